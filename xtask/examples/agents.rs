@@ -15,21 +15,21 @@ use whimbrel::wire::Frame;
 use whimbrel::wire::permission::PermissionMode;
 use whimbrel::{Agent, Engine, query};
 use whimbrel_models::providers::Providers;
-use whimbrel_models::scripted::{Played, Reply};
-use whimbrel_models::{Delta, Fault, Model, Request};
+use whimbrel_models::scripted::{ClosureModel, ScriptedReply};
+use whimbrel_models::{ReplyItem, ModelError, Model, Request};
 
-const ERRAND: &str = "You are number ";
+const SUBAGENT_PROMPT: &str = "You are number ";
 
 /// A model that answers errands only when everybody has asked.
-struct Crowd<M> {
-    words: M,
-    all: Arc<Barrier>,
+struct BarrierModel<M> {
+    inner: M,
+    barrier: Arc<Barrier>,
 }
 
-impl<M: Model> Model for Crowd<M> {
-    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        let is_errand = last_message(&request).contains(ERRAND);
-        let (answer, all) = (self.words.ask(request), Arc::clone(&self.all));
+impl<M: Model> Model for BarrierModel<M> {
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+        let is_errand = last_message(&request).contains(SUBAGENT_PROMPT);
+        let (answer, all) = (self.inner.stream_reply(request), Arc::clone(&self.barrier));
         if !is_errand {
             return answer;
         }
@@ -47,18 +47,18 @@ fn last_message(request: &Request) -> String {
 }
 
 /// The first reply sends everybody; each of them says a few words; then it is done.
-fn reply(request: &Request, crowd: usize) -> Reply {
-    if last_message(request).contains(ERRAND) {
-        return Reply::text("I was here, and all is well.");
+fn reply(request: &Request, crowd: usize) -> ScriptedReply {
+    if last_message(request).contains(SUBAGENT_PROMPT) {
+        return ScriptedReply::text("I was here, and all is well.");
     }
     if request.history.messages().len() > 1 {
-        return Reply::text("All are back.");
+        return ScriptedReply::text("All are back.");
     }
     let call = |number| {
-        let input = json!({"description": "be there", "prompt": format!("{ERRAND}{number}"), "run_in_background": false});
+        let input = json!({"description": "be there", "prompt": format!("{SUBAGENT_PROMPT}{number}"), "run_in_background": false});
         json!({"type": "tool_use", "name": "Agent", "input": input})
     };
-    Reply { content: (0..crowd).map(call).collect::<Vec<Value>>(), ..Reply::default() }
+    ScriptedReply { content: (0..crowd).map(call).collect::<Vec<Value>>(), ..ScriptedReply::default() }
 }
 
 #[tokio::main(worker_threads = 2)]
@@ -69,9 +69,9 @@ async fn main() -> Result<()> {
         None => 200,
     };
     let folder = tempfile::tempdir()?;
-    let words = Played::new(move |request: &Request, _| Ok(reply(request, crowd)));
+    let inner = ClosureModel::new(move |request: &Request, _| Ok(reply(request, crowd)));
     let engine = Engine::new(Providers::offline());
-    engine.providers().add_model("crowd", Arc::new(Crowd { words, all: Arc::new(Barrier::new(crowd)) }));
+    engine.providers().add_model("crowd", Arc::new(BarrierModel { inner, barrier: Arc::new(Barrier::new(crowd)) }));
     let agent = Agent::new()
         .model("crowd")
         .cwd(folder.path())

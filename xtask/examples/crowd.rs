@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use tikv_jemallocator::Jemalloc;
 use whimbrel::wire::permission::PermissionMode;
 use whimbrel::{Agent, Engine, Session};
-use whimbrel_models::http::Door;
+use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::Providers;
 
 /// Sessions move between threads, so memory is often freed by another thread than the one that asked for it: the
@@ -22,19 +22,19 @@ async fn main() -> Result<()> {
     let mut number = || numbers.next().context("crowd SESSIONS MESSAGES")?.context("that is no number");
     let (sessions, messages) = (number()?, number()?);
     let variable = |name: &str| std::env::var(name).ok();
-    let engine = Engine::new(Providers::from_env(Arc::new(variable), Door::from_env(variable)));
+    let engine = Engine::new(Providers::from_env(Arc::new(variable), HttpClient::from_env(variable)));
     let agent = Agent::new()
         .model("claude-sonnet-4-5")
         .permission_mode(PermissionMode::BypassPermissions)
         .engine(engine);
-    let running: Vec<_> = (0..sessions).map(|_| tokio::spawn(converse(agent.clone(), messages))).collect();
+    let running: Vec<_> = (0..sessions).map(|_| tokio::spawn(run_session(agent.clone(), messages))).collect();
     for session in running {
         session.await??;
     }
     Ok(())
 }
 
-async fn converse(agent: Agent, messages: usize) -> Result<()> {
+async fn run_session(agent: Agent, messages: usize) -> Result<()> {
     let mut session = Session::open(&agent)?;
     for number in 1..=messages {
         session.send(format!("message {number}")).await?;

@@ -1,7 +1,7 @@
 //! Kills an engine again and again, for `cargo xtask bench killed`: `killed PROGRAM KILLS [SEED]`.
 
 use anyhow::{Context, Result, bail};
-use whimbrel_testkit::Drill;
+use whimbrel_testkit::KillTest;
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "what came of it is what the person asked for")]
@@ -12,7 +12,7 @@ async fn main() -> Result<()> {
         [program, kills, seed] => (program, kills, Some(seed)),
         _ => bail!("killed PROGRAM KILLS [SEED]"),
     };
-    let mut drill = Drill::new(program).kills(kills.parse().context("KILLS must be a number")?);
+    let mut drill = KillTest::new(program).kills(kills.parse().context("KILLS must be a number")?);
     if let Some(seed) = seed {
         drill = drill.seed(seed.parse().context("SEED must be a number")?);
     }
@@ -26,7 +26,7 @@ async fn main() -> Result<()> {
     println!(
         "{} kills: every session went on. {} messages were heard and all are kept; {} commands ran, none twice; {} calls \
          were told as unknown; no process was left.",
-        borne.kills, borne.messages, borne.commands, borne.unknown
+        borne.kills, borne.messages, borne.commands, borne.unknown_outcomes
     );
     Ok(())
 }

@@ -15,7 +15,7 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, serve_client_with_lifec
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::mcp::{LocalServer, LocalTool, LocalWork, Origin, Roster, Servers, Surroundings};
+use whimbrel_engine::mcp::{LocalServer, LocalTool, LocalToolFn, ServerOrigin, ServerRegistry, ServerConfigs, ServerDeps};
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 use whimbrel_wire::{Block, RawJson};
 
@@ -46,7 +46,7 @@ fn input() -> Map<String, Value> {
 
 /// A function, and the same as a tool.
 async fn in_process() -> Result<(f64, f64)> {
-    let work: LocalWork = Arc::new(|input: Value| {
+    let work: LocalToolFn = Arc::new(|input: Value| {
         Box::pin(async move { Ok(vec![Block::text(input["word"].as_str().unwrap_or_default())]) })
     });
     let alone = median(async || {
@@ -57,15 +57,15 @@ async fn in_process() -> Result<(f64, f64)> {
     let tool = LocalTool {
         name: "echo".into(),
         description: "Gives the word back".into(),
-        schema: RawJson::of(&json!({"type": "object"}))?,
+        schema: RawJson::from_value(&json!({"type": "object"}))?,
         annotations: McpToolAnnotations::default(),
         always_load: None,
-        work,
+        function: work,
     };
     let server = LocalServer::new(McpServerInfo::default(), None, vec![tool]);
-    let around = Surroundings { local: Arc::new([("own".to_owned(), server)].into()), ..surroundings()? };
-    let roster = Roster::start(entry("own", &json!({"type": "sdk", "name": "own"}))?, around);
-    let here = through(&roster, "mcp__own__echo").await?;
+    let around = ServerDeps { local_servers: Arc::new([("own".to_owned(), server)].into()), ..server_deps()? };
+    let roster = ServerRegistry::start(server_config("own", &json!({"type": "sdk", "name": "own"}))?, around);
+    let here = median_call_time(&roster, "mcp__own__echo").await?;
     Ok((alone, here))
 }
 
@@ -86,33 +86,33 @@ async fn over_stdio() -> Result<(f64, f64)> {
     let bare = bare.await?;
     client.cancel().await?;
     let program = json!({"command": myself, "args": ["serve"]});
-    let roster = Roster::start(entry("echo", &program)?, surroundings()?);
-    roster.ready(roster.patience()).await;
-    let ours = through(&roster, "mcp__echo__echo").await?;
+    let roster = ServerRegistry::start(server_config("echo", &program)?, server_deps()?);
+    roster.wait_ready(roster.connect_timeout()).await;
+    let ours = median_call_time(&roster, "mcp__echo__echo").await?;
     roster.close().await;
     Ok((bare, ours))
 }
 
-async fn through(roster: &Roster, tool: &str) -> Result<f64> {
+async fn median_call_time(roster: &ServerRegistry, tool: &str) -> Result<f64> {
     let never = CancellationToken::new();
     median(async || {
-        let answer = roster.call(tool, input(), &never).await.map_err(anyhow::Error::msg)?;
+        let answer = roster.call_tool(tool, input(), &never).await.map_err(anyhow::Error::msg)?;
         ensure!(answer["content"][0]["text"] == "hey", "{answer}");
         Ok(())
     })
     .await
 }
 
-fn entry(name: &str, entry: &Value) -> Result<Servers> {
-    let mut servers = Servers::default();
+fn server_config(name: &str, entry: &Value) -> Result<ServerConfigs> {
+    let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {name: entry}}).to_string();
-    servers.add_text(Origin::Dynamic, "bench", &text, &|_| None);
+    servers.add_json(ServerOrigin::Dynamic, "bench", &text, &|_| None);
     ensure!(servers.problems.is_empty(), "{:?}", servers.problems);
     Ok(servers)
 }
 
-fn surroundings() -> Result<Surroundings> {
-    Ok(Surroundings::new(std::env::current_dir()?, std::env::vars().collect()))
+fn server_deps() -> Result<ServerDeps> {
+    Ok(ServerDeps::new(std::env::current_dir()?, std::env::vars().collect()))
 }
 
 /// The median time in microseconds.

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 /// The root of the workspace.
-pub(crate) fn root() -> PathBuf {
+pub(crate) fn workspace_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
@@ -14,14 +14,14 @@ pub(crate) fn root() -> PathBuf {
 /// Runs a command line in the workspace; words are separated by spaces.
 pub(crate) fn run(line: &str) -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    run_words(&words, &[])
+    run_args(&words, &[])
 }
 
 /// Runs a command given word by word, with further environment variables.
-pub(crate) fn run_words(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
+pub(crate) fn run_args(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let [program, args @ ..] = words else { bail!("an empty command") };
-    show(&format!("$ {}", words.join(" ")));
-    let status = new(program).args(args).envs(env.iter().copied()).status();
+    print_line(&format!("$ {}", words.join(" ")));
+    let status = workspace_command(program).args(args).envs(env.iter().copied()).status();
     let status = status.with_context(|| format!("{program} cannot be started; is it installed?"))?;
     if !status.success() {
         bail!("`{}` failed with {status}", words.join(" "));
@@ -32,7 +32,7 @@ pub(crate) fn run_words(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
 /// What a command writes to its standard output.
 pub(crate) fn output(words: &[&str]) -> Result<String> {
     let [program, args @ ..] = words else { bail!("an empty command") };
-    let run = new(program).args(args).output();
+    let run = workspace_command(program).args(args).output();
     let run = run.with_context(|| format!("{program} cannot be started; is it installed?"))?;
     if !run.status.success() {
         bail!("`{}` failed: {}", words.join(" "), String::from_utf8_lossy(&run.stderr));
@@ -42,17 +42,17 @@ pub(crate) fn output(words: &[&str]) -> Result<String> {
 
 /// Whether a command line succeeds; nothing is shown.
 pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
-    new(program).args(args).output().is_ok_and(|output| output.status.success())
+    workspace_command(program).args(args).output().is_ok_and(|output| output.status.success())
 }
 
 #[expect(clippy::disallowed_methods, reason = "starting programs is what this file is for")]
-fn new(program: &str) -> Command {
+fn workspace_command(program: &str) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(root());
+    command.current_dir(workspace_root());
     command
 }
 
 #[expect(clippy::print_stderr, reason = "a chore tells the person at the terminal what it does")]
-fn show(line: &str) {
+fn print_line(line: &str) {
     eprintln!("{line}");
 }

@@ -2,7 +2,7 @@
 //! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs, and
 //! `cargo xtask bench` measures (see docs/performance.md), `cargo xtask awake` tells the linker what a session wakes.
 
-mod awake;
+mod link_order;
 mod bench;
 mod command;
 mod sdk_suite;
@@ -13,9 +13,9 @@ use anyhow::{Result, bail};
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
-        Some("test") => test::all(),
+        Some("test") => test::run_all(),
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
-        Some("awake") => awake::run(),
+        Some("awake") => link_order::run(),
         Some("bench") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench-meter") => bench::meter::run(&args.collect::<Vec<_>>()),
         other => bail!("unknown chore {other:?}: there are `test`, `sdk`, `bench` and `awake`"),

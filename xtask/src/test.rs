@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use crate::command::{run, run_words, succeeds};
+use crate::command::{run, run_args, succeeds};
 use crate::sdk_suite;
 
 /// Format, lints, tests, the suite with the official SDKs, documentation.
-pub(crate) fn all() -> Result<()> {
+pub(crate) fn run_all() -> Result<()> {
     run("cargo fmt --all --check")?;
     run("cargo clippy --workspace --all-targets --locked -- -D warnings")?;
     if !succeeds("cargo", &["nextest", "--version"]) {
@@ -15,5 +15,5 @@ pub(crate) fn all() -> Result<()> {
     run("cargo nextest run --workspace --locked")?;
     run("cargo test --workspace --doc --locked")?;
     sdk_suite::run(&[])?;
-    run_words(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+    run_args(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }

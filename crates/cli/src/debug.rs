@@ -6,16 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, PoisonError};
 
 use whimbrel_engine::clock;
-use whimbrel_models::log::{Log, Topic};
+use whimbrel_models::log::{Log, LogTopic};
 use whimbrel_wire::options::Options;
 
 use crate::stdio;
 
 /// Which topics are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Filter(Vec<Topic>);
+struct TopicFilter(Vec<LogTopic>);
 
-impl Filter {
+impl TopicFilter {
     /// Names with commas between them; a mark of exclamation leaves one out. Names that are not known are given back.
     fn parse(text: &str) -> (Self, Vec<String>) {
         let (mut wanted, mut unwanted, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
@@ -24,52 +24,52 @@ impl Filter {
                 Some(bare) => (bare, &mut unwanted),
                 None => (name, &mut wanted),
             };
-            match topic(bare) {
+            match parse_topic(bare) {
                 Some(topic) => list.push(topic),
                 None => unknown.push(bare.to_owned()),
             }
         }
         let all = wanted.is_empty();
-        let told = Topic::ALL.into_iter().filter(|topic| all || wanted.contains(topic));
+        let told = LogTopic::ALL.into_iter().filter(|topic| all || wanted.contains(topic));
         (Self(told.filter(|topic| !unwanted.contains(topic)).collect()), unknown)
     }
 
-    fn lets_through(&self, topic: Topic) -> bool {
+    fn includes(&self, topic: LogTopic) -> bool {
         self.0.contains(&topic)
     }
 }
 
 /// The topic of a name, in the singular or in the plural.
-fn topic(name: &str) -> Option<Topic> {
+fn parse_topic(name: &str) -> Option<LogTopic> {
     let name = name.to_ascii_lowercase();
     let one = |name: &str| name.trim_end_matches('s').to_owned();
-    Topic::ALL.into_iter().find(|topic| one(topic.name()) == one(&name))
+    LogTopic::ALL.into_iter().find(|topic| one(topic.name()) == one(&name))
 }
 
 /// The log that was asked for, and what to warn of; without a wish nobody listens. A file that cannot be written is an
 /// error.
-pub(crate) fn log(options: &Options, filter: Option<&str>) -> Result<(Log, Option<String>), String> {
+pub(crate) fn open_log(options: &Options, filter: Option<&str>) -> Result<(Log, Option<String>), String> {
     if !options.debug && options.debug_file.is_none() {
         return Ok((Log::default(), None));
     }
-    let (filter, unknown) = Filter::parse(filter.unwrap_or_default());
+    let (filter, unknown) = TopicFilter::parse(filter.unwrap_or_default());
     let warning = (!unknown.is_empty()).then(|| {
-        let known = Topic::ALL.map(Topic::name).join(", ");
+        let known = LogTopic::ALL.map(LogTopic::name).join(", ");
         format!("--debug: {} is no topic and was left out; the topics are {known}.", unknown.join(", "))
     });
     let log = match &options.debug_file {
-        None => Log::to(move |topic, text| {
-            if filter.lets_through(topic) {
-                stdio::line(&line(topic, text));
+        None => Log::with_listener(move |topic, text| {
+            if filter.includes(topic) {
+                stdio::print_line(&format_line(topic, text));
             }
         }),
         Some(path) => {
-            let file = Mutex::new(open(path)?);
-            Log::to(move |topic, text| {
-                if filter.lets_through(topic) {
+            let file = Mutex::new(open_log_file(path)?);
+            Log::with_listener(move |topic, text| {
+                if filter.includes(topic) {
                     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                     // A disk that is full is no reason to stop what is followed.
-                    let _ = file.write_all(format!("{}\n", line(topic, text)).as_bytes());
+                    let _ = file.write_all(format!("{}\n", format_line(topic, text)).as_bytes());
                 }
             })
         }
@@ -78,12 +78,12 @@ pub(crate) fn log(options: &Options, filter: Option<&str>) -> Result<(Log, Optio
 }
 
 /// Lines are added to what the file has. Others may not read it.
-fn open(path: &str) -> Result<File, String> {
+fn open_log_file(path: &str) -> Result<File, String> {
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     opened.map_err(|error| format!("--debug-file: {path} cannot be written: {error}."))
 }
 
-fn line(topic: Topic, text: &str) -> String {
+fn format_line(topic: LogTopic, text: &str) -> String {
     format!("{} [{}] {}", clock::timestamp(), topic.name(), text.replace(['\n', '\r'], " "))
 }
 
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn a_filter_names_what_is_told_or_what_is_not() {
-        use Topic::{Api, Control, Frames, Hooks, Tools};
-        let rows: [(&str, &[Topic], &[&str]); 6] = [
-            ("", &Topic::ALL, &[]),
+        use LogTopic::{Api, Control, Frames, Hooks, Tools};
+        let rows: [(&str, &[LogTopic], &[&str]); 6] = [
+            ("", &LogTopic::ALL, &[]),
             ("api,hooks", &[Api, Hooks], &[]),
             ("API, tool", &[Api, Tools], &[]),
             ("!frames", &[Api, Tools, Hooks, Control], &[]),
@@ -103,7 +103,7 @@ mod tests {
             ("statsig,frames", &[Frames], &["statsig"]),
         ];
         for (text, told, unknown) in rows {
-            let (filter, left_out) = Filter::parse(text);
+            let (filter, left_out) = TopicFilter::parse(text);
             assert_eq!(
                 (filter.0.as_slice(), left_out),
                 (told, unknown.iter().map(|name| (*name).to_owned()).collect()),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
         let options = Options { debug_file: Some("/nowhere/at/all".into()), ..Options::default() };
-        let error = log(&options, None).unwrap_err();
+        let error = open_log(&options, None).unwrap_err();
         assert!(error.contains("/nowhere/at/all cannot be written"), "{error}");
     }
 }

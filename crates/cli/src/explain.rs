@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use whimbrel_engine::permission::explain::{Deciding, Explanation, Judged, explain};
+use whimbrel_engine::permission::explain::{DecidingRule, Explanation, ExplainedDecision, explain};
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::permission::PermissionUpdate;
@@ -13,24 +13,24 @@ pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String>
     let explanation = explain(&engine, start, call).map_err(|error| error.to_string())?;
     let text = match as_json {
         true => serde_json::to_string_pretty(&explanation).map_err(|error| error.to_string())? + "\n",
-        false => page(&explanation),
+        false => render_page(&explanation),
     };
     io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// The explanation for a person.
-fn page(explanation: &Explanation) -> String {
+fn render_page(explanation: &Explanation) -> String {
     let Explanation { judged, mode, if_trusted, suggestions, warnings, .. } = explanation;
     let mut page = format!("{} in the mode {mode}\n", judged.decision);
-    tell(judged, 1, &mut page);
+    render_decision(judged, 1, &mut page);
     if let Some(then) = if_trusted {
         page += &format!("  If the folder were trusted: {}\n", then.decision);
-        tell(then, 2, &mut page);
+        render_decision(then, 2, &mut page);
     }
     if !suggestions.is_empty() {
         page += "  An answer for good would be:\n";
         for suggestion in suggestions {
-            page += &format!("    {}\n", suggested(suggestion));
+            page += &format!("    {}\n", describe_update(suggestion));
         }
     }
     for warning in warnings.iter().flat_map(|warning| warning.lines()) {
@@ -39,19 +39,19 @@ fn page(explanation: &Explanation) -> String {
     page
 }
 
-fn tell(judged: &Judged, depth: usize, page: &mut String) {
+fn render_decision(judged: &ExplainedDecision, depth: usize, page: &mut String) {
     let indent = "  ".repeat(depth);
     match &judged.rule {
-        Some(rule) => *page += &format!("{indent}{}\n", stands(rule)),
+        Some(rule) => *page += &format!("{indent}{}\n", describe_rule(rule)),
         None => *page += &format!("{indent}{}\n", judged.reason),
     }
     for part in &judged.parts {
         *page += &format!("{indent}{}: {}\n", part.judged.decision, part.text);
-        tell(&part.judged, depth + 1, page);
+        render_decision(&part.judged, depth + 1, page);
     }
 }
 
-fn stands(rule: &Deciding) -> String {
+fn describe_rule(rule: &DecidingRule) -> String {
     let place = match (&rule.file, rule.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
         (Some(file), None) => file.display().to_string(),
@@ -60,7 +60,7 @@ fn stands(rule: &Deciding) -> String {
     format!("The {} rule {} decides ({place}).", rule.behavior, rule.text)
 }
 
-fn suggested(update: &PermissionUpdate) -> String {
+fn describe_update(update: &PermissionUpdate) -> String {
     let destination = update.destination();
     match update {
         PermissionUpdate::AddRules { rules, behavior, .. }

@@ -19,9 +19,9 @@ mod demo;
 mod exit;
 mod explain;
 mod flags;
-mod home;
-mod host;
-mod human;
+mod home_dir;
+mod local_host;
+mod terminal_ui;
 mod mcp;
 mod print;
 mod prompt;
@@ -31,7 +31,7 @@ mod sessions;
 mod signals;
 mod stdio;
 mod terminal;
-mod welcome;
+mod no_key;
 
 fn main() {
     // Not a return: the thread that reads stdin may never end.

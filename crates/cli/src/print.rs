@@ -6,19 +6,19 @@ use whimbrel_engine::link::pair;
 use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 
-use crate::exit::{Cut, Why};
-use crate::host::{Audience, attend};
-use crate::human::{Judge, Paint, Spinner, Story, failure};
-use crate::run::Ended;
+use crate::exit::{Shutdown, AbortReason};
+use crate::local_host::{FrameDisplay, run_host};
+use crate::terminal_ui::{PermissionPrompter, Style, Spinner, FrameRenderer, failure_text};
+use crate::run::RunOutcome;
 use crate::session::Session;
 use crate::terminal::{Terminal, columns};
 use crate::{signals, stdio};
 
 /// What of an answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum PrintFormat {
     /// Everything, as it comes: a person watches.
-    Story,
+    Live,
     /// The last answer's text.
     Answer,
     /// The last result, as one line of JSON.
@@ -26,28 +26,28 @@ pub(crate) enum Shown {
 }
 
 /// Asks the prompt and prints the answer. `attended` says that a person may be asked.
-pub(crate) fn print(
+pub(crate) fn run_prompt(
     mut session: Session,
     attended: bool,
     prompt: String,
-    shown: Shown,
+    shown: PrintFormat,
     terminal: Terminal,
-) -> io::Result<Ended> {
+) -> io::Result<RunOutcome> {
     let options = &mut session.start.options;
     let asked_elsewhere = options.permission_prompt_tool.is_some();
     let judge = match terminal.stdin && terminal.stderr && attended && !asked_elsewhere {
-        true => Judge::Person,
-        false => Judge::Nobody,
+        true => PermissionPrompter::Terminal,
+        false => PermissionPrompter::Unattended,
     };
-    if judge.answers() {
+    if judge.can_answer() {
         options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
     }
     let audience = match shown {
-        Shown::Story => {
+        PrintFormat::Live => {
             options.include_partial_messages = true;
-            let paint = if terminal.colour && terminal.stderr { Paint::Dimmed } else { Paint::Plain };
-            let spinner = (terminal.stderr && terminal.cursor).then(|| Spinner::new(paint));
-            Audience::Person(Story::new(
+            let paint = if terminal.has_colour && terminal.stderr { Style::Dimmed } else { Style::Plain };
+            let spinner = (terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(paint));
+            FrameDisplay::Terminal(FrameRenderer::new(
                 (io::stdout(), io::stderr()),
                 || columns(io::stderr()),
                 &std::env::current_dir()?,
@@ -55,48 +55,48 @@ pub(crate) fn print(
                 spinner,
             ))
         }
-        Shown::Answer | Shown::Json => Audience::Nobody,
+        PrintFormat::Answer | PrintFormat::Json => FrameDisplay::Silent,
     };
-    let ended = converse(session, prompt, audience, judge)?;
-    show_end(&ended, shown)?;
+    let ended = serve_prompt(session, prompt, audience, judge)?;
+    print_result(&ended, shown)?;
     Ok(ended)
 }
 
 /// Serves a session with one prompt, told to an audience.
-pub(crate) fn converse<T: io::Write, M: io::Write>(
+pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
     session: Session,
     prompt: String,
-    audience: Audience<T, M>,
-    judge: Judge,
-) -> io::Result<Ended> {
+    audience: FrameDisplay<T, M>,
+    judge: PermissionPrompter,
+) -> io::Result<RunOutcome> {
     let (link, host) = pair();
-    let cut = Cut::new(host.stop.clone());
+    let cut = Shutdown::new(host.stop.clone());
     signals::watch(cut.clone())?;
     // At a terminal there is a signal for that.
     if !io::stdout().is_terminal() {
-        stdio::watch_reader(cut.clone())?;
+        stdio::watch_stdout(cut.clone())?;
     }
-    let (farewell, told) = session.serve(link, |over| attend(host, prompt, audience, judge, over))?;
+    let (farewell, told) = session.serve(link, |over| run_host(host, prompt, audience, judge, over))?;
     if told.is_err() {
-        cut.fire(Why::HostGone);
+        cut.trigger(AbortReason::HostDisconnected);
     }
-    Ok(Ended { farewell, result: told.unwrap_or_default(), why: cut.why() })
+    Ok(RunOutcome { session_exit: farewell, result: told.unwrap_or_default(), abort_reason: cut.reason() })
 }
 
 /// Prints what is printed at the end. A story has told it already.
-fn show_end(ended: &Ended, shown: Shown) -> io::Result<()> {
+fn print_result(ended: &RunOutcome, shown: PrintFormat) -> io::Result<()> {
     let Some(result) = &ended.result else { return Ok(()) };
     match shown {
-        Shown::Story => {}
-        Shown::Json => {
+        PrintFormat::Live => {}
+        PrintFormat::Json => {
             let mut line = Vec::new();
             encode(&Frame::Result(result.clone()), &mut line);
             stdio::print(&String::from_utf8_lossy(&line))?;
         }
         // Why a session never began is said in any case, later.
-        Shown::Answer if ended.farewell.not_started.is_some() => {}
-        Shown::Answer if result.is_error => stdio::note(&failure(result)),
-        Shown::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,
+        PrintFormat::Answer if ended.session_exit.setup_error.is_some() => {}
+        PrintFormat::Answer if result.is_error => stdio::print_note(&failure_text(result)),
+        PrintFormat::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,
     }
     Ok(())
 }

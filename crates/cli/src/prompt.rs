@@ -5,32 +5,32 @@ use std::io::{self, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use whimbrel_wire::codec::MAX_LINE_IN;
 
-use crate::stdio::note;
+use crate::stdio::print_note;
 use crate::terminal::Terminal;
 
 /// How long a pipe beside a typed prompt may stay silent. Many programs start others with a pipe that nobody closes.
-const PATIENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+const STDIN_TIMEOUT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The prompt, or why there is none. A terminal is not read: a prompt is an argument there.
-pub(crate) fn gather(typed: Option<&str>, terminal: Terminal) -> Result<String, String> {
+pub(crate) fn read_prompt(typed: Option<&str>, terminal: Terminal) -> Result<String, String> {
     let piped = match terminal.stdin {
         true => String::new(),
-        false if typed.is_some() && is_silent() => {
-            note(
+        false if typed.is_some() && is_stdin_idle() => {
+            print_note(
                 "Nothing came on stdin for three seconds; going on without it. Redirect it from /dev/null to save the wait.",
             );
             String::new()
         }
-        false => read(io::stdin().lock())
+        false => read_limited(io::stdin().lock())
             .map_err(|error| format!("The prompt on stdin cannot be read: {error}."))?,
     };
-    joined(&piped, typed.unwrap_or_default()).ok_or_else(|| {
+    join_prompt(&piped, typed.unwrap_or_default()).ok_or_else(|| {
         "There is no prompt. Give one as an argument, or pipe it in: whimbrel -p \"what is this?\"".into()
     })
 }
 
 /// What was piped in comes first, then a blank line, then what was typed.
-fn joined(piped: &str, typed: &str) -> Option<String> {
+fn join_prompt(piped: &str, typed: &str) -> Option<String> {
     match (piped.trim(), typed.trim()) {
         ("", "") => None,
         ("", _) => Some(typed.to_owned()),
@@ -40,12 +40,12 @@ fn joined(piped: &str, typed: &str) -> Option<String> {
 }
 
 /// Whether nothing comes on stdin, not even its end.
-fn is_silent() -> bool {
+fn is_stdin_idle() -> bool {
     let stdin = io::stdin();
-    matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)), Ok(0))
+    matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&STDIN_TIMEOUT)), Ok(0))
 }
 
-fn read(source: impl Read) -> io::Result<String> {
+fn read_limited(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(MAX_LINE_IN as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_LINE_IN {
@@ -73,18 +73,18 @@ mod tests {
             ("  indented\n", "typed", Some("  indented\n\ntyped")),
         ];
         for (piped, typed, expected) in rows {
-            assert_eq!(joined(piped, typed).as_deref(), expected, "{piped:?} {typed:?}");
+            assert_eq!(join_prompt(piped, typed).as_deref(), expected, "{piped:?} {typed:?}");
         }
     }
 
     #[test]
     fn a_prompt_over_the_limit_is_refused() {
-        let error = read(io::repeat(b'x')).unwrap_err().to_string();
+        let error = read_limited(io::repeat(b'x')).unwrap_err().to_string();
         assert!(error.contains("more than 64 MiB") && error.contains("file"), "{error}");
     }
 
     #[test]
     fn what_is_not_utf_8_is_read_as_well_as_possible() {
-        assert_eq!(read(&b"a\xffb"[..]).unwrap(), "a\u{fffd}b");
+        assert_eq!(read_limited(&b"a\xffb"[..]).unwrap(), "a\u{fffd}b");
     }
 }

@@ -4,40 +4,40 @@ use std::io;
 use std::path::Path;
 
 use whimbrel_engine::link::{HostEnd, pair};
-use whimbrel_engine::settings::home_folder;
-use whimbrel_engine::{Farewell, Start};
+use whimbrel_engine::settings::home_dir;
+use whimbrel_engine::{SessionExit, Start};
 use whimbrel_models::log::Log;
 use whimbrel_wire::message::{TurnResult, User};
 
-use crate::exit::{self, Cut, Host, Why};
-use crate::flags::{self, Args, Caller, Command, InputFormat, OutputFormat, Parsed};
-use crate::print::{Shown, print};
-use crate::session::{Env, REPLAY, Session};
-use crate::stdio::{OnMalformed, note};
+use crate::exit::{self, Shutdown, HostKind, AbortReason};
+use crate::flags::{self, Args, Caller, CliCommand, InputFormat, OutputFormat, ParsedArgs};
+use crate::print::{PrintFormat, run_prompt};
+use crate::session::{Env, REPLAY_FLAG, Session};
+use crate::stdio::{MalformedLinePolicy, print_note};
 use crate::terminal::{self, Terminal};
-use crate::{debug, demo, explain, home, mcp, prompt, sessions, signals, stdio, welcome};
+use crate::{debug, demo, explain, home_dir, mcp, prompt, sessions, signals, stdio, no_key};
 
 /// How a run ended.
-pub(crate) struct Ended {
+pub(crate) struct RunOutcome {
     /// What the engine says.
-    pub(crate) farewell: Farewell,
+    pub(crate) session_exit: SessionExit,
     /// The last result, where it was not passed on.
     pub(crate) result: Option<Box<TurnResult>>,
     /// What cut it short.
-    pub(crate) why: Option<Why>,
+    pub(crate) abort_reason: Option<AbortReason>,
 }
 
 /// Runs the program and gives its exit code.
 pub(crate) fn main() -> i32 {
     let mut env: Env =
-        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect();
+        std::env::vars_os().filter_map(|(name, value)| Some((to_utf8(name)?, to_utf8(value)?))).collect();
     let variable = |name: &str| env.get(name).map(String::as_str);
     let entrypoint = variable("CLAUDE_CODE_ENTRYPOINT");
-    let host = Host::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
+    let host = HostKind::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
     let caller = Caller::from_entrypoint(entrypoint);
-    let terminal = Terminal::look(&env);
-    let argv = arguments();
-    if let (Ok([command, rest @ ..]), Caller::Person) = (argv.as_deref(), caller)
+    let terminal = Terminal::detect(&env);
+    let argv = read_arguments();
+    if let (Ok([command, rest @ ..]), Caller::User) = (argv.as_deref(), caller)
         && command == "sessions"
     {
         return sessions::main(rest, env, terminal);
@@ -54,66 +54,66 @@ pub(crate) fn main() -> i32 {
         }
         flags::parse(&argv, caller, &|path| std::fs::read_to_string(path)).map(Some)
     });
-    let Parsed { args, warnings } = match parsed {
+    let ParsedArgs { args, warnings } = match parsed {
         Ok(Some(parsed)) => parsed,
-        Ok(None) => return say(flags::usage()),
-        Err(text) => return fail(&text),
+        Ok(None) => return print_text(flags::usage_page()),
+        Err(text) => return report_error(&text),
     };
-    warnings.iter().for_each(|warning| note(warning));
-    if matches!(args.command, Command::Run | Command::Demo) {
+    warnings.iter().for_each(|warning| print_note(warning));
+    if matches!(args.command, CliCommand::Run | CliCommand::Demo) {
         // This program is the engine's: nothing that a command leaves behind shall outlive it.
-        whimbrel_engine::tasks::follow_daemons();
+        whimbrel_engine::tasks::track_daemons();
     }
     match args.command {
-        Command::Help => say(&flags::help(terminal::width())),
-        Command::Version => say(&flags::version()),
-        Command::Demo => code(demo::demo(env, terminal), host),
-        Command::Explain => {
+        CliCommand::Help => print_text(&flags::help_page(terminal::output_width())),
+        CliCommand::Version => print_text(&flags::version_line()),
+        CliCommand::Demo => report_exit(demo::run(env, terminal), host),
+        CliCommand::Explain => {
             let Some(call) = args.prompt else {
-                return fail("Say what to explain: whimbrel permissions explain 'Bash(git push)'.");
+                return report_error("Say what to explain: whimbrel permissions explain 'Bash(git push)'.");
             };
-            home::settle(&mut env);
+            home_dir::resolve_home(&mut env);
             let as_json = args.output_format == OutputFormat::Json;
             match explain::run(Start::new(args.options, env), &call, as_json) {
                 Ok(()) => 0,
-                Err(text) => fail(&text),
+                Err(text) => report_error(&text),
             }
         }
-        Command::Run => match check(&args, caller, &mut env).and_then(|()| followed(&args)) {
+        CliCommand::Run => match prepare_environment(&args, caller, &mut env).and_then(|()| open_log(&args)) {
             Ok(log) => {
-                let session = Session::new(args.options.clone(), env).followed_by(log);
-                match input(&args, &session, terminal) {
-                    Ok(input) => code(run(&args, session, input, terminal), host),
-                    Err(text) => fail(&text),
+                let session = Session::new(args.options.clone(), env).with_log(log);
+                match resolve_input(&args, &session, terminal) {
+                    Ok(input) => report_exit(run_session(&args, session, input, terminal), host),
+                    Err(text) => report_error(&text),
                 }
             }
-            Err(text) => fail(&text),
+            Err(text) => report_error(&text),
         },
     }
 }
 
 /// Looks at what the command line and the environment name: folders.
-pub(crate) fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
-    let homeless = home::settle(env).filter(|_| args.options.persist_session != Some(false));
-    let home = home_folder(env.get("HOME").map(String::as_str));
+pub(crate) fn prepare_environment(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
+    let homeless = home_dir::resolve_home(env).filter(|_| args.options.persist_session != Some(false));
+    let home = home_dir(env.get("HOME").map(String::as_str));
     let is_folder = |name: &str| match (name.strip_prefix("~/"), &home) {
         (Some(rest), Some(home)) => home.join(rest).is_dir(),
         _ => Path::new(name).is_dir(),
     };
-    let strange = flags::folders(&args.options.additional_directories, caller, is_folder)?;
-    strange.iter().map(String::as_str).chain(homeless).for_each(note);
+    let strange = flags::check_directories(&args.options.additional_directories, caller, is_folder)?;
+    strange.iter().map(String::as_str).chain(homeless).for_each(print_note);
     Ok(())
 }
 
 /// Who hears what is done.
-fn followed(args: &Args) -> Result<Log, String> {
-    let (log, warning) = debug::log(&args.options, args.debug_topics.as_deref())?;
-    warning.iter().for_each(|warning| note(warning));
+fn open_log(args: &Args) -> Result<Log, String> {
+    let (log, warning) = debug::open_log(&args.options, args.debug_topics.as_deref())?;
+    warning.iter().for_each(|warning| print_note(warning));
     Ok(log)
 }
 
 /// What a run is fed with.
-enum Input {
+enum RunInput {
     /// Frames on stdin.
     Frames,
     /// One prompt.
@@ -121,51 +121,51 @@ enum Input {
 }
 
 /// Where the input comes from, or why there is none.
-fn input(args: &Args, session: &Session, terminal: Terminal) -> Result<Input, String> {
+fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<RunInput, String> {
     if args.input_format == InputFormat::StreamJson {
-        return Ok(Input::Frames);
+        return Ok(RunInput::Frames);
     }
-    let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
+    let prompt = prompt::read_prompt(args.prompt.as_deref(), terminal)?;
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
             if !session.has_key_helper()
-                && welcome::lacks_key(session.model(), &session.start.env)
-                && !args.options.extra_args.contains_key(REPLAY) =>
+                && no_key::lacks_key(session.model(), &session.start.env)
+                && !args.options.extra_args.contains_key(REPLAY_FLAG) =>
         {
-            Err(welcome::NO_KEY.into())
+            Err(no_key::NO_KEY_HELP.into())
         }
-        _ => Ok(Input::Prompt(prompt)),
+        _ => Ok(RunInput::Prompt(prompt)),
     }
 }
 
-fn run(args: &Args, session: Session, input: Input, terminal: Terminal) -> io::Result<Ended> {
+fn run_session(args: &Args, session: Session, input: RunInput, terminal: Terminal) -> io::Result<RunOutcome> {
     match (input, args.output_format) {
-        (Input::Prompt(prompt), OutputFormat::Text) => {
-            let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };
-            print(session, !args.print, prompt, shown, terminal)
+        (RunInput::Prompt(prompt), OutputFormat::Text) => {
+            let shown = if terminal.stdout { PrintFormat::Live } else { PrintFormat::Answer };
+            run_prompt(session, !args.print, prompt, shown, terminal)
         }
-        (Input::Prompt(prompt), OutputFormat::Json) => {
-            print(session, !args.print, prompt, Shown::Json, terminal)
+        (RunInput::Prompt(prompt), OutputFormat::Json) => {
+            run_prompt(session, !args.print, prompt, PrintFormat::Json, terminal)
         }
-        (input @ Input::Prompt(_), OutputFormat::StreamJson) | (input @ Input::Frames, _) => {
-            over_stdio(args.strict_input, session, input)
+        (input @ RunInput::Prompt(_), OutputFormat::StreamJson) | (input @ RunInput::Frames, _) => {
+            run_over_stdio(args.strict_input, session, input)
         }
     }
 }
 
 /// Frames on stdout, for a host that is a program.
-fn over_stdio(strict_input: bool, session: Session, input: Input) -> io::Result<Ended> {
+fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::Result<RunOutcome> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
-    let cut = Cut::new(stop);
+    let cut = Shutdown::new(stop);
     signals::watch(cut.clone())?;
-    stdio::watch_reader(cut.clone())?;
-    let writer = stdio::write(receiver, cut.clone())?;
+    stdio::watch_stdout(cut.clone())?;
+    let writer = stdio::spawn_writer(receiver, cut.clone())?;
     match input {
-        Input::Frames => {
-            let on_malformed = if strict_input { OnMalformed::Leave } else { OnMalformed::Report };
-            stdio::read(sender, on_malformed, cut.clone())?;
+        RunInput::Frames => {
+            let on_malformed = if strict_input { MalformedLinePolicy::Exit } else { MalformedLinePolicy::Report };
+            stdio::spawn_reader(sender, on_malformed, cut.clone())?;
         }
-        Input::Prompt(prompt) => {
+        RunInput::Prompt(prompt) => {
             // The queue is empty yet, so there is room.
             let _ = sender.try_send(Ok(User::prompt(prompt).into()));
             drop(sender);
@@ -174,36 +174,36 @@ fn over_stdio(strict_input: bool, session: Session, input: Input) -> io::Result<
     let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
     // Everything that was said is written before we leave.
     let _ = writer.join();
-    Ok(Ended { farewell, result: None, why: cut.why() })
+    Ok(RunOutcome { session_exit: farewell, result: None, abort_reason: cut.reason() })
 }
 
-fn code(ended: io::Result<Ended>, host: Host) -> i32 {
+fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
     match ended {
-        Ok(Ended { farewell, why, .. }) => {
-            if let Some(error) = &farewell.not_started {
-                note(&error.to_string());
+        Ok(RunOutcome { session_exit: farewell, abort_reason: why, .. }) => {
+            if let Some(error) = &farewell.setup_error {
+                print_note(&error.to_string());
             }
-            exit::code(why, &farewell, host)
+            exit::exit_code(why, &farewell, host)
         }
         // Whoever has closed the pipe does not want to hear of it.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::FAILED,
-        Err(error) => fail(&format!("The machine did not let us finish: {error}.")),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::FAILURE,
+        Err(error) => report_error(&format!("The machine did not let us finish: {error}.")),
     }
 }
 
-fn say(text: &str) -> i32 {
+fn print_text(text: &str) -> i32 {
     match stdio::print(text) {
         Ok(()) => 0,
-        Err(error) => fail(&format!("The output could not be written: {error}.")),
+        Err(error) => report_error(&format!("The output could not be written: {error}.")),
     }
 }
 
-fn fail(text: &str) -> i32 {
-    note(text);
-    exit::FAILED
+fn report_error(text: &str) -> i32 {
+    print_note(text);
+    exit::FAILURE
 }
 
-fn arguments() -> Result<Vec<String>, String> {
+fn read_arguments() -> Result<Vec<String>, String> {
     let read = |argument: std::ffi::OsString| {
         argument
             .into_string()
@@ -212,6 +212,6 @@ fn arguments() -> Result<Vec<String>, String> {
     std::env::args_os().skip(1).map(read).collect()
 }
 
-fn text(bytes: std::ffi::OsString) -> Option<String> {
+fn to_utf8(bytes: std::ffi::OsString) -> Option<String> {
     bytes.into_string().ok()
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::link::Link;
-use whimbrel_engine::{Engine, Farewell, Start, serve};
-use whimbrel_models::http::Door;
+use whimbrel_engine::{Engine, SessionExit, Start, serve};
+use whimbrel_models::http::HttpClient;
 use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
-use whimbrel_models::tape::Tape;
+use whimbrel_models::recording::Recording;
 use whimbrel_wire::options::Options;
 
 /// The environment of the program.
@@ -30,21 +30,21 @@ pub(crate) struct Session {
 impl Session {
     /// A session that asks whichever model the options, the settings and the environment name.
     pub(crate) fn new(mut options: Options, env: Env) -> Self {
-        read_env(&mut options, &env);
+        apply_env_options(&mut options, &env);
         let mut start = Start::new(options, env);
         // What is wrong with the settings is told to the host when the session begins.
         let _ = start.read_settings();
         let shared = Arc::new(start.env.clone());
-        let door = Door::from_env(|name| shared.get(name).cloned());
+        let door = HttpClient::from_env(|name| shared.get(name).cloned());
         let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
-        if let Some(tape) = tape(&start.options) {
-            providers = providers.with_tape(tape);
+        if let Some(tape) = open_recording(&start.options) {
+            providers = providers.with_recording(tape);
         }
         Self { engine: Engine::new(providers), start }
     }
 
     /// The same with somebody who hears what is done.
-    pub(crate) fn followed_by(self, log: Log) -> Self {
+    pub(crate) fn with_log(self, log: Log) -> Self {
         Self { engine: self.engine.with_log(log), ..self }
     }
 
@@ -66,7 +66,7 @@ impl Session {
         self,
         link: Link,
         host: impl FnOnce(CancellationToken) -> H,
-    ) -> io::Result<(Farewell, H::Output)> {
+    ) -> io::Result<(SessionExit, H::Output)> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let over = CancellationToken::new();
         let host = host(over.clone());
@@ -85,19 +85,19 @@ impl Session {
 }
 
 /// The flag that records what models say.
-pub(crate) const RECORD: &str = "record";
+pub(crate) const RECORD_FLAG: &str = "record";
 
 /// The flag that lets a recording speak in their place.
-pub(crate) const REPLAY: &str = "replay";
+pub(crate) const REPLAY_FLAG: &str = "replay";
 
 /// The recording that is to be made or played.
-fn tape(options: &Options) -> Option<Tape> {
+fn open_recording(options: &Options) -> Option<Recording> {
     let file = |flag: &str| options.extra_args.get(flag).and_then(Option::as_deref).map(Path::new);
-    file(REPLAY).map(Tape::play).or_else(|| file(RECORD).map(Tape::record))
+    file(REPLAY_FLAG).map(Recording::replay_from).or_else(|| file(RECORD_FLAG).map(Recording::record_to))
 }
 
 /// Options that travel in the environment.
-fn read_env(options: &mut Options, env: &Env) {
+fn apply_env_options(options: &mut Options, env: &Env) {
     let on = |name: &str| env.get(name).is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     options.enable_file_checkpointing |= on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
     if let Some(format) = env.get("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT") {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 /// The width where none is known.
-const USUAL_WIDTH: usize = 100;
+const DEFAULT_WIDTH: usize = 100;
 
 /// Which of our ends are at a terminal, and whether it may be coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,29 +17,29 @@ pub(crate) struct Terminal {
     /// Whether a person reads our notes.
     pub(crate) stderr: bool,
     /// Whether colours are wanted.
-    pub(crate) colour: bool,
+    pub(crate) has_colour: bool,
     /// Whether it can write over what stands there.
-    pub(crate) cursor: bool,
+    pub(crate) can_move_cursor: bool,
 }
 
 impl Terminal {
     /// Looks at our ends; `NO_COLOR` and a dumb terminal are respected.
-    pub(crate) fn look(env: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn detect(env: &BTreeMap<String, String>) -> Self {
         let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
         let dumb = env.get("TERM").is_none_or(|name| name == "dumb");
         Self {
             stdin: io::stdin().is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
-            colour: !set("NO_COLOR") && !dumb,
-            cursor: !dumb,
+            has_colour: !set("NO_COLOR") && !dumb,
+            can_move_cursor: !dumb,
         }
     }
 }
 
 /// How wide lines for a person may be.
-pub(crate) fn width() -> usize {
-    columns(io::stdout()).filter(|width| *width >= 40).unwrap_or(USUAL_WIDTH)
+pub(crate) fn output_width() -> usize {
+    columns(io::stdout()).filter(|width| *width >= 40).unwrap_or(DEFAULT_WIDTH)
 }
 
 /// How wide a terminal is, if it says so.

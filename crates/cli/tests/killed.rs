@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use whimbrel_testkit::{Drill, Host, Reply};
+use whimbrel_testkit::{KillTest, Host, Reply};
 use whimbrel_wire::options::Options;
 
 #[tokio::test]
 async fn whatever_was_said_and_done_is_known_after_every_kill() {
-    let borne = Drill::new(env!("CARGO_BIN_EXE_whimbrel")).kills(25).run(|_| {}).await.unwrap();
+    let borne = KillTest::new(env!("CARGO_BIN_EXE_whimbrel")).kills(25).run(|_| {}).await.unwrap();
     assert_eq!(borne.kills, 25);
     assert!(borne.messages > 25 && borne.commands > 25, "too little happened: {borne:?}");
 }
@@ -31,7 +31,7 @@ async fn mcp_servers_are_gone_when_the_program_is_killed() {
         mcp_servers: [("s".to_owned(), server)].into(),
         ..Options::default()
     };
-    let mut host = Host::with([Reply::text("Hi.")])
+    let mut host = Host::with_script([Reply::text("Hi.")])
         .program(env!("CARGO_BIN_EXE_whimbrel"))
         .options(options)
         .start()

@@ -8,7 +8,7 @@ use whimbrel_testkit::scenario::Scenario;
 async fn the_program_plays_every_scenario_like_the_engine_in_process() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/scenarios");
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
-    let scenarios = Scenario::all(&folder).unwrap();
+    let scenarios = Scenario::load_all(&folder).unwrap();
     assert!(!scenarios.is_empty());
     for scenario in scenarios {
         let run = scenario.run_binary(program).await.unwrap();

@@ -10,7 +10,7 @@ use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Frame, Session, ToolServer, Transport, query, tool};
 
 /// An agent in a folder of its own, played by the program on a script.
-fn agent(replies: &Value) -> (Agent, TempDir) {
+fn scripted_agent(replies: &Value) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script.json");
     std::fs::write(&script, replies.to_string()).unwrap();
@@ -23,14 +23,14 @@ fn agent(replies: &Value) -> (Agent, TempDir) {
 }
 
 /// The end of a run, for which nothing should take longer than this.
-async fn soon<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_query_ends_by_itself_after_its_result() {
-    let (agent, _folder) = agent(&json!(["hello"]));
-    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    let (agent, _folder) = scripted_agent(&json!(["hello"]));
+    let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     let kinds: Vec<_> = frames.iter().map(|frame| frame.as_ref().unwrap().kind()).collect();
     assert_eq!(kinds, ["system", "assistant", "result"], "what only the SDK reads is hidden");
     let said = frames.into_iter().find_map(|frame| match frame.unwrap() {
@@ -43,22 +43,22 @@ async fn a_query_ends_by_itself_after_its_result() {
 #[tokio::test]
 async fn the_permission_callback_is_asked_although_the_prompt_is_one_string() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}}]);
-    let (agent, folder) = agent(&json!([run, "done"]));
+    let (agent, folder) = scripted_agent(&json!([run, "done"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok));
     assert!(folder.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn the_input_can_be_finished_after_the_result_has_come() {
-    let (agent, _folder) = agent(&json!(["hello"]));
+    let (agent, _folder) = scripted_agent(&json!(["hello"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
-    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("hello"));
+    assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("hello"));
     session.finish_input();
-    while let Some(frame) = soon(session.next()).await {
+    while let Some(frame) = with_timeout(session.next()).await {
         frame.unwrap();
     }
 }
@@ -66,8 +66,8 @@ async fn the_input_can_be_finished_after_the_result_has_come() {
 #[tokio::test]
 async fn a_model_that_fails_is_a_result_and_not_an_error_of_the_sdk() {
     let fault = json!({"content": [], "fault": {"kind": "invalid_request", "status": 400, "message": "no"}});
-    let (agent, _folder) = agent(&json!([fault]));
-    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    let (agent, _folder) = scripted_agent(&json!([fault]));
+    let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok), "{frames:?}");
     assert!(frames.iter().any(|frame| matches!(frame, Ok(Frame::Result(result)) if result.is_error)));
 }
@@ -76,31 +76,31 @@ async fn a_model_that_fails_is_a_result_and_not_an_error_of_the_sdk() {
 async fn dropping_a_session_ends_the_program_and_its_commands() {
     let run =
         json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
-    let (agent, folder) = agent(&json!([run]));
+    let (agent, folder) = scripted_agent(&json!([run]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     let pid =
-        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
+        poll_until_some(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
             .await;
     drop(session);
-    until(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
 }
 
 #[tokio::test]
 async fn dropping_a_session_ends_a_command_in_the_background() {
     let input = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
     let run = json!([{"type": "tool_use", "name": "Bash", "input": input}]);
-    let (agent, folder) = agent(&json!([run, "started"]));
+    let (agent, folder) = scripted_agent(&json!([run, "started"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
-    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("started"));
+    assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("started"));
     let pid =
-        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
+        poll_until_some(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
             .await;
     drop(session);
-    until(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn questions_and_interrupts_pass_although_nobody_reads() {
         {"type": "text", "text": "word ".repeat(20_000)},
         {"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}},
     ]);
-    let (agent, folder) = agent(&json!([call, "next"]));
+    let (agent, folder) = scripted_agent(&json!([call, "next"]));
     let (enter, entered) = tokio::sync::oneshot::channel();
     let (held, gone) = tokio::sync::oneshot::channel::<()>();
     let state = std::sync::Mutex::new(Some((enter, held)));
@@ -123,58 +123,58 @@ async fn questions_and_interrupts_pass_although_nobody_reads() {
     });
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
     controls.send("go").await.unwrap();
-    soon(entered).await.unwrap();
-    soon(controls.interrupt()).await.unwrap();
-    assert!(soon(gone).await.is_err(), "the callback's future is dropped");
-    assert!(soon(frames.result()).await.unwrap().is_error);
+    with_timeout(entered).await.unwrap();
+    with_timeout(controls.interrupt()).await.unwrap();
+    assert!(with_timeout(gone).await.is_err(), "the callback's future is dropped");
+    assert!(with_timeout(frames.result()).await.unwrap().is_error);
     assert!(!folder.path().join("made").exists());
     controls.send("and now?").await.unwrap();
-    assert_eq!(soon(frames.result()).await.unwrap().result.as_deref(), Some("next"));
+    assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("next"));
 }
 
 #[tokio::test]
 async fn an_interrupt_passes_although_the_program_waits_for_a_reader() {
-    let (agent, _folder) = agent(&json!(["word ".repeat(100_000)]));
+    let (agent, _folder) = scripted_agent(&json!(["word ".repeat(100_000)]));
     let (controls, mut frames) =
         Session::open(&agent.partial_messages(true).unread_limit(10_000)).unwrap().split();
     controls.send("go").await.unwrap();
-    assert!(soon(frames.next()).await.unwrap().is_ok());
-    soon(controls.interrupt()).await.unwrap();
-    assert!(soon(frames.result()).await.unwrap().is_error);
+    assert!(with_timeout(frames.next()).await.unwrap().is_ok());
+    with_timeout(controls.interrupt()).await.unwrap();
+    assert!(with_timeout(frames.result()).await.unwrap().is_error);
 }
 
 #[tokio::test]
 async fn a_query_can_be_interrupted_although_its_input_is_finished() {
     let late = json!({"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000});
-    let (agent, _folder) = agent(&json!([late]));
+    let (agent, _folder) = scripted_agent(&json!([late]));
     let mut running = query("go", &agent);
     let controls = running.controls().unwrap().clone();
-    assert!(matches!(soon(running.next()).await, Some(Ok(Frame::System(_)))));
-    soon(controls.interrupt()).await.unwrap();
-    assert!(soon(running.result()).await.unwrap().is_error);
-    assert!(soon(running.next()).await.is_none());
+    assert!(matches!(with_timeout(running.next()).await, Some(Ok(Frame::System(_)))));
+    with_timeout(controls.interrupt()).await.unwrap();
+    assert!(with_timeout(running.result()).await.unwrap().is_error);
+    assert!(with_timeout(running.next()).await.is_none());
 }
 
 #[tokio::test]
 async fn a_message_that_wants_no_answer_does_not_keep_the_run_open() {
-    let (agent, _folder) = agent(&json!(["never said"]));
+    let (agent, _folder) = scripted_agent(&json!(["never said"]));
     let mut note = whimbrel::wire::message::User::prompt("just so you know");
     note.should_query = Some(false);
-    let frames: Vec<_> = soon(query(note, &agent).collect()).await;
+    let frames: Vec<_> = with_timeout(query(note, &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok), "{frames:?}");
 }
 
 #[tokio::test]
 async fn options_that_the_program_refuses_are_told_once() {
-    let (agent, _folder) = agent(&json!(["never said"]));
+    let (agent, _folder) = scripted_agent(&json!(["never said"]));
     let agent = agent.session_id("no id at all");
-    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     assert_eq!(frames.len(), 1, "{frames:?}");
 }
 
 /// Looks until there is something to see.
-async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    soon(async {
+async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    with_timeout(async {
         loop {
             if let Some(found) = look() {
                 return found;
@@ -194,10 +194,10 @@ struct Word {
 #[tokio::test]
 async fn a_tool_of_this_program_is_called_by_another() {
     let call = json!([{"type": "tool_use", "name": "mcp__own__shout", "input": {"word": "hey"}}]);
-    let (agent, _folder) = agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
+    let (agent, _folder) = scripted_agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
     let shout =
         tool("shout", "Shouts", |input: Word| async move { format!("{}!", input.word.to_uppercase()) });
     let agent = agent.tool_server(ToolServer::new("own").tool(shout)).allowed_tools(["mcp__own"]);
-    let result = soon(query("go", &agent).result()).await.unwrap();
+    let result = with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"), "{result:?}");
 }

@@ -18,16 +18,16 @@ const CALLS: usize = 12;
 
 /// What a process holds.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct ProcessUsage {
     descriptors: usize,
     zombies: usize,
     anonymous_kb: u64,
 }
 
-fn held(pid: u32) -> Held {
+fn measure_usage(pid: u32) -> ProcessUsage {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let anonymous = rollup.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
-    Held {
+    ProcessUsage {
         descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
         zombies: children(pid).into_iter().filter(|child| is_zombie(*child)).count(),
         anonymous_kb: anonymous.split_whitespace().nth(1).unwrap().parse().unwrap(),
@@ -54,13 +54,13 @@ async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
     let script: Vec<Reply> = (0..PROMPTS).flat_map(|_| turn()).collect();
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
     let mut host =
-        Host::with(script).program(env!("CARGO_BIN_EXE_whimbrel")).options(options).start().await.unwrap();
-    let pid = host.ask(Initialize::default()).await.unwrap().pid.unwrap();
+        Host::with_script(script).program(env!("CARGO_BIN_EXE_whimbrel")).options(options).start().await.unwrap();
+    let pid = host.send_request(Initialize::default()).await.unwrap().pid.unwrap();
     let mut looks = Vec::new();
     for prompt in 0..PROMPTS {
         let result = host.run(format!("Go {prompt}.")).await.unwrap();
         assert_eq!(result.result.as_deref(), Some("Done."));
-        looks.push(held(pid));
+        looks.push(measure_usage(pid));
     }
     let (early, late) = (looks[2], looks[PROMPTS - 1]);
     assert_eq!((late.descriptors, late.zombies), (early.descriptors, 0), "{looks:?}");
@@ -70,7 +70,7 @@ async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
 }
 
 /// How many agents one reply sends.
-const CROWD: usize = 200;
+const AGENT_COUNT: usize = 200;
 
 /// The most that a process has held.
 fn peak_kb(pid: u32) -> u64 {
@@ -82,29 +82,29 @@ fn peak_kb(pid: u32) -> u64 {
 #[tokio::test]
 async fn two_hundred_agents_of_one_reply_take_little_room() {
     for at_once in ["10", "200"] {
-        let script = Script::by(|asked| {
+        let script = Script::from_fn(|asked| {
             let text = asked.last_text();
             match text.lines().any(|line| line.starts_with("You are number ")) {
-                true => Reply::text("I was here.").after(Duration::from_millis(20)),
+                true => Reply::text("I was here.").delay(Duration::from_millis(20)),
                 false if asked.messages().len() > 1 => Reply::text("All are back."),
-                false => (0..CROWD).fold(Reply::nothing(), |reply, number| {
+                false => (0..AGENT_COUNT).fold(Reply::empty(), |reply, number| {
                     let prompt = format!("You are number {number}");
                     reply.and_tool("Agent", json!({"description": "be there", "prompt": prompt}))
                 }),
             }
         });
-        let mut host = Host::with(script)
+        let mut host = Host::with_script(script)
             .program(env!("CARGO_BIN_EXE_whimbrel"))
             .env("WHIMBREL_AGENTS_AT_ONCE", at_once)
-            .deadline(Duration::from_secs(120))
+            .timeout(Duration::from_secs(120))
             .start()
             .await
             .unwrap();
-        let pid = host.ask(Initialize::default()).await.unwrap().pid.unwrap();
+        let pid = host.send_request(Initialize::default()).await.unwrap().pid.unwrap();
         let before = peak_kb(pid);
         assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
-        let back = host.asked().last().unwrap().last_text().matches("I was here.").count();
-        assert_eq!(back, CROWD, "at once: {at_once}");
+        let back = host.model_requests().last().unwrap().last_text().matches("I was here.").count();
+        assert_eq!(back, AGENT_COUNT, "at once: {at_once}");
         // Half of what the whole process may take: the pages of the program itself are many in a build for tests.
         let grown = peak_kb(pid) - before;
         println!("at once: {at_once}, before: {before} kB, more: {grown} kB");

@@ -4,28 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_models::Preamble;
-use whimbrel_models::call::Timing;
-use whimbrel_models::retry::Policy;
+use whimbrel_models::call::CallTimeouts;
+use whimbrel_models::retry::RetryPolicy;
 
-use crate::agents::Agents;
-use crate::agents::progress::Progress;
-use crate::context::memory::{Loaded, Memory};
-use crate::context::room::{Room, Switches};
-use crate::context::{Planning, surroundings};
+use crate::agents::AgentSpawner;
+use crate::agents::progress::AgentProgress;
+use crate::context::instructions::{InstructionFile, Instructions};
+use crate::context::auto_compact::{CompactionState, CompactionConfig};
+use crate::context::{PlanModeState, surroundings};
 use crate::conversation::Conversation;
-use crate::cost::Ledger;
-use crate::denials::Denials;
+use crate::cost::CostLedger;
+use crate::denial_log::DenialLog;
 use crate::engine::Engine;
 use crate::files;
-use crate::knobs::KnobsReader;
-use crate::on_demand;
-use crate::outbox::Outbox;
-use crate::shape::Owed;
-use crate::skills::{Desk, desk};
+use crate::runtime_settings::RuntimeSettingsReader;
+use crate::deferred_tools;
+use crate::frame_sender::FrameSender;
+use crate::structured_output::StructuredOutput;
+use crate::skills::{AgentSkills, agent_skills};
 use crate::tools::AGENT;
-use crate::understudy;
-use crate::understudy::Understudies;
-use crate::workshop::Bench;
+use crate::fallback;
+use crate::fallback::FallbackModels;
+use crate::tool_scheduler::ToolEnv;
 
 /// One agent. A turn owns it while it runs.
 pub struct Agent {
@@ -34,104 +34,104 @@ pub struct Agent {
     /// What was said.
     pub conversation: Conversation,
     /// What it knows of the instruction files.
-    pub memory: Memory,
+    pub instructions: Instructions,
     /// System prompt and tools as the model sees them.
     pub preamble: Arc<Preamble>,
     /// Where tool calls are made.
-    pub bench: Arc<Bench>,
+    pub tool_env: Arc<ToolEnv>,
     /// What the host can turn.
-    pub knobs: KnobsReader,
+    pub runtime_settings: RuntimeSettingsReader,
     /// The way to the host.
-    pub outbox: Outbox,
+    pub frame_sender: FrameSender,
     /// What it may spend.
-    pub limits: Limits,
+    pub limits: AgentLimits,
     /// What is spent.
-    pub ledger: Ledger,
+    pub ledger: CostLedger,
     /// Calls of the tree that were not permitted in the turn at hand.
-    pub denials: Denials,
+    pub denials: DenialLog,
     /// Whether its answer must have a certain shape.
-    pub owed: Owed,
+    pub structured_output: StructuredOutput,
     /// Who answers when its model is not to be had.
-    pub understudies: Understudies,
+    pub fallback_models: FallbackModels,
     /// What was done for room.
-    pub room: Room,
+    pub compaction_state: CompactionState,
     /// What the model has been told of plan mode.
-    pub planning: Planning,
+    pub plan_mode: PlanModeState,
     /// The skills that it has called.
-    pub skills: Desk,
+    pub invoked_skills: AgentSkills,
     /// How far it is.
-    pub progress: Progress,
+    pub progress: AgentProgress,
 }
 
 impl Agent {
     /// The model that is asked now.
     pub fn model(&self) -> String {
-        self.understudies.model(&self.knobs.now().model)
+        self.fallback_models.active_model(&self.runtime_settings.current().model)
     }
 
     /// When a failed model call is repeated. An overloaded model that has an understudy is not waited for.
-    pub fn policy(&self) -> Policy {
-        let policy = self.limits.policy();
-        match self.understudies.are_left(&self.knobs.now().model) {
-            true => Policy { max_overloads: understudy::ATTEMPTS - 1, ..policy },
+    pub fn retry_policy(&self) -> RetryPolicy {
+        let policy = self.limits.retry_policy();
+        match self.fallback_models.has_next(&self.runtime_settings.current().model) {
+            true => RetryPolicy { max_overload_retries: fallback::OVERLOAD_ATTEMPTS - 1, ..policy },
             false => policy,
         }
     }
 
     /// Takes up what has changed about the tools since the last request. What servers say about theirs goes behind what was
     /// said before, so that what a provider has cached stays valid.
-    pub fn refit(&mut self) {
-        on_demand::prepare(self);
-        for text in self.bench.toolbox.instructions().iter() {
-            self.conversation.remind(text);
+    pub fn refresh_tools(&mut self) {
+        deferred_tools::refresh_request_tools(self);
+        for text in self.tool_env.tool_set.server_instructions().iter() {
+            self.conversation.push_hidden_once(text);
         }
     }
 
     /// Tells the model where it is and what the person and the project want of it. What it was told before is forgotten
     /// with a compaction.
-    pub fn orient(&mut self) {
-        let folder = self.bench.call.workspace.base();
+    pub fn inject_context(&mut self) {
+        let folder = self.tool_env.context.workspace.base_dir();
         let branch = surroundings::git_branch(&folder);
-        let text = surroundings::describe(&folder, &self.knobs.now().model, branch.as_deref());
-        self.conversation.remind(&text);
-        self.planning = Planning::of(&self.conversation.history);
-        self.bench.call.on_demand.forget_told();
-        on_demand::tell(self);
-        desk::introduce(self);
-        self.introduce_kinds();
-        if let Some(text) = self.memory.begin() {
-            self.conversation.remind(&text);
+        let text = surroundings::render_environment(&folder, &self.runtime_settings.current().model, branch.as_deref());
+        self.conversation.push_hidden_once(&text);
+        self.plan_mode = PlanModeState::from_history(&self.conversation.history);
+        self.tool_env.context.deferred_tools.reset_announced();
+        deferred_tools::announce(self);
+        agent_skills::inject_listing(self);
+        self.inject_agent_list();
+        if let Some(text) = self.instructions.load_initial() {
+            self.conversation.push_hidden_once(&text);
         }
-        self.conversation.gauge().note_memory(self.memory.files());
+        self.conversation.context_meter().note_instructions(self.instructions.files());
     }
 
     /// Tells the model which kinds of agent it may start, if it may.
-    fn introduce_kinds(&mut self) {
-        let agents = self.bench.call.agents.as_ref().filter(|_| self.bench.toolbox.find(AGENT).is_some());
-        if let Some(text) = agents.and_then(Agents::kinds_for_model) {
-            self.conversation.remind(&text);
+    fn inject_agent_list(&mut self) {
+        let agents = self.tool_env.context.agents.as_ref().filter(|_| self.tool_env.tool_set.find(AGENT).is_some());
+        if let Some(text) = agents.and_then(AgentSpawner::definitions_notice) {
+            self.conversation.push_hidden_once(&text);
         }
     }
 
     /// Tells the model the instructions of the folders whose files it has seen since this was called last.
-    pub fn recall(&mut self) {
-        let workspace = &self.bench.call.workspace;
-        let written = self.memory.take_watched();
-        let paths = written.iter().map(|path| files::tidy(&workspace.resolve(path)));
-        let seen: Vec<_> = paths.filter(|path| workspace.seen(path).is_some()).collect();
+    pub fn inject_nested_instructions(&mut self) {
+        let workspace = &self.tool_env.context.workspace;
+        let written = self.instructions.take_watched_paths();
+        let paths = written.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
+        let seen: Vec<_> = paths.filter(|path| workspace.seen_file(path).is_some()).collect();
         for path in seen {
-            for text in self.memory.nested(&path) {
-                self.conversation.remind(&text);
+            for text in self.instructions.load_nested(&path) {
+                self.conversation.push_hidden_once(&text);
             }
         }
-        self.conversation.gauge().note_memory(self.memory.files());
+        self.conversation.context_meter().note_instructions(self.instructions.files());
     }
 
     /// Tells the host what is wrong with instruction files, and gives those that were read since this was called last.
-    pub async fn report_memory(&mut self) -> Vec<Loaded> {
-        let news = self.memory.take_news();
+    pub async fn take_loaded_instructions(&mut self) -> Vec<InstructionFile> {
+        let news = self.instructions.take_updates();
         for content in news.warnings {
-            self.outbox.warn(content).await;
+            self.frame_sender.warn(content).await;
         }
         news.loaded
     }
@@ -139,21 +139,21 @@ impl Agent {
 
 /// Limits and switches that stay the same over a session.
 #[derive(Debug, Clone, Default)]
-pub struct Limits {
+pub struct AgentLimits {
     /// Model calls per turn.
     pub max_turns: Option<u32>,
     /// Dollars that the session may cost.
-    pub max_budget: Option<f64>,
+    pub max_budget_usd: Option<f64>,
     /// Tokens that the task may take, as the model is told.
-    pub task_budget: Option<u64>,
+    pub task_budget_tokens: Option<u64>,
     /// The output limit of one reply, if the caller set one.
     pub max_output_tokens: Option<u64>,
     /// How often a failed call is repeated.
     pub max_retries: Option<u32>,
     /// How long an overload is ridden out.
-    pub ride_out: Option<Duration>,
+    pub overload_timeout: Option<Duration>,
     /// How long a provider may be silent.
-    pub timing: Timing,
+    pub timing: CallTimeouts,
     /// Whether the host wants the raw events of the stream.
     pub partial_messages: bool,
     /// Beta features of the provider.
@@ -161,16 +161,16 @@ pub struct Limits {
     /// Models that answer when another is not to be had, by their full names.
     pub fallback_models: Vec<String>,
     /// When room is made in the window.
-    pub compaction: Switches,
+    pub compaction: CompactionConfig,
 }
 
-impl Limits {
+impl AgentLimits {
     /// When a failed model call is repeated.
-    pub fn policy(&self) -> Policy {
-        let default = Policy::default();
-        Policy {
+    pub fn retry_policy(&self) -> RetryPolicy {
+        let default = RetryPolicy::default();
+        RetryPolicy {
             max_retries: self.max_retries.unwrap_or(default.max_retries),
-            ride_out: self.ride_out,
+            max_capacity_wait: self.overload_timeout,
             ..default
         }
     }

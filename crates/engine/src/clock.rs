@@ -25,7 +25,7 @@ pub fn timestamp() -> String {
 }
 
 /// The wall clock in milliseconds since 1970.
-pub fn milliseconds() -> u64 {
+pub fn unix_millis() -> u64 {
     let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -38,12 +38,12 @@ pub fn today() -> String {
 /// The wall clock in the local time zone.
 pub fn local_now() -> jiff::Zoned {
     let now = jiff::Timestamp::try_from(wall()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    now.to_zoned(local_zone())
+    now.to_zoned(local_time_zone())
 }
 
 /// The time zone of this machine. The file that says it is read as it is: looking its name up would read the whole
 /// time zone database, which is most of what a short run does.
-fn local_zone() -> TimeZone {
+fn local_time_zone() -> TimeZone {
     if std::env::var_os("TZ").is_some() {
         return TimeZone::system();
     }

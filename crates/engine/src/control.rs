@@ -3,8 +3,8 @@
 mod extensions;
 mod files;
 mod permissions;
-mod servers;
-mod sessions;
+mod mcp;
+mod session;
 mod settings;
 
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use whimbrel_wire::system::Status;
 
 use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
-use crate::mcp::Switch;
-use crate::model_switch::{Asker, Wish};
-use crate::permission::NO_AUTO;
+use crate::mcp::Toggle;
+use crate::model_switch::{SwitchRequester, SwitchRequest};
+use crate::permission::AUTO_MODE_UNSUPPORTED;
 use crate::rewind;
-use crate::serve::Session;
+use crate::event_loop::Session;
 use crate::setup::SetupError;
-use crate::tasks::{Reach, TaskReport, Tasks};
-pub(crate) use sessions::Books;
+use crate::tasks::{TaskScope, TaskOutputReport, TaskRegistry};
+pub(crate) use session::AgentHandles;
 
 /// What hosts can rely on, by the names that they know.
 pub(crate) const CAPABILITIES: [&str; 4] = [
@@ -44,64 +44,64 @@ pub(crate) const CAPABILITIES: [&str; 4] = [
 /// Answers one request; none if the answer comes later.
 pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
     Some(match request {
-        Request::McpReconnect(ask) => return servers::reconnect(session, id, ask.server_name),
+        Request::McpReconnect(ask) => return mcp::reconnect(session, id, ask.server_name),
         Request::McpToggle(ask) => {
-            return servers::toggle(session, id, ask.server_name, Switch::of(ask.enabled));
+            return mcp::toggle(session, id, ask.server_name, Toggle::from_enabled(ask.enabled));
         }
-        Request::McpSetServers(wanted) => return servers::set(session, id, wanted),
-        Request::McpReadResource(ask) => return servers::read(session, id, ask.server_name, ask.uri),
-        Request::McpCall(call) => return servers::call(session, id, call),
-        Request::SetMcpPermissionModeOverride(set) => servers::set_mode(session, id, set),
-        Request::McpStatus(_) => servers::status(session, id),
-        Request::McpMessage(heard) => servers::hear(session, id, &heard),
-        Request::Initialize(initialize) => match begin(session, &initialize) {
-            Ok(reply) => return welcome(session, id, reply),
+        Request::McpSetServers(wanted) => return mcp::set_servers(session, id, wanted),
+        Request::McpReadResource(ask) => return mcp::read_resource(session, id, ask.server_name, ask.uri),
+        Request::McpCall(call) => return mcp::call_tool(session, id, call),
+        Request::SetMcpPermissionModeOverride(set) => mcp::set_mode_override(session, id, set),
+        Request::McpStatus(_) => mcp::status(session, id),
+        Request::McpMessage(heard) => mcp::handle_message(session, id, &heard),
+        Request::Initialize(initialize) => match apply_initialize(session, &initialize) {
+            Ok(reply) => return respond_to_initialize(session, id, reply),
             Err(error) => {
                 // A session that has begun goes on as it is.
                 if !session.has_begun() {
-                    session.refused = Some(SetupError::Absent(error.clone()));
+                    session.setup_error = Some(SetupError::Unsupported(error.clone()));
                 }
                 ControlResponse::error(id, error)
             }
         },
         Request::Interrupt(asked) => interrupt(session, id, &asked).await,
-        Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
+        Request::SetPermissionMode(set) => set_permission_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
             let to = session.setup.model(&session.engine, set.model.as_deref());
             let reply = SetModelReply { model: Some(to.clone()) };
-            let wish = Wish { asker: Asker::Host, to, requested: set.model };
+            let wish = SwitchRequest { requester: SwitchRequester::Host, model: to, requested_name: set.model };
             return switch_model(session, wish, ControlResponse::success(id, &reply));
         }
         Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
         Request::BackgroundTasks(which) => {
-            let changed = session.tasks.let_go(which.tool_use_id.as_deref());
-            notices::let_go(&session.outbox, &session.tasks, &changed).await;
+            let changed = session.tasks.move_to_background(which.tool_use_id.as_deref());
+            notices::notify_backgrounded(&session.frame_sender, &session.tasks, &changed).await;
             // Whoever means everything is content with nothing.
             let backgrounded = which.tool_use_id.is_none() || !changed.is_empty();
             ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
         }
         Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
-        Request::RenameSession(asked) => sessions::rename(session, id, &asked).await,
-        Request::GetSessionCost(_) => sessions::cost(session, id),
-        Request::GetUsage(_) => sessions::usage(session, id),
-        Request::ReadFile(asked) => files::read(session, id, asked).await,
-        Request::ListPermissionRules(_) => permissions::list(session, id),
+        Request::RenameSession(asked) => session::rename_session(session, id, &asked).await,
+        Request::GetSessionCost(_) => session::session_cost(session, id),
+        Request::GetUsage(_) => session::session_usage(session, id),
+        Request::ReadFile(asked) => files::read_file(session, id, asked).await,
+        Request::ListPermissionRules(_) => permissions::list_rules(session, id),
         // Nothing that the engine does depends on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
-        Request::CancelAsyncMessage(asked) => sessions::cancel(session, id, &asked),
+        Request::CancelAsyncMessage(asked) => session::cancel_message(session, id, &asked),
         Request::SeedReadState(asked) => {
-            sessions::seed(Arc::clone(&session.setup.workspace), id, asked).await
+            session::seed_read_state(Arc::clone(&session.setup.workspace), id, asked).await
         }
         Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
-        Request::GetSettings(_) => settings::show(session, id),
-        Request::ApplyFlagSettings(apply) => return settings::lay_over(session, id, apply.settings).await,
-        Request::UpdateSettings(update) => return settings::keep(session, id, update),
-        Request::ReloadPlugins(asked) => extensions::plugins(session, id, asked).await,
-        Request::ReloadSkills(_) => extensions::skills(session, id).await,
-        Request::ReloadOutputStyles(_) => extensions::output_styles(session, id).await,
+        Request::GetSettings(_) => settings::get_settings(session, id),
+        Request::ApplyFlagSettings(apply) => return settings::apply_flag_settings(session, id, apply.settings).await,
+        Request::UpdateSettings(update) => return settings::update_settings(session, id, update),
+        Request::ReloadPlugins(asked) => extensions::reload_plugins(session, id, asked).await,
+        Request::ReloadSkills(_) => extensions::reload_skills(session, id).await,
+        Request::ReloadOutputStyles(_) => extensions::reload_output_styles(session, id).await,
         Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
-        Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
+        Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: model_infos(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(
             id,
             &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
@@ -109,7 +109,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::Invalid { subtype, error } => {
             // Something that should guard the session may be among what cannot be read.
             if subtype == "initialize" && !session.has_begun() {
-                session.refused = Some(SetupError::Invalid(error.clone()));
+                session.setup_error = Some(SetupError::Invalid(error.clone()));
             }
             ControlResponse::error(id, error)
         }
@@ -124,28 +124,28 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
 }
 
 /// Says what the engine has to offer, once servers have had a moment to say what they offer.
-fn welcome(session: &mut Session, id: String, mut reply: InitializeReply) -> Option<ControlResponse> {
-    let ask = session.ask.clone();
+fn respond_to_initialize(session: &mut Session, id: String, mut reply: InitializeReply) -> Option<ControlResponse> {
+    let ask = session.host_requests.clone();
     let answer = move |reply: &InitializeReply| {
-        ControlResponse::success(id, reply).with_open_questions(ask.open_permissions(), Vec::new())
+        ControlResponse::success(id, reply).with_pending_requests(ask.pending_permission_requests(), Vec::new())
     };
-    let Some(servers) = session.crew.welcome() else { return Some(answer(&reply)) };
+    let Some(servers) = session.mcp.startup_wait() else { return Some(answer(&reply)) };
     let commands = session.setup.commands.clone();
-    session.crew.later(async move {
+    session.mcp.respond_later(async move {
         servers.await;
-        reply.commands = commands.listed();
+        reply.commands = commands.slash_commands();
         answer(&reply)
     });
     None
 }
 
-fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
-    session.crew.add_hosted(initialize);
+fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
+    session.mcp.add_sdk_servers(initialize);
     let has_begun = session.has_begun();
     if !has_begun {
         let hooks = HookSet::from_initialize(initialize).map_err(|error| format!("Hooks: {error}."))?;
         session.add_hooks(hooks);
-        extensions::begin(session, initialize);
+        extensions::apply_initialize(session, initialize);
         if let Some(blocks) = &initialize.system_prompt {
             session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
         }
@@ -153,25 +153,25 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
             session.setup.append_system_prompt.clone_from(&initialize.append_system_prompt);
         }
         if let Some(schema) = &initialize.json_schema {
-            session.setup.ask_for_shape(schema)?;
+            session.setup.require_output_schema(schema)?;
         }
-        session.add_kinds(initialize.agents.clone().unwrap_or_default());
+        session.add_agent_definitions(initialize.agents.clone().unwrap_or_default());
         if initialize.title.is_some() {
             session.setup.title.clone_from(&initialize.title);
         }
         session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions.as_deref() {
-            session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
+            session.runtime_settings.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
         }
     }
     if has_begun && initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()) {
         return Err("Hooks can only be given before the first turn.".into());
     }
-    let mode = session.setup.rights.mode();
+    let mode = session.setup.permission_state.mode();
     let reply = InitializeReply {
-        commands: session.setup.commands.listed(),
-        agents: session.setup.kinds.iter().map(kind).collect(),
-        models: models(session),
+        commands: session.setup.commands.slash_commands(),
+        agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
+        models: model_infos(session),
         account: AccountInfo {
             api_key_source: Some(session.engine.key_source().into()),
             ..AccountInfo::default()
@@ -183,24 +183,24 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
         capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
         ..InitializeReply::default()
     };
-    Ok(extensions::describe(session, initialize, reply))
+    Ok(extensions::describe_extensions(session, initialize, reply))
 }
 
 /// Stops a task beside everything else: hooks of the host may have a say in its end.
 fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlResponse> {
     let tasks = session.tasks.clone();
-    session.crew.later(async move {
+    session.mcp.respond_later(async move {
         // A task that has ended meanwhile is as good as stopped.
-        let _ = tasks.stop(&task, Reach::Host).await;
+        let _ = tasks.stop(&task, TaskScope::Host).await;
         ControlResponse::ok(id)
     });
     None
 }
 
 /// What a task has said so far.
-async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
-    match tasks.output(task, Reach::Host, Duration::ZERO).await {
-        Ok(TaskReport { output, left_out, .. }) => {
+async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResponse {
+    match tasks.read_output(task, TaskScope::Host, Duration::ZERO).await {
+        Ok(TaskOutputReport { output, omitted_bytes: left_out, .. }) => {
             let total_bytes = left_out + output.len() as u64;
             ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
         }
@@ -211,14 +211,14 @@ async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
 /// Interrupts the turn, and what waits behind it if that is wanted.
 async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> ControlResponse {
     session.interrupt().await;
-    let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-    let still_queued = session.queue.ids();
+    let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
+    let still_queued = session.input_queue.prompt_ids();
     ControlResponse::success(id, &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) })
 }
 
-async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
-    if !session.setup.rights.set_mode(mode) {
-        let (text, code) = match session.setup.rights.bypass_is_disabled() {
+async fn set_permission_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
+    if !session.setup.permission_state.set_mode(mode) {
+        let (text, code) = match session.setup.permission_state.is_bypass_disabled() {
             true => (
                 "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.",
                 "bypass_disabled",
@@ -231,10 +231,10 @@ async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> Co
         return ControlResponse::error_with_code(id, text, code);
     }
     if mode == PermissionMode::Auto {
-        session.outbox.warn(NO_AUTO).await;
+        session.frame_sender.warn(AUTO_MODE_UNSUPPORTED).await;
     }
-    let mode = session.setup.rights.mode();
-    session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    let mode = session.setup.permission_state.mode();
+    session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }
 
@@ -245,18 +245,18 @@ fn set_thinking(session: &mut Session, id: String, set: &SetMaxThinkingTokens) -
             0 => Thinking::Disabled,
             budget => Thinking::Enabled { budget },
         });
-        session.knobs.send_modify(|knobs| knobs.thinking = thinking);
+        session.runtime_settings.send_modify(|knobs| knobs.thinking = thinking);
     }
     match set.thinking_display.as_ref().map(|name| name.as_deref().map(str::parse).transpose()) {
         Some(Err(error)) => return ControlResponse::error(id, format!("{error}.")),
-        Some(Ok(display)) => session.knobs.send_modify(|knobs| knobs.thinking_display = display),
+        Some(Ok(display)) => session.runtime_settings.send_modify(|knobs| knobs.thinking_display = display),
         None => {}
     }
     ControlResponse::ok(id)
 }
 
-fn models(session: &Session) -> Vec<ModelInfo> {
-    let choices = session.engine.catalog().choices();
+fn model_infos(session: &Session) -> Vec<ModelInfo> {
+    let choices = session.engine.catalog().models_with_aliases();
     choices
         .map(|(alias, model)| ModelInfo {
             value: alias.unwrap_or(&model.name).to_owned(),
@@ -268,16 +268,16 @@ fn models(session: &Session) -> Vec<ModelInfo> {
         .collect()
 }
 
-fn kind(kind: &Definition) -> AgentInfo {
+fn agent_info(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
 }
 
 /// Switches the model, beside everything else if hooks have a say in it or others come first. This is the answer if
 /// nobody objects.
-fn switch_model(session: &mut Session, wish: Wish, done: ControlResponse) -> Option<ControlResponse> {
-    let Some(switch) = session.model_switch(wish) else { return Some(done) };
-    session.crew.later(async move {
-        match switch.make(&CancellationToken::new()).await {
+fn switch_model(session: &mut Session, wish: SwitchRequest, done: ControlResponse) -> Option<ControlResponse> {
+    let Some(switch) = session.request_model_switch(wish) else { return Some(done) };
+    session.mcp.respond_later(async move {
+        match switch.apply(&CancellationToken::new()).await {
             Ok(()) => done,
             Err(why) => ControlResponse::error(done.response.request_id(), why),
         }

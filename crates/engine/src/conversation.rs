@@ -1,74 +1,74 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
-mod done;
-mod speaker;
-mod withdraw;
+mod side_results;
+mod attribution;
+mod rollback;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::Thinking;
-use whimbrel_models::fault::Fault;
-use whimbrel_models::providers::Dialect;
+use whimbrel_models::fault::ModelError;
+use whimbrel_models::providers::ApiDialect;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
-use crate::context::room;
-use crate::context::usage::Gauge;
+use crate::context::auto_compact;
+use crate::context::usage::ContextMeter;
 use crate::ids;
-use crate::outbox::Outbox;
-use crate::session::journal::Journal;
-use crate::session::load::Key;
-use crate::session::mend::{EMPTY_PROMPT, is_blank};
-use crate::session::{Entry, Log, Past, bulletin};
-use crate::workshop::Made;
-pub use speaker::Speaker;
-use withdraw::Fresh;
+use crate::frame_sender::FrameSender;
+use crate::session::writer::TranscriptWriter;
+use crate::session::load::IdKey;
+use crate::session::repair::{EMPTY_PROMPT, is_blank};
+use crate::session::{MessageEntry, TranscriptLog, ResumedSession, notices};
+use crate::tool_scheduler::ToolCallResult;
+pub use attribution::Attribution;
+use rollback::Uncommitted;
 
 /// The model's name on messages that no model wrote.
-pub const SYNTHETIC: &str = "<synthetic>";
+pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// A conversation.
 #[derive(Debug)]
 pub struct Conversation {
     /// What the model is sent.
     pub history: History,
-    log: Log,
-    outbox: Outbox,
-    speaker: Speaker,
+    log: TranscriptLog,
+    frame_sender: FrameSender,
+    attribution: Attribution,
     /// Thinking of the reply at hand that nothing has followed yet.
-    thoughts: Vec<Block>,
-    last_assistant: Option<String>,
+    pending_thinking: Vec<Block>,
+    last_assistant_uuid: Option<String>,
     /// Tokens of the last request and its reply, as the provider counted them.
-    counted: u64,
+    counted_tokens: u64,
     /// Tokens of what was added since, by a rule of thumb.
-    added: u64,
+    added_tokens: u64,
     /// What was asked and has not been answered with a word yet.
-    unanswered: Vec<Asked>,
+    unanswered: Vec<UnansweredPrompt>,
     /// The words of the last prompt, as far as they are worth repeating.
-    task: String,
+    last_prompt: String,
     /// The model that has thought in this conversation.
-    thinker: Option<String>,
+    thinking_model: Option<String>,
     /// How full the context is.
-    gauge: Gauge,
+    context_meter: ContextMeter,
     /// Whether anything was said yet.
-    begun: bool,
+    has_messages: bool,
     /// The ids of all calls so far.
-    calls: HashSet<String>,
+    tool_call_ids: HashSet<String>,
     /// What the model has been told beside the conversation.
-    told: HashSet<Key>,
+    injected_keys: HashSet<IdKey>,
     /// Whether thinking was read back that nobody has signed.
-    unsigned: bool,
+    has_unsigned_thinking: bool,
     /// What was added since the provider last took the conversation, if it can be withdrawn.
-    fresh: Option<Box<Fresh>>,
+    uncommitted: Option<Box<Uncommitted>>,
 }
 
 /// Something that was asked.
 #[derive(Debug)]
-pub struct Asked {
+pub struct UnansweredPrompt {
     uuid: String,
     content: Vec<Block>,
     /// The permission mode it was asked in, if it is a prompt.
@@ -90,159 +90,159 @@ pub struct ReplyHead {
 
 impl Conversation {
     /// An empty conversation.
-    pub fn new(log: Log, outbox: Outbox, speaker: Speaker) -> Self {
+    pub fn new(log: TranscriptLog, frame_sender: FrameSender, attribution: Attribution) -> Self {
         Self {
             history: History::new(),
             log,
-            outbox,
-            speaker,
-            thoughts: Vec::new(),
-            last_assistant: None,
-            counted: 0,
-            added: 0,
+            frame_sender,
+            attribution,
+            pending_thinking: Vec::new(),
+            last_assistant_uuid: None,
+            counted_tokens: 0,
+            added_tokens: 0,
             unanswered: Vec::new(),
-            task: String::new(),
-            thinker: None,
-            gauge: Gauge::default(),
-            begun: false,
-            calls: HashSet::new(),
-            told: HashSet::new(),
-            unsigned: false,
-            fresh: None,
+            last_prompt: String::new(),
+            thinking_model: None,
+            context_meter: ContextMeter::default(),
+            has_messages: false,
+            tool_call_ids: HashSet::new(),
+            injected_keys: HashSet::new(),
+            has_unsigned_thinking: false,
+            uncommitted: None,
         }
     }
 
     /// Goes on with what was said before.
-    pub fn recall(&mut self, past: Past) {
+    pub fn restore(&mut self, past: ResumedSession) {
         let loaded = past.loaded;
-        self.begun = loaded.has_begun();
-        self.thinker.clone_from(&loaded.facts.model);
+        self.has_messages = loaded.has_messages();
+        self.thinking_model.clone_from(&loaded.facts.model);
         self.history = loaded.history;
-        self.unsigned = loaded.unsigned;
-        self.calls = loaded.calls;
-        self.told = loaded.told;
-        self.gauge.recall(self.history.size(), loaded.counted);
-        self.counted = loaded.counted;
-        self.added = if loaded.counted > 0 { 0 } else { self.history.size() as u64 / 4 };
-        self.log.go_on_after(loaded.leaf, loaded.names);
-        self.log.journal().recall_title(loaded.facts.title);
-        self.log.journal().recall_labels(loaded.labels);
-        self.log.journal().copy(past.copies);
+        self.has_unsigned_thinking = loaded.has_unsigned_thinking;
+        self.tool_call_ids = loaded.call_ids;
+        self.injected_keys = loaded.hidden_texts;
+        self.context_meter.restore(self.history.size(), loaded.context_tokens);
+        self.counted_tokens = loaded.context_tokens;
+        self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
+        self.log.resume_after(loaded.leaf, loaded.names);
+        self.log.writer().restore_title(loaded.facts.title);
+        self.log.writer().restore_metadata(loaded.metadata);
+        self.log.writer().mirror_lines(past.mirror_lines);
     }
 
     /// Takes an id for a message; false if it is taken already.
-    pub fn take_name(&mut self, uuid: &str) -> bool {
-        self.log.take_name(uuid)
+    pub fn claim_uuid(&mut self, uuid: &str) -> bool {
+        self.log.claim_uuid(uuid)
     }
 
     /// Who speaks here.
-    pub fn speaker(&self) -> &Speaker {
-        &self.speaker
+    pub fn attribution(&self) -> &Attribution {
+        &self.attribution
     }
 
     /// The way into the transcript.
-    pub fn journal(&self) -> &Journal {
-        self.log.journal()
+    pub fn transcript_writer(&self) -> &TranscriptWriter {
+        self.log.writer()
     }
 
     /// The transcript's path, if one is kept.
-    pub fn transcript(&self) -> Option<std::path::PathBuf> {
-        self.log.journal().path()
+    pub fn transcript_path(&self) -> Option<std::path::PathBuf> {
+        self.log.writer().path()
     }
 
     /// Tells the model something that the host need not see: surroundings, reminders.
-    pub fn brief(&mut self, text: &str) {
-        self.keep(Role::User, &Block::text(text));
-        let key = Key::of(text);
-        if self.told.insert(key)
-            && let Some(fresh) = &mut self.fresh
+    pub fn push_hidden(&mut self, text: &str) {
+        self.add_to_history(Role::User, &Block::text(text));
+        let key = IdKey::new(text);
+        if self.injected_keys.insert(key)
+            && let Some(fresh) = &mut self.uncommitted
         {
-            fresh.tell(key);
+            fresh.record_key(key);
         }
-        self.log.brief(text);
+        self.log.push_hidden(text);
     }
 
     /// Shows the model something that the host need not see.
-    pub fn brief_with(&mut self, blocks: Vec<Block>) {
+    pub fn push_hidden_blocks(&mut self, blocks: Vec<Block>) {
         for block in &blocks {
-            self.keep(Role::User, block);
+            self.add_to_history(Role::User, block);
         }
-        self.write_user(&ids::uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
+        self.write_user(&ids::new_uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
     }
 
     /// Tells the model something that it may have been told before; then once is enough.
-    pub fn remind(&mut self, text: &str) {
-        if !self.told.contains(&Key::of(text)) {
-            self.brief(text);
+    pub fn push_hidden_once(&mut self, text: &str) {
+        if !self.injected_keys.contains(&IdKey::new(text)) {
+            self.push_hidden(text);
         }
     }
 
     /// A prompt of the host.
-    pub fn prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
-        self.push_said(uuid, content, Some(mode));
+    pub fn push_prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
+        self.push_user_content(uuid, content, Some(mode));
         self.log.asked(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
     /// Keeps what was said for the model. Providers refuse blank text.
-    fn push_said(&mut self, uuid: &str, content: &Content, mode: Option<&str>) {
-        self.open();
-        self.begun = true;
+    fn push_user_content(&mut self, uuid: &str, content: &Content, mode: Option<&str>) {
+        self.begin_uncommitted();
+        self.has_messages = true;
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
         if blocks.is_empty() {
             blocks.push(Block::text(EMPTY_PROMPT));
         }
         for block in &blocks {
-            self.keep(Role::User, block);
+            self.add_to_history(Role::User, block);
         }
-        self.task = shortened(&content.joined_text());
+        self.last_prompt = truncate_prompt(&content.joined_text());
         let (uuid, mode) = (uuid.to_owned(), mode.map(str::to_owned));
-        self.unanswered.push(Asked { uuid, content: blocks, mode });
+        self.unanswered.push(UnansweredPrompt { uuid, content: blocks, mode });
     }
 
     /// Keeps a block for the model.
-    fn keep(&mut self, role: Role, block: &Block) {
-        self.added += room::weight(block);
+    fn add_to_history(&mut self, role: Role, block: &Block) {
+        self.added_tokens += auto_compact::estimate_tokens(block);
         self.history.push(role, block);
     }
 
     /// The errand of a subagent: shown to the host as what it was told.
-    pub async fn hear_errand(&mut self, content: &Content) {
-        let uuid = ids::uuid();
-        self.push_said(&uuid, content, None);
+    pub async fn push_task(&mut self, content: &Content) {
+        let uuid = ids::new_uuid();
+        self.push_user_content(&uuid, content, None);
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
-        self.report_losses().await;
-        self.outbox.send(frame).await;
+        self.publish_warnings().await;
+        self.frame_sender.send(frame).await;
     }
 
     /// From now on a subagent answers to this call.
-    pub fn answer_to(&mut self, call: &str) {
-        if let Some(below) = &mut self.speaker.below {
-            call.clone_into(&mut below.call);
+    pub fn set_parent_call(&mut self, call: &str) {
+        if let Some(below) = &mut self.attribution.subagent_info {
+            call.clone_into(&mut below.parent_tool_use_id);
         }
     }
 
     /// Something that the engine says to the model in the user's place, and shows to the host.
-    pub async fn note(&mut self, text: &str) {
-        self.tell(text, Vec::new()).await;
+    pub async fn push_synthetic(&mut self, text: &str) {
+        self.push_synthetic_with(text, Vec::new()).await;
     }
 
-    async fn tell(&mut self, text: &str, more: Vec<(&'static str, Value)>) {
-        let uuid = ids::uuid();
+    async fn push_synthetic_with(&mut self, text: &str, more: Vec<(&'static str, Value)>) {
+        let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![Block::text(text)]);
-        self.keep(Role::User, &Block::text(text));
+        self.add_to_history(Role::User, &Block::text(text));
         self.write_user(&uuid, &content, more);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
-        self.report_losses().await;
-        self.outbox.send(frame).await;
+        self.publish_warnings().await;
+        self.frame_sender.send(frame).await;
     }
 
     /// One block of the model's reply.
     pub async fn reply(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
-        self.remember(&block);
-        let heard = self.speaker.is_heard(&block);
+        self.add_reply_block(&block);
+        let heard = self.attribution.is_visible(&block);
         let reply = Reply {
             id: head.id.clone(),
             kind: "message".into(),
@@ -259,19 +259,19 @@ impl Conversation {
             ..self.assistant_frame(reply)
         };
         self.write_assistant(&frame);
-        self.report_losses().await;
+        self.publish_warnings().await;
         if heard {
-            self.outbox.send(frame).await;
+            self.frame_sender.send(frame).await;
         }
     }
 
     /// Makes the id of a call its own: no two calls of a conversation may share a result, and some servers number the
     /// calls of each reply anew or give them no id.
-    pub fn name_call(&mut self, id: &mut String) {
+    pub fn make_call_id_unique(&mut self, id: &mut String) {
         let given = if id.is_empty() { "call".to_owned() } else { id.clone() };
         id.clone_from(&given);
         let mut nth = 2;
-        while !self.calls.insert(id.clone()) {
+        while !self.tool_call_ids.insert(id.clone()) {
             *id = format!("{given}_{nth}");
             nth += 1;
         }
@@ -279,98 +279,98 @@ impl Conversation {
 
     /// Keeps a block of the reply for the model. Providers refuse blank text, and a message that ends in thinking: so
     /// thinking waits until something follows it.
-    fn remember(&mut self, block: &Block) {
+    fn add_reply_block(&mut self, block: &Block) {
         match block {
-            Block::Thinking { .. } | Block::RedactedThinking { .. } => self.thoughts.push(block.clone()),
+            Block::Thinking { .. } | Block::RedactedThinking { .. } => self.pending_thinking.push(block.clone()),
             block if is_blank(block) => {}
             block => {
                 self.unanswered.clear();
-                self.fresh = None;
-                for thought in std::mem::take(&mut self.thoughts) {
-                    self.keep(Role::Assistant, &thought);
+                self.uncommitted = None;
+                for thought in std::mem::take(&mut self.pending_thinking) {
+                    self.add_to_history(Role::Assistant, &thought);
                 }
-                self.keep(Role::Assistant, block);
+                self.add_to_history(Role::Assistant, block);
             }
         }
     }
 
     /// The reply has ended, or will be given again: thoughts that led to nothing are dropped.
-    pub fn end_reply(&mut self) {
-        self.thoughts.clear();
+    pub fn drop_pending_thinking(&mut self) {
+        self.pending_thinking.clear();
     }
 
     /// The result of a tool call.
-    pub async fn tool_result(&mut self, made: Made) {
-        let frame = self.keep_result(made);
-        self.record().await;
-        self.outbox.send(frame).await;
+    pub async fn push_tool_result(&mut self, made: ToolCallResult) {
+        let frame = self.add_result(made);
+        self.flush().await;
+        self.frame_sender.send(frame).await;
     }
 
     /// The result of a call that was not made because the turn ended before: for the model and the transcript only.
-    pub fn close_call(&mut self, made: Made) {
-        self.keep_result(made);
+    pub fn close_unrun_call(&mut self, made: ToolCallResult) {
+        self.add_result(made);
     }
 
-    fn keep_result(&mut self, made: Made) -> User {
-        self.open();
-        let Made { id, content, meta, failed, .. } = made;
+    fn add_result(&mut self, made: ToolCallResult) -> User {
+        self.begin_uncommitted();
+        let ToolCallResult { id, content, meta, failed, .. } = made;
         let block =
-            Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
-        self.keep(Role::User, &block);
-        let uuid = ids::uuid();
+            Block::ToolResult { tool_use_id: id, content: Some(non_empty_result(content)), is_error: Some(failed) };
+        self.add_to_history(Role::User, &block);
+        let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![block]);
         let mut more = vec![("toolUseResult", meta.clone())];
-        more.extend(self.last_assistant.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
+        more.extend(self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
         self.write_user(&uuid, &content, more);
         User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
     }
 
     /// Whether anything was said yet. What the engine itself tells the model does not count.
     pub fn has_begun(&self) -> bool {
-        self.begun
+        self.has_messages
     }
 
     /// Whether this is the main conversation of the session.
     pub fn is_main(&self) -> bool {
-        self.speaker.below.is_none()
+        self.attribution.subagent_info.is_none()
     }
 
     /// Notes what the provider counted for the last request and its reply, if it did.
     pub fn note_usage(&mut self, usage: &Usage) {
         if usage.total() > 0 {
-            (self.counted, self.added) = (usage.total(), 0);
-            self.gauge.note_usage(usage);
+            (self.counted_tokens, self.added_tokens) = (usage.total(), 0);
+            self.context_meter.note_usage(usage);
         }
     }
 
     /// How many tokens the conversation has: as counted by the provider, and what was added since by a rule of thumb.
-    pub fn tokens(&self) -> u64 {
-        self.counted.saturating_add(self.added)
+    pub fn token_count(&self) -> u64 {
+        self.counted_tokens.saturating_add(self.added_tokens)
     }
 
     /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them, and
     /// one that signs its thoughts refuses those without a signature.
-    pub fn address(&mut self, model: &str, dialect: Option<Dialect>) {
-        if dialect == Some(Dialect::Messages) && std::mem::take(&mut self.unsigned) {
-            self.history.forget_unsigned();
+    pub fn prepare_for_model(&mut self, model: &str, dialect: Option<ApiDialect>) {
+        if dialect == Some(ApiDialect::Messages) && std::mem::take(&mut self.has_unsigned_thinking) {
+            self.history.drop_unsigned_thinking();
         }
-        if self.thinker.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
-            self.history.forget_thinking();
+        if self.thinking_model.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
+            self.history.drop_thinking();
         }
-        self.thinker = Some(model.to_owned());
+        self.thinking_model = Some(model.to_owned());
     }
 
     /// How the model can think in the next request, if it is to think like this. What begins with results goes on as its
     /// calls began, with thinking or without: the Messages API refuses anything else. Chat Completions wants the reasoning
     /// before a call back, whatever was asked for.
-    pub fn thinking(&mut self, wanted: Thinking, dialect: Option<Dialect>) -> Thinking {
-        if dialect == Some(Dialect::Chat) {
+    pub fn effective_thinking(&mut self, wanted: Thinking, dialect: Option<ApiDialect>) -> Thinking {
+        if dialect == Some(ApiDialect::Chat) {
             return wanted;
         }
-        match (wanted, self.history.loop_thinks()) {
+        match (wanted, self.history.tool_loop_has_thinking()) {
             (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
             (Thinking::Disabled, Some(true)) => {
-                self.history.forget_thinking();
+                self.history.drop_thinking();
                 Thinking::Disabled
             }
             _ => wanted,
@@ -378,8 +378,8 @@ impl Conversation {
     }
 
     /// The words of the last prompt, shortened if they are many.
-    pub fn task(&self) -> &str {
-        &self.task
+    pub fn last_prompt(&self) -> &str {
+        &self.last_prompt
     }
 
     /// Whether something was asked that has not been answered with a word yet.
@@ -388,42 +388,42 @@ impl Conversation {
     }
 
     /// What was asked and has not been answered with a word yet.
-    pub fn take_unanswered(&mut self) -> Vec<Asked> {
+    pub fn take_unanswered(&mut self) -> Vec<UnansweredPrompt> {
         std::mem::take(&mut self.unanswered)
     }
 
     /// Lets the model have it again after everything was forgotten. For whoever reads the transcript it stands behind the
     /// summary, and what it was called before still means it.
-    pub fn put_back(&mut self, unanswered: Vec<Asked>) {
+    pub fn restore_unanswered(&mut self, unanswered: Vec<UnansweredPrompt>) {
         for asked in unanswered {
-            self.open();
+            self.begin_uncommitted();
             for block in &asked.content {
-                self.keep(Role::User, block);
+                self.add_to_history(Role::User, block);
             }
             let mut more = vec![("copyOf", Value::String(asked.uuid.clone()))];
             more.extend(asked.mode.clone().map(|mode| ("permissionMode", mode.into())));
-            self.write_user(&ids::uuid(), &Content::Blocks(asked.content.clone()), more);
+            self.write_user(&ids::new_uuid(), &Content::Blocks(asked.content.clone()), more);
             self.unanswered.push(asked);
         }
     }
 
     /// How full the context is, for whoever looks on while a turn runs.
-    pub fn gauge(&self) -> &Gauge {
-        &self.gauge
+    pub fn context_meter(&self) -> &ContextMeter {
+        &self.context_meter
     }
 
     /// Lets the model forget everything said so far. The transcript keeps it all, and which tools are loaded.
-    pub async fn forget(&mut self, boundary: CompactBoundary, tools: &[String]) {
+    pub async fn reset_at_boundary(&mut self, boundary: CompactBoundary, tools: &[String]) {
         self.history = History::new();
-        self.fresh = None;
-        (self.counted, self.added) = (0, 0);
-        self.gauge.reset();
-        self.told.clear();
-        let uuid = ids::uuid();
-        self.log.boundary(&uuid, &boundary, tools);
-        self.report_losses().await;
+        self.uncommitted = None;
+        (self.counted_tokens, self.added_tokens) = (0, 0);
+        self.context_meter.reset();
+        self.injected_keys.clear();
+        let uuid = ids::new_uuid();
+        self.log.append_boundary(&uuid, &boundary, tools);
+        self.publish_warnings().await;
         if self.is_main() {
-            self.outbox.notify_as(uuid, boundary).await;
+            self.frame_sender.notify_as(uuid, boundary).await;
         }
     }
 
@@ -431,88 +431,88 @@ impl Conversation {
     /// root.
     pub fn clear(&mut self) {
         self.history = History::new();
-        self.thoughts.clear();
+        self.pending_thinking.clear();
         self.unanswered.clear();
-        self.fresh = None;
-        self.task.clear();
-        (self.counted, self.added, self.thinker) = (0, 0, None);
-        self.told.clear();
-        self.gauge.reset();
-        self.begun = false;
-        self.log.restart(&ids::uuid());
+        self.uncommitted = None;
+        self.last_prompt.clear();
+        (self.counted_tokens, self.added_tokens, self.thinking_model) = (0, 0, None);
+        self.injected_keys.clear();
+        self.context_meter.reset();
+        self.has_messages = false;
+        self.log.append_cleared(&ids::new_uuid());
     }
 
     /// A summary of what was forgotten.
-    pub async fn summary(&mut self, text: &str) {
-        self.tell(text, vec![("isCompactSummary", true.into())]).await;
+    pub async fn push_summary(&mut self, text: &str) {
+        self.push_synthetic_with(text, vec![("isCompactSummary", true.into())]).await;
     }
 
     /// A command that the engine answered itself, and what it says for it. The model sees neither.
-    pub async fn command(&mut self, prompt: &User, answer: &str) {
-        let asked = prompt.uuid.clone().unwrap_or_else(ids::uuid);
-        self.log.command(&asked, &prompt.message.content.joined_text());
-        let (uuid, text) = (ids::uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
-        self.log.command(&uuid, &text);
-        self.report_losses().await;
+    pub async fn push_local_command(&mut self, prompt: &User, answer: &str) {
+        let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
+        self.log.append_local_command(&asked, &prompt.message.content.joined_text());
+        let (uuid, text) = (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
+        self.log.append_local_command(&uuid, &text);
+        self.publish_warnings().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
-        self.outbox.send(frame).await;
+        self.frame_sender.send(frame).await;
     }
 
     /// A command that the engine answered itself, its answer said in the model's place. The model sees neither.
     pub async fn answer(&mut self, prompt: &User, answer: &str) {
-        let asked = prompt.uuid.clone().unwrap_or_else(ids::uuid);
-        self.log.command(&asked, &prompt.message.content.joined_text());
-        let frame = self.assistant_frame(synthetic(answer));
-        self.log.command(&frame.uuid, answer);
-        self.record().await;
-        self.outbox.send(frame).await;
+        let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
+        self.log.append_local_command(&asked, &prompt.message.content.joined_text());
+        let frame = self.assistant_frame(synthetic_reply(answer));
+        self.log.append_local_command(&frame.uuid, answer);
+        self.flush().await;
+        self.frame_sender.send(frame).await;
     }
 
     /// Reports a failed API call to the host. The model never sees it.
-    pub async fn failure(&mut self, text: &str, kind: FailureKind, fault: Option<&Fault>) {
-        let reply = synthetic(text);
+    pub async fn push_error(&mut self, text: &str, kind: FailureKind, fault: Option<&ModelError>) {
+        let reply = synthetic_reply(text);
         let request_id = fault.and_then(|fault| fault.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
-        self.report_losses().await;
-        self.outbox.send(frame).await;
+        self.publish_warnings().await;
+        self.frame_sender.send(frame).await;
     }
 
     /// Tells the host what it should know about the transcript: that it cannot be written, or what was written.
-    pub async fn report_losses(&mut self) {
-        bulletin::publish(self.log.journal(), &self.outbox).await;
+    pub async fn publish_warnings(&mut self) {
+        notices::publish_notices(self.log.writer(), &self.frame_sender).await;
     }
 
     /// Sees to it that what was said is where it is kept, before anybody builds on it.
-    pub async fn record(&mut self) {
-        self.log.journal().deliver().await;
+    pub async fn flush(&mut self) {
+        self.log.writer().flush().await;
     }
 
     /// Ends a turn: what can be written is written, and as safe as it is to be.
-    pub async fn settle(&mut self) {
+    pub async fn end_turn(&mut self) {
         self.log.end_turn().await;
-        self.report_losses().await;
+        self.publish_warnings().await;
     }
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
-        let session_id = self.outbox.session().to_owned();
+        let session_id = self.frame_sender.session_id().to_owned();
         let mut frame = User { uuid: Some(uuid), session_id, ..User::prompt(content) };
-        if let Some(below) = &self.speaker.below {
-            frame.parent_tool_use_id = Some(below.call.clone());
+        if let Some(below) = &self.attribution.subagent_info {
+            frame.parent_tool_use_id = Some(below.parent_tool_use_id.clone());
             frame.agent_id = Some(below.agent_id.clone());
-            frame.subagent_type = Some(below.kind.clone());
-            frame.task_description = Some(below.errand.clone());
+            frame.subagent_type = Some(below.agent_type.clone());
+            frame.task_description = Some(below.description.clone());
         }
         frame
     }
 
     fn assistant_frame(&self, message: Reply) -> Assistant {
-        let below = self.speaker.below.as_ref();
+        let below = self.attribution.subagent_info.as_ref();
         Assistant {
             message,
-            parent_tool_use_id: below.map(|below| below.call.clone()),
-            uuid: ids::uuid(),
-            session_id: self.outbox.session().to_owned(),
+            parent_tool_use_id: below.map(|below| below.parent_tool_use_id.clone()),
+            uuid: ids::new_uuid(),
+            session_id: self.frame_sender.session_id().to_owned(),
             error: None,
             request_id: None,
             aborted: None,
@@ -521,8 +521,8 @@ impl Conversation {
             resume_reason: None,
             supersedes: None,
             agent_id: below.map(|below| below.agent_id.clone()),
-            subagent_type: below.map(|below| below.kind.clone()),
-            task_description: below.map(|below| below.errand.clone()),
+            subagent_type: below.map(|below| below.agent_type.clone()),
+            task_description: below.map(|below| below.description.clone()),
             timestamp: None,
             context_usage: None,
             usage_report: None,
@@ -530,26 +530,26 @@ impl Conversation {
     }
 
     fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
-        self.gauge.note_size(self.history.size());
-        if let Some(fresh) = &mut self.fresh {
-            fresh.say(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
+        self.context_meter.note_size(self.history.size());
+        if let Some(fresh) = &mut self.uncommitted {
+            fresh.record_message(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
         }
         let said = Said { role: Role::User, content: content.clone() };
-        if let Ok(message) = RawJson::of(&said) {
-            self.log.append(Entry { kind: "user", uuid, message, more });
+        if let Ok(message) = RawJson::from_value(&said) {
+            self.log.append(MessageEntry { kind: "user", uuid, message, extra_fields: more });
         }
     }
 
     fn write_assistant(&mut self, frame: &Assistant) {
-        self.gauge.note_size(self.history.size());
-        if let Ok(message) = RawJson::of(&frame.message) {
+        self.context_meter.note_size(self.history.size());
+        if let Ok(message) = RawJson::from_value(&frame.message) {
             let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
             let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
             let starts = calls.then(|| ("startsRecorded", true.into()));
             let more = request.chain(starts).collect();
-            self.log.append(Entry { kind: "assistant", uuid: &frame.uuid, message, more });
+            self.log.append(MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields: more });
         }
-        self.last_assistant = Some(frame.uuid.clone());
+        self.last_assistant_uuid = Some(frame.uuid.clone());
     }
 }
 
@@ -559,20 +559,20 @@ fn is_same_model(one: &str, other: &str) -> bool {
 }
 
 /// How many bytes of a prompt are worth repeating.
-const TASK: usize = 8_000;
+const MAX_LAST_PROMPT_BYTES: usize = 8_000;
 
-fn shortened(text: &str) -> String {
-    let end = text.floor_char_boundary(TASK);
+fn truncate_prompt(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_LAST_PROMPT_BYTES);
     if end < text.len() { format!("{} [...]", &text[..end]) } else { text.to_owned() }
 }
 
 /// A reply that no model gave.
-fn synthetic(text: &str) -> Reply {
+fn synthetic_reply(text: &str) -> Reply {
     Reply {
-        id: ids::uuid(),
+        id: ids::new_uuid(),
         kind: "message".into(),
         role: Role::Assistant,
-        model: SYNTHETIC.into(),
+        model: SYNTHETIC_MODEL.into(),
         content: vec![Block::text(text)],
         stop_reason: Some(StopReason::StopSequence),
         stop_sequence: Some(String::new()),
@@ -581,7 +581,7 @@ fn synthetic(text: &str) -> Reply {
 }
 
 /// Providers refuse an empty result.
-fn not_empty(content: ResultContent) -> ResultContent {
+fn non_empty_result(content: ResultContent) -> ResultContent {
     match content {
         ResultContent::Text(text) if text.is_empty() => ResultContent::Text("(no output)".into()),
         other => other,

@@ -3,145 +3,145 @@
 //! Models are asked through a [`Metered`] call only: it needs a share of the budget to begin, and it books what every
 //! attempt cost when it is dropped, however it ended, so that no way out can forget it.
 
-mod metered;
-mod purse;
+mod metered_call;
+mod budget;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use whimbrel_models::Figures;
+use whimbrel_models::ReportedUsage;
 use whimbrel_models::TaskBudget;
 use whimbrel_models::catalog::{Catalog, ModelInfo};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
 
-pub use metered::{Metered, no_price};
-pub use purse::Purse;
+pub use metered_call::{MeteredCall, unknown_price_text};
+pub use budget::Budget;
 
 /// The spend of a session, shared by everything that spends: turns, subagents, tools. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct CostLedger {
     spend: Arc<Mutex<Spend>>,
     /// What was spent through this handle and its copies alone; a subagent has a branch of its own.
-    own: Arc<Mutex<Column>>,
+    own_column: Arc<Mutex<AgentColumn>>,
     /// What may be spent; none means as much as it takes.
-    purse: Option<Purse>,
+    budget: Option<Budget>,
 }
 
 /// What was spent by one agent.
 #[derive(Debug, Default)]
-struct Column {
+struct AgentColumn {
     /// Whose it is; none if it is the main agent's.
     agent: Option<String>,
     usage: Usage,
-    dollars: f64,
+    cost_usd: f64,
     /// Tokens that its model has written in the turn at hand and still has before it.
-    at_hand: u64,
+    visible_output_tokens: u64,
 }
 
-impl Ledger {
+impl CostLedger {
     /// An empty ledger with a budget in dollars, if there is one.
-    pub fn within(budget: Option<f64>) -> Self {
-        Self { purse: budget.map(Purse::new), ..Self::default() }
+    pub fn with_budget(budget: Option<f64>) -> Self {
+        Self { budget: budget.map(Budget::new), ..Self::default() }
     }
 
     /// The budget.
-    pub fn purse(&self) -> Option<&Purse> {
-        self.purse.as_ref()
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
     }
 
     /// Whether there is a budget and it is used up.
-    pub fn is_used_up(&self) -> bool {
-        self.purse.as_ref().is_some_and(Purse::is_empty)
+    pub fn is_budget_exhausted(&self) -> bool {
+        self.budget.as_ref().is_some_and(Budget::is_empty)
     }
 
     /// Ends when the budget is used up; never, if there is none.
-    pub async fn ran_out(&self) {
-        match &self.purse {
-            Some(purse) => drop(purse.ran_out().await),
+    pub async fn wait_until_exhausted(&self) {
+        match &self.budget {
+            Some(purse) => drop(purse.wait_until_exhausted().await),
             None => std::future::pending().await,
         }
     }
 
     /// Begins a new turn; the totals stay.
     pub fn begin_turn(&self) {
-        self.open().begin_turn();
-        self.forget();
+        self.lock().begin_turn();
+        self.reset_visible_output();
     }
 
     /// The conversation of this column was replaced by a summary: its model no longer sees what it has written.
-    pub fn forget(&self) {
-        self.column().at_hand = 0;
+    pub fn reset_visible_output(&self) {
+        self.lock_own().visible_output_tokens = 0;
     }
 
     /// What is left of a budget of tokens for the prompt at hand, over the whole tree of agents. A provider sees what the
     /// one conversation before it has taken; what others have taken it must be told.
     pub fn task_budget(&self, total: u64) -> TaskBudget {
-        let written = self.open().turn.output_tokens;
-        let own = self.column();
-        let is_told = own.agent.is_some() || written > own.at_hand;
+        let written = self.lock().turn_usage.output_tokens;
+        let own = self.lock_own();
+        let is_told = own.agent.is_some() || written > own.visible_output_tokens;
         TaskBudget { total, remaining: is_told.then(|| total.saturating_sub(written)) }
     }
 
-    fn column(&self) -> MutexGuard<'_, Column> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_own(&self) -> MutexGuard<'_, AgentColumn> {
+        self.own_column.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
-    pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
+    pub fn add_usage(&self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
         let (cost, spent) = {
-            let mut spend = self.open();
-            let cost = spend.add(catalog, model, bill);
-            (cost, spend.dollars())
+            let mut spend = self.lock();
+            let cost = spend.add_usage(catalog, model, bill);
+            (cost, spend.total_usd())
         };
-        if let Some(purse) = &self.purse {
-            purse.settle(model, bill.usage.output_tokens, spent);
+        if let Some(purse) = &self.budget {
+            purse.record_reply(model, bill.usage.output_tokens, spent);
         }
-        let mut own = self.column();
-        sum(&mut own.usage, &bill.usage);
-        add(&mut own.at_hand, bill.usage.output_tokens);
+        let mut own = self.lock_own();
+        sum_usage(&mut own.usage, &bill.usage);
+        saturating_add_to(&mut own.visible_output_tokens, bill.usage.output_tokens);
         let dollars = cost.unwrap_or_else(|known| known);
-        own.dollars += dollars;
+        own.cost_usd += dollars;
         if let Some(agent) = &own.agent {
-            let mut spend = self.open();
+            let mut spend = self.lock();
             let share = spend.agents.entry(agent.clone()).or_default();
             share.tokens = share.tokens.saturating_add(bill.usage.total());
-            share.dollars += dollars;
+            share.cost_usd += dollars;
         }
         cost
     }
 
     /// Adds time that was spent waiting for the model.
-    pub fn add_wait(&self, waited: Duration) {
-        let mut spend = self.open();
-        spend.turn_api += waited;
-        spend.api += waited;
+    pub fn add_api_time(&self, waited: Duration) {
+        let mut spend = self.lock();
+        spend.turn_api_time += waited;
+        spend.api_time += waited;
     }
 
     /// The same ledger with an own column beside it, for the agent of this name.
-    pub fn branch(&self, agent: impl Into<String>) -> Self {
-        let own = Column { agent: Some(agent.into()), ..Column::default() };
-        Self { spend: Arc::clone(&self.spend), own: Arc::new(Mutex::new(own)), purse: self.purse.clone() }
+    pub fn for_agent(&self, agent: impl Into<String>) -> Self {
+        let own = AgentColumn { agent: Some(agent.into()), ..AgentColumn::default() };
+        Self { spend: Arc::clone(&self.spend), own_column: Arc::new(Mutex::new(own)), budget: self.budget.clone() }
     }
 
     /// What was spent in this column.
-    pub fn own(&self) -> Usage {
-        self.column().usage.clone()
+    pub fn own_usage(&self) -> Usage {
+        self.lock_own().usage.clone()
     }
 
     /// The same in dollars.
-    pub fn own_dollars(&self) -> f64 {
-        self.column().dollars
+    pub fn own_cost_usd(&self) -> f64 {
+        self.lock_own().cost_usd
     }
 
     /// The spend as it is now.
-    pub fn read(&self) -> Spend {
-        self.open().clone()
+    pub fn snapshot(&self) -> Spend {
+        self.lock().clone()
     }
 
-    fn open(&self) -> MutexGuard<'_, Spend> {
+    fn lock(&self) -> MutexGuard<'_, Spend> {
         self.spend.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,53 +150,53 @@ impl Ledger {
 #[derive(Debug, Clone, Default)]
 pub struct Spend {
     /// Tokens of the turn at hand.
-    pub turn: Usage,
+    pub turn_usage: Usage,
     /// Time spent waiting for the model in the turn at hand.
-    pub turn_api: Duration,
+    pub turn_api_time: Duration,
     /// The same over the whole session.
-    pub api: Duration,
+    pub api_time: Duration,
     /// Everything so far, by model, in the order of their first use. There are few: a map would take a kilobyte for one.
     pub models: Vec<(String, ModelUsage)>,
     /// What subagents have spent of it, by their names.
-    pub agents: BTreeMap<String, Share>,
+    pub agents: BTreeMap<String, AgentShare>,
 }
 
 /// What one agent has spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Share {
+pub struct AgentShare {
     /// Tokens read and written.
     pub tokens: u64,
     /// Dollars.
-    pub dollars: f64,
+    pub cost_usd: f64,
 }
 
 impl Spend {
     /// Begins a new turn; the totals stay.
     fn begin_turn(&mut self) {
-        self.turn = Usage {
+        self.turn_usage = Usage {
             service_tier: "standard".into(),
             inference_geo: Some("".into()),
             iterations: Some(Box::new(Value::Array(Vec::new()))),
             speed: Some("standard".into()),
             ..Usage::default()
         };
-        self.turn_api = Duration::ZERO;
+        self.turn_api_time = Duration::ZERO;
     }
 
     /// Adds what one attempt at a reply cost. What cannot be known, for want of a price or of figures, is marked.
-    fn add(&mut self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
+    fn add_usage(&mut self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
         let usage = &bill.usage;
-        sum(&mut self.turn, usage);
+        sum_usage(&mut self.turn_usage, usage);
         let info = catalog.lookup(model);
-        let entry = self.of(model, info.as_ref());
-        add(&mut entry.input_tokens, usage.input_tokens);
-        add(&mut entry.output_tokens, usage.output_tokens);
-        add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
-        add(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
-        add(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
-        let cost = info.as_ref().map_or(0.0, |info| info.price(usage));
+        let entry = self.model_entry(model, info.as_ref());
+        saturating_add_to(&mut entry.input_tokens, usage.input_tokens);
+        saturating_add_to(&mut entry.output_tokens, usage.output_tokens);
+        saturating_add_to(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
+        saturating_add_to(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
+        saturating_add_to(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
+        let cost = info.as_ref().map_or(0.0, |info| info.cost(usage));
         entry.cost_usd += cost;
-        if info.is_none() || !bill.are_known() {
+        if info.is_none() || !bill.is_complete() {
             entry.cost_basis = Some("unknown".into());
             return Err(cost);
         }
@@ -204,7 +204,7 @@ impl Spend {
     }
 
     /// What a model has spent so far.
-    fn of(&mut self, model: &str, info: Option<&ModelInfo>) -> &mut ModelUsage {
+    fn model_entry(&mut self, model: &str, info: Option<&ModelInfo>) -> &mut ModelUsage {
         let at = self.models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
             let usage = ModelUsage {
                 context_window: info.map_or(0, |info| info.context_window),
@@ -218,27 +218,27 @@ impl Spend {
     }
 
     /// Dollars so far.
-    pub fn dollars(&self) -> f64 {
+    pub fn total_usd(&self) -> f64 {
         // The sum of nothing is a negative zero.
         0.0 + self.models.iter().map(|(_, model)| model.cost_usd).sum::<f64>()
     }
 }
 
 /// Figures come from outside: however large they are, they are no reason to break down.
-fn add(total: &mut u64, more: u64) {
+fn saturating_add_to(total: &mut u64, more: u64) {
     *total = total.saturating_add(more);
 }
 
-fn sum(total: &mut Usage, more: &Usage) {
-    add(&mut total.input_tokens, more.input_tokens);
-    add(&mut total.output_tokens, more.output_tokens);
-    add(&mut total.cache_creation_input_tokens, more.cache_creation_input_tokens);
-    add(&mut total.cache_read_input_tokens, more.cache_read_input_tokens);
-    add(&mut total.server_tool_use.web_search_requests, more.server_tool_use.web_search_requests);
-    add(&mut total.server_tool_use.web_fetch_requests, more.server_tool_use.web_fetch_requests);
-    add(&mut total.cache_creation.ephemeral_1h_input_tokens, more.cache_creation.ephemeral_1h_input_tokens);
-    add(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
-    total.absorb_words(more);
+fn sum_usage(total: &mut Usage, more: &Usage) {
+    saturating_add_to(&mut total.input_tokens, more.input_tokens);
+    saturating_add_to(&mut total.output_tokens, more.output_tokens);
+    saturating_add_to(&mut total.cache_creation_input_tokens, more.cache_creation_input_tokens);
+    saturating_add_to(&mut total.cache_read_input_tokens, more.cache_read_input_tokens);
+    saturating_add_to(&mut total.server_tool_use.web_search_requests, more.server_tool_use.web_search_requests);
+    saturating_add_to(&mut total.server_tool_use.web_fetch_requests, more.server_tool_use.web_fetch_requests);
+    saturating_add_to(&mut total.cache_creation.ephemeral_1h_input_tokens, more.cache_creation.ephemeral_1h_input_tokens);
+    saturating_add_to(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
+    total.merge_text_fields(more);
 }
 
 #[cfg(test)]
@@ -249,13 +249,13 @@ mod tests {
 
     #[test]
     fn a_budget_of_tokens_is_shared_by_the_tree_and_told_where_the_provider_cannot_count() {
-        let (main, catalog) = (Ledger::default(), Catalog::default());
-        let sub = main.branch("Explore (a1)");
-        let say = |ledger: &Ledger, tokens: u64| {
-            let bill = Figures::read(&json!({"input_tokens": 9, "output_tokens": tokens}));
-            let _ = ledger.add(&catalog, "m", &bill);
+        let (main, catalog) = (CostLedger::default(), Catalog::default());
+        let sub = main.for_agent("Explore (a1)");
+        let say = |ledger: &CostLedger, tokens: u64| {
+            let bill = ReportedUsage::from_json(&json!({"input_tokens": 9, "output_tokens": tokens}));
+            let _ = ledger.add_usage(&catalog, "m", &bill);
         };
-        let left = |ledger: &Ledger| ledger.task_budget(8_000).remaining;
+        let left = |ledger: &CostLedger| ledger.task_budget(8_000).remaining;
         main.begin_turn();
         say(&main, 5_000);
         assert_eq!((left(&main), left(&sub)), (None, Some(3_000)));
@@ -266,16 +266,16 @@ mod tests {
         main.begin_turn();
         say(&main, 100);
         assert_eq!(left(&main), None, "the next prompt has all of it");
-        main.forget();
+        main.reset_visible_output();
         assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
     }
 
     #[test]
     fn what_a_provider_says_in_words_stands_in_the_turns_figures_and_nothing_is_null() {
-        let (ledger, catalog) = (Ledger::default(), Catalog::default());
+        let (ledger, catalog) = (CostLedger::default(), Catalog::default());
         ledger.begin_turn();
-        let words = |ledger: &Ledger| {
-            let usage = serde_json::to_value(&ledger.read().turn).unwrap();
+        let words = |ledger: &CostLedger| {
+            let usage = serde_json::to_value(&ledger.snapshot().turn_usage).unwrap();
             ["service_tier", "inference_geo", "iterations", "speed"].map(|name| usage[name].clone())
         };
         assert_eq!(words(&ledger), [json!("standard"), json!(""), json!([]), json!("standard")]);
@@ -283,7 +283,7 @@ mod tests {
             "iterations": [{"type": "message"}], "service_tier": "priority"});
         let silent = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": null, "speed": null});
         for bill in [told, silent] {
-            let _ = ledger.add(&catalog, "m", &Figures::read(&bill));
+            let _ = ledger.add_usage(&catalog, "m", &ReportedUsage::from_json(&bill));
         }
         let expected = [json!("priority"), json!("eu"), json!([{"type": "message"}]), json!("fast")];
         assert_eq!(words(&ledger), expected);
@@ -310,13 +310,13 @@ mod tests {
             ("no price", "somebody-else", vec![known], (0.0, Some("unknown"))),
         ];
         for (name, model, bills, (dollars, basis)) in table {
-            let ledger = Ledger::default();
+            let ledger = CostLedger::default();
             for bill in &bills {
-                let known = ledger.add(&Catalog::default(), model, &Figures::read(bill));
+                let known = ledger.add_usage(&Catalog::default(), model, &ReportedUsage::from_json(bill));
                 assert!(known.is_ok() || basis.is_some(), "{name}");
             }
-            let spend = ledger.read();
-            assert!((spend.dollars() - dollars).abs() < 1e-9, "{name}: {}", spend.dollars());
+            let spend = ledger.snapshot();
+            assert!((spend.total_usd() - dollars).abs() < 1e-9, "{name}: {}", spend.total_usd());
             assert_eq!(spend.models[0].1.cost_basis.as_deref(), basis, "{name}");
         }
     }

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::key::{KEY_HELPER, KeySource};
+use whimbrel_models::key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
-use whimbrel_models::{Fault, Model, Preamble, ToolSpec};
+use whimbrel_models::{ModelError, Model, Preamble, ToolSpec};
 
-use crate::toolbox::Offered;
+use crate::tool_set::ToolEntry;
 use crate::tools::{self, AnyTool};
 
 /// The shared part of an engine. Cheap to clone; one serves any number of sessions.
@@ -24,8 +24,8 @@ pub struct Engine {
 struct Shared {
     providers: Providers,
     catalog: Catalog,
-    tools: Vec<Arc<Offered>>,
-    team_tools: Vec<Arc<Offered>>,
+    tools: Vec<Arc<ToolEntry>>,
+    team_tools: Vec<Arc<ToolEntry>>,
     /// Preambles in use, so that sessions with the same prompt and tools share one.
     preambles: Mutex<Vec<Weak<Preamble>>>,
 }
@@ -33,11 +33,11 @@ struct Shared {
 impl Engine {
     /// An engine that asks these providers.
     pub fn new(providers: Providers) -> Self {
-        let tools = with(&[], tools::all());
+        let tools = merge_tools(&[], tools::builtin_tools());
         let shared = Shared {
             providers,
             catalog: Catalog::default(),
-            team_tools: with(&tools, tools::for_teams()),
+            team_tools: merge_tools(&tools, tools::team_tools()),
             tools,
             preambles: Mutex::default(),
         };
@@ -62,14 +62,14 @@ impl Engine {
     }
 
     /// Who answers for a model, and the model's name there.
-    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
-        self.providers().resolve_with(name, self.key.as_ref())
+    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelError> {
+        self.providers().resolve_with_key_source(name, self.key.as_ref())
     }
 
     /// Where the key for the Messages API comes from, as hosts are told.
     pub fn key_source(&self) -> &'static str {
         match (self.providers().key_source(), &self.key) {
-            ("none", Some(_)) => KEY_HELPER,
+            ("none", Some(_)) => API_KEY_HELPER,
             (variable, _) => variable,
         }
     }
@@ -85,12 +85,12 @@ impl Engine {
     }
 
     /// The built-in tools.
-    pub fn tools(&self) -> &[Arc<Offered>] {
+    pub fn tools(&self) -> &[Arc<ToolEntry>] {
         &self.shared.tools
     }
 
     /// The same of a session that may have a team.
-    pub fn team_tools(&self) -> &[Arc<Offered>] {
+    pub fn team_tools(&self) -> &[Arc<ToolEntry>] {
         &self.shared.team_tools
     }
 
@@ -99,7 +99,7 @@ impl Engine {
         let mut known = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|preamble| preamble.strong_count() > 0);
         let same =
-            known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_made_of(&system, &tools));
+            known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_built_from(&system, &tools));
         same.unwrap_or_else(|| {
             let fresh = Arc::new(Preamble::new(system, tools));
             known.push(Arc::downgrade(&fresh));
@@ -109,11 +109,11 @@ impl Engine {
 }
 
 /// A list with more tools: each in the place of the one with its name, or at the end.
-fn with(tools: &[Arc<Offered>], more: Vec<Arc<dyn AnyTool>>) -> Vec<Arc<Offered>> {
+fn merge_tools(tools: &[Arc<ToolEntry>], more: Vec<Arc<dyn AnyTool>>) -> Vec<Arc<ToolEntry>> {
     let mut tools = tools.to_vec();
     for tool in more {
         let known = tools.iter().position(|other| other.tool().name() == tool.name());
-        let tool = Arc::new(Offered::new(tool));
+        let tool = Arc::new(ToolEntry::new(tool));
         match known {
             Some(index) => tools[index] = tool,
             None => tools.push(tool),

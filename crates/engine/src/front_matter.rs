@@ -6,25 +6,25 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 
 /// How large a file with front matter may be.
-const LARGEST: u64 = 256 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// A file taken apart.
 #[derive(Debug, PartialEq)]
-pub struct Parted<'a, T> {
+pub struct MarkdownFile<'a, T> {
     /// What the head says; the default if there is none or it cannot be read.
     pub head: T,
     /// What follows it.
     pub body: &'a str,
     /// What is wrong with the head.
-    pub flaw: Option<Flaw>,
+    pub error: Option<FrontMatterError>,
 }
 
 /// Why a head cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct FrontMatterError {
     /// The line of the file, from 1.
     pub line: u64,
     /// What is wrong there.
@@ -32,14 +32,14 @@ pub struct Flaw {
 }
 
 /// The text of such a file, or why it cannot be had. Touches the disk.
-pub fn text_of(path: &Path) -> Result<String, String> {
-    match files::kind(path).map_err(|error| error.to_string())? {
-        Kind::File(_) => {}
-        Kind::Missing => return Err("it does not exist any more".into()),
+pub fn read_text(path: &Path) -> Result<String, String> {
+    match files::file_kind(path).map_err(|error| error.to_string())? {
+        FileKind::File(_) => {}
+        FileKind::Missing => return Err("it does not exist any more".into()),
         _ => return Err("it is not a regular file".into()),
     }
-    let (bytes, _) = files::read(path, LARGEST).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => format!("it has more than {LARGEST} bytes"),
+    let (bytes, _) = files::read(path, MAX_FILE_BYTES).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("it has more than {MAX_FILE_BYTES} bytes"),
         _ => error.to_string(),
     })?;
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
@@ -47,29 +47,29 @@ pub fn text_of(path: &Path) -> Result<String, String> {
 
 /// Takes a file apart. People write the values of the `plain` keys as they would say them, with brackets and colons that
 /// mean something else in YAML: they are taken as they stand.
-pub fn part<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) -> Parted<'a, T> {
+pub fn parse<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) -> MarkdownFile<'a, T> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some((head, body)) = split(text) else {
-        return Parted { head: T::default(), body: text, flaw: None };
+    let Some((head, body)) = split_head(text) else {
+        return MarkdownFile { head: T::default(), body: text, error: None };
     };
-    let lines = plainly(head, plain);
+    let lines = quote_plain_values(head, plain);
     if lines.iter().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Parted { head: T::default(), body, flaw: None };
+        return MarkdownFile { head: T::default(), body, error: None };
     }
     match serde_saphyr::from_str(&lines.join("\n")) {
-        Ok(head) => Parted { head, body, flaw: None },
+        Ok(head) => MarkdownFile { head, body, error: None },
         Err(error) => {
             // The first line of the file is the line of dashes.
             let line = error.location().map_or(1, |location| location.line()) + 1;
             let cause = error.without_snippet().to_string();
             let cause = cause.lines().next().unwrap_or_default().to_owned();
-            Parted { head: T::default(), body, flaw: Some(Flaw { line, cause }) }
+            MarkdownFile { head: T::default(), body, error: Some(FrontMatterError { line, cause }) }
         }
     }
 }
 
 /// Head and body of a text that begins with a line of dashes and has another one.
-fn split(text: &str) -> Option<(&str, &str)> {
+fn split_head(text: &str) -> Option<(&str, &str)> {
     let is_dashes = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| is_dashes(line))?;
@@ -84,7 +84,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The lines of a head, as many as it has, the values of the plain keys in quotes.
-fn plainly(head: &str, keys: &[&str]) -> Vec<String> {
+fn quote_plain_values(head: &str, keys: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = head.lines().peekable();
     while let Some(line) = rest.next() {
@@ -127,8 +127,8 @@ mod tests {
         tools: Vec<String>,
     }
 
-    fn parted(text: &str) -> Parted<'_, Head> {
-        part(text, &["description", "argument-hint"])
+    fn parse_head(text: &str) -> MarkdownFile<'_, Head> {
+        parse(text, &["description", "argument-hint"])
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             ),
         ];
         for (name, text, head, body) in rows {
-            assert_eq!(parted(text), Parted { head, body, flaw: None }, "{name}");
+            assert_eq!(parse_head(text), MarkdownFile { head, body, error: None }, "{name}");
         }
     }
 
@@ -182,8 +182,8 @@ mod tests {
             ("---\ndescription: x\n  more\ntools: {a: b}\n---\nbody", 4..=4),
             ("---\n- not a map\n---\nbody", 2..=2),
         ] {
-            let found = parted(text);
-            let flaw = found.flaw.unwrap();
+            let found = parse_head(text);
+            let flaw = found.error.unwrap();
             assert!(line.contains(&flaw.line) && !flaw.cause.is_empty(), "{text:?}: {flaw:?}");
             assert_eq!((found.head, found.body), (Head::default(), "body"), "{text:?}");
         }

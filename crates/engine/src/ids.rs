@@ -4,17 +4,17 @@
 use uuid::Uuid;
 
 /// A fresh UUID, for messages, sessions and questions.
-pub fn uuid() -> String {
+pub fn new_uuid() -> String {
     Uuid::new_v4().hyphenated().to_string()
 }
 
 /// A short name for a background task: a letter for its kind and eight random digits.
-pub fn task(kind: char) -> String {
+pub fn new_task_id(kind: char) -> String {
     let digits = Uuid::new_v4().simple().to_string();
     format!("{kind}{}", &digits[..8])
 }
 
 /// A word that nobody can guess, in 64 signs that need no escaping.
-pub fn secret() -> String {
+pub fn new_secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }

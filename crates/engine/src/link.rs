@@ -5,17 +5,17 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::{Frame, WireError};
 
 /// How many frames may wait in one direction. A slow reader slows the sender down; nothing is dropped.
-const DEPTH: usize = 128;
+const CHANNEL_CAPACITY: usize = 128;
 
 /// A line of the host: a frame, or what could not be read as one. Room for many is set aside, and errors are rare.
-pub type Line = Result<Frame, Box<WireError>>;
+pub type IncomingFrame = Result<Frame, Box<WireError>>;
 
 /// The engine's end.
 #[derive(Debug)]
 pub struct Link {
     /// What the host says. Closed means: the input is finished, and nobody answers questions any more. That is not a
     /// reason to stop.
-    pub incoming: mpsc::Receiver<Line>,
+    pub incoming: mpsc::Receiver<IncomingFrame>,
     /// Fires when the input is finished, though questions can still be answered.
     pub finished: CancellationToken,
     /// What the engine says. Closed means: the host is gone.
@@ -28,7 +28,7 @@ pub struct Link {
 #[derive(Debug)]
 pub struct HostEnd {
     /// Lines for the engine. Dropping it finishes the input too.
-    pub sender: mpsc::Sender<Line>,
+    pub sender: mpsc::Sender<IncomingFrame>,
     /// Fire it when no further prompt will come. Everything sent before still counts.
     pub finished: CancellationToken,
     /// Frames of the engine. It ends when the run has ended.
@@ -39,8 +39,8 @@ pub struct HostEnd {
 
 /// Makes both ends.
 pub fn pair() -> (Link, HostEnd) {
-    let (sender, incoming) = mpsc::channel(DEPTH);
-    let (outgoing, receiver) = mpsc::channel(DEPTH);
+    let (sender, incoming) = mpsc::channel(CHANNEL_CAPACITY);
+    let (outgoing, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     let stop = CancellationToken::new();
     let finished = CancellationToken::new();
     let link = Link { incoming, outgoing, finished: finished.clone(), stop: stop.clone() };

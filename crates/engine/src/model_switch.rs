@@ -7,123 +7,123 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, PreModelSwitch};
 
 use crate::clock;
-use crate::context::usage::Gauge;
-use crate::hooks::{Folded, Lookout, Ruling, Scene, joined};
-use crate::knobs::KnobsWriter;
-use crate::one_by_one::Place;
+use crate::context::usage::ContextMeter;
+use crate::hooks::{MergedOutput, HookDispatcher, MergedDecision, HookInputBuilder, join_reasons};
+use crate::runtime_settings::RuntimeSettingsWriter;
+use crate::fifo_lock::FifoSlot;
 
 /// How long a provider remembers a conversation, and what that is called.
-const REMEMBERED: (Duration, &str) = (Duration::from_secs(5 * 60), "5m");
+const PROMPT_CACHE_TTL: (Duration, &str) = (Duration::from_secs(5 * 60), "5m");
 
 /// Who wants another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
+pub(crate) enum SwitchRequester {
     /// The host.
     Host,
     /// The person, by `/model`.
-    Person,
+    User,
     /// Settings that the host lays over all others. Hooks are not asked about settings.
     Settings,
 }
 
 /// A model that is wanted.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct SwitchRequest {
     /// Who wants it.
-    pub(crate) asker: Asker,
+    pub(crate) requester: SwitchRequester,
     /// Its full name.
-    pub(crate) to: String,
+    pub(crate) model: String,
     /// What it was called by whoever wants it.
-    pub(crate) requested: Option<String>,
+    pub(crate) requested_name: Option<String>,
 }
 
 /// A switch that is wanted and has to wait, for those before it or for hooks.
 pub struct ModelSwitch {
-    pub(crate) wish: Wish,
+    pub(crate) request: SwitchRequest,
     /// Its place among the switches of the session. How things stand is looked at when its turn has come.
-    pub(crate) place: Place,
-    pub(crate) knobs: KnobsWriter,
-    pub(crate) lookout: Lookout,
-    pub(crate) gauge: Gauge,
+    pub(crate) queue_slot: FifoSlot,
+    pub(crate) runtime_settings: RuntimeSettingsWriter,
+    pub(crate) hooks: HookDispatcher,
+    pub(crate) context_meter: ContextMeter,
     /// What a million tokens cost that the new model has to remember, if that is known.
-    pub(crate) price: Option<f64>,
+    pub(crate) cache_write_price: Option<f64>,
 }
 
 impl ModelSwitch {
     /// The model from now on.
-    pub(crate) fn to(&self) -> &str {
-        &self.wish.to
+    pub(crate) fn model(&self) -> &str {
+        &self.request.model
     }
 
     /// Makes the switch when its turn has come, unless a hook objects: the error says why.
-    pub(crate) async fn make(mut self, cancel: &CancellationToken) -> Result<(), String> {
-        let came = cancel.run_until_cancelled(self.place.comes_first()).await;
-        let from = self.knobs.borrow().model.clone();
+    pub(crate) async fn apply(mut self, cancel: &CancellationToken) -> Result<(), String> {
+        let came = cancel.run_until_cancelled(self.queue_slot.acquire()).await;
+        let from = self.runtime_settings.borrow().model.clone();
         if came.is_none() {
-            return Err(stays(&from, INTERRUPTED));
+            return Err(rejection_text(&from, INTERRUPTED_REASON));
         }
-        if from == self.wish.to || !is_heard(&self.lookout, self.wish.asker) {
-            use_model(&self.knobs, &self.wish.to);
+        if from == self.request.model || !has_switch_hooks(&self.hooks, self.request.requester) {
+            set_model(&self.runtime_settings, &self.request.model);
             return Ok(());
         }
-        let before = self.before(from);
-        let told = |scene: &Scene| scene.of(before.clone());
-        let said = self.lookout.raise(HookEvent::PreModelSwitch, told, cancel).await;
-        if let Some(why) = objection(&said) {
-            return Err(stays(&before.from_model, &why));
+        let before = self.pre_switch_input(from);
+        let told = |scene: &HookInputBuilder| scene.of(before.clone());
+        let said = self.hooks.dispatch(HookEvent::PreModelSwitch, told, cancel).await;
+        if let Some(why) = hook_objection(&said) {
+            return Err(rejection_text(&before.from_model, &why));
         }
-        use_model(&self.knobs, &before.to_model);
-        let told = |scene: &Scene| scene.of(after(before.clone()));
-        let said = self.lookout.raise(HookEvent::PostModelSwitch, told, cancel).await;
-        self.lookout.keep_for_later(HookEvent::PostModelSwitch, said.contexts);
+        set_model(&self.runtime_settings, &before.to_model);
+        let told = |scene: &HookInputBuilder| scene.of(post_switch_input(before.clone()));
+        let said = self.hooks.dispatch(HookEvent::PostModelSwitch, told, cancel).await;
+        self.hooks.defer_contexts(HookEvent::PostModelSwitch, said.contexts);
         Ok(())
     }
 
     /// What hooks are told.
-    fn before(&self, from_model: String) -> PreModelSwitch {
-        let context_tokens = self.gauge.counted().unwrap_or_default();
+    fn pre_switch_input(&self, from_model: String) -> PreModelSwitch {
+        let context_tokens = self.context_meter.counted_tokens().unwrap_or_default();
         PreModelSwitch {
             from_model,
-            to_model: self.wish.to.clone(),
-            requested_model: self.wish.requested.clone(),
-            source: match self.wish.asker {
-                Asker::Host | Asker::Settings => "sdk".to_owned(),
-                Asker::Person => "command".to_owned(),
+            to_model: self.request.model.clone(),
+            requested_model: self.request.requested_name.clone(),
+            source: match self.request.requester {
+                SwitchRequester::Host | SwitchRequester::Settings => "sdk".to_owned(),
+                SwitchRequester::User => "command".to_owned(),
             },
             context_tokens,
-            prompt_cache_warm: self.gauge.heard().is_some_and(|at| clock::monotonic() - at < REMEMBERED.0),
-            cache_ttl: REMEMBERED.1.to_owned(),
+            prompt_cache_warm: self.context_meter.last_reply_at().is_some_and(|at| clock::monotonic() - at < PROMPT_CACHE_TTL.0),
+            cache_ttl: PROMPT_CACHE_TTL.1.to_owned(),
             // Prices are for a million.
-            estimated_cache_write_usd: self.price.unwrap_or_default() * context_tokens as f64 / 1e6,
-            pricing: if self.price.is_some() { "catalog" } else { "default" }.to_owned(),
+            estimated_cache_write_usd: self.cache_write_price.unwrap_or_default() * context_tokens as f64 / 1e6,
+            pricing: if self.cache_write_price.is_some() { "catalog" } else { "default" }.to_owned(),
         }
     }
 }
 
 /// Whether hooks hear of what somebody wants.
-pub(crate) fn is_heard(lookout: &Lookout, asker: Asker) -> bool {
+pub(crate) fn has_switch_hooks(lookout: &HookDispatcher, asker: SwitchRequester) -> bool {
     let events = [HookEvent::PreModelSwitch, HookEvent::PostModelSwitch];
-    asker != Asker::Settings && events.iter().any(|event| lookout.listens(*event))
+    asker != SwitchRequester::Settings && events.iter().any(|event| lookout.has_hooks(*event))
 }
 
 /// Has another model answer from now on.
-pub(crate) fn use_model(knobs: &KnobsWriter, model: &str) {
+pub(crate) fn set_model(knobs: &RuntimeSettingsWriter, model: &str) {
     knobs.send_modify(|knobs| model.clone_into(&mut knobs.model));
 }
 
-fn stays(model: &str, why: &str) -> String {
+fn rejection_text(model: &str, why: &str) -> String {
     format!("The model stays {model}: {why}")
 }
 
-const INTERRUPTED: &str = "it was interrupted before the hooks had agreed.";
+const INTERRUPTED_REASON: &str = "it was interrupted before the hooks had agreed.";
 
 /// Why the switch is not made, if hooks say so. Nobody is asked: whoever wants the switch has been asked already.
-fn objection(said: &Folded) -> Option<String> {
+fn hook_objection(said: &MergedOutput) -> Option<String> {
     if said.interrupted {
-        return Some(INTERRUPTED.into());
+        return Some(INTERRUPTED_REASON.into());
     }
-    let Ruling { decision, reasons } = said.ruling.as_ref()?;
-    let reason = match joined(reasons) {
+    let MergedDecision { decision, reasons } = said.decision.as_ref()?;
+    let reason = match join_reasons(reasons) {
         text if text.is_empty() => "it gave no reason.".to_owned(),
         text => text,
     };
@@ -135,7 +135,7 @@ fn objection(said: &Folded) -> Option<String> {
     }
 }
 
-fn after(before: PreModelSwitch) -> PostModelSwitch {
+fn post_switch_input(before: PreModelSwitch) -> PostModelSwitch {
     PostModelSwitch {
         from_model: before.from_model,
         to_model: before.to_model,

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
 
 use crate::files;
-use crate::outbox::Outbox;
-use crate::session::checkpoint::{Checkpoints, Rewound, Wish};
+use crate::frame_sender::FrameSender;
+use crate::session::checkpoint::{Checkpoints, RewindReport, RewindMode};
 use crate::workspace::Workspace;
 
 /// A prompt has come.
-pub(crate) async fn begin(workspace: &Workspace, prompt: Option<&str>) {
+pub(crate) async fn begin_checkpoint(workspace: &Workspace, prompt: Option<&str>) {
     if let (Some(checkpoints), Some(prompt)) = (workspace.checkpoints(), prompt) {
         let prompt = prompt.to_owned();
         // Fails only if the program is about to end.
-        let _ = files::aside(move || checkpoints.begin(&prompt)).await;
+        let _ = files::run_blocking(move || checkpoints.record_prompt(&prompt)).await;
     }
 }
 
 /// Tells the host what could not be kept.
-pub(crate) async fn tell_losses(workspace: &Workspace, outbox: &Outbox) {
-    let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_losses()) else {
+pub(crate) async fn warn_about_losses(workspace: &Workspace, outbox: &FrameSender) {
+    let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_loss_report()) else {
         return;
     };
     outbox.warn(content).await;
@@ -30,7 +30,7 @@ pub(crate) async fn tell_losses(workspace: &Workspace, outbox: &Outbox) {
 /// run.
 pub(crate) async fn answer(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
     let dry_run = asked.dry_run.unwrap_or(false);
-    let wish = if dry_run { Wish::Look } else { Wish::PutBack };
+    let wish = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
     match rewind(workspace.checkpoints(), asked.user_message_id, wish).await {
         Ok(reply) => ControlResponse::success(id, &reply),
         Err(error) if dry_run => {
@@ -43,17 +43,17 @@ pub(crate) async fn answer(workspace: &Workspace, id: String, asked: RewindFiles
 async fn rewind(
     checkpoints: Option<Arc<Checkpoints>>,
     prompt: String,
-    wish: Wish,
+    wish: RewindMode,
 ) -> Result<RewindFilesReply, String> {
     let checkpoints = checkpoints.ok_or("File rewinding is not enabled.")?;
-    let rewound = files::aside(move || checkpoints.rewind(&prompt, wish)).await;
+    let rewound = files::run_blocking(move || checkpoints.rewind(&prompt, wish)).await;
     let rewound = rewound.map_err(|error| format!("Rewinding broke off: {error}."))?;
-    reply(rewound.ok_or("No file checkpoint found for this message.")?)
+    to_reply(rewound.ok_or("No file checkpoint found for this message.")?)
 }
 
 /// What could be done counts, with a word on what could not; if nothing could, that is an error.
-fn reply(rewound: Rewound) -> Result<RewindFilesReply, String> {
-    let Rewound { changed, insertions, deletions, skipped_links, left } = rewound;
+fn to_reply(rewound: RewindReport) -> Result<RewindFilesReply, String> {
+    let RewindReport { changed, insertions, deletions, skipped_links, failures: left } = rewound;
     let error = (!left.is_empty()).then(|| format!("Files that cannot be put back: {}.", left.join("; ")));
     match error {
         Some(error) if changed.is_empty() => Err(error),

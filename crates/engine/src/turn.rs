@@ -1,173 +1,173 @@
 //! One turn, from a prompt to its end: ask, record, judge, act, and round again.
 
-mod act;
-mod hooked;
-mod listen;
-mod wind_up;
+mod run_tools;
+mod hooks;
+mod stream_reply;
+mod finish;
 
-pub(crate) use hooked::brief;
+pub(crate) use hooks::inject_hook_context;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::Fault;
+use whimbrel_models::ModelError;
 use whimbrel_wire::StopReason;
 
 use crate::agent::Agent;
-use crate::context::planning::{self, Moment};
-use crate::context::room;
-use crate::gate::Halt;
-use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
-use crate::workshop::Workshop;
-use crate::{clock, shape, understudy};
-use act::act;
-pub(crate) use listen::retry_notice;
-use listen::{Heard, listen};
-use wind_up::wind_up;
+use crate::context::plan_mode::{self, CallPosition};
+use crate::context::auto_compact;
+use crate::permission_checker::EndTurn;
+use crate::next_step::{self, TurnEnd, TurnEvent, NextStep, Continuation, TurnState};
+use crate::tool_scheduler::ToolScheduler;
+use crate::{clock, structured_output, fallback};
+use run_tools::run_tools;
+pub(crate) use stream_reply::retry_notice;
+use stream_reply::{ReplyOutcome, stream_reply};
+use finish::finish_turn;
 
 /// What the model is told of a turn that was interrupted while it spoke.
-pub(crate) const INTERRUPTED: &str = "[Request interrupted by user]";
+pub(crate) const INTERRUPTED_TEXT: &str = "[Request interrupted by user]";
 
 /// How a turn went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ending {
+pub struct TurnOutcome {
     /// How it ended.
-    pub end: End,
+    pub end: TurnEnd,
     /// The model's last text.
     pub text: String,
     /// Why the model stopped last.
     pub stop_reason: Option<StopReason>,
     /// What failed, if the model did.
-    pub fault: Option<Fault>,
+    pub fault: Option<ModelError>,
     /// One, plus one for each tool result.
     pub num_turns: u32,
     /// From the start of the turn to the first event of the first reply.
-    pub first_token: Option<Duration>,
+    pub time_to_first_token: Option<Duration>,
     /// The answer in the shape that the host asked for.
-    pub structured: Option<Value>,
+    pub structured_output: Option<Value>,
     /// The call that was put off, if one was.
-    pub deferred: Option<Box<Value>>,
+    pub deferred_call: Option<Box<Value>>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
-pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
-    let mut ending = Ending::new(End::Done);
-    agent.owed.begin_turn();
-    agent.understudies.begin_turn();
-    let mut now = Situation {
-        event: Happened::Failed,
+pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
+    let mut ending = TurnOutcome::new(TurnEnd::Done);
+    agent.structured_output.begin_turn();
+    agent.fallback_models.begin_turn();
+    let mut now = TurnState {
+        event: TurnEvent::Failed,
         aborted: false,
         model_calls: 0,
         max_turns: agent.limits.max_turns,
-        recoveries: 0,
-        answer: agent.owed.answer(),
-        broke: false,
-        understudy: false,
-        room: false,
+        continuations: 0,
+        answer: agent.structured_output.answer(),
+        over_budget: false,
+        has_fallback: false,
+        can_compact: false,
     };
-    let (mut next, mut objections) = (Next::Ask, 0);
-    let mut workshop = Workshop::new(Arc::clone(&agent.bench));
+    let (mut next, mut objections) = (NextStep::CallModel, 0);
+    let mut workshop = ToolScheduler::new(Arc::clone(&agent.tool_env));
     let started = clock::monotonic();
-    hooked::after_reading(agent, cancel).await;
+    hooks::notify_instructions_loaded(agent, cancel).await;
     loop {
         match next {
-            Next::Ask | Next::Nudge(_) if hooked::ended_before_call(agent, cancel).await => {
-                now.event = Happened::Acted { halt: Some(Halt::Hook) };
+            NextStep::CallModel | NextStep::Continue(_) if hooks::compact_and_check_stopped(agent, cancel).await => {
+                now.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
             }
-            Next::Ask | Next::Nudge(_) => {
-                if let Next::Nudge(nudge) = next {
+            NextStep::CallModel | NextStep::Continue(_) => {
+                if let NextStep::Continue(nudge) = next {
                     match nudge {
-                        Nudge::Answer => agent.owed.demanded(),
-                        Nudge::OutputLimit | Nudge::Cut | Nudge::Paused => now.recoveries += 1,
+                        Continuation::MissingOutput => agent.structured_output.record_reminder(),
+                        Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => now.continuations += 1,
                     }
-                    if let Some(text) = nudge_text(nudge) {
-                        agent.conversation.note(text).await;
+                    if let Some(text) = continuation_text(nudge) {
+                        agent.conversation.push_synthetic(text).await;
                     }
                 }
-                hooked::brief_late(agent).await;
-                if next != Next::Nudge(Nudge::Paused) {
-                    planning::remind(agent, Moment::before_call(now.model_calls));
+                hooks::inject_async_results(agent).await;
+                if next != NextStep::Continue(Continuation::Paused) {
+                    plan_mode::inject_notice(agent, CallPosition::from_call_count(now.model_calls));
                 }
-                agent.refit();
-                workshop = Workshop::new(Arc::clone(&agent.bench));
+                agent.refresh_tools();
+                workshop = ToolScheduler::new(Arc::clone(&agent.tool_env));
                 now.model_calls += 1;
-                let heard = listen(agent, &mut workshop, cancel).await;
-                ending.first_token = ending.first_token.or_else(|| heard.first_event.map(|at| at - started));
-                now.event = heard.happened(workshop.calls());
+                let heard = stream_reply(agent, &mut workshop, cancel).await;
+                ending.time_to_first_token = ending.time_to_first_token.or_else(|| heard.first_event_at.map(|at| at - started));
+                now.event = heard.to_turn_event(workshop.call_count());
                 match now.event {
-                    Happened::Replied { .. } => agent.room.replied(),
+                    TurnEvent::Replied { .. } => agent.compaction_state.record_reply(),
                     // A call that was refused and is made again does not count.
-                    Happened::Unavailable | Happened::TooLong => now.model_calls -= 1,
+                    TurnEvent::Unavailable | TurnEvent::ContextTooLong => now.model_calls -= 1,
                     _ => {}
                 }
-                ending.absorb(heard);
+                ending.apply_reply(heard);
             }
-            Next::StepIn => {
-                understudy::step_in(agent, ending.fault.as_ref()).await;
-                next = Next::Ask;
+            NextStep::UseFallback => {
+                fallback::switch_to_fallback(agent, ending.fault.as_ref()).await;
+                next = NextStep::CallModel;
                 continue;
             }
-            Next::MakeRoom => {
-                now.event = Happened::RoomMade { made: room::make_after_refusal(agent, cancel).await };
+            NextStep::Compact => {
+                now.event = TurnEvent::Compacted { succeeded: auto_compact::compact_after_rejection(agent, cancel).await };
             }
-            Next::Act => {
-                let halt = Box::pin(act(agent, &mut workshop, &mut ending, cancel)).await;
-                now.event = Happened::Acted { halt };
-                agent.recall();
-                agent.tell_progress().await;
-                hooked::after_reading(agent, cancel).await;
-                now.recoveries = 0;
+            NextStep::RunTools => {
+                let halt = Box::pin(run_tools(agent, &mut workshop, &mut ending, cancel)).await;
+                now.event = TurnEvent::ToolsRan { halt };
+                agent.inject_nested_instructions();
+                agent.notify_progress().await;
+                hooks::notify_instructions_loaded(agent, cancel).await;
+                now.continuations = 0;
             }
-            Next::End(End::Done)
-                if let Some(objection) = hooked::objection(agent, &ending, objections, cancel).await =>
+            NextStep::End(TurnEnd::Done)
+                if let Some(objection) = hooks::run_stop_hooks(agent, &ending, objections, cancel).await =>
             {
                 objections += 1;
-                agent.conversation.note(&objection).await;
-                now.event = Happened::SentBack;
+                agent.conversation.push_synthetic(&objection).await;
+                now.event = TurnEvent::StopBlocked;
             }
-            Next::End(end) => {
+            NextStep::End(end) => {
                 ending.end = end;
-                Box::pin(wind_up(agent, workshop, &mut ending)).await;
+                Box::pin(finish_turn(agent, workshop, &mut ending)).await;
                 return ending;
             }
         }
         now.aborted = cancel.is_cancelled();
-        now.answer = agent.owed.answer();
-        now.broke = agent.ledger.is_used_up();
-        now.understudy = agent.understudies.are_left(&agent.knobs.now().model);
-        now.room = room::may_be_made(agent);
-        next = verdict::next(&now);
+        now.answer = agent.structured_output.answer();
+        now.over_budget = agent.ledger.is_budget_exhausted();
+        now.has_fallback = agent.fallback_models.has_next(&agent.runtime_settings.current().model);
+        now.can_compact = auto_compact::can_compact(agent);
+        next = next_step::next_step(&now);
     }
 }
 
-impl Ending {
+impl TurnOutcome {
     /// An ending without anything said.
-    pub fn new(end: End) -> Self {
+    pub fn new(end: TurnEnd) -> Self {
         let (text, stop_reason, fault) = (String::new(), None, None);
-        let (first_token, structured, deferred) = (None, None, None);
-        Self { end, text, stop_reason, fault, num_turns: 1, first_token, structured, deferred }
+        let (time_to_first_token, structured_output, deferred_call) = (None, None, None);
+        Self { end, text, stop_reason, fault, num_turns: 1, time_to_first_token, structured_output, deferred_call }
     }
 
-    fn absorb(&mut self, heard: Heard) {
+    fn apply_reply(&mut self, heard: ReplyOutcome) {
         if let Some(text) = heard.text {
             self.text = text;
         }
-        self.stop_reason = heard.stop;
-        self.fault = heard.fault;
+        self.stop_reason = heard.stop_reason;
+        self.fault = heard.error;
     }
 }
 
 /// What the model is told, if anything.
-fn nudge_text(nudge: Nudge) -> Option<&'static str> {
+fn continuation_text(nudge: Continuation) -> Option<&'static str> {
     Some(match nudge {
-        Nudge::Paused => return None,
-        Nudge::Answer => shape::DEMAND,
-        Nudge::OutputLimit => {
+        Continuation::Paused => return None,
+        Continuation::MissingOutput => structured_output::REMINDER,
+        Continuation::OutputLimit => {
             "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
         }
-        Nudge::Cut => {
+        Continuation::ConnectionCut => {
             "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything."
         }
     })

@@ -5,15 +5,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use whimbrel_models::anthropic::body;
-use whimbrel_models::anthropic::read::{Raw, read};
-use whimbrel_models::assemble::Assembly;
-use whimbrel_models::sse::Decoder;
+use whimbrel_models::anthropic::decode::{RawEvents, decode_event};
+use whimbrel_models::assemble::ReplyAssembler;
+use whimbrel_models::sse::SseDecoder;
 use whimbrel_models::{History, Preamble, Request, ToolSpec};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::{Block, Frame, RawJson, Role, encode};
 
 /// As many deltas as come in one piece when a model is fast.
-const IN_A_PIECE: usize = 50;
+const DELTAS_PER_CHUNK: usize = 50;
 
 const START: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
 
@@ -21,21 +21,21 @@ const START: &str = r#"{"type":"content_block_start","index":0,"content_block":{
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 8] = [
-    ("delta: bytes to events", |times| deltas(times, |decoder, _| cut(decoder))),
-    ("delta: bytes to meaning", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Drop))),
-    ("delta: bytes to meaning, raw kept", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Keep))),
-    ("delta: bytes to the host's line", |times| deltas(times, to_line)),
-    ("request of 10 messages", |times| requests(10, times)),
-    ("request of 100 messages", |times| requests(100, times)),
-    ("request of 5000 messages", |times| requests(5000, times)),
-    ("add a tool result of 400 bytes", adding),
+    ("delta: bytes to events", |times| run_deltas(times, |decoder, _| next_event(decoder))),
+    ("delta: bytes to meaning", |times| run_deltas(times, |decoder, _| decode(decoder, RawEvents::Drop))),
+    ("delta: bytes to meaning, raw kept", |times| run_deltas(times, |decoder, _| decode(decoder, RawEvents::Keep))),
+    ("delta: bytes to the host's line", |times| run_deltas(times, encode_frame)),
+    ("request of 10 messages", |times| run_requests(10, times)),
+    ("request of 100 messages", |times| run_requests(100, times)),
+    ("request of 5000 messages", |times| run_requests(5000, times)),
+    ("add a tool result of 400 bytes", run_pushes),
 ];
 
 /// Gives the decoder so many deltas, in pieces.
-fn deltas(times: u64, mut step: impl FnMut(&mut Decoder, &mut Assembly)) {
-    let mut assembly = Assembly::default();
-    if let Ok(start) = read("content_block_start", START, Raw::Drop) {
-        let _ = assembly.take(&start.event);
+fn run_deltas(times: u64, mut step: impl FnMut(&mut SseDecoder, &mut ReplyAssembler)) {
+    let mut assembly = ReplyAssembler::default();
+    if let Ok(start) = decode_event("content_block_start", START, RawEvents::Drop) {
+        let _ = assembly.push_event(&start.event);
     }
     let one = |number: usize| {
         let data = format!(
@@ -43,11 +43,11 @@ fn deltas(times: u64, mut step: impl FnMut(&mut Decoder, &mut Assembly)) {
         );
         format!("event: content_block_delta\ndata: {data}\n\n")
     };
-    let events: Vec<String> = (0..IN_A_PIECE).map(one).collect();
-    let mut decoder = Decoder::new();
+    let events: Vec<String> = (0..DELTAS_PER_CHUNK).map(one).collect();
+    let mut decoder = SseDecoder::new();
     let mut left = times as usize;
     while left > 0 {
-        let now = left.min(IN_A_PIECE);
+        let now = left.min(DELTAS_PER_CHUNK);
         decoder.push(black_box(&events[..now].concat()).as_bytes());
         for _ in 0..now {
             step(&mut decoder, &mut assembly);
@@ -57,21 +57,21 @@ fn deltas(times: u64, mut step: impl FnMut(&mut Decoder, &mut Assembly)) {
     black_box(assembly.open_text());
 }
 
-fn cut(decoder: &mut Decoder) {
+fn next_event(decoder: &mut SseDecoder) {
     drop(black_box(decoder.next_event()));
 }
 
-fn meaning(decoder: &mut Decoder, raw: Raw) {
+fn decode(decoder: &mut SseDecoder, raw: RawEvents) {
     if let Ok(Some(event)) = decoder.next_event() {
-        drop(black_box(read(&event.name, &event.data, raw)));
+        drop(black_box(decode_event(&event.name, &event.data, raw)));
     }
 }
 
 /// All that happens to a delta within a process, but for the channels between its tasks.
-fn to_line(decoder: &mut Decoder, assembly: &mut Assembly) {
+fn encode_frame(decoder: &mut SseDecoder, assembly: &mut ReplyAssembler) {
     let Ok(Some(event)) = decoder.next_event() else { return };
-    let Ok(delta) = read(&event.name, &event.data, Raw::Keep) else { return };
-    let _ = assembly.take(&delta.event);
+    let Ok(delta) = decode_event(&event.name, &event.data, RawEvents::Keep) else { return };
+    let _ = assembly.push_event(&delta.event);
     let Some(event) = delta.raw else { return };
     let (session_id, uuid) = (
         "3b0c0b56-8f0c-4a5c-9d53-5a4f3f0f7f11".to_owned(),
@@ -84,7 +84,7 @@ fn to_line(decoder: &mut Decoder, assembly: &mut Assembly) {
 }
 
 /// A request for a tool loop with so many messages before it.
-fn requests(messages: usize, times: u64) {
+fn run_requests(messages: usize, times: u64) {
     let mut history = tool_loop(messages);
     let schema = r#"{"type":"object","properties":{"command":{"type":"string","description":"What to run"}},"required":["command"]}"#;
     let tool = |number: usize| {
@@ -98,12 +98,12 @@ fn requests(messages: usize, times: u64) {
     let preamble =
         Arc::new(Preamble::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));
     for _ in 0..times {
-        let request = Request::new("claude-sonnet-4-5", Arc::clone(&preamble), history.ask());
+        let request = Request::new("claude-sonnet-4-5", Arc::clone(&preamble), history.snapshot());
         black_box(body::render(black_box(&request), &[]));
     }
 }
 
-fn adding(times: u64) {
+fn run_pushes(times: u64) {
     let mut history = tool_loop(9);
     let result = result(0);
     for _ in 0..times {

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
-use crate::event::{BlockDelta, Event};
-use crate::fault::{Fault, FaultKind};
-use crate::figures::absorb;
+use crate::event::{BlockDelta, ReplyEvent};
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::usage::merge_usage;
 
 /// A reply in the making.
 #[derive(Debug, Default)]
-pub struct Assembly {
+pub struct ReplyAssembler {
     /// The provider's id of the reply.
     pub id: String,
     /// The provider's id of the request, if it gave one.
@@ -22,16 +22,16 @@ pub struct Assembly {
     pub stop_reason: Option<StopReason>,
     /// Whether the reply is complete.
     pub complete: bool,
-    open: Option<Open>,
+    open_block: Option<OpenBlock>,
     finished: usize,
     /// Whether the model calls a tool.
-    calls: bool,
+    has_tool_calls: bool,
     /// A call whose input is unusable or empty: why the reply stopped decides what is said about it.
-    held: Option<Held>,
+    pending_call: Option<PendingCall>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: usize,
     block: Block,
     input: String,
@@ -39,73 +39,73 @@ struct Open {
 
 /// A call that waits for the word on why the model stopped.
 #[derive(Debug)]
-struct Held {
-    finished: Finished,
+struct PendingCall {
+    finished: FinishedBlock,
     /// What the model wrote of the input.
-    written: String,
+    raw_input: String,
 }
 
 /// A block that is complete.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub struct FinishedBlock {
     /// The block. A tool's input is an object, empty if what the model wrote is unusable.
     pub block: Block,
     /// Why a tool's input is unusable, with what the model wrote.
     pub bad_input: Option<String>,
 }
 
-impl Assembly {
+impl ReplyAssembler {
     /// Takes the next event; gives a block when one is complete. Events that make no sense are a fault.
     ///
     /// A call whose input is unusable is given with the event after its end, which tells whether the output limit cut it.
-    pub fn take(&mut self, event: &Event) -> Result<Option<Finished>, Fault> {
+    pub fn push_event(&mut self, event: &ReplyEvent) -> Result<Option<FinishedBlock>, ModelError> {
         match event {
-            Event::Accepted { request_id } => self.request_id.clone_from(request_id),
-            Event::MessageStart { id, model, usage } => {
+            ReplyEvent::Accepted { request_id } => self.request_id.clone_from(request_id),
+            ReplyEvent::MessageStart { id, model, usage } => {
                 self.id.clone_from(id);
                 self.model.clone_from(model);
                 self.usage.clone_from(&usage.usage);
             }
-            Event::BlockStart { index, block } => {
-                if self.open.is_some() || *index < self.finished {
-                    return Err(out_of_order("a block began inside another", *index));
+            ReplyEvent::BlockStart { index, block } => {
+                if self.open_block.is_some() || *index < self.finished {
+                    return Err(out_of_order_error("a block began inside another", *index));
                 }
-                self.calls |= matches!(block, Block::ToolUse { .. });
-                self.open = Some(Open { index: *index, block: block.clone(), input: String::new() });
-                return Ok(self.held.take().map(|held| held.finished));
+                self.has_tool_calls |= matches!(block, Block::ToolUse { .. });
+                self.open_block = Some(OpenBlock { index: *index, block: block.clone(), input: String::new() });
+                return Ok(self.pending_call.take().map(|held| held.finished));
             }
-            Event::BlockDelta { index, delta } => match &mut self.open {
-                Some(open) if open.index == *index => open.grow(delta),
-                _ => return Err(out_of_order("a delta came for a block that is not open", *index)),
+            ReplyEvent::BlockDelta { index, delta } => match &mut self.open_block {
+                Some(open) if open.index == *index => open.append(delta),
+                _ => return Err(out_of_order_error("a delta came for a block that is not open", *index)),
             },
-            Event::BlockStop { index } => match self.open.take() {
+            ReplyEvent::BlockStop { index } => match self.open_block.take() {
                 Some(open) if open.index == *index => {
                     self.finished = index + 1;
-                    return Ok(self.finish(open));
+                    return Ok(self.finish_block(open));
                 }
-                _ => return Err(out_of_order("a block ended that is not open", *index)),
+                _ => return Err(out_of_order_error("a block ended that is not open", *index)),
             },
-            Event::MessageDelta { stop_reason, usage, .. } => {
+            ReplyEvent::MessageDelta { stop_reason, usage, .. } => {
                 if stop_reason.is_some() {
                     self.stop_reason.clone_from(stop_reason);
                 }
-                absorb(&mut self.usage, &usage.usage);
-                return Ok(if self.stop_reason.is_some() { self.let_go() } else { None });
+                merge_usage(&mut self.usage, &usage.usage);
+                return Ok(if self.stop_reason.is_some() { self.take_pending_call() } else { None });
             }
-            Event::MessageStop => {
+            ReplyEvent::MessageStop => {
                 self.complete = true;
                 // A reply that was closed is no less whole for want of a reason.
-                let usual = if self.calls { StopReason::ToolUse } else { StopReason::EndTurn };
+                let usual = if self.has_tool_calls { StopReason::ToolUse } else { StopReason::EndTurn };
                 self.stop_reason.get_or_insert(usual);
-                return Ok(self.let_go());
+                return Ok(self.take_pending_call());
             }
-            Event::Ping | Event::Unknown => {}
+            ReplyEvent::Ping | ReplyEvent::Unknown => {}
         }
         Ok(None)
     }
 
     /// Gives a block that is complete, unless more must be known about it.
-    fn finish(&mut self, open: Open) -> Option<Finished> {
+    fn finish_block(&mut self, open: OpenBlock) -> Option<FinishedBlock> {
         let written = open.input.trim().to_owned();
         let finished = open.finish();
         let empty = match &finished.block {
@@ -115,36 +115,36 @@ impl Assembly {
         if finished.bad_input.is_none() && !empty {
             return Some(finished);
         }
-        self.held = Some(Held { finished, written });
+        self.pending_call = Some(PendingCall { finished, raw_input: written });
         None
     }
 
     /// Gives the call that waits for the reason to stop. Ask for it when no further event will come: a reply that breaks
     /// off does not say why it stopped, but its call is complete.
-    pub fn let_go(&mut self) -> Option<Finished> {
-        let Held { mut finished, written } = self.held.take()?;
+    pub fn take_pending_call(&mut self) -> Option<FinishedBlock> {
+        let PendingCall { mut finished, raw_input: written } = self.pending_call.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
-            finished.bad_input = Some(cut_off(&written));
+            finished.bad_input = Some(truncated_input_message(&written));
         }
         Some(finished)
     }
 
     /// How many blocks are complete.
-    pub fn finished(&self) -> usize {
+    pub fn finished_count(&self) -> usize {
         self.finished
     }
 
     /// What has arrived of the block that is still open, if it is text.
     pub fn open_text(&self) -> Option<&str> {
-        match &self.open.as_ref()?.block {
+        match &self.open_block.as_ref()?.block {
             Block::Text { text, .. } if !text.is_empty() => Some(text),
             _ => None,
         }
     }
 }
 
-impl Open {
-    fn grow(&mut self, delta: &BlockDelta) {
+impl OpenBlock {
+    fn append(&mut self, delta: &BlockDelta) {
         match (&mut self.block, delta) {
             (Block::Text { text, .. }, BlockDelta::Text { text: more }) => text.push_str(more),
             (Block::Text { citations, .. }, BlockDelta::Citation { citation }) => {
@@ -163,7 +163,7 @@ impl Open {
         }
     }
 
-    fn finish(mut self) -> Finished {
+    fn finish(mut self) -> FinishedBlock {
         let mut bad_input = None;
         match &mut self.block {
             Block::ToolUse { input, .. } => {
@@ -186,12 +186,12 @@ impl Open {
             }
             _ => {}
         }
-        Finished { block: self.block, bad_input }
+        FinishedBlock { block: self.block, bad_input }
     }
 }
 
 /// What the model reads about a call that the output limit cut: it must not write the same again.
-fn cut_off(written: &str) -> String {
+fn truncated_input_message(written: &str) -> String {
     let end: String = written.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
     let end = if end.is_empty() { String::new() } else { format!(" It broke off after: {end}") };
     format!(
@@ -200,8 +200,8 @@ fn cut_off(written: &str) -> String {
     )
 }
 
-fn out_of_order(what: &str, index: usize) -> Fault {
-    Fault::new(FaultKind::Protocol, format!("The model's stream is out of order: {what} (block {index})."))
+fn out_of_order_error(what: &str, index: usize) -> ModelError {
+    ModelError::new(ModelErrorKind::Protocol, format!("The model's stream is out of order: {what} (block {index})."))
 }
 
 #[cfg(test)]
@@ -211,23 +211,23 @@ mod tests {
     use super::*;
 
     /// What is said about calls with these inputs when the reply stops for this reason.
-    fn said(inputs: &[&str], stop: StopReason) -> Vec<Option<String>> {
+    fn bad_inputs(inputs: &[&str], stop: StopReason) -> Vec<Option<String>> {
         let mut events = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
             let block = Block::ToolUse { id: format!("t{index}"), name: "Write".into(), input: json!({}) };
             let delta = BlockDelta::InputJson { partial_json: (*input).to_owned() };
-            events.push(Event::BlockStart { index, block });
-            events.push(Event::BlockDelta { index, delta });
-            events.push(Event::BlockStop { index });
+            events.push(ReplyEvent::BlockStart { index, block });
+            events.push(ReplyEvent::BlockDelta { index, delta });
+            events.push(ReplyEvent::BlockStop { index });
         }
-        events.push(Event::MessageDelta {
+        events.push(ReplyEvent::MessageDelta {
             stop_reason: Some(stop),
             stop_sequence: None,
             usage: Usage::default().into(),
         });
-        events.push(Event::MessageStop);
-        let mut assembly = Assembly::default();
-        let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
+        events.push(ReplyEvent::MessageStop);
+        let mut assembly = ReplyAssembler::default();
+        let finished = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
         finished.map(|finished| finished.bad_input).collect()
     }
 
@@ -235,19 +235,19 @@ mod tests {
     fn a_reply_that_was_closed_without_a_reason_has_the_usual_one() {
         let call = Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({}) };
         for (block, expected) in [(Block::text("Hi."), StopReason::EndTurn), (call, StopReason::ToolUse)] {
-            let mut assembly = Assembly::default();
+            let mut assembly = ReplyAssembler::default();
             let events = [
-                Event::BlockStart { index: 0, block },
-                Event::BlockStop { index: 0 },
-                Event::MessageDelta {
+                ReplyEvent::BlockStart { index: 0, block },
+                ReplyEvent::BlockStop { index: 0 },
+                ReplyEvent::MessageDelta {
                     stop_reason: None,
                     stop_sequence: None,
                     usage: Usage::default().into(),
                 },
             ];
-            events.iter().for_each(|event| drop(assembly.take(event).unwrap()));
+            events.iter().for_each(|event| drop(assembly.push_event(event).unwrap()));
             assert_eq!(assembly.stop_reason, None, "it may still break off");
-            assembly.take(&Event::MessageStop).unwrap();
+            assembly.push_event(&ReplyEvent::MessageStop).unwrap();
             assert_eq!(assembly.stop_reason, Some(expected));
         }
     }
@@ -257,23 +257,23 @@ mod tests {
         let cut = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("output limit"));
         let bad = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("not valid JSON"));
         let half = r#"{"text":"once upon a ti"#;
-        let limit = said(&[half], StopReason::MaxTokens);
+        let limit = bad_inputs(&[half], StopReason::MaxTokens);
         assert!(cut(&limit[0]) && limit[0].as_ref().unwrap().ends_with("a ti"), "{limit:?}");
-        assert!(cut(&said(&[""], StopReason::MaxTokens)[0]), "A25 cut before the first word");
-        assert!(bad(&said(&[half], StopReason::ToolUse)[0]), "A24 badly written");
-        assert_eq!(said(&["{}"], StopReason::MaxTokens), [None], "whole before the limit came");
-        assert_eq!(said(&["", r#"{"a":1}"#], StopReason::ToolUse), [None, None]);
-        let both = said(&[half, half], StopReason::MaxTokens);
+        assert!(cut(&bad_inputs(&[""], StopReason::MaxTokens)[0]), "A25 cut before the first word");
+        assert!(bad(&bad_inputs(&[half], StopReason::ToolUse)[0]), "A24 badly written");
+        assert_eq!(bad_inputs(&["{}"], StopReason::MaxTokens), [None], "whole before the limit came");
+        assert_eq!(bad_inputs(&["", r#"{"a":1}"#], StopReason::ToolUse), [None, None]);
+        let both = bad_inputs(&[half, half], StopReason::MaxTokens);
         assert!(bad(&both[0]) && cut(&both[1]), "{both:?}");
     }
 
     #[test]
     fn a_call_that_waits_is_given_when_the_reply_breaks_off() {
         let block = Block::ToolUse { id: "t".into(), name: "ListAll".into(), input: json!({}) };
-        let mut assembly = Assembly::default();
-        assert_eq!(assembly.take(&Event::BlockStart { index: 0, block: block.clone() }), Ok(None));
-        assert_eq!(assembly.take(&Event::BlockStop { index: 0 }), Ok(None));
-        assert_eq!(assembly.let_go(), Some(Finished { block, bad_input: None }));
-        assert_eq!(assembly.let_go(), None, "it is given once");
+        let mut assembly = ReplyAssembler::default();
+        assert_eq!(assembly.push_event(&ReplyEvent::BlockStart { index: 0, block: block.clone() }), Ok(None));
+        assert_eq!(assembly.push_event(&ReplyEvent::BlockStop { index: 0 }), Ok(None));
+        assert_eq!(assembly.take_pending_call(), Some(FinishedBlock { block, bad_input: None }));
+        assert_eq!(assembly.take_pending_call(), None, "it is given once");
     }
 }

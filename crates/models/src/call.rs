@@ -9,82 +9,82 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
 use whimbrel_wire::message::FailureKind;
 
-use crate::correct::{Correction, correct};
-use crate::event::Event;
-use crate::fault::{Fault, FaultKind};
-use crate::figures::Figures;
-use crate::log::{Log, Topic};
-use crate::model::{Delta, Model};
+use crate::downgrade::{Downgrade, find_downgrade};
+use crate::event::ReplyEvent;
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::usage::ReportedUsage;
+use crate::log::{Log, LogTopic};
+use crate::model::{ReplyItem, Model};
 use crate::request::Request;
-use crate::retry::{Next, Policy, Reason};
+use crate::retry::{RetryDecision, RetryPolicy, GiveUpReason};
 
-use attempt::{Attempt, Heard};
+use attempt::{Attempt, AttemptStep};
 
 /// A call that is under way. Ask for steps until there are none; to end it early, drop it.
-pub struct Call {
+pub struct ModelCall {
     model: Arc<dyn Model>,
     request: Arc<Request>,
-    policy: Policy,
-    timing: Timing,
+    policy: RetryPolicy,
+    timeouts: CallTimeouts,
     retries: u32,
-    waited: Duration,
-    corrections: Vec<Correction>,
-    chance: Chance,
+    total_wait: Duration,
+    downgrades: Vec<Downgrade>,
+    rng: XorShiftRng,
     state: State,
     /// What earlier attempts cost.
-    settled: Vec<Figures>,
+    past_usage: Vec<ReportedUsage>,
     /// What the attempt under way costs, once it has begun to say.
-    bill: Option<Figures>,
+    current_usage: Option<ReportedUsage>,
     log: Log,
     /// When the attempt under way began.
-    began: Instant,
+    started_at: Instant,
 }
 
 enum State {
-    Due,
-    Asking(Attempt),
+    Idle,
+    Streaming(Attempt),
     Waiting(Instant),
-    Over,
+    Done,
 }
 
 /// How long the provider may be silent. What takes longer has stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct CallTimeouts {
     /// Until the answer begins.
-    pub no_answer: Duration,
+    pub response_start: Duration,
     /// Without any bytes.
-    pub no_bytes: Duration,
+    pub bytes: Duration,
     /// Without an event that says something; signs of life do not count.
-    pub no_events: Duration,
+    pub events: Duration,
     /// For one attempt as a whole, whatever comes.
-    pub whole: Duration,
+    pub total: Duration,
 }
 
-impl Default for Timing {
+impl Default for CallTimeouts {
     fn default() -> Self {
         Self {
-            no_answer: Duration::from_secs(300),
-            no_bytes: Duration::from_secs(180),
-            no_events: Duration::from_secs(300),
-            whole: Duration::from_secs(3600),
+            response_start: Duration::from_secs(300),
+            bytes: Duration::from_secs(180),
+            events: Duration::from_secs(300),
+            total: Duration::from_secs(3600),
         }
     }
 }
 
 /// What happens next in a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum CallStep {
     /// An event of the reply.
-    Delta(Delta),
+    Item(ReplyItem),
     /// The attempt failed and will be repeated after a wait. All its events are void.
-    Retry(Retry),
+    Retry(ScheduledRetry),
     /// The reply broke off for good, but blocks had been completed. They stand; this is the last step.
-    Cut(Fault),
+    Truncated(ModelError),
 }
 
 /// A repetition that is about to happen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Retry {
+pub struct ScheduledRetry {
     /// Which repetition, from 1.
     pub attempt: u64,
     /// How many there will be at most.
@@ -97,63 +97,63 @@ pub struct Retry {
     pub failure: FailureKind,
 }
 
-impl Call {
+impl ModelCall {
     /// A call that begins when its first step is asked for.
-    pub fn new(model: Arc<dyn Model>, request: Request, policy: Policy, timing: Timing) -> Self {
+    pub fn new(model: Arc<dyn Model>, request: Request, policy: RetryPolicy, timeouts: CallTimeouts) -> Self {
         Self {
             model,
             request: Arc::new(request),
             policy,
-            timing,
+            timeouts,
             retries: 0,
-            waited: Duration::ZERO,
-            corrections: Vec::new(),
-            chance: Chance::new(),
-            state: State::Due,
-            settled: Vec::new(),
-            bill: None,
+            total_wait: Duration::ZERO,
+            downgrades: Vec::new(),
+            rng: XorShiftRng::new(),
+            state: State::Idle,
+            past_usage: Vec::new(),
+            current_usage: None,
             log: Log::default(),
-            began: Instant::now(),
+            started_at: Instant::now(),
         }
     }
 
     /// The same, told to a log.
     #[must_use]
-    pub fn told_to(self, log: Log) -> Self {
+    pub fn with_log(self, log: Log) -> Self {
         Self { log, ..self }
     }
 
     /// The next step; none after the reply is complete, after [`Step::Cut`] or after a fault.
     /// Nothing is lost when the wait for it is dropped.
-    pub async fn next(&mut self) -> Option<Result<Step, Fault>> {
+    pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
         loop {
             match &mut self.state {
-                State::Over => return None,
-                State::Due => self.ask(),
+                State::Done => return None,
+                State::Idle => self.start_attempt(),
                 State::Waiting(until) => {
                     sleep_until(*until).await;
-                    self.state = State::Due;
+                    self.state = State::Idle;
                 }
-                State::Asking(attempt) => match attempt.next().await {
-                    Heard::Delta(delta) => {
-                        self.note(&delta.event);
-                        return Some(Ok(Step::Delta(delta)));
+                State::Streaming(attempt) => match attempt.next().await {
+                    AttemptStep::Item(delta) => {
+                        self.record_event(&delta.event);
+                        return Some(Ok(CallStep::Item(delta)));
                     }
-                    Heard::Last(delta) => {
-                        self.note(&delta.event);
-                        self.tell(Self::completion);
-                        self.state = State::Over;
-                        return Some(Ok(Step::Delta(delta)));
+                    AttemptStep::Final(delta) => {
+                        self.record_event(&delta.event);
+                        self.log_line(Self::completion_line);
+                        self.state = State::Done;
+                        return Some(Ok(CallStep::Item(delta)));
                     }
-                    Heard::Fault(fault) => {
+                    AttemptStep::Failed(fault) => {
                         let kept = attempt.has_blocks();
-                        self.state = State::Over;
-                        self.tell(|call| format!("failed after {}: {}", call.time(), described(&fault)));
+                        self.state = State::Done;
+                        self.log_line(|call| format!("failed after {}: {}", call.elapsed_text(), describe_error(&fault)));
                         if kept {
-                            return Some(Ok(Step::Cut(fault)));
+                            return Some(Ok(CallStep::Truncated(fault)));
                         }
-                        if !self.corrected(&fault) {
-                            return Some(self.again(fault).map(Step::Retry));
+                        if !self.apply_downgrade(&fault) {
+                            return Some(self.schedule_retry(fault).map(CallStep::Retry));
                         }
                     }
                 },
@@ -167,97 +167,97 @@ impl Call {
     }
 
     /// What the provider has reported for each attempt so far, void ones included: all of it is billed.
-    pub fn bills(&self) -> impl Iterator<Item = &Figures> {
-        self.settled.iter().chain(&self.bill)
+    pub fn attempt_usages(&self) -> impl Iterator<Item = &ReportedUsage> {
+        self.past_usage.iter().chain(&self.current_usage)
     }
 
     /// Whether an attempt is under way that has not said yet what it costs.
-    pub fn is_unbilled(&self) -> bool {
-        matches!(self.state, State::Asking(_)) && self.bill.is_none()
+    pub fn is_usage_pending(&self) -> bool {
+        matches!(self.state, State::Streaming(_)) && self.current_usage.is_none()
     }
 
     /// Tells the log something about the attempt.
-    fn tell(&self, line: impl FnOnce(&Self) -> String) {
-        self.log.tell(Topic::Api, || format!("{}: {}", self.request.model, line(self)));
+    fn log_line(&self, line: impl FnOnce(&Self) -> String) {
+        self.log.write_line(LogTopic::Api, || format!("{}: {}", self.request.model, line(self)));
     }
 
-    fn time(&self) -> String {
-        format!("{} ms", self.began.elapsed().as_millis())
+    fn elapsed_text(&self) -> String {
+        format!("{} ms", self.started_at.elapsed().as_millis())
     }
 
-    fn completion(&self) -> String {
-        let usage = self.bill.as_ref().map(|bill| &bill.usage);
+    fn completion_line(&self) -> String {
+        let usage = self.current_usage.as_ref().map(|bill| &bill.usage);
         let [read, cached, written] = usage
             .map_or([0; 3], |usage| [usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens]);
         format!(
             "complete after {}; tokens: {read} read, {cached} from the cache, {written} written",
-            self.time()
+            self.elapsed_text()
         )
     }
 
-    fn note(&mut self, event: &Event) {
+    fn record_event(&mut self, event: &ReplyEvent) {
         match event {
-            Event::Accepted { request_id } => self.tell(|call| {
+            ReplyEvent::Accepted { request_id } => self.log_line(|call| {
                 format!(
                     "answers after {}, request {}",
-                    call.time(),
+                    call.elapsed_text(),
                     request_id.as_deref().unwrap_or("unnamed")
                 )
             }),
-            Event::MessageStart { usage, .. } => {
-                self.settled.extend(self.bill.replace(usage.clone().so_far()));
+            ReplyEvent::MessageStart { usage, .. } => {
+                self.past_usage.extend(self.current_usage.replace(usage.clone().into_partial()));
             }
-            Event::MessageDelta { usage, .. } => self.bill.get_or_insert_default().absorb(usage),
+            ReplyEvent::MessageDelta { usage, .. } => self.current_usage.get_or_insert_default().merge(usage),
             _ => {}
         }
     }
 
-    fn ask(&mut self) {
-        self.settled.extend(self.bill.take());
-        self.began = Instant::now();
-        self.tell(|call| format!("asked with {} bytes", call.size()));
-        let stream = self.model.ask(self.request.clone());
-        self.state = State::Asking(Attempt::new(stream, self.timing, self.request.raw_events));
+    fn start_attempt(&mut self) {
+        self.past_usage.extend(self.current_usage.take());
+        self.started_at = Instant::now();
+        self.log_line(|call| format!("asked with {} bytes", call.size()));
+        let stream = self.model.stream_reply(self.request.clone());
+        self.state = State::Streaming(Attempt::new(stream, self.timeouts, self.request.raw_events));
     }
 
     /// Changes the request if the fault asks for it. No change is made twice.
-    fn corrected(&mut self, fault: &Fault) -> bool {
-        let Some(correction) = correct(&self.request, fault) else { return false };
-        let alike = |made: &Correction| match (made, &correction) {
-            (Correction::MaxTokens(_), Correction::MaxTokens(_)) => true,
+    fn apply_downgrade(&mut self, fault: &ModelError) -> bool {
+        let Some(correction) = find_downgrade(&self.request, fault) else { return false };
+        let alike = |made: &Downgrade| match (made, &correction) {
+            (Downgrade::MaxTokens(_), Downgrade::MaxTokens(_)) => true,
             (made, new) => made == new,
         };
-        if self.corrections.iter().any(alike) {
+        if self.downgrades.iter().any(alike) {
             return false;
         }
-        self.tell(|_| format!("asked otherwise from now on: {correction:?}"));
-        if let Correction::Without(part) = &correction {
-            self.model.forgo(&self.request.model, part);
+        self.log_line(|_| format!("asked otherwise from now on: {correction:?}"));
+        if let Downgrade::Without(part) = &correction {
+            self.model.mark_unsupported(&self.request.model, part);
         }
         self.request = Arc::new(correction.apply(&self.request));
-        self.corrections.push(correction);
-        self.state = State::Due;
+        self.downgrades.push(correction);
+        self.state = State::Idle;
         true
     }
 
     #[expect(clippy::disallowed_methods, reason = "a wait that is too long is told with its end")]
-    fn again(&mut self, fault: Fault) -> Result<Retry, Fault> {
-        match self.policy.decide(&fault, self.retries, self.waited, self.chance.next()) {
-            Next::GiveUp(reason) => Err(given_up(fault, reason, SystemTime::now())),
-            Next::Wait(delay) => {
+    fn schedule_retry(&mut self, fault: ModelError) -> Result<ScheduledRetry, ModelError> {
+        match self.policy.decide(&fault, self.retries, self.total_wait, self.rng.next()) {
+            RetryDecision::GiveUp(reason) => Err(with_wait_hint(fault, reason, SystemTime::now())),
+            RetryDecision::Wait(delay) => {
                 self.retries += 1;
-                self.waited += delay;
+                self.total_wait += delay;
                 self.state = State::Waiting(Instant::now() + delay);
-                self.tell(|call| {
+                self.log_line(|call| {
                     format!("asked again in {} ms, repetition {}", delay.as_millis(), call.retries)
                 });
-                Ok(Retry {
+                Ok(ScheduledRetry {
                     attempt: self.retries.into(),
                     // What is ridden out is repeated as often as it takes.
                     max_retries: self.policy.max_retries.max(self.retries).into(),
                     delay,
                     status: fault.status,
-                    failure: announced(&fault),
+                    failure: retry_failure_kind(&fault),
                 })
             }
         }
@@ -265,7 +265,7 @@ impl Call {
 }
 
 /// A fault in one line.
-fn described(fault: &Fault) -> String {
+fn describe_error(fault: &ModelError) -> String {
     let status = fault.status.map(|status| format!(", status {status}")).unwrap_or_default();
     let request = fault.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
     let message: String = fault.message.chars().take(300).collect();
@@ -273,16 +273,16 @@ fn described(fault: &Fault) -> String {
 }
 
 /// The kind of failure as it is announced before a repetition: here an overload has its own name.
-fn announced(fault: &Fault) -> FailureKind {
+fn retry_failure_kind(fault: &ModelError) -> FailureKind {
     match fault.kind {
-        FaultKind::Overloaded => FailureKind::Overloaded,
-        _ => fault.failure(),
+        ModelErrorKind::Overloaded => FailureKind::Overloaded,
+        _ => fault.failure_kind(),
     }
 }
 
 /// Adds when it is worth another try, where that is known.
-fn given_up(mut fault: Fault, reason: Reason, now: SystemTime) -> Fault {
-    if let Reason::TooLong(wait) = reason {
+fn with_wait_hint(mut fault: ModelError, reason: GiveUpReason, now: SystemTime) -> ModelError {
+    if let GiveUpReason::WaitTooLong(wait) = reason {
         let (minutes, seconds) = (wait.as_secs() / 60, wait.as_secs() % 60);
         // A time beyond the calendar is not worth telling.
         let at = if wait < YEAR {
@@ -298,9 +298,9 @@ fn given_up(mut fault: Fault, reason: Reason, now: SystemTime) -> Fault {
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A source of random numbers, good enough to keep clients from coming back all at once.
-struct Chance(u64);
+struct XorShiftRng(u64);
 
-impl Chance {
+impl XorShiftRng {
     #[expect(clippy::disallowed_methods, reason = "a source of randomness")]
     fn new() -> Self {
         Self(uuid::Uuid::new_v4().as_u64_pair().0 | 1)

@@ -12,7 +12,7 @@ use crate::request::Thinking;
 const UNKNOWN_OUTPUT_LIMIT: u64 = 32_000;
 
 /// What one web search costs, in dollars.
-const WEB_SEARCH: f64 = 0.01;
+const WEB_SEARCH_PRICE: f64 = 0.01;
 
 /// The window of a model whose name ends in `[1m]`.
 const LONG_WINDOW: u64 = 1_000_000;
@@ -36,18 +36,18 @@ pub struct ModelInfo {
     pub max_output_tokens: u64,
     /// How it can think.
     #[serde(default)]
-    pub thinks: Thinks,
+    pub thinks: ThinkingSupport,
     /// Whether it can be told how hard to try.
     #[serde(default = "believed")]
     pub takes_effort: bool,
     /// What it costs.
     #[serde(flatten)]
-    pub prices: Prices,
+    pub prices: TokenPrices,
 }
 
 /// Dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Prices {
+pub struct TokenPrices {
     /// Read.
     pub input: f64,
     /// Written.
@@ -66,7 +66,7 @@ pub struct Prices {
 /// How a model can think before it answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Thinks {
+pub enum ThinkingSupport {
     /// It is not known.
     #[default]
     Unknown,
@@ -85,11 +85,11 @@ fn believed() -> bool {
 
 impl ModelInfo {
     /// What tokens cost, in dollars.
-    pub fn price(&self, usage: &Usage) -> f64 {
+    pub fn cost(&self, usage: &Usage) -> f64 {
         let hour = usage.cache_creation.ephemeral_1h_input_tokens;
         let minutes = usage.cache_creation.ephemeral_5m_input_tokens;
         let minutes = usage.cache_creation_input_tokens.saturating_sub(hour).max(minutes);
-        let Prices { input, output, cache_read, cache_write_5m, cache_write_1h } = self.prices;
+        let TokenPrices { input, output, cache_read, cache_write_5m, cache_write_1h } = self.prices;
         let tokens = [
             (usage.input_tokens, input),
             (usage.output_tokens, output),
@@ -98,15 +98,15 @@ impl ModelInfo {
             (hour, cache_write_1h),
         ];
         let tokens: f64 = tokens.iter().map(|(count, price)| *count as f64 * price).sum();
-        tokens / 1e6 + usage.server_tool_use.web_search_requests as f64 * WEB_SEARCH
+        tokens / 1e6 + usage.server_tool_use.web_search_requests as f64 * WEB_SEARCH_PRICE
     }
 
     /// How it thinks unless told otherwise.
-    pub fn thinking(&self, max_tokens: u64) -> Thinking {
+    pub fn default_thinking(&self, max_tokens: u64) -> Thinking {
         match self.thinks {
-            Thinks::Unknown | Thinks::Not => Thinking::Disabled,
-            Thinks::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
-            Thinks::Freely => Thinking::Adaptive,
+            ThinkingSupport::Unknown | ThinkingSupport::Not => Thinking::Disabled,
+            ThinkingSupport::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
+            ThinkingSupport::Freely => Thinking::Adaptive,
         }
     }
 
@@ -116,10 +116,10 @@ impl ModelInfo {
     }
 
     /// How it thinks when it is told to think like this, as far as it can.
-    fn thinking_as(&self, wanted: Thinking, max_tokens: u64) -> Thinking {
+    fn supported_thinking(&self, wanted: Thinking, max_tokens: u64) -> Thinking {
         match (self.thinks, wanted) {
-            (Thinks::Not, _) => Thinking::Disabled,
-            (Thinks::Within, Thinking::Adaptive) => self.thinking(max_tokens),
+            (ThinkingSupport::Not, _) => Thinking::Disabled,
+            (ThinkingSupport::Within, Thinking::Adaptive) => self.default_thinking(max_tokens),
             _ => wanted,
         }
     }
@@ -132,13 +132,13 @@ pub struct Catalog {
     models: Vec<ModelInfo>,
     aliases: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     default: String,
-    small: String,
+    small_model: String,
 }
 
 /// What a user can add: in JSON, with models by their names.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Additions {
+pub struct CatalogAdditions {
     /// Models by name. One that is known already is replaced.
     pub models: serde_json::Map<String, serde_json::Value>,
     /// Names by alias.
@@ -154,15 +154,15 @@ impl Default for Catalog {
         Self {
             models: MODELS.to_vec(),
             aliases: ALIASES.iter().map(|(alias, name)| ((*alias).into(), (*name).into())).collect(),
-            default: DEFAULT.to_owned(),
-            small: SMALL.to_owned(),
+            default: DEFAULT_MODEL.to_owned(),
+            small_model: SMALL_MODEL.to_owned(),
         }
     }
 }
 
 impl Catalog {
     /// The same with a user's additions, which win. A model that cannot be read is an error that names it.
-    pub fn with(mut self, additions: Additions) -> Result<Self, String> {
+    pub fn with_additions(mut self, additions: CatalogAdditions) -> Result<Self, String> {
         for (name, value) in additions.models {
             let mut model: ModelInfo =
                 serde_json::from_value(value).map_err(|error| format!("model {name}: {error}"))?;
@@ -175,7 +175,7 @@ impl Catalog {
         let added = additions.aliases.into_iter().map(|(alias, name)| (alias.into(), name.into()));
         self.aliases.splice(0..0, added);
         self.default = additions.default.unwrap_or(self.default);
-        self.small = additions.small_fast_default.unwrap_or(self.small);
+        self.small_model = additions.small_fast_default.unwrap_or(self.small_model);
         Ok(self)
     }
 
@@ -184,7 +184,7 @@ impl Catalog {
         let name = self.resolve_alias(model);
         let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
         let known = |name: &str| self.models.iter().find(|info| info.name == name);
-        let mut info = known(short).or_else(|| known(undated(short)))?.clone();
+        let mut info = known(short).or_else(|| known(strip_date(short)))?.clone();
         if short.len() < name.len() {
             info.context_window = info.context_window.max(LONG_WINDOW);
         }
@@ -208,7 +208,7 @@ impl Catalog {
 
     /// The model for small jobs.
     pub fn small_fast_model(&self) -> &str {
-        &self.small
+        &self.small_model
     }
 
     /// The output limit to ask for.
@@ -218,22 +218,22 @@ impl Catalog {
 
     /// How a model thinks unless told otherwise. An unknown model is not asked to.
     pub fn default_thinking(&self, model: &str, max_tokens: u64) -> Thinking {
-        self.lookup(model).map_or(Thinking::Disabled, |info| info.thinking(max_tokens))
+        self.lookup(model).map_or(Thinking::Disabled, |info| info.default_thinking(max_tokens))
     }
 
     /// How a model thinks when that was asked for: what it cannot do it is not asked for. An unknown model is asked as it was
     /// said.
-    pub fn thinking_as(&self, model: &str, wanted: Thinking, max_tokens: u64) -> Thinking {
-        self.lookup(model).map_or(wanted, |info| info.thinking_as(wanted, max_tokens))
+    pub fn supported_thinking(&self, model: &str, wanted: Thinking, max_tokens: u64) -> Thinking {
+        self.lookup(model).map_or(wanted, |info| info.supported_thinking(wanted, max_tokens))
     }
 
     /// Whether a model can be told how hard to try. Of an unknown model that is believed.
-    pub fn takes_effort(&self, model: &str) -> bool {
+    pub fn supports_effort(&self, model: &str) -> bool {
         self.lookup(model).is_none_or(|info| info.takes_effort)
     }
 
     /// The models to choose from, with the alias of those that have one.
-    pub fn choices(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
+    pub fn models_with_aliases(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
         self.models.iter().map(|info| {
             let alias = self.aliases.iter().find(|(_, name)| *name == info.name);
             (alias.map(|(alias, _)| &**alias), info)
@@ -242,7 +242,7 @@ impl Catalog {
 }
 
 /// A name without its date: `claude-opus-4-5-20251101` or `-latest`.
-fn undated(name: &str) -> &str {
+fn strip_date(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((base, "latest")) => base,
         Some((base, date)) if date.len() == 8 && date.bytes().all(|digit| digit.is_ascii_digit()) => base,
@@ -250,8 +250,8 @@ fn undated(name: &str) -> &str {
     }
 }
 
-const DEFAULT: &str = "claude-sonnet-5-5";
-const SMALL: &str = "claude-haiku-5-5";
+const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+const SMALL_MODEL: &str = "claude-haiku-5-5";
 
 const ALIASES: &[(&str, &str)] = &[
     ("opus", "claude-opus-5-5"),
@@ -263,65 +263,65 @@ const ALIASES: &[(&str, &str)] = &[
 /// Name, name for people, what for; window, output limit, thinking; prices as in [`Prices`]. Whoever thinks freely can be
 /// told how hard to try; of the others only those that say so.
 const MODELS: [ModelInfo; 11] = [
-    model(
+    model_info(
         ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
-        (1_000_000, 128_000, Thinks::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Freely),
         [2.0, 10.0, 0.1, 2.5, 4.0],
     ),
-    model(
+    model_info(
         ["claude-opus-5-5", "Opus 5.5", "Hard problems and long tasks"],
-        (1_000_000, 128_000, Thinks::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Freely),
         [4.0, 20.0, 0.2, 5.0, 8.0],
     ),
-    model(
+    model_info(
         ["claude-haiku-5-5", "Haiku 5.5", "Quick answers at the lowest price"],
-        (1_000_000, 128_000, Thinks::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Freely),
         [0.1, 0.5, 0.01, 0.125, 0.2],
     ),
-    model(
+    model_info(
         ["claude-fable-5-2", "Fable 5.2", "The hardest problems, at the highest price"],
-        (1_000_000, 128_000, Thinks::Freely),
+        (1_000_000, 128_000, ThinkingSupport::Freely),
         [8.0, 40.0, 0.2, 10.0, 16.0],
     ),
-    model(
+    model_info(
         ["claude-sonnet-5", "Sonnet 5", "Everyday work, the release before"],
-        (1_000_000, 64_000, Thinks::Freely),
+        (1_000_000, 64_000, ThinkingSupport::Freely),
         [2.0, 10.0, 0.2, 2.5, 4.0],
     ),
-    model(
+    model_info(
         ["claude-opus-4-6", "Opus 4.6", "Hard problems, an older release"],
-        (200_000, 64_000, Thinks::Freely),
+        (200_000, 64_000, ThinkingSupport::Freely),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     ),
-    model(
+    model_info(
         ["claude-opus-4-5", "Opus 4.5", "Hard problems, an older release"],
-        (200_000, 32_000, Thinks::Within),
+        (200_000, 32_000, ThinkingSupport::Within),
         [5.0, 25.0, 0.5, 6.25, 10.0],
     )
     .with_effort(),
-    model(
+    model_info(
         ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work, an older release"],
-        (200_000, 32_000, Thinks::Freely),
+        (200_000, 32_000, ThinkingSupport::Freely),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
-    model(
+    model_info(
         ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work, an older release"],
-        (200_000, 32_000, Thinks::Within),
+        (200_000, 32_000, ThinkingSupport::Within),
         [3.0, 15.0, 0.3, 3.75, 6.0],
     ),
-    model(
+    model_info(
         ["claude-haiku-4-5", "Haiku 4.5", "Quick answers, an older release"],
-        (200_000, 32_000, Thinks::Within),
+        (200_000, 32_000, ThinkingSupport::Within),
         [1.0, 5.0, 0.1, 1.25, 2.0],
     ),
-    model(
+    model_info(
         ["claude-3-5-haiku", "Haiku 3.5", "Quick answers, long ago"],
-        (200_000, 8192, Thinks::Not),
+        (200_000, 8192, ThinkingSupport::Not),
         [0.8, 4.0, 0.08, 1.0, 1.6],
     ),
 ];
 
-const fn model(names: [&'static str; 3], limits: (u64, u64, Thinks), prices: [f64; 5]) -> ModelInfo {
+const fn model_info(names: [&'static str; 3], limits: (u64, u64, ThinkingSupport), prices: [f64; 5]) -> ModelInfo {
     let [name, display_name, description] = names;
     let [input, output, cache_read, cache_write_5m, cache_write_1h] = prices;
     ModelInfo {
@@ -331,8 +331,8 @@ const fn model(names: [&'static str; 3], limits: (u64, u64, Thinks), prices: [f6
         context_window: limits.0,
         max_output_tokens: limits.1,
         thinks: limits.2,
-        takes_effort: matches!(limits.2, Thinks::Freely),
-        prices: Prices { input, output, cache_read, cache_write_5m, cache_write_1h },
+        takes_effort: matches!(limits.2, ThinkingSupport::Freely),
+        prices: TokenPrices { input, output, cache_read, cache_write_5m, cache_write_1h },
     }
 }
 
@@ -374,7 +374,7 @@ mod tests {
         {
             assert!(catalog.lookup(name).is_some(), "{name}");
         }
-        assert_eq!(catalog.choices().filter(|(alias, _)| alias.is_some()).count(), 4);
+        assert_eq!(catalog.models_with_aliases().filter(|(alias, _)| alias.is_some()).count(), 4);
     }
 
     #[test]
@@ -408,11 +408,11 @@ mod tests {
         ];
         let opus = Catalog::default().lookup("claude-opus-4-5-20251101").unwrap();
         for (name, usage, dollars) in table {
-            assert!((opus.price(&usage) - dollars).abs() < 1e-9, "{name}: {}", opus.price(&usage));
+            assert!((opus.cost(&usage) - dollars).abs() < 1e-9, "{name}: {}", opus.cost(&usage));
         }
         let absurd =
             Usage { input_tokens: u64::MAX, cache_creation_input_tokens: u64::MAX, ..Usage::default() };
-        assert!(opus.price(&absurd).is_finite());
+        assert!(opus.cost(&absurd).is_finite());
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
     fn a_model_is_asked_only_for_what_it_can_do() {
         use Thinking::{Adaptive, Disabled, Enabled};
         let own = json!({"models": {"own": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4}}});
-        let catalog = Catalog::default().with(serde_json::from_value(own).unwrap()).unwrap();
+        let catalog = Catalog::default().with_additions(serde_json::from_value(own).unwrap()).unwrap();
         let some = Enabled { budget: 5000 };
         let table = [
             ("claude-sonnet-5-5", [Adaptive, some, Disabled], true),
@@ -448,8 +448,8 @@ mod tests {
             ("own", [Adaptive, some, Disabled], true),
         ];
         for (model, expected, effort) in table {
-            let asked = [Adaptive, some, Disabled].map(|wanted| catalog.thinking_as(model, wanted, 32_000));
-            assert_eq!((asked, catalog.takes_effort(model)), (expected, effort), "{model}");
+            let asked = [Adaptive, some, Disabled].map(|wanted| catalog.supported_thinking(model, wanted, 32_000));
+            assert_eq!((asked, catalog.supports_effort(model)), (expected, effort), "{model}");
         }
     }
 
@@ -463,12 +463,12 @@ mod tests {
             "aliases": {"kimi": "kimi-k3", "opus": "claude-opus-4-5"},
             "default": "kimi-k3",
         });
-        let catalog = Catalog::default().with(serde_json::from_value(additions).unwrap()).unwrap();
+        let catalog = Catalog::default().with_additions(serde_json::from_value(additions).unwrap()).unwrap();
         let kimi = catalog.lookup("kimi").unwrap();
         assert_eq!((&*kimi.display_name, kimi.prices.output, kimi.prices.cache_read), ("kimi-k3", 2.5, 0.0));
         assert_eq!(catalog.lookup("opus").unwrap().context_window, 1);
-        assert_eq!((catalog.default_model(), catalog.small_fast_model()), ("kimi-k3", SMALL));
+        assert_eq!((catalog.default_model(), catalog.small_fast_model()), ("kimi-k3", SMALL_MODEL));
         let bad = serde_json::from_value(json!({"models": {"x": {"input": "much"}}})).unwrap();
-        assert!(Catalog::default().with(bad).unwrap_err().starts_with("model x: "));
+        assert!(Catalog::default().with_additions(bad).unwrap_err().starts_with("model x: "));
     }
 }

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
-use crate::figures::Figures;
+use crate::usage::ReportedUsage;
 
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ReplyEvent {
     /// The provider has taken the request in. Nothing is said with it; it is not part of the reply.
     Accepted {
         /// The provider's id of the request, if it gave one.
@@ -21,7 +21,7 @@ pub enum Event {
         /// The model that answers.
         model: String,
         /// Tokens read; output so far.
-        usage: Figures,
+        usage: ReportedUsage,
     },
     /// A block begins.
     BlockStart {
@@ -49,7 +49,7 @@ pub enum Event {
         /// The stop sequence that appeared.
         stop_sequence: Option<String>,
         /// Totals; figures that the event lacks are zero.
-        usage: Figures,
+        usage: ReportedUsage,
     },
     /// The reply is complete.
     MessageStop,
@@ -100,21 +100,21 @@ pub enum BlockDelta {
 
 /// A delta as it is written. It is by far the most frequent event, so no tree is made of it first.
 #[derive(Serialize)]
-struct Growth<'a> {
+struct BlockDeltaJson<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     index: usize,
     delta: &'a BlockDelta,
 }
 
-impl Event {
+impl ReplyEvent {
     /// Whether it only shows that the provider is there.
-    pub fn is_sign_of_life(&self) -> bool {
+    pub fn is_keepalive(&self) -> bool {
         matches!(self, Self::Accepted { .. } | Self::Ping)
     }
 
     /// The event as JSON in the form of the Messages API, for events that did not come as such.
-    pub fn raw(&self) -> Option<RawJson> {
+    pub fn to_raw_json(&self) -> Option<RawJson> {
         let value = match self {
             Self::MessageStart { id, model, usage } => json!({
                 "type": "message_start",
@@ -136,7 +136,7 @@ impl Event {
                 return None;
             }
             Self::BlockDelta { index, delta } => {
-                return RawJson::of(&Growth { kind: "content_block_delta", index: *index, delta }).ok();
+                return RawJson::from_value(&BlockDeltaJson { kind: "content_block_delta", index: *index, delta }).ok();
             }
             Self::BlockStop { index } => json!({ "type": "content_block_stop", "index": index }),
             Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({
@@ -147,6 +147,6 @@ impl Event {
             Self::MessageStop => json!({ "type": "message_stop" }),
             Self::Ping => json!({ "type": "ping" }),
         };
-        RawJson::of(&value).ok()
+        RawJson::from_value(&value).ok()
     }
 }

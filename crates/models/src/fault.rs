@@ -8,9 +8,9 @@ use whimbrel_wire::message::FailureKind;
 /// A failed attempt at a reply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
-pub struct Fault {
+pub struct ModelError {
     /// What kind of failure.
-    pub kind: FaultKind,
+    pub kind: ModelErrorKind,
     /// The HTTP status, where there was an answer.
     pub status: Option<u16>,
     /// What the provider said, or what happened, in one line for a person.
@@ -26,7 +26,7 @@ pub struct Fault {
 /// Kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FaultKind {
+pub enum ModelErrorKind {
     /// There is no key, token or endpoint to ask with.
     NoCredentials,
     /// The key or token was refused.
@@ -69,9 +69,9 @@ pub enum FaultKind {
     Interrupted,
 }
 
-impl Fault {
+impl ModelError {
     /// A fault with a kind and a text only.
-    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             status: None,
@@ -85,46 +85,46 @@ impl Fault {
     /// Adds what the headers of the answer say: how long to wait, whether to try again, the request's id.
     pub fn with_headers<'a>(self, header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
         Self {
-            retry_after: retry_after(&header, now),
+            retry_after: parse_retry_after(&header, now),
             should_retry: header("x-should-retry").and_then(|word| word.trim().parse().ok()),
-            request_id: request_id(header),
+            request_id: parse_request_id(header),
             ..self
         }
     }
 
     /// The kind as hosts know it, in the `error` field of an assistant message.
-    pub fn failure(&self) -> FailureKind {
+    pub fn failure_kind(&self) -> FailureKind {
         match self.kind {
-            FaultKind::NoCredentials | FaultKind::Authentication | FaultKind::Forbidden => {
+            ModelErrorKind::NoCredentials | ModelErrorKind::Authentication | ModelErrorKind::Forbidden => {
                 FailureKind::AuthenticationFailed
             }
-            FaultKind::Billing | FaultKind::SpendLimit => FailureKind::BillingError,
-            FaultKind::RateLimit => FailureKind::RateLimit,
-            FaultKind::InvalidRequest | FaultKind::PromptTooLong | FaultKind::TooLarge => {
+            ModelErrorKind::Billing | ModelErrorKind::SpendLimit => FailureKind::BillingError,
+            ModelErrorKind::RateLimit => FailureKind::RateLimit,
+            ModelErrorKind::InvalidRequest | ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge => {
                 FailureKind::InvalidRequest
             }
-            FaultKind::ModelNotFound => FailureKind::ModelNotFound,
-            FaultKind::Overloaded | FaultKind::Server => FailureKind::ServerError,
-            FaultKind::Connection
-            | FaultKind::Certificate
-            | FaultKind::Stalled
-            | FaultKind::Cut
-            | FaultKind::NotAStream
-            | FaultKind::Protocol
-            | FaultKind::Script
-            | FaultKind::Interrupted => FailureKind::Unknown,
+            ModelErrorKind::ModelNotFound => FailureKind::ModelNotFound,
+            ModelErrorKind::Overloaded | ModelErrorKind::Server => FailureKind::ServerError,
+            ModelErrorKind::Connection
+            | ModelErrorKind::Certificate
+            | ModelErrorKind::Stalled
+            | ModelErrorKind::Cut
+            | ModelErrorKind::NotAStream
+            | ModelErrorKind::Protocol
+            | ModelErrorKind::Script
+            | ModelErrorKind::Interrupted => FailureKind::Unknown,
         }
     }
 }
 
 /// The provider's id of a request, as its headers tell it.
-pub fn request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+pub fn parse_request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let id = header("request-id").or_else(|| header("x-request-id"))?.trim();
     (!id.is_empty()).then(|| id.to_owned())
 }
 
 /// How long to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. What makes no sense counts as absent.
-fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
+fn parse_retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
     let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
     let seconds =
         number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
@@ -163,7 +163,7 @@ mod tests {
         for (name, headers, expected) in table {
             let header =
                 |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-            assert_eq!(retry_after(header, now), *expected, "{name}");
+            assert_eq!(parse_retry_after(header, now), *expected, "{name}");
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn the_provider_has_a_word_on_trying_again() {
         for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
             let header = |name: &str| (name == "x-should-retry").then_some(word);
-            let fault = Fault::new(FaultKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
+            let fault = ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
             assert_eq!(fault.should_retry, expected, "{word}");
         }
     }

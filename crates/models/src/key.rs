@@ -2,13 +2,13 @@
 
 use futures::future::BoxFuture;
 
-use crate::fault::Fault;
+use crate::fault::ModelError;
 
 /// What such a key is called where other keys are called by their variable: the setting that names the command.
-pub const KEY_HELPER: &str = "apiKeyHelper";
+pub const API_KEY_HELPER: &str = "apiKeyHelper";
 
 /// Keeps a key, or knows where to get one.
 pub trait KeySource: Send + Sync {
     /// The key to ask with. One that a server has just refused is worth fetching anew.
-    fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, Fault>>;
+    fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
 }

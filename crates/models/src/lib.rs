@@ -20,25 +20,25 @@ pub mod anthropic;
 pub mod assemble;
 pub mod call;
 pub mod catalog;
-pub mod correct;
+pub mod downgrade;
 pub mod event;
 pub mod fault;
-pub mod figures;
+pub mod usage;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod key;
 pub mod log;
 #[cfg(all(test, feature = "http"))]
-mod loopback;
+mod test_server;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;
-mod plain_file;
+mod regular_file;
 pub mod providers;
 #[cfg(feature = "http")]
-mod remedy;
-pub mod replay;
+mod hint;
+pub mod whole_reply;
 #[cfg(feature = "http")]
 pub mod reply;
 pub mod request;
@@ -46,11 +46,11 @@ pub mod retry;
 pub mod scripted;
 pub mod sse;
 #[cfg(feature = "http")]
-pub mod tape;
+pub mod recording;
 
-pub use event::{BlockDelta, Event};
-pub use fault::{Fault, FaultKind};
-pub use figures::Figures;
+pub use event::{BlockDelta, ReplyEvent};
+pub use fault::{ModelError, ModelErrorKind};
+pub use usage::ReportedUsage;
 pub use history::History;
-pub use model::{Delta, Model};
+pub use model::{ReplyItem, Model};
 pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};

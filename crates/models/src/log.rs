@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
+pub enum LogTopic {
     /// Requests to models.
     Api,
     /// Tool calls.
@@ -19,7 +19,7 @@ pub enum Topic {
     Frames,
 }
 
-impl Topic {
+impl LogTopic {
     /// Every topic.
     pub const ALL: [Self; 5] = [Self::Api, Self::Tools, Self::Hooks, Self::Control, Self::Frames];
 
@@ -39,21 +39,21 @@ impl Topic {
 #[derive(Clone, Default)]
 pub struct Log(Option<Arc<Listener>>);
 
-type Listener = dyn Fn(Topic, &str) + Send + Sync;
+type Listener = dyn Fn(LogTopic, &str) + Send + Sync;
 
 impl Log {
     /// Tells everything to a listener, which must not block.
-    pub fn to(listener: impl Fn(Topic, &str) + Send + Sync + 'static) -> Self {
+    pub fn with_listener(listener: impl Fn(LogTopic, &str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
     /// Whether somebody listens.
-    pub fn is_heard(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
     /// Tells a line, which is put together only if somebody listens.
-    pub fn tell(&self, topic: Topic, line: impl FnOnce() -> String) {
+    pub fn write_line(&self, topic: LogTopic, line: impl FnOnce() -> String) {
         if let Some(listener) = &self.0 {
             listener(topic, &line());
         }

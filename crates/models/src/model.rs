@@ -5,28 +5,28 @@ use std::sync::Arc;
 use futures::stream::BoxStream;
 use whimbrel_wire::RawJson;
 
-use crate::correct::Part;
-use crate::event::Event;
-use crate::fault::Fault;
+use crate::downgrade::OptionalPart;
+use crate::event::ReplyEvent;
+use crate::fault::ModelError;
 use crate::request::Request;
 
 /// Something that answers requests.
 pub trait Model: Send + Sync {
     /// Makes one attempt. The stream ends after [`Event::MessageStop`] or with one fault; dropping it closes the connection.
     /// Trying again is not done here but in [`crate::call`].
-    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>>;
 
     /// The provider has refused an optional part of a request for this model; from now on it is best left out.
-    fn forgo(&self, model: &str, part: &Part) {
+    fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
         let _ = (model, part);
     }
 }
 
 /// One event of a reply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delta {
+pub struct ReplyItem {
     /// What it means.
-    pub event: Event,
+    pub event: ReplyEvent,
     /// The event as JSON in the form of the Messages API, when [`Request::raw_events`] asked for it.
     pub raw: Option<RawJson>,
 }

@@ -8,36 +8,36 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::fault::Fault;
+use crate::fault::ModelError;
 use crate::key::KeySource;
 use crate::model::Model;
 use crate::scripted::Scripted;
 
 #[cfg(feature = "http")]
 use crate::{
-    anthropic::Anthropic, anthropic::Keyed, fault::FaultKind, http::Door, openai_chat::OpenAiChat, tape::Tape,
+    anthropic::Anthropic, anthropic::KeyRefreshingModel, fault::ModelErrorKind, http::HttpClient, openai_chat::OpenAiChat, recording::Recording,
 };
 
 /// Where settings come from: a variable by its name.
-pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The prefix of models that follow a script.
-const SCRIPTED: &str = "scripted";
+const SCRIPTED_PREFIX: &str = "scripted";
 
 /// Everybody who can be asked.
 pub struct Providers {
     /// What was made so far, or was added.
-    made: Mutex<HashMap<Key, Arc<dyn Model>>>,
+    made: Mutex<HashMap<ModelKey, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
-    net: Option<Net>,
+    http: Option<HttpProviders>,
     /// Where replies are recorded, or come from.
     #[cfg(feature = "http")]
-    tape: Option<Tape>,
+    recording: Option<Recording>,
 }
 
 /// What a model answers to.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum ModelKey {
     /// One whole name: what a program has added, and scripts, so that each goes on where it was.
     Name(String),
     /// All names with this prefix.
@@ -46,9 +46,9 @@ enum Key {
 }
 
 #[cfg(feature = "http")]
-struct Net {
-    env: Env,
-    door: Door,
+struct HttpProviders {
+    env: EnvLookup,
+    http: HttpClient,
     anthropic: Arc<Anthropic>,
     endpoints: Vec<Endpoint>,
 }
@@ -59,7 +59,7 @@ pub struct Endpoint {
     /// What stands before the colon in a model's name.
     pub prefix: String,
     /// How it speaks.
-    pub dialect: Dialect,
+    pub dialect: ApiDialect,
     /// Where it is.
     pub base_url: String,
     /// The variable with its key; none for a server that wants none.
@@ -68,7 +68,7 @@ pub struct Endpoint {
 
 /// How an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ApiDialect {
     /// The Messages API.
     Messages,
     /// Chat Completions.
@@ -81,58 +81,58 @@ impl Providers {
         Self {
             made: Mutex::default(),
             #[cfg(feature = "http")]
-            net: None,
+            http: None,
             #[cfg(feature = "http")]
-            tape: None,
+            recording: None,
         }
     }
 
     /// Everybody that the environment tells of. Only the Messages API is set up at once; the others when they are asked for.
     #[cfg(feature = "http")]
-    pub fn from_env(env: Env, door: Door) -> Self {
+    pub fn from_env(env: EnvLookup, door: HttpClient) -> Self {
         let anthropic = Arc::new(Anthropic::from_env(|name| env(name), door.clone()));
-        Self { net: Some(Net { env, door, anthropic, endpoints: Vec::new() }), ..Self::offline() }
+        Self { http: Some(HttpProviders { env, http: door, anthropic, endpoints: Vec::new() }), ..Self::offline() }
     }
 
     /// Records what everybody says, or lets a recording speak in their place.
     #[cfg(feature = "http")]
     #[must_use]
-    pub fn with_tape(self, tape: Tape) -> Self {
-        Self { tape: Some(tape), ..self }
+    pub fn with_recording(self, tape: Recording) -> Self {
+        Self { recording: Some(tape), ..self }
     }
 
     /// What a recording that speaks in their place holds and nobody has asked for, in words.
-    pub fn unplayed(&self) -> Option<String> {
+    pub fn describe_unplayed(&self) -> Option<String> {
         #[cfg(feature = "http")]
-        if let Some(tape) = &self.tape {
-            return tape.unplayed();
+        if let Some(tape) = &self.recording {
+            return tape.describe_unplayed();
         }
         None
     }
 
     /// Adds an endpoint. A prefix that is taken, even one of ours, is replaced.
     #[cfg(feature = "http")]
-    pub fn register(&mut self, endpoint: Endpoint) {
-        if let Some(net) = &mut self.net {
+    pub fn register_endpoint(&mut self, endpoint: Endpoint) {
+        if let Some(net) = &mut self.http {
             net.endpoints.insert(0, endpoint);
         }
     }
 
     /// Adds a script under a name, for `scripted:NAME`.
     pub fn add_script(&self, name: &str, script: Arc<Scripted>) {
-        self.add_model(&format!("{SCRIPTED}:{name}"), script);
+        self.add_model(&format!("{SCRIPTED_PREFIX}:{name}"), script);
     }
 
     /// Adds a model of your own under a name, which then means it and nobody else: a test's, made of a function
     /// ([`Played`](crate::scripted::Played)), or one that a program brings along.
     pub fn add_model(&self, name: &str, model: Arc<dyn Model>) {
-        self.made().insert(Key::Name(name.to_owned()), model);
+        self.models().insert(ModelKey::Name(name.to_owned()), model);
     }
 
     /// Which variable gave the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         #[cfg(feature = "http")]
-        if let Some(net) = &self.net {
+        if let Some(net) = &self.http {
             return net.anthropic.key_source();
         }
         "none"
@@ -140,82 +140,82 @@ impl Providers {
 
     /// How the provider of a model speaks, if it is one that is known. Scripts and models that were added speak as they
     /// like.
-    pub fn dialect(&self, name: &str) -> Option<Dialect> {
+    pub fn dialect(&self, name: &str) -> Option<ApiDialect> {
         let prefix = name.split_once(':').map(|(prefix, _)| prefix);
-        if prefix == Some(SCRIPTED) || self.made().contains_key(&Key::Name(name.to_owned())) {
+        if prefix == Some(SCRIPTED_PREFIX) || self.models().contains_key(&ModelKey::Name(name.to_owned())) {
             return None;
         }
         #[cfg(feature = "http")]
-        if let Some(net) = &self.net {
+        if let Some(net) = &self.http {
             let registered = net.endpoints.iter().find(|endpoint| Some(endpoint.prefix.as_str()) == prefix);
             return Some(match registered {
                 Some(endpoint) => endpoint.dialect,
-                None if prefix == Some("openai") => Dialect::Chat,
-                None => Dialect::Messages,
+                None if prefix == Some("openai") => ApiDialect::Chat,
+                None => ApiDialect::Messages,
             });
         }
         None
     }
 
     /// Who answers for a model, and the model's name there.
-    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
-        self.resolve_with(name, None)
+    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelError> {
+        self.resolve_with_key_source(name, None)
     }
 
     /// The same, with somebody who has a key for the Messages API where the environment has none.
-    pub fn resolve_with(
+    pub fn resolve_with_key_source(
         &self,
         name: &str,
         source: Option<&Arc<dyn KeySource>>,
-    ) -> Result<(Arc<dyn Model>, String), Fault> {
-        let found = self.find(name, source);
+    ) -> Result<(Arc<dyn Model>, String), ModelError> {
+        let found = self.find_model(name, source);
         #[cfg(feature = "http")]
-        if let Some(tape) = &self.tape {
-            return tape.put_before(name, found);
+        if let Some(tape) = &self.recording {
+            return tape.wrap_model(name, found);
         }
         found
     }
 
-    fn find(
+    fn find_model(
         &self,
         name: &str,
         source: Option<&Arc<dyn KeySource>>,
-    ) -> Result<(Arc<dyn Model>, String), Fault> {
+    ) -> Result<(Arc<dyn Model>, String), ModelError> {
         let split = name.split_once(':');
-        if let Some((SCRIPTED, rest)) = split {
-            let model = self.once(Key::Name(name.to_owned()), || {
-                Ok(Arc::new(Scripted::from_file(Path::new(rest))?.forgetful()))
+        if let Some((SCRIPTED_PREFIX, rest)) = split {
+            let model = self.get_or_create(ModelKey::Name(name.to_owned()), || {
+                Ok(Arc::new(Scripted::from_file(Path::new(rest))?.without_request_log()))
             })?;
             return Ok((model, rest.to_owned()));
         }
-        if let Some(model) = self.made().get(&Key::Name(name.to_owned())) {
+        if let Some(model) = self.models().get(&ModelKey::Name(name.to_owned())) {
             return Ok((Arc::clone(model), name.to_owned()));
         }
         #[cfg(feature = "http")]
-        if let (Some(net), Some((prefix, rest))) = (&self.net, split)
-            && net.knows(prefix)
+        if let (Some(net), Some((prefix, rest))) = (&self.http, split)
+            && net.has_prefix(prefix)
         {
             return Ok((
-                self.once(Key::Prefix(prefix.to_owned()), || net.endpoint(prefix))?,
+                self.get_or_create(ModelKey::Prefix(prefix.to_owned()), || net.create_model(prefix))?,
                 rest.to_owned(),
             ));
         }
-        self.otherwise(name, source)
+        self.messages_api_model(name, source)
     }
 
     #[cfg(feature = "http")]
-    fn otherwise(
+    fn messages_api_model(
         &self,
         name: &str,
         source: Option<&Arc<dyn KeySource>>,
-    ) -> Result<(Arc<dyn Model>, String), Fault> {
-        match (&self.net, source) {
-            (Some(net), Some(source)) if net.anthropic.lacks_key() => {
-                let keyed = Keyed::new(net.anthropic.clone(), Arc::clone(source));
+    ) -> Result<(Arc<dyn Model>, String), ModelError> {
+        match (&self.http, source) {
+            (Some(net), Some(source)) if net.anthropic.is_key_missing() => {
+                let keyed = KeyRefreshingModel::new(net.anthropic.clone(), Arc::clone(source));
                 Ok((Arc::new(keyed), name.to_owned()))
             }
             (Some(net), _) => Ok((net.anthropic.clone(), name.to_owned())),
-            (None, _) => Err(offline(name)),
+            (None, _) => Err(offline_error(name)),
         }
     }
 
@@ -224,17 +224,17 @@ impl Providers {
         &self,
         name: &str,
         _: Option<&Arc<dyn KeySource>>,
-    ) -> Result<(Arc<dyn Model>, String), Fault> {
-        Err(offline(name))
+    ) -> Result<(Arc<dyn Model>, String), ModelError> {
+        Err(offline_error(name))
     }
 
     /// The model for a key, made at its first use.
-    fn once(
+    fn get_or_create(
         &self,
-        key: Key,
-        make: impl FnOnce() -> Result<Arc<dyn Model>, Fault>,
-    ) -> Result<Arc<dyn Model>, Fault> {
-        let mut made = self.made();
+        key: ModelKey,
+        make: impl FnOnce() -> Result<Arc<dyn Model>, ModelError>,
+    ) -> Result<Arc<dyn Model>, ModelError> {
+        let mut made = self.models();
         if let Some(model) = made.get(&key) {
             return Ok(model.clone());
         }
@@ -243,26 +243,26 @@ impl Providers {
         Ok(model)
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Arc<dyn Model>>> {
+    fn models(&self) -> std::sync::MutexGuard<'_, HashMap<ModelKey, Arc<dyn Model>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(feature = "http")]
-impl Net {
-    fn knows(&self, prefix: &str) -> bool {
+impl HttpProviders {
+    fn has_prefix(&self, prefix: &str) -> bool {
         prefix == "openai" || self.endpoints.iter().any(|endpoint| endpoint.prefix == prefix)
     }
 
-    fn endpoint(&self, prefix: &str) -> Result<Arc<dyn Model>, Fault> {
+    fn create_model(&self, prefix: &str) -> Result<Arc<dyn Model>, ModelError> {
         let Some(endpoint) = self.endpoints.iter().find(|endpoint| endpoint.prefix == prefix) else {
-            return Ok(Arc::new(OpenAiChat::from_env(|name| (self.env)(name), self.door.clone())));
+            return Ok(Arc::new(OpenAiChat::from_env(|name| (self.env)(name), self.http.clone())));
         };
         let key = match &endpoint.key_variable {
             Some(variable) => {
                 let unset = || {
-                    Fault::new(
-                        FaultKind::NoCredentials,
+                    ModelError::new(
+                        ModelErrorKind::NoCredentials,
                         format!("{variable} is not set; {prefix}: needs it."),
                     )
                 };
@@ -271,22 +271,22 @@ impl Net {
             None => None,
         };
         Ok(match endpoint.dialect {
-            Dialect::Chat => Arc::new(
-                OpenAiChat::new(&endpoint.base_url, key, self.door.clone())
-                    .with_key_from(endpoint.key_variable.clone()),
+            ApiDialect::Chat => Arc::new(
+                OpenAiChat::new(&endpoint.base_url, key, self.http.clone())
+                    .with_key_variable(endpoint.key_variable.clone()),
             ),
-            Dialect::Messages => Arc::new(
-                Anthropic::new(&endpoint.base_url, key, self.door.clone())
-                    .with_key_from(endpoint.key_variable.clone()),
+            ApiDialect::Messages => Arc::new(
+                Anthropic::new(&endpoint.base_url, key, self.http.clone())
+                    .with_key_variable(endpoint.key_variable.clone()),
             ),
         })
     }
 }
 
-fn offline(name: &str) -> Fault {
-    use crate::fault::FaultKind;
-    Fault::new(
-        FaultKind::NoCredentials,
+fn offline_error(name: &str) -> ModelError {
+    use crate::fault::ModelErrorKind;
+    ModelError::new(
+        ModelErrorKind::NoCredentials,
         format!("{name} cannot be asked: only scripts can, as `scripted:PATH`, and models that were added."),
     )
 }
@@ -298,13 +298,13 @@ mod tests {
     use super::*;
 
     fn providers(variables: &'static [(&'static str, &'static str)]) -> Providers {
-        let env: Env = Arc::new(move |name| {
+        let env: EnvLookup = Arc::new(move |name| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
         });
-        Providers::from_env(env, Door::from_env(|_| None))
+        Providers::from_env(env, HttpClient::from_env(|_| None))
     }
 
-    fn endpoint(prefix: &str, dialect: Dialect, key: Option<&str>) -> Endpoint {
+    fn endpoint(prefix: &str, dialect: ApiDialect, key: Option<&str>) -> Endpoint {
         Endpoint {
             prefix: prefix.into(),
             dialect,
@@ -316,8 +316,8 @@ mod tests {
     #[test]
     fn a_name_says_who_is_asked() {
         let mut providers = providers(&[("KIMI_KEY", "k")]);
-        providers.register(endpoint("kimi", Dialect::Chat, Some("KIMI_KEY")));
-        providers.register(endpoint("local", Dialect::Messages, None));
+        providers.register_endpoint(endpoint("kimi", ApiDialect::Chat, Some("KIMI_KEY")));
+        providers.register_endpoint(endpoint("local", ApiDialect::Messages, None));
         providers.add_script("demo", Arc::new(Scripted::replies(json!(["hi"])).unwrap()));
         let table = [
             ("claude-opus-5-5", "claude-opus-5-5"),
@@ -333,7 +333,7 @@ mod tests {
             assert!(Arc::ptr_eq(model, &providers.resolve(name).unwrap().0), "{name} is made once");
         }
         let dialects = table.map(|(name, _)| providers.dialect(name));
-        let (messages, chat) = (Some(Dialect::Messages), Some(Dialect::Chat));
+        let (messages, chat) = (Some(ApiDialect::Messages), Some(ApiDialect::Chat));
         assert_eq!(dialects, [messages, messages, chat, chat, messages, None]);
         let apart = |a: usize, b: usize| !Arc::ptr_eq(&found[a].0, &found[b].0);
         assert!(!apart(0, 1) && apart(1, 2) && apart(2, 3) && apart(3, 4) && apart(4, 5));
@@ -345,32 +345,32 @@ mod tests {
 
         use crate::history::History;
         use crate::request::{Preamble, Request};
-        use crate::scripted::{Played, Reply};
+        use crate::scripted::{ClosureModel, ScriptedReply};
 
         let providers = Providers::offline();
         providers.add_model(
             "openai:mine",
-            Arc::new(Played::new(|request, number| match number {
-                0 => Ok(Reply::text(format!("I am {}.", request.model))),
-                _ => Err(Fault::new(FaultKind::Overloaded, "No more.")),
+            Arc::new(ClosureModel::new(|request, number| match number {
+                0 => Ok(ScriptedReply::text(format!("I am {}.", request.model))),
+                _ => Err(ModelError::new(ModelErrorKind::Overloaded, "No more.")),
             })),
         );
         let (model, name) = providers.resolve("openai:mine").unwrap();
         let preamble = Arc::new(Preamble::new(Vec::new(), Vec::new()));
-        let request = Arc::new(Request::new(name, preamble, History::new().ask()));
-        let mut assembly = crate::assemble::Assembly::default();
-        let heard: Vec<_> = model.ask(Arc::clone(&request)).collect().await;
+        let request = Arc::new(Request::new(name, preamble, History::new().snapshot()));
+        let mut assembly = crate::assemble::ReplyAssembler::default();
+        let heard: Vec<_> = model.stream_reply(Arc::clone(&request)).collect().await;
         let said: Vec<_> =
-            heard.iter().filter_map(|item| assembly.take(&item.as_ref().unwrap().event).unwrap()).collect();
+            heard.iter().filter_map(|item| assembly.push_event(&item.as_ref().unwrap().event).unwrap()).collect();
         assert_eq!(said[0].block, whimbrel_wire::Block::text("I am openai:mine."));
-        assert_eq!(model.ask(request).next().await.unwrap().unwrap_err().message, "No more.");
+        assert_eq!(model.stream_reply(request).next().await.unwrap().unwrap_err().message, "No more.");
         assert!(providers.resolve("openai:other").is_err());
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let mut providers = providers(&[]);
-        providers.register(endpoint("kimi", Dialect::Chat, Some("KIMI_KEY")));
+        providers.register_endpoint(endpoint("kimi", ApiDialect::Chat, Some("KIMI_KEY")));
         let message = |name: &str| providers.resolve(name).err().unwrap().message;
         assert_eq!(message("kimi:k3"), "KIMI_KEY is not set; kimi: needs it.");
         assert!(message("scripted:/nowhere.json").contains("/nowhere.json"));

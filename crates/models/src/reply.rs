@@ -8,19 +8,19 @@ use std::time::Duration;
 use futures::stream::Stream;
 use tokio::time::Sleep;
 
-use crate::event::Event;
-use crate::fault::{Fault, FaultKind};
-use crate::http::Chunks;
-use crate::model::Delta;
-use crate::sse::Decoder;
+use crate::event::ReplyEvent;
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::http::BodyStream;
+use crate::model::ReplyItem;
+use crate::sse::SseDecoder;
 
 /// How the events of a provider are read.
-pub trait Dialect: Unpin + Send + 'static {
+pub trait EventDecoder: Unpin + Send + 'static {
     /// Reads one event and gives what it means, in one or several deltas.
-    fn read(&mut self, name: &str, data: &str, out: &mut impl FnMut(Delta)) -> Result<(), Fault>;
+    fn decode(&mut self, name: &str, data: &str, out: &mut impl FnMut(ReplyItem)) -> Result<(), ModelError>;
 
     /// The stream has ended: gives what was held back.
-    fn finish(&mut self, out: &mut impl FnMut(Delta)) -> Result<(), Fault> {
+    fn finish(&mut self, out: &mut impl FnMut(ReplyItem)) -> Result<(), ModelError> {
         let _ = out;
         Ok(())
     }
@@ -29,135 +29,135 @@ pub trait Dialect: Unpin + Send + 'static {
 /// A reply that is being received. It ends after [`Event::MessageStop`] or with one fault.
 ///
 /// Bytes that bring no event yet show as an [`Event::Ping`], so that a slow reply can be told from a dead one.
-pub struct Reply<D> {
-    chunks: Option<Chunks>,
-    decoder: Decoder,
-    dialect: D,
-    ready: VecDeque<Delta>,
-    fault: Option<Fault>,
+pub struct ReplyStream<D> {
+    body: Option<BodyStream>,
+    sse_decoder: SseDecoder,
+    event_decoder: D,
+    queue: VecDeque<ReplyItem>,
+    error: Option<ModelError>,
     /// Whether any event has come.
-    spoken: bool,
+    has_events: bool,
     /// Runs while only the end of the body is missing.
-    linger: Option<Pin<Box<Sleep>>>,
+    drain_timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// How long the end of a body may come after its last event.
-const LINGER: Duration = Duration::from_millis(20);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
-impl<D: Dialect> Reply<D> {
+impl<D: EventDecoder> ReplyStream<D> {
     /// A reply whose body begins here, to a request with this id.
-    pub fn new(chunks: Chunks, dialect: D, request_id: Option<String>) -> Self {
+    pub fn new(chunks: BodyStream, event_decoder: D, request_id: Option<String>) -> Self {
         // The head of an answer is a sign of life too.
-        let ready = VecDeque::from([Delta { event: Event::Accepted { request_id }, raw: None }]);
+        let queue = VecDeque::from([ReplyItem { event: ReplyEvent::Accepted { request_id }, raw: None }]);
         Self {
-            chunks: Some(chunks),
-            decoder: Decoder::new(),
-            dialect,
-            ready,
-            fault: None,
-            spoken: false,
-            linger: None,
+            body: Some(chunks),
+            sse_decoder: SseDecoder::new(),
+            event_decoder,
+            queue,
+            error: None,
+            has_events: false,
+            drain_timer: None,
         }
     }
 
     /// Reads every event that has arrived whole, up to the end of the reply.
-    fn read_events(&mut self) -> Result<(), Fault> {
+    fn read_events(&mut self) -> Result<(), ModelError> {
         while !self.is_complete() {
-            let Some(event) = self.decoder.next_event().map_err(too_long)? else { break };
-            self.spoken = true;
-            self.dialect.read(&event.name, &event.data, &mut |delta| self.ready.push_back(delta))?;
+            let Some(event) = self.sse_decoder.next_event().map_err(event_too_large)? else { break };
+            self.has_events = true;
+            self.event_decoder.decode(&event.name, &event.data, &mut |delta| self.queue.push_back(delta))?;
         }
         Ok(())
     }
 
     /// Reads what a stream left behind that ended without a last word.
-    fn read_rest(&mut self) -> Result<(), Fault> {
-        let mut out = |delta| self.ready.push_back(delta);
-        if let Some(event) = self.decoder.finish().map_err(too_long)? {
-            match self.dialect.read(&event.name, &event.data, &mut out) {
+    fn read_remainder(&mut self) -> Result<(), ModelError> {
+        let mut out = |delta| self.queue.push_back(delta);
+        if let Some(event) = self.sse_decoder.finish().map_err(event_too_large)? {
+            match self.event_decoder.decode(&event.name, &event.data, &mut out) {
                 // Half an event.
-                Err(fault) if fault.kind == FaultKind::Protocol => {}
+                Err(fault) if fault.kind == ModelErrorKind::Protocol => {}
                 outcome => outcome?,
             }
         }
-        self.dialect.finish(&mut out)?;
-        match (self.spoken || !self.ready.is_empty(), self.is_complete()) {
+        self.event_decoder.finish(&mut out)?;
+        match (self.has_events || !self.queue.is_empty(), self.is_complete()) {
             (_, true) => Ok(()),
-            (true, false) => Err(Fault::new(FaultKind::Cut, "The stream ended before the reply did.")),
-            (false, false) => Err(Fault::new(FaultKind::NotAStream, "The server's answer is empty.")),
+            (true, false) => Err(ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did.")),
+            (false, false) => Err(ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty.")),
         }
     }
 
     fn is_complete(&self) -> bool {
-        self.ready.back().is_some_and(|delta| delta.event == Event::MessageStop)
+        self.queue.back().is_some_and(|delta| delta.event == ReplyEvent::MessageStop)
     }
 
     /// Hands the next event out.
-    fn hand_out(&mut self) -> Option<Result<Delta, Fault>> {
-        if let Some(delta) = self.ready.pop_front() {
+    fn next_item(&mut self) -> Option<Result<ReplyItem, ModelError>> {
+        if let Some(delta) = self.queue.pop_front() {
             return Some(Ok(delta));
         }
-        let fault = self.fault.take()?;
-        self.chunks = None;
+        let fault = self.error.take()?;
+        self.body = None;
         Some(Err(fault))
     }
 
     /// Before the last event goes out the body is read to its end, so that the next request finds the connection free.
     /// The end comes with the last event or never: whoever dawdles is left to be drained aside.
-    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(chunks) = &mut self.chunks else { return Poll::Ready(()) };
+    fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(chunks) = &mut self.body else { return Poll::Ready(()) };
         while let Poll::Ready(chunk) = Pin::new(&mut *chunks).poll_next(context) {
             if !matches!(chunk, Some(Ok(_))) {
-                self.chunks = None;
+                self.body = None;
                 return Poll::Ready(());
             }
         }
-        let linger = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let linger = self.drain_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
         ready!(linger.as_mut().poll(context));
-        if let Some(chunks) = self.chunks.take() {
-            chunks.finish();
+        if let Some(chunks) = self.body.take() {
+            chunks.drain();
         }
         Poll::Ready(())
     }
 }
 
-impl<D: Dialect> Stream for Reply<D> {
-    type Item = Result<Delta, Fault>;
+impl<D: EventDecoder> Stream for ReplyStream<D> {
+    type Item = Result<ReplyItem, ModelError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if this.ready.front().is_some_and(|delta| delta.event == Event::MessageStop) {
-                ready!(this.poll_end(context));
+            if this.queue.front().is_some_and(|delta| delta.event == ReplyEvent::MessageStop) {
+                ready!(this.poll_drain(context));
             }
-            if let Some(item) = this.hand_out() {
+            if let Some(item) = this.next_item() {
                 return Poll::Ready(Some(item));
             }
-            let Some(chunks) = &mut this.chunks else { return Poll::Ready(None) };
+            let Some(chunks) = &mut this.body else { return Poll::Ready(None) };
             let outcome = match ready!(Pin::new(chunks).poll_next(context)) {
                 Some(Ok(chunk)) => {
-                    this.decoder.push(&chunk);
+                    this.sse_decoder.push(&chunk);
                     let outcome = this.read_events();
-                    if outcome.is_ok() && this.ready.is_empty() {
-                        this.ready.push_back(Delta { event: Event::Ping, raw: None });
+                    if outcome.is_ok() && this.queue.is_empty() {
+                        this.queue.push_back(ReplyItem { event: ReplyEvent::Ping, raw: None });
                     }
                     outcome
                 }
                 Some(Err(fault)) => Err(fault),
                 None => {
-                    this.chunks = None;
-                    this.read_rest()
+                    this.body = None;
+                    this.read_remainder()
                 }
             };
-            this.fault = outcome.err();
+            this.error = outcome.err();
         }
     }
 }
 
 /// Trying again would only bring the same again.
-fn too_long(error: crate::sse::TooLong) -> Fault {
-    Fault {
+fn event_too_large(error: crate::sse::EventTooLargeError) -> ModelError {
+    ModelError {
         should_retry: Some(false),
-        ..Fault::new(FaultKind::Protocol, format!("The reply cannot be read: {error}."))
+        ..ModelError::new(ModelErrorKind::Protocol, format!("The reply cannot be read: {error}."))
     }
 }

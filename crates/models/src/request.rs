@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use crate::history::Snapshot;
+use crate::history::HistorySnapshot;
 
 pub use whimbrel_wire::options::ThinkingDisplay;
 
@@ -19,7 +19,7 @@ pub struct Request {
     /// System prompt and tools.
     pub preamble: Arc<Preamble>,
     /// The conversation.
-    pub history: Snapshot,
+    pub history: HistorySnapshot,
     /// The output limit.
     pub max_tokens: u64,
     /// Whether and how much the model thinks first.
@@ -49,7 +49,7 @@ pub struct Preamble {
     pub served: Vec<Value>,
     json: Bytes,
     /// The same in Chat Completions, once that was asked for.
-    chat: OnceLock<Bytes>,
+    chat_json: OnceLock<Bytes>,
 }
 
 /// A tool as the model sees it.
@@ -101,7 +101,7 @@ pub enum Effort {
 
 impl Request {
     /// A request without thinking, effort, betas or session; set what else is wanted.
-    pub fn new(model: impl Into<String>, preamble: Arc<Preamble>, history: Snapshot) -> Self {
+    pub fn new(model: impl Into<String>, preamble: Arc<Preamble>, history: HistorySnapshot) -> Self {
         Self {
             model: model.into(),
             preamble,
@@ -129,23 +129,23 @@ impl Preamble {
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &tools, &[]));
-        Self { system, tools, served: Vec::new(), json, chat: OnceLock::new() }
+        Self { system, tools, served: Vec::new(), json, chat_json: OnceLock::new() }
     }
 
     /// The same with tools that the provider runs itself, and no others.
-    pub fn served(mut system: Vec<String>, served: Vec<Value>) -> Self {
+    pub fn with_server_tools(mut system: Vec<String>, served: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &[], &served));
-        Self { system, tools: Vec::new(), served, json, chat: OnceLock::new() }
+        Self { system, tools: Vec::new(), served, json, chat_json: OnceLock::new() }
     }
 
     /// What Chat Completions makes of it, made once.
-    pub(crate) fn in_chat(&self, tell: impl FnOnce(&Self) -> Bytes) -> Bytes {
-        self.chat.get_or_init(|| tell(self)).clone()
+    pub(crate) fn chat_json_or_init(&self, tell: impl FnOnce(&Self) -> Bytes) -> Bytes {
+        self.chat_json.get_or_init(|| tell(self)).clone()
     }
 
     /// Whether [`Preamble::new`] would make the same of this prompt and these very tools.
-    pub fn is_made_of(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
+    pub fn is_built_from(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
         self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
             && self.served.is_empty()
             && self.tools.len() == tools.len()
@@ -159,13 +159,13 @@ impl Preamble {
 }
 
 /// The mark that asks the provider to cache everything up to its block.
-pub(crate) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+pub(crate) const CACHE_CONTROL: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 fn render(system: &[String], tools: &[Arc<ToolSpec>], served: &[Value]) -> String {
     let mut json = String::new();
     if !system.is_empty() {
         let blocks = system.iter().enumerate().map(|(i, text)| {
-            let mark = if i + 1 == system.len() { CACHE_MARK } else { "" };
+            let mark = if i + 1 == system.len() { CACHE_CONTROL } else { "" };
             let text = serde_json::to_string(text).unwrap_or_default();
             format!(r#"{{"type":"text","text":{text}{mark}}}"#)
         });
@@ -188,9 +188,9 @@ mod tests {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let given = texts(&["", "one", "", "two"]);
         let preamble = Preamble::new(given.clone(), Vec::new());
-        assert!(preamble.is_made_of(&given, &[]), "empty blocks make no difference");
-        assert!(preamble.is_made_of(&texts(&["one", "two"]), &[]));
-        assert!(!preamble.is_made_of(&texts(&["one"]), &[]));
-        assert!(!preamble.is_made_of(&texts(&["two", "one"]), &[]));
+        assert!(preamble.is_built_from(&given, &[]), "empty blocks make no difference");
+        assert!(preamble.is_built_from(&texts(&["one", "two"]), &[]));
+        assert!(!preamble.is_built_from(&texts(&["one"]), &[]));
+        assert!(!preamble.is_built_from(&texts(&["two", "one"]), &[]));
     }
 }

@@ -1,6 +1,6 @@
 //! A model that says what a script tells it to: for tests, for the demo, and offline.
 
-mod played;
+mod closure;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,33 +13,33 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::anthropic::body;
-use crate::fault::{Fault, FaultKind};
-use crate::model::{Delta, Model};
-use crate::plain_file;
-use crate::replay::Whole;
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::model::{ReplyItem, Model};
+use crate::regular_file;
+use crate::whole_reply::WholeReply;
 use crate::request::Request;
 
-pub use played::Played;
+pub use closure::ClosureModel;
 
 /// How many characters a delta of text has.
-const PIECE: usize = 12;
+const DELTA_CHARS: usize = 12;
 
 /// The most bytes that a script may have.
-const LONGEST: u64 = 64 << 20;
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
 /// Replies in the order in which they are given. In a file: this as JSON, or the list of replies alone.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Script {
     /// The replies.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<ScriptedReply>,
     /// Milliseconds between deltas.
     pub pace_ms: u64,
 }
 
 /// One reply. In JSON also a plain text, or a list of blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
+pub struct ScriptedReply {
     /// The blocks. A `tool_use` without an id gets one; an input that is a string is what the model writes, valid or not.
     pub content: Vec<Value>,
     /// Why the model stops; by default because of its calls, or because it has finished.
@@ -49,17 +49,17 @@ pub struct Reply {
     /// Milliseconds before the reply begins.
     pub delay_ms: u64,
     /// A failure that ends the reply.
-    pub fault: Option<Failure>,
+    pub fault: Option<ScriptedFault>,
     /// A text that must occur in the request.
     pub expect: Option<String>,
 }
 
 /// A failure in a script.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Failure {
+pub struct ScriptedFault {
     /// What kind.
     #[serde(default = "server")]
-    pub kind: FaultKind,
+    pub kind: ModelErrorKind,
     /// The HTTP status.
     #[serde(default)]
     pub status: Option<u16>,
@@ -74,8 +74,8 @@ pub struct Failure {
     pub after: usize,
 }
 
-fn server() -> FaultKind {
-    FaultKind::Server
+fn server() -> ModelErrorKind {
+    ModelErrorKind::Server
 }
 
 /// A model that follows a script and, unless told otherwise, remembers what it was asked.
@@ -83,7 +83,7 @@ fn server() -> FaultKind {
 pub struct Scripted {
     script: Script,
     /// How often it was asked.
-    asked: AtomicUsize,
+    request_count: AtomicUsize,
     /// What it was asked; none if nobody wants to know.
     requests: Option<Mutex<Vec<Value>>>,
 }
@@ -91,30 +91,30 @@ pub struct Scripted {
 impl Scripted {
     /// A model for a script.
     pub fn new(script: Script) -> Self {
-        Self { script, asked: AtomicUsize::new(0), requests: Some(Mutex::default()) }
+        Self { script, request_count: AtomicUsize::new(0), requests: Some(Mutex::default()) }
     }
 
     /// The same without a memory of what it was asked: long runs would fill it.
     #[must_use]
-    pub fn forgetful(self) -> Self {
+    pub fn without_request_log(self) -> Self {
         Self { requests: None, ..self }
     }
 
     /// A model that gives these replies, each in one of the forms of [`Reply`]; or a whole script.
-    pub fn replies(replies: Value) -> Result<Self, Fault> {
+    pub fn replies(replies: Value) -> Result<Self, ModelError> {
         let script = if replies.is_array() { json!({ "replies": replies }) } else { replies };
-        Ok(Self::new(serde_json::from_value(script).map_err(unreadable)?))
+        Ok(Self::new(serde_json::from_value(script).map_err(script_error)?))
     }
 
     /// A model for a script as JSON text.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        Self::replies(serde_json::from_str(text).map_err(unreadable)?)
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
+        Self::replies(serde_json::from_str(text).map_err(script_error)?)
     }
 
     /// A model for a script in a file.
-    pub fn from_file(path: &Path) -> Result<Self, Fault> {
-        let failed = |why: String| Fault::new(FaultKind::Script, format!("Script {}: {why}", path.display()));
-        let bytes = plain_file::read(path, LONGEST).map_err(failed)?;
+    pub fn from_file(path: &Path) -> Result<Self, ModelError> {
+        let failed = |why: String| ModelError::new(ModelErrorKind::Script, format!("Script {}: {why}", path.display()));
+        let bytes = regular_file::read(path, MAX_SCRIPT_BYTES).map_err(failed)?;
         let text = String::from_utf8(bytes).map_err(|_| failed("it is not text in UTF-8.".to_owned()))?;
         Self::parse(&text).map_err(|fault| failed(fault.message))
     }
@@ -127,44 +127,44 @@ impl Scripted {
     }
 
     /// Writes a request down and gives its number, from 0.
-    fn note(&self, request: Value) -> usize {
+    fn record_request(&self, request: Value) -> usize {
         if let Some(requests) = &self.requests {
             requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         }
-        self.asked.fetch_add(1, Ordering::Relaxed)
+        self.request_count.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-fn unreadable(error: serde_json::Error) -> Fault {
-    Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."))
+fn script_error(error: serde_json::Error) -> ModelError {
+    ModelError::new(ModelErrorKind::Script, format!("The script cannot be read: {error}."))
 }
 
 /// What a reply consists of in time.
-enum Act {
+enum PlaybackStep {
     Wait(Duration),
-    Give(Result<Delta, Fault>),
+    Emit(Result<ReplyItem, ModelError>),
 }
 
 impl Model for Scripted {
-    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        let asked = body::value(&request);
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+        let asked = body::to_value(&request);
         let text = asked.to_string();
-        let number = self.note(asked);
+        let number = self.record_request(asked);
         let acts = match self.script.replies.get(number) {
-            Some(reply) => reply.acts(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
-            None => vec![Act::Give(Err(past_the_end(number, self.script.replies.len())))],
+            Some(reply) => reply.playback_steps(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
+            None => vec![PlaybackStep::Emit(Err(script_exhausted(number, self.script.replies.len())))],
         };
-        perform(acts)
+        play_steps(acts)
     }
 }
 
-fn perform(acts: Vec<Act>) -> BoxStream<'static, Result<Delta, Fault>> {
+fn play_steps(acts: Vec<PlaybackStep>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
     stream::iter(acts)
         .filter_map(|act| async {
             match act {
-                Act::Give(item) => Some(item),
-                Act::Wait(time) => {
+                PlaybackStep::Emit(item) => Some(item),
+                PlaybackStep::Wait(time) => {
                     tokio::time::sleep(time).await;
                     None
                 }
@@ -173,48 +173,48 @@ fn perform(acts: Vec<Act>) -> BoxStream<'static, Result<Delta, Fault>> {
         .boxed()
 }
 
-impl Reply {
+impl ScriptedReply {
     /// A reply that says a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Value::String(text.into())], ..Self::default() }
     }
 
     /// A reply that calls a tool.
-    pub fn call(tool: &str, input: Value) -> Self {
+    pub fn tool_call(tool: &str, input: Value) -> Self {
         let call = [("type", "tool_use".into()), ("name", tool.into()), ("input", input)];
         let call = call.map(|(name, value): (_, Value)| (name.to_owned(), value));
         Self { content: vec![Value::Object(Map::from_iter(call))], ..Self::default() }
     }
 
-    fn acts(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<Act> {
+    fn playback_steps(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<PlaybackStep> {
         if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
             let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);
-            return vec![Act::Give(Err(Fault::new(FaultKind::Script, message)))];
+            return vec![PlaybackStep::Emit(Err(ModelError::new(ModelErrorKind::Script, message)))];
         }
-        let whole = match self.whole(number, request, asked.len()) {
+        let whole = match self.build_reply(number, request, asked.len()) {
             Ok(whole) => whole,
-            Err(fault) => return vec![Act::Give(Err(fault))],
+            Err(fault) => return vec![PlaybackStep::Emit(Err(fault))],
         };
         let mut acts = Vec::new();
         if self.delay_ms > 0 {
-            acts.push(Act::Wait(Duration::from_millis(self.delay_ms)));
+            acts.push(PlaybackStep::Wait(Duration::from_millis(self.delay_ms)));
         }
         let spoken = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after);
-        for event in whole.events(PIECE).into_iter().take(spoken) {
+        for event in whole.events(DELTA_CHARS).into_iter().take(spoken) {
             if !pace.is_zero() {
-                acts.push(Act::Wait(pace));
+                acts.push(PlaybackStep::Wait(pace));
             }
-            acts.push(Act::Give(Ok(Delta {
-                raw: if request.raw_events { event.raw() } else { None },
+            acts.push(PlaybackStep::Emit(Ok(ReplyItem {
+                raw: if request.raw_events { event.to_raw_json() } else { None },
                 event,
             })));
         }
-        acts.extend(self.fault.as_ref().map(|failure| Act::Give(Err(failure.fault()))));
+        acts.extend(self.fault.as_ref().map(|failure| PlaybackStep::Emit(Err(failure.to_error()))));
         acts
     }
 
-    fn whole(&self, number: usize, request: &Request, size: usize) -> Result<Whole, Fault> {
-        let blocks = self.content.iter().enumerate().map(|(place, block)| read_block(number, place, block));
+    fn build_reply(&self, number: usize, request: &Request, size: usize) -> Result<WholeReply, ModelError> {
+        let blocks = self.content.iter().enumerate().map(|(place, block)| parse_block(number, place, block));
         let content = blocks.collect::<Result<Vec<_>, _>>()?;
         let calls = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
         let finished = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
@@ -224,7 +224,7 @@ impl Reply {
             output_tokens: written as u64 / 4 + 1,
             ..Usage::default()
         };
-        Ok(Whole {
+        Ok(WholeReply {
             id: format!("msg_scripted_{:04}", number + 1),
             model: request.model.clone(),
             content,
@@ -236,7 +236,7 @@ impl Reply {
 }
 
 /// A block of a script, with an id if it is a call without one.
-fn read_block(reply: usize, place: usize, block: &Value) -> Result<Block, Fault> {
+fn parse_block(reply: usize, place: usize, block: &Value) -> Result<Block, ModelError> {
     let mut block = match block {
         Value::String(text) => json!({ "type": "text", "text": text }),
         block => block.clone(),
@@ -249,26 +249,26 @@ fn read_block(reply: usize, place: usize, block: &Value) -> Result<Block, Fault>
             block["input"] = Value::Object(Map::new());
         }
     }
-    let bad = |error| Fault::new(FaultKind::Script, format!("Reply {} of the script: {error}.", reply + 1));
+    let bad = |error| ModelError::new(ModelErrorKind::Script, format!("Reply {} of the script: {error}.", reply + 1));
     serde_json::from_value(block).map_err(bad)
 }
 
-impl Failure {
-    fn fault(&self) -> Fault {
-        Fault {
+impl ScriptedFault {
+    fn to_error(&self) -> ModelError {
+        ModelError {
             status: self.status,
             retry_after: self.retry_after_ms.map(Duration::from_millis),
-            ..Fault::new(self.kind, self.message.clone())
+            ..ModelError::new(self.kind, self.message.clone())
         }
     }
 }
 
-fn past_the_end(number: usize, replies: usize) -> Fault {
+fn script_exhausted(number: usize, replies: usize) -> ModelError {
     let message = format!("The script has {replies} replies, but request {} was made.", number + 1);
-    Fault::new(FaultKind::Script, message)
+    ModelError::new(ModelErrorKind::Script, message)
 }
 
-impl<'de> Deserialize<'de> for Reply {
+impl<'de> Deserialize<'de> for ScriptedReply {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -279,7 +279,7 @@ impl<'de> Deserialize<'de> for Reply {
             usage: Option<Usage>,
             #[serde(default)]
             delay_ms: u64,
-            fault: Option<Failure>,
+            fault: Option<ScriptedFault>,
             expect: Option<String>,
         }
         let read = match Value::deserialize(deserializer)? {

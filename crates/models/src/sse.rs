@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 pub const EVENT_LIMIT: usize = 32 << 20;
 
 /// A buffer that had to grow beyond this is given back once it is empty.
-const KEEP: usize = 1 << 20;
+const MAX_KEPT_CAPACITY: usize = 1 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -25,11 +25,11 @@ pub struct SseEvent<'a> {
 /// An event is larger than [`EVENT_LIMIT`]. The decoder is of no further use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {} MB", EVENT_LIMIT >> 20)]
-pub struct TooLong;
+pub struct EventTooLargeError;
 
 /// Cuts a stream of bytes into events.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct SseDecoder {
     buffer: Vec<u8>,
     /// Where the event under way begins.
     start: usize,
@@ -38,25 +38,25 @@ pub struct Decoder {
     /// Up to where that line has been searched for its end.
     searched: usize,
     /// Whether the line before ended in a carriage return, so that a newline here belongs to it.
-    after_return: bool,
+    after_carriage_return: bool,
     /// Whether a line has been read at all.
-    begun: bool,
+    has_started: bool,
     /// Whether the event under way has been handed out.
-    handed_out: bool,
+    yielded: bool,
     name: Range<usize>,
-    data: Data,
+    data: EventData,
 }
 
 /// The data of the event under way. One line is left where it is; more are joined.
 #[derive(Debug, Default)]
-enum Data {
+enum EventData {
     #[default]
     None,
     One(Range<usize>),
     Joined(Vec<u8>),
 }
 
-impl Decoder {
+impl SseDecoder {
     /// A decoder at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
@@ -64,82 +64,82 @@ impl Decoder {
 
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.forget_what_was_read();
+        self.discard_consumed();
         self.buffer.extend_from_slice(bytes);
     }
 
     /// The next event, if all of it has arrived.
-    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
+    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLargeError> {
         Ok(if self.advance()? { Some(self.event()) } else { None })
     }
 
     /// The last event of a stream that ended without the blank line after it.
-    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
+    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLargeError> {
         // One newline may belong to a carriage return, one ends the line, one the event.
         self.push(b"\n\n\n");
         self.next_event()
     }
 
     /// Reads lines up to the end of an event; false if more bytes are needed.
-    fn advance(&mut self) -> Result<bool, TooLong> {
-        if self.handed_out {
-            self.begin_event();
+    fn advance(&mut self) -> Result<bool, EventTooLargeError> {
+        if self.yielded {
+            self.start_event();
         }
         loop {
             let found = memchr2(b'\n', b'\r', &self.buffer[self.searched..]);
             let end = found.map_or(self.buffer.len(), |at| self.searched + at);
             self.searched = end;
             if end - self.start > EVENT_LIMIT {
-                return Err(TooLong);
+                return Err(EventTooLargeError);
             }
             if found.is_none() {
                 return Ok(false);
             }
-            if self.take_line(end) {
-                self.handed_out = true;
+            if self.process_line(end) {
+                self.yielded = true;
                 return Ok(true);
             }
         }
     }
 
     /// Takes the line that ends at `end`; true if it completes an event.
-    fn take_line(&mut self, end: usize) -> bool {
+    fn process_line(&mut self, end: usize) -> bool {
         let ending = self.buffer[end];
         let mut from = std::mem::replace(&mut self.line, end + 1);
         self.searched = end + 1;
-        let second_half = std::mem::replace(&mut self.after_return, ending == b'\r') && ending == b'\n';
+        let second_half = std::mem::replace(&mut self.after_carriage_return, ending == b'\r') && ending == b'\n';
         if second_half && from == end {
             return false;
         }
-        if !std::mem::replace(&mut self.begun, true) && self.buffer[from..end].starts_with(BYTE_ORDER_MARK) {
+        if !std::mem::replace(&mut self.has_started, true) && self.buffer[from..end].starts_with(BYTE_ORDER_MARK) {
             from += BYTE_ORDER_MARK.len();
         }
         if from < end {
-            self.take_field(from, end);
-        } else if !matches!(self.data, Data::None) {
+            self.process_field(from, end);
+        } else if !matches!(self.data, EventData::None) {
             return true;
         } else {
             self.name = 0..0;
         }
-        if matches!(self.data, Data::None) && self.name.is_empty() {
+        if matches!(self.data, EventData::None) && self.name.is_empty() {
             self.start = self.line;
         }
         false
     }
 
-    fn take_field(&mut self, from: usize, end: usize) {
+    fn process_field(&mut self, from: usize, end: usize) {
         let line = &self.buffer[from..end];
         let colon = memchr(b':', line).unwrap_or(line.len());
         let space = usize::from(line.get(colon + 1) == Some(&b' '));
         let value = (from + colon + 1 + space).min(end)..end;
         match &line[..colon] {
             b"data" => match &mut self.data {
-                Data::None => self.data = Data::One(value),
-                Data::One(first) => {
+                EventData::None => self.data = EventData::One(value),
+                EventData::One(first) => {
                     let lines = [&self.buffer[first.clone()], &self.buffer[value]];
-                    self.data = Data::Joined(lines.join(&b'\n'));
+                    self.data = EventData::Joined(lines.join(&b'\n'));
                 }
-                Data::Joined(all) => {
+                EventData::Joined(all) => {
                     all.push(b'\n');
                     all.extend_from_slice(&self.buffer[value]);
                 }
@@ -151,37 +151,37 @@ impl Decoder {
 
     fn event(&self) -> SseEvent<'_> {
         let data = match &self.data {
-            Data::None => &[],
-            Data::One(range) => &self.buffer[range.clone()],
-            Data::Joined(all) => all.as_slice(),
+            EventData::None => &[],
+            EventData::One(range) => &self.buffer[range.clone()],
+            EventData::Joined(all) => all.as_slice(),
         };
-        SseEvent { name: text(&self.buffer[self.name.clone()]), data: text(data) }
+        SseEvent { name: decode_utf8(&self.buffer[self.name.clone()]), data: decode_utf8(data) }
     }
 
-    fn begin_event(&mut self) {
-        self.handed_out = false;
+    fn start_event(&mut self) {
+        self.yielded = false;
         self.start = self.line;
         self.name = 0..0;
-        self.data = Data::None;
+        self.data = EventData::None;
     }
 
-    fn forget_what_was_read(&mut self) {
-        if self.handed_out {
-            self.begin_event();
+    fn discard_consumed(&mut self) {
+        if self.yielded {
+            self.start_event();
         }
         let read = self.start;
         if read == 0 {
             return;
         }
-        if read == self.buffer.len() && self.buffer.capacity() > KEEP {
+        if read == self.buffer.len() && self.buffer.capacity() > MAX_KEPT_CAPACITY {
             self.buffer = Vec::new();
         } else {
             self.buffer.drain(..read);
         }
         let back = |range: &Range<usize>| range.start.saturating_sub(read)..range.end.saturating_sub(read);
         self.name = back(&self.name);
-        if let Data::One(range) = &self.data {
-            self.data = Data::One(back(range));
+        if let EventData::One(range) = &self.data {
+            self.data = EventData::One(back(range));
         }
         self.start = 0;
         self.line -= read;
@@ -189,7 +189,7 @@ impl Decoder {
     }
 }
 
-fn text(bytes: &[u8]) -> Cow<'_, str> {
+fn decode_utf8(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
@@ -204,14 +204,14 @@ mod tests {
 
     type Event = (String, String);
 
-    fn drain(decoder: &mut Decoder, events: &mut Vec<Event>) {
+    fn drain(decoder: &mut SseDecoder, events: &mut Vec<Event>) {
         while let Some(event) = decoder.next_event().unwrap() {
             events.push((event.name.into_owned(), event.data.into_owned()));
         }
     }
 
     fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
-        let (mut decoder, mut events) = (Decoder::new(), Vec::new());
+        let (mut decoder, mut events) = (SseDecoder::new(), Vec::new());
         for chunk in chunks {
             decoder.push(chunk);
             drain(&mut decoder, &mut events);
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_stream_may_end_without_a_blank_line() {
         for tail in ["data: [DONE]", "data: [DONE]\n", "data: [DONE]\r", "data: [DONE]\r\n"] {
-            let mut decoder = Decoder::new();
+            let mut decoder = SseDecoder::new();
             decoder.push(tail.as_bytes());
             assert_eq!(decoder.next_event().unwrap(), None, "{tail:?}");
             assert_eq!(decoder.finish().unwrap().unwrap().data, "[DONE]", "{tail:?}");
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_line_of_20_mb_is_read_and_one_above_the_limit_is_refused() {
         let chunk = vec![b'x'; 1 << 20];
-        let mut decoder = Decoder::new();
+        let mut decoder = SseDecoder::new();
         decoder.push(b"data: ");
         for _ in 0..20 {
             decoder.push(&chunk);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn comments_without_end_take_no_room() {
-        let mut decoder = Decoder::new();
+        let mut decoder = SseDecoder::new();
         for _ in 0..100_000 {
             decoder.push(b": keep-alive\n\n");
             assert_eq!(decoder.next_event().unwrap(), None);

@@ -5,37 +5,37 @@ use std::path::Path;
 
 use serde_json::json;
 use whimbrel_policy::fs::FakeFs;
-use whimbrel_policy::{Call, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 /// A name, and what is done that often.
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 5] = [
-    ("judge an allowed command", |times| judging("Bash", "command", "make all", times)),
+    ("judge an allowed command", |times| decide_repeatedly("Bash", "command", "make all", times)),
     ("judge a read-only command", |times| {
-        judging("Bash", "command", "git log --oneline -5 | head -3", times);
+        decide_repeatedly("Bash", "command", "git log --oneline -5 | head -3", times);
     }),
-    ("judge a compound command", |times| judging("Bash", "command", COMPOUND, times)),
-    ("judge a command that is asked about", |times| judging("Bash", "command", "npm run build", times)),
-    ("judge a read", |times| judging("Read", "file_path", "/w/src/main.rs", times)),
+    ("judge a compound command", |times| decide_repeatedly("Bash", "command", COMPOUND, times)),
+    ("judge a command that is asked about", |times| decide_repeatedly("Bash", "command", "npm run build", times)),
+    ("judge a read", |times| decide_repeatedly("Read", "file_path", "/w/src/main.rs", times)),
 ];
 
 const COMPOUND: &str = "cd src && CI=1 timeout 60 make all 2>&1 | tail -n 40 | grep -v 'a b' > /dev/null; \
      if git diff --stat | grep -q x; then npm run build && echo \"done\"; else make lint; fi";
 
-fn judging(tool: &str, field: &str, value: &str, times: u64) {
+fn decide_repeatedly(tool: &str, field: &str, value: &str, times: u64) {
     let fs = FakeFs::with_files(["/w/src/main.rs", "/w/.git/HEAD"]);
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let layer = Layer {
+    let layer = RuleLayer {
         allow: texts(&["Bash(make *)", "Edit(src/**)"]),
         deny: texts(&["Bash(curl *)", "Read(.env)", "Read(secrets/**)"]),
-        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+        ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     rules.add_layer(&layer, &fs);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let facts = Facts::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::named(tool, &[field]));
+    let facts = CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::for_tool(tool, &[field]));
     let input = json!({ field: value });
     for _ in 0..times {
         let call = Call { tool: black_box(tool), input: black_box(&input) };

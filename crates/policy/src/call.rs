@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::fs::FsView;
-use crate::paths::Surroundings;
+use crate::paths::PathContext;
 use crate::ruleset::ToolName;
-use crate::tools::ToolKind;
+use crate::tool_kind::ToolKind;
 
 /// A tool call.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct Call<'a> {
 
 /// What is known around the call.
 #[derive(Debug, Clone)]
-pub struct Facts<'a> {
+pub struct CallContext<'a> {
     /// Where the shell is now.
     pub shell_cwd: &'a Path,
     /// The person's home.
@@ -29,21 +29,21 @@ pub struct Facts<'a> {
     /// The disk.
     pub fs: &'a dyn FsView,
     /// What the hooks have said, if they had an opinion.
-    pub hook: Option<HookVerdict>,
+    pub hook: Option<PreToolDecision>,
     /// How a command would run confined, if it would.
     pub sandbox: Option<SandboxFacts>,
     /// The file that a plan is written to.
     pub plan_file: Option<PathBuf>,
     /// What the session itself is configured by and written to: never changed without a question, whatever it is called.
     /// Each in every spelling that counts.
-    pub protected: &'a [PathBuf],
+    pub protected_paths: &'a [PathBuf],
     /// Who looks into the git repository, if it is one that nobody vouches for.
-    pub repositories: Option<&'a dyn Repositories>,
+    pub git_inspector: Option<&'a dyn GitInspector>,
     /// The tool.
     pub tool: ToolFacts,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> CallContext<'a> {
     /// Nothing special known: no hooks, no sandbox, no plan.
     pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
         Self {
@@ -53,23 +53,23 @@ impl<'a> Facts<'a> {
             hook: None,
             sandbox: None,
             plan_file: None,
-            protected: &[],
-            repositories: None,
+            protected_paths: &[],
+            git_inspector: None,
             tool,
         }
     }
 
     /// What paths of the call are read against.
-    pub fn surroundings(&self) -> Surroundings<'a> {
-        Surroundings { cwd: self.shell_cwd, home: self.home, fs: self.fs }
+    pub fn surroundings(&self) -> PathContext<'a> {
+        PathContext { cwd: self.shell_cwd, home: self.home, fs: self.fs }
     }
 }
 
 /// A look into git repositories.
-pub trait Repositories: fmt::Debug {
+pub trait GitInspector: fmt::Debug {
     /// What a command that only reads the repository of this work tree would run, if it would run anything of the
     /// repository's choosing.
-    fn program(&self, work_tree: &Path) -> Option<GitProgram>;
+    fn configured_program(&self, work_tree: &Path) -> Option<GitProgram>;
 }
 
 /// Something in a repository that makes git run a program.
@@ -83,7 +83,7 @@ pub struct GitProgram {
 
 /// What the hooks have said about the call. A refusal ends it before it is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HookVerdict {
+pub enum PreToolDecision {
     /// Make it.
     Allow {
         /// Which hook.
@@ -123,22 +123,22 @@ pub struct ToolFacts {
     /// Whether only a person can answer it.
     pub requires_interaction: bool,
     /// Whether the skill that it loads brings grants or hooks.
-    pub brings_grants: bool,
+    pub adds_rules_or_hooks: bool,
     /// The fields at the top of its input.
     pub fields: Vec<String>,
 }
 
 impl ToolFacts {
     /// What a name alone says.
-    pub fn named(name: &str, fields: &[&str]) -> Self {
-        let kind = ToolKind::of(name);
+    pub fn for_tool(name: &str, fields: &[&str]) -> Self {
+        let kind = ToolKind::from_name(name);
         let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
         Self {
             known: true,
             kind,
             mcp_server: server.map(|(server, _)| server.to_owned()),
             requires_interaction: kind == ToolKind::Interaction,
-            brings_grants: false,
+            adds_rules_or_hooks: false,
             // Taken though the model is not shown it.
             fields: fields
                 .iter()

@@ -9,7 +9,7 @@ pub struct CommandPattern {
     /// The literal stretches between the stars; one more than there are stars.
     literals: Vec<String>,
     /// The same in lower case, for comparing with command words whose case does not count.
-    lowered: Vec<String>,
+    lowercase_literals: Vec<String>,
     /// Whether the pattern ends in ` *`, so that it also matches without anything after the blank.
     optional_tail: bool,
 }
@@ -22,13 +22,13 @@ impl CommandPattern {
             Some(prefix) => format!("{prefix} *"),
             None => content.to_owned(),
         };
-        let literals = split_at_stars(&tidy_blanks(&content));
+        let literals = split_at_stars(&normalize_blanks(&content));
         let optional_tail = match literals.as_slice() {
             [.., before, last] => last.is_empty() && before.ends_with(' '),
             _ => false,
         };
-        let lowered = literals.iter().map(|literal| literal.to_lowercase()).collect();
-        Self { literals, lowered, optional_tail }
+        let lowercase_literals = literals.iter().map(|literal| literal.to_lowercase()).collect();
+        Self { literals, lowercase_literals, optional_tail }
     }
 
     /// Whether the pattern has no star, so that it names one command.
@@ -44,13 +44,13 @@ impl CommandPattern {
     }
 
     /// Whether this word stands whole at the start, before the first star.
-    pub fn begins_with_word(&self, word: &str) -> bool {
+    pub fn starts_with_word(&self, word: &str) -> bool {
         let rest = self.literals.first().and_then(|literal| literal.strip_prefix(word));
         rest.is_some_and(|rest| rest.starts_with(' ') || rest.is_empty() && self.is_exact())
     }
 
     /// Whether the pattern matches from some word of the text on, whatever follows.
-    pub fn matches_from_some_word(&self, text: &str) -> bool {
+    pub fn matches_at_any_word(&self, text: &str) -> bool {
         let first = self.literals.first().map_or("", String::as_str);
         let whole = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
         let first = whole.unwrap_or(first);
@@ -84,8 +84,8 @@ impl CommandPattern {
     }
 
     /// As `matches`, but upper and lower case are the same. The text must be in lower case.
-    pub fn matches_lowered(&self, text: &str) -> bool {
-        matches(&self.lowered, self.optional_tail, text)
+    pub fn matches_lowercase(&self, text: &str) -> bool {
+        matches(&self.lowercase_literals, self.optional_tail, text)
     }
 }
 
@@ -135,7 +135,7 @@ fn split_at_stars(content: &str) -> Vec<String> {
 }
 
 /// The text without outer blanks, and with one blank for each run of blanks that stands outside quotes.
-pub fn tidy_blanks(text: &str) -> String {
+pub fn normalize_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
     let mut escaped = false;
@@ -183,7 +183,7 @@ mod tests {
             ("git * --force", "--force; git push", false),
         ] {
             assert_eq!(
-                CommandPattern::new(pattern).matches_from_some_word(text),
+                CommandPattern::new(pattern).matches_at_any_word(text),
                 expected,
                 "{pattern}: {text}"
             );
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn blanks_outside_quotes_count_once() {
-        assert_eq!(tidy_blanks("  a \t b  'c  d' \"e  f\" g\\  h "), "a b 'c  d' \"e  f\" g\\  h");
+        assert_eq!(normalize_blanks("  a \t b  'c  d' \"e  f\" g\\  h "), "a b 'c  d' \"e  f\" g\\  h");
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         ];
         for (pattern, text, expected) in rows {
             assert_eq!(
-                CommandPattern::new(pattern).matches_from_some_word(text),
+                CommandPattern::new(pattern).matches_at_any_word(text),
                 expected,
                 "{pattern} / {text}"
             );
@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn the_command_word_can_be_asked_for() {
         for (pattern, expected) in [("git *", true), ("git", true), ("git* x", false), ("* git", false)] {
-            assert_eq!(CommandPattern::new(pattern).begins_with_word("git"), expected, "{pattern}");
+            assert_eq!(CommandPattern::new(pattern).starts_with_word("git"), expected, "{pattern}");
         }
     }
 
     #[test]
     fn case_may_be_left_out() {
-        assert!(CommandPattern::new("Curl *").matches_lowered("curl x"));
+        assert!(CommandPattern::new("Curl *").matches_lowercase("curl x"));
     }
 }

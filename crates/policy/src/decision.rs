@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::call::GitProgram;
-use crate::ruleset::RuleRef;
-use crate::shell::Kind;
-use crate::tools::ToolKind;
+use crate::ruleset::SourcedRule;
+use crate::shell::UnanalyzableCause;
+use crate::tool_kind::ToolKind;
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,12 +17,12 @@ pub enum Decision {
     /// It may not.
     Deny(Reason),
     /// Somebody must be asked.
-    Ask(Box<Question>),
+    Ask(Box<PermissionQuestion>),
 }
 
 /// What is to be asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct PermissionQuestion {
     /// Why.
     pub reason: Reason,
     /// The path that stands in the way, absolute.
@@ -30,16 +30,16 @@ pub struct Question {
     /// Changes of rules that would allow the same call from now on.
     pub suggestions: Vec<PermissionUpdate>,
     /// The rule that asks, where there is a graver reason to ask besides.
-    pub ask_rule: Option<RuleRef>,
+    pub ask_rule: Option<SourcedRule>,
 }
 
 /// Why it was decided so.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// A rule says so.
-    Rule(RuleRef),
+    Rule(SourcedRule),
     /// A rule would say so for some of the names that the call may turn out to mean.
-    PossibleRule(RuleRef),
+    PossibleRule(SourcedRule),
     /// The mode says so.
     Mode(PermissionMode),
     /// A hook says so.
@@ -74,7 +74,7 @@ pub enum Reason {
     /// Reading the repository would run a program that the repository names, and nobody vouches for it.
     GitProgram(GitProgram),
     /// The command is not understood completely.
-    Unanalysable(Kind),
+    Unanalyzable(UnanalyzableCause),
     /// Nothing allows it.
     NeedsApproval,
     /// The input is wrong, and how.
@@ -82,7 +82,7 @@ pub enum Reason {
     /// There is no such tool, or a rule has taken it away.
     UnknownTool {
         /// The rule.
-        removed_by: Option<RuleRef>,
+        removed_by: Option<SourcedRule>,
     },
 }
 
@@ -102,7 +102,7 @@ pub enum Danger {
 impl Decision {
     /// A plain question.
     pub fn ask(reason: Reason) -> Self {
-        Self::Ask(Box::new(Question { reason, blocked_path: None, suggestions: Vec::new(), ask_rule: None }))
+        Self::Ask(Box::new(PermissionQuestion { reason, blocked_path: None, suggestions: Vec::new(), ask_rule: None }))
     }
 
     /// Why.
@@ -123,7 +123,7 @@ impl Decision {
     }
 }
 
-impl Question {
+impl PermissionQuestion {
     /// The name of the reason on the wire, for a tool of this sort; none where hosts expect none.
     pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
@@ -135,7 +135,7 @@ impl Question {
             Reason::Safety { .. } => Some("safetyCheck"),
             Reason::WorkingDir { .. } => Some("workingDir"),
             Reason::Subcommands(_) => Some("subcommandResults"),
-            Reason::GitProgram(_) | Reason::Unanalysable(_) => Some("other"),
+            Reason::GitProgram(_) | Reason::Unanalyzable(_) => Some("other"),
             Reason::Interaction
             | Reason::Sandbox
             | Reason::ReadOnly
@@ -147,7 +147,7 @@ impl Question {
     }
 
     /// The rule that asks, if one does.
-    pub fn matched_ask_rule(&self) -> Option<&RuleRef> {
+    pub fn matched_ask_rule(&self) -> Option<&SourcedRule> {
         match &self.reason {
             Reason::Rule(rule) | Reason::PossibleRule(rule) => {
                 Some(rule).filter(|rule| rule.behavior == PermissionBehavior::Ask)
@@ -165,7 +165,7 @@ impl Question {
     }
 
     /// Whether "no" should be the answer that is offered first.
-    pub fn default_to_no(&self) -> bool {
+    pub fn should_default_to_no(&self) -> bool {
         self.classifier_approvable() == Some(false)
     }
 
@@ -200,7 +200,7 @@ impl Reason {
             Self::Sandbox => "The command runs in the sandbox.".to_owned(),
             Self::ReadOnly => "The call only reads.".to_owned(),
             Self::NoApprovalNeeded => "This tool needs no approval.".to_owned(),
-            Self::Unanalysable(kind) => {
+            Self::Unanalyzable(kind) => {
                 format!("The command has {} and cannot be judged in advance.", kind.text())
             }
             Self::GitProgram(GitProgram { key, file }) => format!(

@@ -7,7 +7,7 @@ use url::{Host, Url};
 /// # Errors
 ///
 /// If this is not an address that may be fetched: says why, to stand after "the address".
-pub fn host_of(address: &str) -> Result<String, &'static str> {
+pub fn parse_host(address: &str) -> Result<String, &'static str> {
     let url = Url::parse(address).map_err(|_| "cannot be read")?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("is neither http nor https");
@@ -16,7 +16,7 @@ pub fn host_of(address: &str) -> Result<String, &'static str> {
         return Err("holds a user name or password");
     }
     let host = match url.host() {
-        Some(Host::Domain(name)) => tidy(name),
+        Some(Host::Domain(name)) => normalize_host(name),
         Some(Host::Ipv4(address)) => address.to_string(),
         Some(Host::Ipv6(address)) => format!("[{address}]"),
         None => return Err("names no host"),
@@ -26,7 +26,7 @@ pub fn host_of(address: &str) -> Result<String, &'static str> {
     plain.then_some(host).ok_or("names a host that cannot exist")
 }
 
-fn tidy(host: &str) -> String {
+fn normalize_host(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
@@ -36,7 +36,7 @@ pub enum DomainPattern {
     /// Every host.
     Any,
     /// Hosts with one label or more in front of these, label patterns from left to right.
-    Below(Vec<String>),
+    Subdomains(Vec<String>),
     /// Hosts with exactly these labels; a label may hold `*`.
     Labels(Vec<String>),
 }
@@ -47,9 +47,9 @@ impl DomainPattern {
         if text == "*" {
             return Self::Any;
         }
-        let labels = |text: &str| tidy(&ascii(text)).split('.').map(str::to_owned).collect();
+        let labels = |text: &str| normalize_host(&to_ascii_host(text)).split('.').map(str::to_owned).collect();
         match text.strip_prefix("*.") {
-            Some(rest) => Self::Below(labels(rest)),
+            Some(rest) => Self::Subdomains(labels(rest)),
             None => Self::Labels(labels(text)),
         }
     }
@@ -59,22 +59,22 @@ impl DomainPattern {
         let labels: Vec<&str> = if host.starts_with('[') { vec![host] } else { host.split('.').collect() };
         match self {
             Self::Any => true,
-            Self::Labels(patterns) => all_match(patterns, &labels),
-            Self::Below(patterns) => match labels.len().checked_sub(patterns.len()) {
+            Self::Labels(patterns) => labels_match(patterns, &labels),
+            Self::Subdomains(patterns) => match labels.len().checked_sub(patterns.len()) {
                 None | Some(0) => false,
-                Some(front) => all_match(patterns, labels.get(front..).unwrap_or_default()),
+                Some(front) => labels_match(patterns, labels.get(front..).unwrap_or_default()),
             },
         }
     }
 }
 
-fn all_match(patterns: &[String], labels: &[&str]) -> bool {
+fn labels_match(patterns: &[String], labels: &[&str]) -> bool {
     patterns.len() == labels.len()
         && patterns.iter().zip(labels).all(|(pattern, label)| crate::rule::name_matches(pattern, label))
 }
 
 /// The host in ASCII, as an address would have it, if it can be written so; stars stay.
-fn ascii(host: &str) -> String {
+fn to_ascii_host(host: &str) -> String {
     if host.is_ascii() {
         return host.to_owned();
     }
@@ -109,7 +109,7 @@ mod tests {
             ("https://a..b/", Err(())),
         ];
         for (address, expected) in rows {
-            assert_eq!(host_of(address).map_err(|_| ()), expected.map(str::to_owned), "{address}");
+            assert_eq!(parse_host(address).map_err(|_| ()), expected.map(str::to_owned), "{address}");
         }
     }
 

@@ -21,7 +21,7 @@ pub enum EntryKind {
 
 /// One of the entries of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct DirEntry {
     /// Its name.
     pub name: OsString,
     /// What it is, if that could be told without a look at the entry itself.
@@ -37,13 +37,13 @@ pub trait FsView: fmt::Debug {
     /// The names in a directory, at most `limit` of them; none if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
     /// The same with what the entries are, where the directory says it.
-    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[Listed]>> {
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         let names = self.readdir(path, limit)?;
-        Some(names.into_iter().map(|name| Listed { name, kind: None }).collect())
+        Some(names.into_iter().map(|name| DirEntry { name, kind: None }).collect())
     }
     /// Whether so much was looked at that no more directories are read. Whoever has not found something then does not know
     /// whether it is there.
-    fn gives_up(&self) -> bool {
+    fn is_budget_exhausted(&self) -> bool {
         false
     }
 }
@@ -66,9 +66,9 @@ impl FsView for RealFs {
         Some(entries.filter_map(Result::ok).take(limit).map(|entry| entry.file_name()).collect())
     }
 
-    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[Listed]>> {
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         let entries = std::fs::read_dir(path).ok()?.filter_map(Result::ok).take(limit);
-        let listed = entries.map(|entry| Listed {
+        let listed = entries.map(|entry| DirEntry {
             name: entry.file_name(),
             kind: entry.file_type().ok().map(EntryKind::from),
         });
@@ -112,7 +112,7 @@ impl FakeFs {
 
     /// Also with this link.
     #[must_use]
-    pub fn link(mut self, at: &str, target: &str) -> Self {
+    pub fn with_link(mut self, at: &str, target: &str) -> Self {
         self.insert(Path::new(at), FakeEntry::Link(target.into()));
         self
     }
@@ -160,7 +160,7 @@ mod tests {
         std::os::unix::fs::symlink("file", root.join("link")).unwrap();
         let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
         let fake =
-            FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).link(&at("link"), "file");
+            FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).with_link(&at("link"), "file");
         for name in ["file", "dir", "link", "missing"] {
             let path = root.join(name);
             assert_eq!(RealFs.lstat(&path), fake.lstat(&path), "{name}");

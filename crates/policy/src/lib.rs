@@ -12,43 +12,43 @@
 //! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
 //! | `mode`, `update`, `suggest` | changing the rules: what is allowed, what is offered |
 
-mod bash;
-mod below;
+mod command;
+mod dir_walk;
 pub mod call;
 pub mod command_pattern;
 pub mod decide;
 pub mod decision;
-pub mod dirs;
+pub mod work_dirs;
 pub mod domain;
-pub mod files;
-mod folded;
+pub mod file_access;
+mod folded_path;
 pub mod fs;
 pub mod mode;
-pub mod params;
+pub mod parameter_rule;
 pub mod path_pattern;
 pub mod paths;
-mod place;
+mod resolved_file;
 pub mod protected;
 pub mod rule;
 pub mod ruleset;
-mod seen;
+mod cached_fs;
 pub mod shell;
-mod subject;
+mod target;
 mod suggest;
 #[cfg(test)]
-mod testing;
-pub mod tools;
-mod unseen;
+mod fixture;
+pub mod tool_kind;
+mod invisible;
 pub mod update;
 
-pub use call::{Call, Facts, GitProgram, HookVerdict, Repositories, SandboxFacts, ToolFacts};
-pub use decide::{decide, is_limited, judge};
-pub use decision::{Danger, Decision, Question, Reason};
-pub use dirs::WorkDirs;
-pub use files::ReadFilter;
-pub use place::{Judged, Place};
+pub use call::{Call, CallContext, GitProgram, PreToolDecision, GitInspector, SandboxFacts, ToolFacts};
+pub use decide::{decide, may_be_denied, decide_and_resolve};
+pub use decision::{Danger, Decision, PermissionQuestion, Reason};
+pub use work_dirs::WorkDirs;
+pub use file_access::ReadFilter;
+pub use resolved_file::{ResolvedDecision, ResolvedFile};
 pub use rule::{Rule, RuleError};
-pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Warning};
-pub use tools::ToolKind;
-pub use unseen::is_unseen;
-pub use update::{Bounds, Standing, UpdateProblem, apply};
+pub use ruleset::{RuleLayer, LoadReport, SourcedRule, RuleSet, RuleSource, RuleWarning};
+pub use tool_kind::ToolKind;
+pub use invisible::is_invisible;
+pub use update::{UpdateContext, PermissionSet, UpdateError, apply_update};

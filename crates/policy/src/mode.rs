@@ -3,7 +3,7 @@
 use whimbrel_wire::permission::PermissionMode;
 
 /// How much a mode lets happen unasked, the least first.
-fn width(mode: PermissionMode) -> u8 {
+fn permissiveness(mode: PermissionMode) -> u8 {
     match mode {
         // What rules allow is not done while one plans, and is done where nobody is asked.
         PermissionMode::Plan => 0,
@@ -15,22 +15,22 @@ fn width(mode: PermissionMode) -> u8 {
 }
 
 /// Whether a switch lets more happen unasked than before, and more than usual.
-pub(crate) fn loosens(from: PermissionMode, to: PermissionMode) -> bool {
-    width(to) > width(from).max(width(PermissionMode::Default))
+pub(crate) fn is_loosening(from: PermissionMode, to: PermissionMode) -> bool {
+    permissiveness(to) > permissiveness(from).max(permissiveness(PermissionMode::Default))
 }
 
 /// Whether a mode lets more happen unasked than another.
-pub fn is_wider(mode: PermissionMode, than: PermissionMode) -> bool {
-    width(mode) > width(than)
+pub fn is_more_permissive(mode: PermissionMode, than: PermissionMode) -> bool {
+    permissiveness(mode) > permissiveness(than)
 }
 
 /// The mode of whoever wants one of its own: that, where it is narrower than the one it stands under.
-pub fn narrower(above: PermissionMode, own: PermissionMode) -> PermissionMode {
-    if is_wider(above, own) { own } else { above }
+pub fn stricter_mode(above: PermissionMode, own: PermissionMode) -> PermissionMode {
+    if is_more_permissive(above, own) { own } else { above }
 }
 
 /// Whether a session that is taken up again may begin in the mode that it was left in.
-pub fn survives_resume(mode: PermissionMode) -> bool {
+pub fn is_kept_on_resume(mode: PermissionMode) -> bool {
     !matches!(mode, PermissionMode::BypassPermissions | PermissionMode::Plan)
 }
 
@@ -51,8 +51,8 @@ mod tests {
             (DontAsk, Plan, Plan),
         ];
         for (above, own, expected) in rows {
-            assert_eq!(narrower(above, own), expected, "{above} and {own}");
+            assert_eq!(stricter_mode(above, own), expected, "{above} and {own}");
         }
-        assert!(survives_resume(AcceptEdits) && !survives_resume(Plan));
+        assert!(is_kept_on_resume(AcceptEdits) && !is_kept_on_resume(Plan));
     }
 }

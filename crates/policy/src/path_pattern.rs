@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use unicode_normalization::UnicodeNormalization;
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::folded::{Folded, below, folded_text, lower};
+use crate::folded_path::{FoldedPath, strip_base, fold_path_text, fold_char};
 use crate::rule::RuleError;
 
 /// The directories that a pattern can be anchored at.
@@ -35,9 +35,9 @@ pub struct PathPattern {
     /// What every path has in it that matches; looked for first, because that is fast.
     telling: Option<String>,
     /// Whether only what lies below a match is meant, not the match itself.
-    below_only: bool,
+    contents_only: bool,
     /// Whether the pattern is everything below its base.
-    everything: bool,
+    matches_all: bool,
     /// Whether case is the same and composed letters too.
     folded: bool,
     /// The leading components of the body without a wildcard, if the body is anchored; else none.
@@ -60,28 +60,28 @@ impl PathPattern {
     ) -> Result<Self, RuleError> {
         let content = content.trim();
         if content.starts_with('!') {
-            return Err(RuleError::Exception(content.to_owned()));
+            return Err(RuleError::Negation(content.to_owned()));
         }
-        let (base, body, rooted) = anchor(content, anchors);
+        let (base, body, rooted) = split_anchor(content, anchors);
         let folded = behavior != PermissionBehavior::Allow;
-        let shape = Shape::of(body, rooted, behavior);
+        let shape = BodyShape::new(body, rooted, behavior);
         let mut globs = Vec::with_capacity(shape.bodies.len());
         for body in &shape.bodies {
-            globs.push(compile(body, content, behavior)?);
+            globs.push(compile_glob(body, content, behavior)?);
         }
         let mut bases = vec![base.clone()];
         bases.extend(Some(real(&base)).filter(|real| *real != base));
         let fixed_prefix = (!shape.any_depth).then(|| fixed_prefix(body));
         let everything = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
         Ok(Self {
-            folded_bases: bases.iter().map(|base| folded_text(base)).collect(),
+            folded_bases: bases.iter().map(|base| fold_path_text(base)).collect(),
             bases,
             globs,
-            telling: telling(body, folded),
-            below_only: shape.below_only,
-            everything,
+            telling: longest_literal(body, folded),
+            contents_only: shape.below_only,
+            matches_all: everything,
             folded,
-            folded_prefix: fixed_prefix.as_deref().map(folded_text),
+            folded_prefix: fixed_prefix.as_deref().map(fold_path_text),
             fixed_prefix,
         })
     }
@@ -90,9 +90,9 @@ impl PathPattern {
     /// trees as well.
     pub fn matches(&self, path: &Path) -> bool {
         if self.folded {
-            return self.matches_folded(&Folded::of(path));
+            return self.matches_folded(&FoldedPath::new(path));
         }
-        self.is_likely(path.as_os_str().as_encoded_bytes())
+        self.may_match(path.as_os_str().as_encoded_bytes())
             && self
                 .bases
                 .iter()
@@ -100,50 +100,50 @@ impl PathPattern {
     }
 
     /// The same for a path that is folded already, by a pattern that refuses or asks.
-    pub(crate) fn matches_folded(&self, path: &Folded) -> bool {
+    pub(crate) fn matches_folded(&self, path: &FoldedPath) -> bool {
         let matches = |text: &str| {
-            let mut below = self.folded_bases.iter().filter_map(|base| below(text, base));
-            self.is_likely(text.as_bytes()) && below.any(|below| self.matches_below(Path::new(below)))
+            let mut below = self.folded_bases.iter().filter_map(|base| strip_base(text, base));
+            self.may_match(text.as_bytes()) && below.any(|below| self.matches_below(Path::new(below)))
         };
         path.texts().any(matches)
     }
 
     /// Whether a path has in it what every path has that matches.
-    fn is_likely(&self, path: &[u8]) -> bool {
-        self.telling.as_ref().is_none_or(|telling| holds(path, telling.as_bytes()))
+    fn may_match(&self, path: &[u8]) -> bool {
+        self.telling.as_ref().is_none_or(|telling| contains_bytes(path, telling.as_bytes()))
     }
 
     /// Whether something below this directory could be matched, as far as can be said without looking at the disk.
     pub fn may_match_below(&self, directory: &Path) -> bool {
-        self.may_match_below_folded(&Folded::of(directory))
+        self.may_match_below_folded(&FoldedPath::new(directory))
     }
 
     /// The same for a directory that is folded already.
-    pub(crate) fn may_match_below_folded(&self, directory: &Folded) -> bool {
+    pub(crate) fn may_match_below_folded(&self, directory: &FoldedPath) -> bool {
         let may_hold = |directory: &str| {
             self.folded_bases.iter().any(|base| {
                 let leads_to = |path: &str| {
                     let prefix = self.folded_prefix.as_deref();
-                    prefix.is_none_or(|prefix| below(prefix, path).or(below(path, prefix)).is_some())
+                    prefix.is_none_or(|prefix| strip_base(prefix, path).or(strip_base(path, prefix)).is_some())
                 };
-                below(base, directory).is_some() || below(directory, base).is_some_and(leads_to)
+                strip_base(base, directory).is_some() || strip_base(directory, base).is_some_and(leads_to)
             })
         };
         directory.texts().any(may_hold)
     }
 
     /// The path that an anchored pattern begins with, up to its first wildcard; none if it may match at any depth.
-    pub fn known_paths(&self) -> Vec<PathBuf> {
+    pub fn fixed_paths(&self) -> Vec<PathBuf> {
         let prefix = self.fixed_prefix.iter();
         prefix.flat_map(|prefix| self.bases.iter().map(move |base| base.join(prefix))).collect()
     }
 
     fn matches_below(&self, below: &Path) -> bool {
-        if self.everything {
+        if self.matches_all {
             return true;
         }
         let mut candidates = below.ancestors().filter(|part| !part.as_os_str().is_empty());
-        if self.below_only {
+        if self.contents_only {
             candidates.next();
         }
         candidates.any(|part| self.globs.iter().any(|glob| glob.is_match(part)))
@@ -151,7 +151,7 @@ impl PathPattern {
 }
 
 /// Whether a text stands somewhere in another one.
-fn holds(text: &[u8], sought: &[u8]) -> bool {
+fn contains_bytes(text: &[u8], sought: &[u8]) -> bool {
     let Some((first, rest)) = sought.split_first() else { return true };
     let mut text = text;
     while let Some(at) = text.iter().position(|byte| byte == first) {
@@ -165,7 +165,7 @@ fn holds(text: &[u8], sought: &[u8]) -> bool {
 }
 
 /// The base, the rest, and whether the rest is held to the base's top.
-fn anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, bool) {
+fn split_anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, bool) {
     if let Some(body) = content.strip_prefix("//") {
         return (PathBuf::from("/"), body.trim_start_matches('/'), true);
     }
@@ -196,14 +196,14 @@ fn anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, bool) {
 }
 
 /// What the shape of a body says about depth.
-struct Shape {
+struct BodyShape {
     bodies: Vec<String>,
     below_only: bool,
     any_depth: bool,
 }
 
-impl Shape {
-    fn of(body: &str, rooted: bool, behavior: PermissionBehavior) -> Self {
+impl BodyShape {
+    fn new(body: &str, rooted: bool, behavior: PermissionBehavior) -> Self {
         let below_only = body.ends_with('/');
         let body = body.trim_end_matches('/');
         let top = body.strip_suffix("/**");
@@ -226,7 +226,7 @@ impl Shape {
     }
 }
 
-fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<GlobMatcher, RuleError> {
+fn compile_glob(body: &str, content: &str, behavior: PermissionBehavior) -> Result<GlobMatcher, RuleError> {
     let folded = behavior != PermissionBehavior::Allow;
     let build = |text: &str| {
         GlobBuilder::new(text)
@@ -236,7 +236,7 @@ fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<Gl
             .build()
             .map(|glob| glob.compile_matcher())
     };
-    let text = without_braces(&if folded { fold_letters(body) } else { body.to_owned() });
+    let text = escape_braces(&if folded { fold_non_ascii(body) } else { body.to_owned() });
     match build(&text) {
         Ok(matcher) => Ok(matcher),
         // What cannot be read grants nothing; a refusal then means the text as it stands.
@@ -245,27 +245,27 @@ fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<Gl
                 Some(stem) => format!("**/{}", globset::escape(stem)),
                 None => globset::escape(body),
             };
-            build(&literal).map_err(|_| RuleError::BadGlob(content.to_owned()))
+            build(&literal).map_err(|_| RuleError::InvalidGlob(content.to_owned()))
         }
-        Err(_) => Err(RuleError::BadGlob(content.to_owned())),
+        Err(_) => Err(RuleError::InvalidGlob(content.to_owned())),
     }
 }
 
 /// Letters beyond ASCII in the form that a folded path has them in; the glob itself looks after ASCII.
-fn fold_letters(body: &str) -> String {
+fn fold_non_ascii(body: &str) -> String {
     if body.is_ascii() {
         return body.to_owned();
     }
     let composed: String = body.nfc().collect();
     let lowered = composed.chars().flat_map(|c| {
         let ascii = c.is_ascii().then_some(c);
-        ascii.into_iter().chain(lower(c).filter(move |_| !c.is_ascii()))
+        ascii.into_iter().chain(fold_char(c).filter(move |_| !c.is_ascii()))
     });
     lowered.nfc().collect()
 }
 
 /// Braces stand for themselves; the glob library would read alternatives.
-pub(crate) fn without_braces(body: &str) -> String {
+pub(crate) fn escape_braces(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut escaped = false;
     let mut class = false;
@@ -287,8 +287,8 @@ pub(crate) fn without_braces(body: &str) -> String {
 }
 
 /// The longest stretch of a body that stands for itself.
-fn telling(body: &str, folded: bool) -> Option<String> {
-    let body = if folded { fold_letters(body).to_ascii_lowercase() } else { body.to_owned() };
+fn longest_literal(body: &str, folded: bool) -> Option<String> {
+    let body = if folded { fold_non_ascii(body).to_ascii_lowercase() } else { body.to_owned() };
     // What stands between the first and the last bracket may be a class.
     let before = body.split('[').next().unwrap_or_default();
     let after = body.rsplit(']').next().filter(|after| after.len() < body.len()).unwrap_or_default();

@@ -10,11 +10,11 @@ use std::path::{Component, Path, PathBuf};
 use crate::fs::{EntryKind, FsView};
 
 /// How many links may follow each other, as in the kernel.
-const MAX_LINKS: usize = 40;
+const MAX_SYMLINKS: usize = 40;
 
 /// What relative and special paths are read against.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct PathContext<'a> {
     /// The directory that relative paths begin at.
     pub cwd: &'a Path,
     /// The person's home.
@@ -25,7 +25,7 @@ pub struct Surroundings<'a> {
 
 /// A path in all its spellings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spellings {
+pub struct ResolvedPath {
     /// The text with dots and doubled slashes taken out.
     pub lexical: PathBuf,
     /// One spelling for each link on the way.
@@ -33,12 +33,12 @@ pub struct Spellings {
     /// Where it really lies; parts that do not exist are taken by name.
     pub physical: PathBuf,
     /// Whether the way leads through a place that means something else to each process, such as `/proc`.
-    pub through_process: bool,
+    pub via_proc: bool,
 }
 
-impl Spellings {
+impl ResolvedPath {
     /// All spellings, the lexical one first.
-    pub fn all(&self) -> impl Iterator<Item = &Path> {
+    pub fn spellings(&self) -> impl Iterator<Item = &Path> {
         let hops = self.hops.iter().map(PathBuf::as_path);
         let physical = (self.physical != self.lexical).then_some(self.physical.as_path());
         std::iter::once(self.lexical.as_path()).chain(hops).chain(physical)
@@ -51,7 +51,7 @@ impl Spellings {
 }
 
 /// Resolves a path as a tool or command names it. A leading `~/` is home.
-pub fn resolve(written: &str, around: &Surroundings<'_>) -> Spellings {
+pub fn resolve(written: &str, around: &PathContext<'_>) -> ResolvedPath {
     let path = match written.strip_prefix('~') {
         Some("") => around.home.to_owned(),
         Some(rest) if rest.starts_with('/') => around.home.join(rest.trim_start_matches('/')),
@@ -61,24 +61,24 @@ pub fn resolve(written: &str, around: &Surroundings<'_>) -> Spellings {
 }
 
 /// Resolves a path that is already absolute.
-pub fn resolve_absolute(path: &Path, around: &Surroundings<'_>) -> Spellings {
-    let lexical = lexical(path);
-    let mut walk = Walk { around, at: PathBuf::from("/"), todo: components(path), hops: Vec::new() };
-    let through_process = walk.run() || is_process_path(&lexical);
-    let Walk { at: physical, mut hops, .. } = walk;
+pub fn resolve_absolute(path: &Path, around: &PathContext<'_>) -> ResolvedPath {
+    let lexical = lexical_path(path);
+    let mut walk = Resolver { context: around, current: PathBuf::from("/"), remaining: path_components(path), hops: Vec::new() };
+    let through_process = walk.run() || is_proc_path(&lexical);
+    let Resolver { current: physical, mut hops, .. } = walk;
     hops.retain(|hop| *hop != lexical && *hop != physical);
     hops.dedup();
-    Spellings { lexical, hops, physical, through_process }
+    ResolvedPath { lexical, hops, physical, via_proc: through_process }
 }
 
 /// Where a path really lies.
-pub fn physical(path: &Path, fs: &dyn FsView) -> PathBuf {
-    let around = Surroundings { cwd: Path::new("/"), home: Path::new("/"), fs };
+pub fn physical_path(path: &Path, fs: &dyn FsView) -> PathBuf {
+    let around = PathContext { cwd: Path::new("/"), home: Path::new("/"), fs };
     resolve_absolute(path, &around).physical
 }
 
 /// The path with `.`, `..` and doubled slashes taken out of the text.
-pub fn lexical(path: &Path) -> PathBuf {
+pub fn lexical_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in path.components() {
         match component {
@@ -93,76 +93,76 @@ pub fn lexical(path: &Path) -> PathBuf {
 }
 
 /// Whether a path, by its own spelling, is one that each process sees differently.
-pub(crate) fn is_process_path(path: &Path) -> bool {
+pub(crate) fn is_proc_path(path: &Path) -> bool {
     path.starts_with("/proc") || path.starts_with("/dev/fd")
 }
 
 /// A walk along a path, component by component.
-struct Walk<'a> {
-    around: &'a Surroundings<'a>,
-    at: PathBuf,
-    todo: VecDeque<OsString>,
+struct Resolver<'a> {
+    context: &'a PathContext<'a>,
+    current: PathBuf,
+    remaining: VecDeque<OsString>,
     hops: Vec<PathBuf>,
 }
 
-impl Walk<'_> {
+impl Resolver<'_> {
     /// Walks to the end. Says whether the way led through a process's own view.
     fn run(&mut self) -> bool {
         let mut links = 0;
         let mut through_process = false;
         let mut missing = false;
-        while let Some(name) = self.todo.pop_front() {
+        while let Some(name) = self.remaining.pop_front() {
             if name == ".." {
-                self.at.pop();
+                self.current.pop();
                 missing = false;
                 continue;
             }
-            let next = self.at.join(&name);
+            let next = self.current.join(&name);
             let target = match links {
-                MAX_LINKS.. => None,
-                _ if missing => self.seen_by_command(&next),
-                _ => self.target(&next),
+                MAX_SYMLINKS.. => None,
+                _ if missing => self.process_link(&next),
+                _ => self.link_target(&next),
             };
-            missing = missing || target.is_none() && self.around.fs.lstat(&next).is_none();
+            missing = missing || target.is_none() && self.context.fs.lstat(&next).is_none();
             let Some(target) = target else {
-                self.at = next;
+                self.current = next;
                 continue;
             };
             links += 1;
-            through_process = through_process || is_process_path(&next);
-            for part in components(&target).into_iter().rev() {
-                self.todo.push_front(part);
+            through_process = through_process || is_proc_path(&next);
+            for part in path_components(&target).into_iter().rev() {
+                self.remaining.push_front(part);
             }
             if target.is_absolute() {
-                self.at = PathBuf::from("/");
+                self.current = PathBuf::from("/");
             }
-            let rest: PathBuf = self.todo.iter().collect();
-            self.hops.push(lexical(&self.at.join(rest)));
+            let rest: PathBuf = self.remaining.iter().collect();
+            self.hops.push(lexical_path(&self.current.join(rest)));
         }
         through_process
     }
 
     /// Where a link leads.
-    fn target(&self, path: &Path) -> Option<PathBuf> {
-        if let Some(seen) = self.seen_by_command(path) {
+    fn link_target(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(seen) = self.process_link(path) {
             return Some(seen);
         }
-        (self.around.fs.lstat(path)? == EntryKind::Link).then(|| self.around.fs.readlink(path)).flatten()
+        (self.context.fs.lstat(path)? == EntryKind::Link).then(|| self.context.fs.readlink(path)).flatten()
     }
 }
 
-impl Walk<'_> {
+impl Resolver<'_> {
     /// What a process sees of itself is answered for the command that will run, not for us.
-    fn seen_by_command(&self, path: &Path) -> Option<PathBuf> {
-        path.to_str().and_then(seen_by_process).map(|seen| match seen {
-            "cwd" => self.around.cwd.to_owned(),
+    fn process_link(&self, path: &Path) -> Option<PathBuf> {
+        path.to_str().and_then(proc_link_name).map(|seen| match seen {
+            "cwd" => self.context.cwd.to_owned(),
             _ => PathBuf::from("/"),
         })
     }
 }
 
 /// `cwd` or `root`, if the path is the link of that name that a process has in `/proc`.
-fn seen_by_process(path: &str) -> Option<&str> {
+fn proc_link_name(path: &str) -> Option<&str> {
     let (_process, mut rest) = path.strip_prefix("/proc/")?.split_once('/')?;
     if let Some((_thread, below)) = rest.strip_prefix("task/").and_then(|task| task.split_once('/')) {
         rest = below;
@@ -170,7 +170,7 @@ fn seen_by_process(path: &str) -> Option<&str> {
     matches!(rest, "cwd" | "root").then_some(rest)
 }
 
-fn components(path: &Path) -> VecDeque<OsString> {
+fn path_components(path: &Path) -> VecDeque<OsString> {
     let named = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -191,19 +191,19 @@ pub struct WorkDir {
 impl WorkDir {
     /// A directory as it was given.
     pub fn new(path: &Path, fs: &dyn FsView) -> Self {
-        Self { lexical: lexical(path), physical: physical(path, fs) }
+        Self { lexical: lexical_path(path), physical: physical_path(path, fs) }
     }
 
     /// Whether a path lies in it, in either spelling.
-    pub fn holds(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.lexical) || path.starts_with(&self.physical)
     }
 }
 
 /// Whether a path lies inside one of the directories, as written **and** in truth. Components are compared, not text.
-pub fn is_inside<'a>(path: &Spellings, mut dirs: impl Iterator<Item = &'a WorkDir> + Clone) -> bool {
-    let holds = |path: &Path| dirs.clone().any(|dir| dir.holds(path));
-    if path.through_process {
+pub fn is_inside<'a>(path: &ResolvedPath, mut dirs: impl Iterator<Item = &'a WorkDir> + Clone) -> bool {
+    let holds = |path: &Path| dirs.clone().any(|dir| dir.contains(path));
+    if path.via_proc {
         return false;
     }
     let really_inside = holds(&path.physical);
@@ -232,16 +232,16 @@ mod tests {
 
     fn disk() -> FakeFs {
         FakeFs::with_files(["/fx/proj/src/app.ts", "/fx/outside/data.txt", "/fx/proj/secrets/key"])
-            .link("/fx/proj/out", "/fx/outside")
-            .link("/fx/proj/key", "secrets/key")
-            .link("/fx/proj/loop", "loop")
-            .link("/fx/proj/two", "out")
-            .link("/fx/proj/nowhere", "/fx/outside/new")
-            .link("/there", "/fx/proj")
+            .with_link("/fx/proj/out", "/fx/outside")
+            .with_link("/fx/proj/key", "secrets/key")
+            .with_link("/fx/proj/loop", "loop")
+            .with_link("/fx/proj/two", "out")
+            .with_link("/fx/proj/nowhere", "/fx/outside/new")
+            .with_link("/there", "/fx/proj")
     }
 
-    fn spell(written: &str, fs: &FakeFs) -> Spellings {
-        resolve(written, &Surroundings { cwd: Path::new("/fx/proj"), home: Path::new("/home/me"), fs })
+    fn spell(written: &str, fs: &FakeFs) -> ResolvedPath {
+        resolve(written, &PathContext { cwd: Path::new("/fx/proj"), home: Path::new("/home/me"), fs })
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use crate::folded::fold;
-use crate::unseen::is_unseen;
+use crate::folded_path::fold_path;
+use crate::invisible::is_invisible;
 
 /// Directories whose content is protected.
-const DIRECTORIES: [&str; 12] = [
+const PROTECTED_DIRS: [&str; 12] = [
     ".git",
     ".vscode",
     ".idea",
@@ -23,10 +23,10 @@ const DIRECTORIES: [&str; 12] = [
 ];
 
 /// Our configuration: as the others, but what lies below `worktrees` is judged anew.
-const CONFIGURATION: &str = ".claude";
+const CONFIG_DIR: &str = ".claude";
 
 /// Files that are protected by their name.
-const FILES: [&str; 38] = [
+const PROTECTED_FILES: [&str; 38] = [
     ".gitconfig",
     ".gitmodules",
     ".bashrc",
@@ -69,60 +69,60 @@ const FILES: [&str; 38] = [
 
 /// Whether writing this path needs a question.
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<Cow<'_, str>> = path.components().filter_map(name).collect();
+    let names: Vec<Cow<'_, str>> = path.components().filter_map(comparable_name).collect();
     let names = names.as_slice();
-    names.last().is_some_and(|last| FILES.iter().any(|file| is_called(last, file))) || holds_directory(names)
+    names.last().is_some_and(|last| PROTECTED_FILES.iter().any(|file| is_named(last, file))) || has_protected_dir(names)
 }
 
 /// Whether a name is this one, whatever case its ASCII letters have.
-fn is_called(name: &str, wanted: &str) -> bool {
+fn is_named(name: &str, wanted: &str) -> bool {
     name.len() == wanted.len() && name.eq_ignore_ascii_case(wanted)
 }
 
 /// Whether a path is one of these or lies below one, whatever case it is written in.
-pub(crate) fn is_below_one_of(path: &Path, places: &[PathBuf]) -> bool {
+pub(crate) fn is_in_any(path: &Path, places: &[PathBuf]) -> bool {
     !places.is_empty() && {
-        let path = fold(path);
-        places.iter().any(|place| path.starts_with(fold(place)))
+        let path = fold_path(path);
+        places.iter().any(|place| path.starts_with(fold_path(place)))
     }
 }
 
 /// Whether one of these is this directory or lies below it.
-pub(crate) fn holds_one_of(directory: &Path, places: &[PathBuf]) -> bool {
+pub(crate) fn contains_any(directory: &Path, places: &[PathBuf]) -> bool {
     !places.is_empty() && {
-        let directory = fold(directory);
-        places.iter().any(|place| fold(place).starts_with(&directory))
+        let directory = fold_path(directory);
+        places.iter().any(|place| fold_path(place).starts_with(&directory))
     }
 }
 
-fn holds_directory(names: &[Cow<'_, str>]) -> bool {
+fn has_protected_dir(names: &[Cow<'_, str>]) -> bool {
     let Some((at, name)) = names.iter().enumerate().find(|(at, name)| {
-        let next = || names.get(at + 1).is_some_and(|next| is_called(next, "git"));
+        let next = || names.get(at + 1).is_some_and(|next| is_named(next, "git"));
         name.starts_with('.')
-            && (is_called(name, CONFIGURATION)
-                || DIRECTORIES.iter().any(|directory| is_called(name, directory))
-                || is_called(name, ".config") && next())
+            && (is_named(name, CONFIG_DIR)
+                || PROTECTED_DIRS.iter().any(|directory| is_named(name, directory))
+                || is_named(name, ".config") && next())
     }) else {
         return false;
     };
     match names.get(at + 1..).unwrap_or_default() {
         [worktrees, below @ ..]
-            if is_called(name, CONFIGURATION) && is_called(worktrees, "worktrees") && !below.is_empty() =>
+            if is_named(name, CONFIG_DIR) && is_named(worktrees, "worktrees") && !below.is_empty() =>
         {
-            holds_directory(below)
+            has_protected_dir(below)
         }
         _ => true,
     }
 }
 
 /// A component as it is compared: without characters that are not seen, letters beyond ASCII in lower case.
-fn name(component: Component<'_>) -> Option<Cow<'_, str>> {
+fn comparable_name(component: Component<'_>) -> Option<Cow<'_, str>> {
     let Component::Normal(name) = component else { return None };
     let name = name.to_string_lossy();
     if name.is_ascii() {
         return Some(name);
     }
-    let seen = |character: &char| !is_unseen(*character) && !matches!(character, '\u{fe00}'..='\u{fe0f}');
+    let seen = |character: &char| !is_invisible(*character) && !matches!(character, '\u{fe00}'..='\u{fe0f}');
     Some(name.chars().filter(seen).flat_map(char::to_lowercase).collect::<String>().into())
 }
 

@@ -6,8 +6,8 @@ use thiserror::Error;
 use whimbrel_wire::permission::{PermissionBehavior, RuleValue};
 
 use crate::command_pattern::CommandPattern;
-use crate::params::ParameterRule;
-use crate::tools::ToolKind;
+use crate::parameter_rule::ParameterRule;
+use crate::tool_kind::ToolKind;
 
 /// A rule, read from text. What the specifier means depends on the tool and is worked out in `ruleset`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,12 +23,12 @@ pub struct Rule {
 pub enum RuleError {
     /// Nothing, or nothing before the bracket.
     #[error("rule `{0}` names no tool; write `Tool` or `Tool(specifier)`")]
-    NoName(String),
+    MissingName(String),
     /// A blank or another character that no tool name has.
     #[error(
         "rule `{rule}` has `{character}` in the tool's name; write `Tool(specifier)` without blanks before `(`"
     )]
-    BadName {
+    InvalidName {
         /// The rule.
         rule: String,
         /// The first character that does not belong.
@@ -39,19 +39,19 @@ pub enum RuleError {
     Unclosed(String),
     /// `mcp__` without a server, or `mcp__server__` without a tool.
     #[error("rule `{0}` is cut short; write `mcp__server` or `mcp__server__tool`")]
-    CutMcpName(String),
+    IncompleteMcpName(String),
     /// `Tool()` as a grant.
     #[error("rule `{0}` has an empty specifier; write the tool's name alone to mean every call")]
     EmptySpecifier(String),
     /// A grant whose `*` stands where it would cover tools that nobody has named.
     #[error("allow rule `{0}` has a `*` in the tool's name; only `mcp__server__prefix*` may have one")]
-    WideAllow(String),
+    WildcardAllow(String),
     /// A path pattern that gitignore would read as an exception.
     #[error("rule `{0}` begins with `!`, and rules have no exceptions; name what the rule is about")]
-    Exception(String),
+    Negation(String),
     /// A glob that cannot be read.
     #[error("rule `{0}` holds a glob that cannot be read; escape a literal `[` as `\\[`")]
-    BadGlob(String),
+    InvalidGlob(String),
 }
 
 /// Old names of tools, and what they are called now.
@@ -74,7 +74,7 @@ impl Rule {
         let (name, content) = match text.split_once('(') {
             None => (text, None),
             Some((name, rest)) => {
-                let inner = closed(rest).ok_or_else(|| RuleError::Unclosed(text.to_owned()))?;
+                let inner = strip_closing_paren(rest).ok_or_else(|| RuleError::Unclosed(text.to_owned()))?;
                 (name, Some(unescape(inner)))
             }
         };
@@ -105,11 +105,11 @@ impl Rule {
 
     /// Whether another rule with the same effect says the same in other words: `x:*` and `x *` are one command pattern.
     /// What does not grant is the same only if neither may be about a field of the input.
-    pub fn means(&self, other: &Self, behavior: PermissionBehavior) -> bool {
+    pub fn is_equivalent(&self, other: &Self, behavior: PermissionBehavior) -> bool {
         let (Some(one), Some(two)) = (&self.content, &other.content) else { return self == other };
         let about_field =
-            |content: &str| behavior != PermissionBehavior::Allow && ParameterRule::read(content).is_some();
-        let is_command = self.tool == other.tool && ToolKind::of(&self.tool) == ToolKind::Shell;
+            |content: &str| behavior != PermissionBehavior::Allow && ParameterRule::parse(content).is_some();
+        let is_command = self.tool == other.tool && ToolKind::from_name(&self.tool) == ToolKind::Shell;
         self == other
             || is_command
                 && !about_field(one)
@@ -138,7 +138,7 @@ impl fmt::Display for Rule {
 }
 
 /// The text up to the closing bracket, which must be the last character and not escaped.
-fn closed(rest: &str) -> Option<&str> {
+fn strip_closing_paren(rest: &str) -> Option<&str> {
     let inner = rest.strip_suffix(')')?;
     let backslashes = inner.bytes().rev().take_while(|byte| *byte == b'\\').count();
     (backslashes % 2 == 0).then_some(inner)
@@ -156,15 +156,15 @@ fn unescape(text: &str) -> String {
 
 fn check_name(name: &str, rule: &str) -> Result<(), RuleError> {
     if name.is_empty() {
-        return Err(RuleError::NoName(rule.to_owned()));
+        return Err(RuleError::MissingName(rule.to_owned()));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*');
     if let Some(character) = name.chars().find(|c| !fits(*c)) {
-        return Err(RuleError::BadName { rule: rule.to_owned(), character });
+        return Err(RuleError::InvalidName { rule: rule.to_owned(), character });
     }
     match name.strip_prefix("mcp__") {
         Some(rest) if rest.is_empty() || rest.starts_with("__") || rest.ends_with("__") => {
-            Err(RuleError::CutMcpName(rule.to_owned()))
+            Err(RuleError::IncompleteMcpName(rule.to_owned()))
         }
         _ => Ok(()),
     }
@@ -261,7 +261,7 @@ mod tests {
         ];
         for (one, other, behavior, expected) in rows {
             let [first, second] = [one, other].map(|text| Rule::parse(text).unwrap());
-            assert_eq!(first.means(&second, behavior), expected, "{behavior} {one} {other}");
+            assert_eq!(first.is_equivalent(&second, behavior), expected, "{behavior} {one} {other}");
         }
     }
 

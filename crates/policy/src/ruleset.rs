@@ -11,18 +11,18 @@ use whimbrel_wire::permission::{Destination, PermissionBehavior};
 
 use crate::command_pattern::CommandPattern;
 use crate::domain::DomainPattern;
-use crate::params::ParameterRule;
+use crate::parameter_rule::ParameterRule;
 use crate::path_pattern::PathPattern;
 use crate::rule::{Rule, name_matches};
 
 mod compile;
 mod layer;
 
-pub use layer::{Layer, Loaded, Warning};
+pub use layer::{RuleLayer, LoadReport, RuleWarning};
 
 /// Where a rule comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum RuleSource {
     /// Settings that the administrator of the machine or the host has fixed.
     Managed,
     /// Options of the host or the command line.
@@ -41,9 +41,9 @@ pub enum Source {
     Skill,
 }
 
-impl Source {
+impl RuleSource {
     /// The source that a change with this destination belongs to.
-    pub fn of(destination: Destination) -> Self {
+    pub fn from_destination(destination: Destination) -> Self {
         match destination {
             Destination::UserSettings => Self::UserSettings,
             Destination::ProjectSettings => Self::ProjectSettings,
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for RuleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -76,18 +76,18 @@ impl fmt::Display for Source {
 
 /// A rule with its origin: what an explanation needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleRef {
+pub struct SourcedRule {
     /// The rule.
     pub rule: Rule,
     /// What it says.
     pub behavior: PermissionBehavior,
     /// Where it comes from.
-    pub source: Source,
+    pub source: RuleSource,
     /// The file that it stands in, if it stands in one.
     pub file: Option<PathBuf>,
 }
 
-impl fmt::Display for RuleRef {
+impl fmt::Display for SourcedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rule `{}` of {}", self.behavior, self.rule, self.source)?;
         match &self.file {
@@ -99,11 +99,11 @@ impl fmt::Display for RuleRef {
 
 /// What a rule is compared with.
 #[derive(Debug, Clone)]
-pub enum Matcher {
+pub enum RuleMatcher {
     /// Every call of the tool.
-    Whole,
+    AllCalls,
     /// Nothing: the rule is kept and shown, but has no effect.
-    Nothing,
+    Never,
     /// Simple commands.
     Command(CommandPattern),
     /// Files that are read.
@@ -120,11 +120,11 @@ pub enum Matcher {
 
 /// A rule, compiled.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledRule {
     /// The rule and its origin.
-    pub reference: RuleRef,
+    pub sourced: SourcedRule,
     /// What it is compared with.
-    pub matcher: Matcher,
+    pub matcher: RuleMatcher,
     /// What it is compared with if the tool has a field of that name.
     pub parameter: Option<ParameterRule>,
 }
@@ -142,9 +142,9 @@ pub struct ToolName<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
     /// Shared, so that a set can be copied to try a change out.
-    rules: Vec<Arc<Compiled>>,
+    rules: Vec<Arc<CompiledRule>>,
     managed_only: bool,
-    layers: Vec<layer::Ground>,
+    layers: Vec<layer::LayerOrigin>,
     home: PathBuf,
     original_cwd: PathBuf,
 }
@@ -167,21 +167,21 @@ impl RuleSet {
     }
 
     /// The rules that say this, of all sources that count.
-    pub fn saying(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &Compiled> {
+    pub fn with_behavior(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &CompiledRule> {
         self.rules.iter().map(Arc::as_ref).filter(move |rule| {
-            rule.reference.behavior == behavior
-                && (!self.managed_only || counts_beside_managed(&rule.reference))
+            rule.sourced.behavior == behavior
+                && (!self.managed_only || applies_when_managed_only(&rule.sourced))
         })
     }
 
     /// All rules, in the order in which they came.
     #[cfg(test)]
-    pub(crate) fn all(&self) -> impl Iterator<Item = &RuleRef> {
-        self.rules.iter().map(|rule| &rule.reference)
+    pub(crate) fn all(&self) -> impl Iterator<Item = &SourcedRule> {
+        self.rules.iter().map(|rule| &rule.sourced)
     }
 
     /// The rule that takes a tool away altogether, if there is one.
-    pub fn removing(&self, tool: ToolName<'_>) -> Option<&RuleRef> {
+    pub fn rule_removing_tool(&self, tool: ToolName<'_>) -> Option<&SourcedRule> {
         if tool.name == "EndConversation" {
             return None;
         }
@@ -189,49 +189,49 @@ impl RuleSet {
     }
 
     /// The first rule that says this about every call of the tool.
-    pub fn bare(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&RuleRef> {
-        self.saying(behavior)
-            .find(|rule| rule.reference.rule.is_bare() && names(&rule.reference.rule.tool, behavior, tool))
-            .map(|rule| &rule.reference)
+    pub fn bare(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
+        self.with_behavior(behavior)
+            .find(|rule| rule.sourced.rule.is_bare() && names_tool(&rule.sourced.rule.tool, behavior, tool))
+            .map(|rule| &rule.sourced)
     }
 
     /// The rules that say this about some calls of the tool or all of them.
-    pub fn about<'a>(
+    pub fn rules_for_tool<'a>(
         &'a self,
         behavior: PermissionBehavior,
         tool: ToolName<'a>,
-    ) -> impl Iterator<Item = &'a Compiled> {
-        self.saying(behavior).filter(move |rule| names(&rule.reference.rule.tool, behavior, tool))
+    ) -> impl Iterator<Item = &'a CompiledRule> {
+        self.with_behavior(behavior).filter(move |rule| names_tool(&rule.sourced.rule.tool, behavior, tool))
     }
 
     /// The patterns of simple commands with this behavior. Monitor has Bash's rules besides its own.
-    pub fn commands<'a>(
+    pub fn command_rules<'a>(
         &'a self,
         behavior: PermissionBehavior,
         tool: &'a str,
-    ) -> impl Iterator<Item = (&'a RuleRef, &'a CommandPattern)> {
-        self.saying(behavior).filter_map(move |rule| match &rule.matcher {
-            Matcher::Command(pattern)
-                if rule.reference.rule.tool == "Bash" || rule.reference.rule.tool == tool =>
+    ) -> impl Iterator<Item = (&'a SourcedRule, &'a CommandPattern)> {
+        self.with_behavior(behavior).filter_map(move |rule| match &rule.matcher {
+            RuleMatcher::Command(pattern)
+                if rule.sourced.rule.tool == "Bash" || rule.sourced.rule.tool == tool =>
             {
-                Some((&rule.reference, pattern))
+                Some((&rule.sourced, pattern))
             }
             _ => None,
         })
     }
 
     /// The patterns of files with this behavior: those about reading.
-    pub fn reads(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&RuleRef, &PathPattern)> {
-        self.saying(behavior).filter_map(|rule| match &rule.matcher {
-            Matcher::Read(pattern) => Some((&rule.reference, pattern)),
+    pub fn read_rules(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
+        self.with_behavior(behavior).filter_map(|rule| match &rule.matcher {
+            RuleMatcher::Read(pattern) => Some((&rule.sourced, pattern)),
             _ => None,
         })
     }
 
     /// The patterns of files with this behavior: those about changing.
-    pub fn edits(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&RuleRef, &PathPattern)> {
-        self.saying(behavior).filter_map(|rule| match &rule.matcher {
-            Matcher::Edit(pattern) => Some((&rule.reference, pattern)),
+    pub fn edit_rules(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
+        self.with_behavior(behavior).filter_map(|rule| match &rule.matcher {
+            RuleMatcher::Edit(pattern) => Some((&rule.sourced, pattern)),
             _ => None,
         })
     }
@@ -243,7 +243,7 @@ impl RuleSet {
 
     /// These rules, and others beside them.
     #[must_use]
-    pub fn with(&self, others: &Self) -> Self {
+    pub fn merged_with(&self, others: &Self) -> Self {
         let mut all = self.clone();
         all.rules.extend(others.rules.iter().cloned());
         all
@@ -251,34 +251,34 @@ impl RuleSet {
 
     /// Those of the rules that say this.
     #[must_use]
-    pub fn only(&self, behavior: PermissionBehavior) -> Self {
+    pub fn filtered_by(&self, behavior: PermissionBehavior) -> Self {
         let mut some = self.clone();
-        some.rules.retain(|rule| rule.reference.behavior == behavior);
+        some.rules.retain(|rule| rule.sourced.behavior == behavior);
         some
     }
 
     /// Whether some rule refuses or asks about some commands or files, not whole tools.
-    pub fn has_scoped_limits(&self) -> bool {
+    pub fn has_scoped_restrictions(&self) -> bool {
         let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
         limits.into_iter().any(|behavior| {
-            self.saying(behavior)
-                .any(|rule| matches!(rule.matcher, Matcher::Command(_) | Matcher::Read(_) | Matcher::Edit(_)))
+            self.with_behavior(behavior)
+                .any(|rule| matches!(rule.matcher, RuleMatcher::Command(_) | RuleMatcher::Read(_) | RuleMatcher::Edit(_)))
         })
     }
 }
 
 /// Whether a rule counts where only managed ones do: an administrator's, and what the host says to forbid more.
-fn counts_beside_managed(rule: &RuleRef) -> bool {
+fn applies_when_managed_only(rule: &SourcedRule) -> bool {
     match rule.source {
-        Source::Managed => true,
-        Source::CliArg | Source::FlagSettings | Source::Session => rule.behavior != PermissionBehavior::Allow,
-        Source::LocalSettings | Source::ProjectSettings | Source::UserSettings | Source::Skill => false,
+        RuleSource::Managed => true,
+        RuleSource::CliArg | RuleSource::FlagSettings | RuleSource::Session => rule.behavior != PermissionBehavior::Allow,
+        RuleSource::LocalSettings | RuleSource::ProjectSettings | RuleSource::UserSettings | RuleSource::Skill => false,
     }
 }
 
 /// Whether the name in a rule means this tool. A server is told by what is recorded for the tool: a name alone does not
 /// say where the server's part of it ends. A name that can be read in two ways grants the lesser and limits both.
-fn names(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
+fn names_tool(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
     if pattern == tool.name {
         return true;
     }

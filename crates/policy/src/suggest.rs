@@ -8,35 +8,35 @@ use whimbrel_wire::permission::{
     Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
 };
 
-use crate::call::Facts;
-use crate::decide::{Case, walk};
-use crate::decision::{Danger, Decision, Question, Reason};
-use crate::files::{Access, FileAccess};
+use crate::call::CallContext;
+use crate::decide::{DecisionInput, run_steps};
+use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
+use crate::file_access::{AccessKind, FileAccess};
 use crate::paths;
-use crate::subject::Subject;
-use crate::tools::ToolKind;
-use crate::update::{Bounds, Standing, apply};
+use crate::target::CallTarget;
+use crate::tool_kind::ToolKind;
+use crate::update::{UpdateContext, PermissionSet, apply_update};
 
 /// The changes to offer; empty if there is none that helps.
 pub(crate) fn suggestions(
-    question: &Question,
-    case: &Case<'_>,
-    subject: &Subject<'_>,
+    question: &PermissionQuestion,
+    case: &DecisionInput<'_>,
+    subject: &CallTarget<'_>,
 ) -> Vec<PermissionUpdate> {
-    if case.rules.is_managed_only() || !may_suggest(&question.reason) {
+    if case.rules.is_managed_only() || !can_suggest(&question.reason) {
         return Vec::new();
     }
     let offered = match subject {
-        Subject::Command(command) => command::suggestions(command, case),
-        Subject::File(file) => of_file(file, &question.reason, case),
-        Subject::Host(host) => vec![local("WebFetch", Some(format!("domain:{host}")))],
-        Subject::Plain => of_plain(case),
+        CallTarget::Command(command) => command::suggestions(command, case),
+        CallTarget::File(file) => suggest_for_file(file, &question.reason, case),
+        CallTarget::Host(host) => vec![local_rule_update("WebFetch", Some(format!("domain:{host}")))],
+        CallTarget::Other => suggest_for_other(case),
     };
-    if offered.is_empty() || !suffices(&offered, case, subject) { Vec::new() } else { offered }
+    if offered.is_empty() || !is_sufficient(&offered, case, subject) { Vec::new() } else { offered }
 }
 
 /// Whether a change of rules can answer a question with this reason.
-fn may_suggest(reason: &Reason) -> bool {
+fn can_suggest(reason: &Reason) -> bool {
     match reason {
         Reason::WorkingDir { .. } | Reason::Subcommands(_) | Reason::NeedsApproval => true,
         Reason::Safety { danger, .. } => *danger == Danger::ProtectedPath,
@@ -49,38 +49,38 @@ fn may_suggest(reason: &Reason) -> bool {
         | Reason::ReadOnly
         | Reason::NoApprovalNeeded
         | Reason::GitProgram(_)
-        | Reason::Unanalysable(_)
+        | Reason::Unanalyzable(_)
         | Reason::InvalidInput(_)
         | Reason::UnknownTool { .. } => false,
     }
 }
 
 /// Whether the same call is allowed once the changes are made.
-fn suffices(offered: &[PermissionUpdate], case: &Case<'_>, subject: &Subject<'_>) -> bool {
-    let mut standing = Standing { rules: case.rules.clone(), mode: case.mode, dirs: case.dirs.clone() };
-    let bounds = Bounds { bypass_available: false, fs: case.facts.fs };
+fn is_sufficient(offered: &[PermissionUpdate], case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> bool {
+    let mut standing = PermissionSet { rules: case.rules.clone(), mode: case.mode, dirs: case.dirs.clone() };
+    let bounds = UpdateContext { bypass_available: false, fs: case.context.fs };
     for update in offered {
-        apply(&mut standing, update, &bounds);
+        apply_update(&mut standing, update, &bounds);
     }
-    let Standing { rules, mode, dirs } = &standing;
-    let tried = Case { rules, mode: *mode, dirs, ..*case };
-    matches!(walk(&tried, subject), Decision::Allow(_))
+    let PermissionSet { rules, mode, dirs } = &standing;
+    let tried = DecisionInput { rules, mode: *mode, dirs, ..*case };
+    matches!(run_steps(&tried, subject), Decision::Allow(_))
 }
 
-fn of_file(file: &FileAccess, reason: &Reason, case: &Case<'_>) -> Vec<PermissionUpdate> {
+fn suggest_for_file(file: &FileAccess, reason: &Reason, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     if matches!(reason, Reason::Safety { .. }) {
-        return skill_directory(file, case).into_iter().collect();
+        return suggest_skill_directory(file, case).into_iter().collect();
     }
     match file.access {
-        Access::Read | Access::Search => readable(file, case),
-        Access::Edit => {
-            let mut updates = vec![accept_edits()];
-            if !file.is_inside(case) {
-                let Some(parent) = file.path.physical.parent().filter(|parent| may_be_opened(parent, case))
+        AccessKind::Read | AccessKind::Search => suggest_reads(file, case),
+        AccessKind::Edit => {
+            let mut updates = vec![accept_edits_update()];
+            if !file.is_in_work_dirs(case) {
+                let Some(parent) = file.path.physical.parent().filter(|parent| can_open_directory(parent, case))
                 else {
                     return Vec::new();
                 };
-                updates.push(open_directory(parent));
+                updates.push(add_directory_update(parent));
             }
             updates
         }
@@ -88,18 +88,18 @@ fn of_file(file: &FileAccess, reason: &Reason, case: &Case<'_>) -> Vec<Permissio
 }
 
 /// A rule for each spelling of what is to be read that lies outside.
-fn readable(file: &FileAccess, case: &Case<'_>) -> Vec<PermissionUpdate> {
-    let outside = file.path.all().filter(|path| !case.dirs.all().any(|dir| dir.holds(path)));
+fn suggest_reads(file: &FileAccess, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+    let outside = file.path.spellings().filter(|path| !case.dirs.all().any(|dir| dir.contains(path)));
     let contents = outside.map(|path| match (file.access, path.parent()) {
         // A rule for a directory counts for whatever is below it.
-        _ if !may_be_opened(path, case) => None,
-        (Access::Search, _) => Some(below(path)),
-        (_, Some(parent)) if may_be_opened(parent, case) => Some(below(parent)),
-        _ => Some(exactly(path)),
+        _ if !can_open_directory(path, case) => None,
+        (AccessKind::Search, _) => Some(contents_pattern(path)),
+        (_, Some(parent)) if can_open_directory(parent, case) => Some(contents_pattern(parent)),
+        _ => Some(exact_pattern(path)),
     });
     let mut updates: Vec<PermissionUpdate> = Vec::new();
     for content in contents.flatten() {
-        let update = session("Read", content);
+        let update = session_rule_update("Read", content);
         if !updates.contains(&update) {
             updates.push(update);
         }
@@ -108,65 +108,65 @@ fn readable(file: &FileAccess, case: &Case<'_>) -> Vec<PermissionUpdate> {
 }
 
 /// Skills are written by agents often enough to be granted one by one.
-fn skill_directory(file: &FileAccess, case: &Case<'_>) -> Option<PermissionUpdate> {
+fn suggest_skill_directory(file: &FileAccess, case: &DecisionInput<'_>) -> Option<PermissionUpdate> {
     let below = file.path.physical.strip_prefix(&case.dirs.primary.physical).ok()?;
     let mut parts = below.strip_prefix(".claude/skills").ok()?.components();
     let name = parts.next()?.as_os_str().to_str()?;
     parts.next()?;
-    Some(session("Edit", format!("/.claude/skills/{}/**", escape_path(name))))
+    Some(session_rule_update("Edit", format!("/.claude/skills/{}/**", escape_path(name))))
 }
 
-fn of_plain(case: &Case<'_>) -> Vec<PermissionUpdate> {
-    match case.facts.tool.kind {
-        ToolKind::WebSearch | ToolKind::Mcp => vec![local(case.call.tool, None)],
+fn suggest_for_other(case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
+    match case.context.tool.kind {
+        ToolKind::WebSearch | ToolKind::Mcp => vec![local_rule_update(case.call.tool, None)],
         ToolKind::Skill => {
-            let names = case.skill().map(|name| [name.to_owned(), format!("{name}:*")]);
-            names.into_iter().flatten().map(|name| local("Skill", Some(name))).collect()
+            let names = case.skill_name().map(|name| [name.to_owned(), format!("{name}:*")]);
+            names.into_iter().flatten().map(|name| local_rule_update("Skill", Some(name))).collect()
         }
         _ => Vec::new(),
     }
 }
 
 /// Whether a directory may be opened as a whole: never one that holds the home, or what the session is configured by.
-fn may_be_opened(directory: &Path, case: &Case<'_>) -> bool {
-    let Facts { home, fs, protected, .. } = case.facts;
-    let physical = paths::physical(directory, *fs);
+fn can_open_directory(directory: &Path, case: &DecisionInput<'_>) -> bool {
+    let CallContext { home, fs, protected_paths: protected, .. } = case.context;
+    let physical = paths::physical_path(directory, *fs);
     let holds = |place: &Path| place.starts_with(directory) || place.starts_with(&physical);
-    !holds(home) && !holds(&paths::physical(home, *fs)) && !protected.iter().any(|place| holds(place))
+    !holds(home) && !holds(&paths::physical_path(home, *fs)) && !protected.iter().any(|place| holds(place))
 }
 
-fn accept_edits() -> PermissionUpdate {
+fn accept_edits_update() -> PermissionUpdate {
     PermissionUpdate::SetMode { mode: PermissionMode::AcceptEdits, destination: Destination::Session }
 }
 
-fn open_directory(directory: &Path) -> PermissionUpdate {
+fn add_directory_update(directory: &Path) -> PermissionUpdate {
     PermissionUpdate::AddDirectories {
         directories: vec![directory.display().to_string()],
         destination: Destination::Session,
     }
 }
 
-fn rules(rules: Vec<RuleValue>, destination: Destination) -> PermissionUpdate {
+fn add_rules_update(rules: Vec<RuleValue>, destination: Destination) -> PermissionUpdate {
     PermissionUpdate::AddRules { rules, behavior: PermissionBehavior::Allow, destination }
 }
 
-fn local(tool: &str, content: Option<String>) -> PermissionUpdate {
+fn local_rule_update(tool: &str, content: Option<String>) -> PermissionUpdate {
     let value = RuleValue { tool_name: tool.to_owned(), rule_content: content };
-    rules(vec![value], Destination::LocalSettings)
+    add_rules_update(vec![value], Destination::LocalSettings)
 }
 
-fn session(tool: &str, content: String) -> PermissionUpdate {
+fn session_rule_update(tool: &str, content: String) -> PermissionUpdate {
     let value = RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) };
-    rules(vec![value], Destination::Session)
+    add_rules_update(vec![value], Destination::Session)
 }
 
 /// The content of a path rule about everything below a directory.
-fn below(directory: &Path) -> String {
-    format!("{}/**", exactly(directory).trim_end_matches('/'))
+fn contents_pattern(directory: &Path) -> String {
+    format!("{}/**", exact_pattern(directory).trim_end_matches('/'))
 }
 
 /// The content of a path rule about this path.
-fn exactly(path: &Path) -> String {
+fn exact_pattern(path: &Path) -> String {
     format!("/{}", escape_path(&path.display().to_string()))
 }
 

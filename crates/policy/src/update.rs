@@ -7,15 +7,15 @@ use whimbrel_wire::permission::{
     Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
 };
 
-use crate::dirs::WorkDirs;
+use crate::work_dirs::WorkDirs;
 use crate::fs::FsView;
-use crate::mode::loosens;
+use crate::mode::is_loosening;
 use crate::rule::{Rule, RuleError};
-use crate::ruleset::{RuleSet, Source, Warning};
+use crate::ruleset::{RuleSet, RuleSource, RuleWarning};
 
 /// What a session may do now: the part of its state that updates change.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct PermissionSet {
     /// The rules.
     pub rules: RuleSet,
     /// The mode.
@@ -26,7 +26,7 @@ pub struct Standing {
 
 /// What an update may not do.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
+pub struct UpdateContext<'a> {
     /// Whether the host has made it possible to bypass permissions.
     pub bypass_available: bool,
     /// The disk, for where directories really lie.
@@ -35,13 +35,13 @@ pub struct Bounds<'a> {
 
 /// An entry of an update that was left out or does less than it seems to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UpdateProblem {
+pub enum UpdateError {
     /// A rule that cannot be taken.
     #[error(transparent)]
     Rule(#[from] RuleError),
     /// A rule that was taken, and what is to be told about it.
     #[error(transparent)]
-    Warning(Warning),
+    Warning(RuleWarning),
     /// Only managed rules count.
     #[error("only managed rules count here, so nothing was changed in {0}; ask the administrator")]
     ManagedOnly(Destination),
@@ -54,44 +54,44 @@ pub enum UpdateProblem {
 }
 
 /// Makes a change. What cannot be done is left out and told; the rest is done.
-pub fn apply(standing: &mut Standing, update: &PermissionUpdate, bounds: &Bounds<'_>) -> Vec<UpdateProblem> {
+pub fn apply_update(standing: &mut PermissionSet, update: &PermissionUpdate, bounds: &UpdateContext<'_>) -> Vec<UpdateError> {
     let destination = update.destination();
-    if standing.rules.is_managed_only() && !may_join_managed(standing, update) {
-        return vec![UpdateProblem::ManagedOnly(destination)];
+    if standing.rules.is_managed_only() && !is_allowed_when_managed_only(standing, update) {
+        return vec![UpdateError::ManagedOnly(destination)];
     }
-    let source = Source::of(destination);
+    let source = RuleSource::from_destination(destination);
     match update {
         PermissionUpdate::AddRules { rules, behavior, .. } => {
-            each_rule(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+            apply_rules(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
         }
         PermissionUpdate::ReplaceRules { rules, behavior, .. } => {
             standing.rules.remove_rules(source, *behavior, |_| true);
-            each_rule(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+            apply_rules(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
         }
-        PermissionUpdate::RemoveRules { rules, behavior, .. } => each_rule(rules, |doomed| {
-            standing.rules.remove_rules(source, *behavior, |rule| rule.means(&doomed, *behavior));
+        PermissionUpdate::RemoveRules { rules, behavior, .. } => apply_rules(rules, |doomed| {
+            standing.rules.remove_rules(source, *behavior, |rule| rule.is_equivalent(&doomed, *behavior));
             Ok(None)
         }),
         PermissionUpdate::SetMode { mode: PermissionMode::BypassPermissions, .. }
             if !bounds.bypass_available =>
         {
-            vec![UpdateProblem::BypassUnavailable]
+            vec![UpdateError::BypassUnavailable]
         }
         PermissionUpdate::SetMode { mode, .. } => {
             standing.mode = *mode;
             Vec::new()
         }
         PermissionUpdate::AddDirectories { directories, .. } => {
-            each_directory(directories, |path| standing.dirs.add(path, source, bounds.fs))
+            apply_directories(directories, |path| standing.dirs.add(path, source, bounds.fs))
         }
         PermissionUpdate::RemoveDirectories { directories, .. } => {
-            each_directory(directories, |path| standing.dirs.remove(path, source, bounds.fs))
+            apply_directories(directories, |path| standing.dirs.remove(path, source, bounds.fs))
         }
     }
 }
 
 /// Whether a change may be made where only managed rules count: in memory, and only if it loosens nothing.
-fn may_join_managed(standing: &Standing, update: &PermissionUpdate) -> bool {
+fn is_allowed_when_managed_only(standing: &PermissionSet, update: &PermissionUpdate) -> bool {
     let in_memory = matches!(update.destination(), Destination::Session | Destination::CliArg);
     in_memory
         && match update {
@@ -99,34 +99,34 @@ fn may_join_managed(standing: &Standing, update: &PermissionUpdate) -> bool {
             PermissionUpdate::RemoveRules { behavior, .. } => *behavior == PermissionBehavior::Allow,
             // Rules that forbid may be among those that would go.
             PermissionUpdate::ReplaceRules { .. } => false,
-            PermissionUpdate::SetMode { mode, .. } => !loosens(standing.mode, *mode),
+            PermissionUpdate::SetMode { mode, .. } => !is_loosening(standing.mode, *mode),
             PermissionUpdate::AddDirectories { .. } => false,
             PermissionUpdate::RemoveDirectories { .. } => true,
         }
 }
 
-fn each_rule(
+fn apply_rules(
     rules: &[RuleValue],
-    mut take: impl FnMut(Rule) -> Result<Option<Warning>, RuleError>,
-) -> Vec<UpdateProblem> {
+    mut take: impl FnMut(Rule) -> Result<Option<RuleWarning>, RuleError>,
+) -> Vec<UpdateError> {
     let mut problems = Vec::new();
     for value in rules {
         match Rule::from_value(value).and_then(&mut take) {
-            Ok(warning) => problems.extend(warning.map(UpdateProblem::Warning)),
+            Ok(warning) => problems.extend(warning.map(UpdateError::Warning)),
             Err(error) => problems.push(error.into()),
         }
     }
     problems
 }
 
-fn each_directory(directories: &[String], mut take: impl FnMut(&Path)) -> Vec<UpdateProblem> {
+fn apply_directories(directories: &[String], mut take: impl FnMut(&Path)) -> Vec<UpdateError> {
     let mut problems = Vec::new();
     for directory in directories {
         let path = Path::new(directory);
         if path.is_absolute() {
             take(path);
         } else {
-            problems.push(UpdateProblem::RelativeDirectory(directory.clone()));
+            problems.push(UpdateError::RelativeDirectory(directory.clone()));
         }
     }
     problems
@@ -138,85 +138,85 @@ mod tests {
     use crate::fs::FakeFs;
     use serde_json::{Value, json};
 
-    fn standing() -> Standing {
-        Standing {
+    fn permissions() -> PermissionSet {
+        PermissionSet {
             rules: RuleSet::new(Path::new("/home/me"), Path::new("/w")),
             mode: PermissionMode::Default,
             dirs: WorkDirs::new(Path::new("/w"), &FakeFs::default()),
         }
     }
 
-    fn change(standing: &mut Standing, update: Value) -> Vec<UpdateProblem> {
-        let bounds = Bounds { bypass_available: false, fs: &FakeFs::default() };
-        apply(standing, &serde_json::from_value(update).unwrap(), &bounds)
+    fn apply_json(standing: &mut PermissionSet, update: Value) -> Vec<UpdateError> {
+        let bounds = UpdateContext { bypass_available: false, fs: &FakeFs::default() };
+        apply_update(standing, &serde_json::from_value(update).unwrap(), &bounds)
     }
 
-    fn rules(standing: &Standing) -> Vec<String> {
+    fn rules(standing: &PermissionSet) -> Vec<String> {
         standing.rules.all().map(|rule| format!("{} {} {}", rule.behavior, rule.rule, rule.source)).collect()
     }
 
     #[test]
     fn rules_come_once_and_go() {
-        let mut state = standing();
+        let mut state = permissions();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Read"}]});
-        assert_eq!(change(&mut state, add.clone()), []);
-        assert_eq!(change(&mut state, add), []);
+        assert_eq!(apply_json(&mut state, add.clone()), []);
+        assert_eq!(apply_json(&mut state, add), []);
         assert_eq!(rules(&state), ["allow Bash(m1 *) session", "allow Read session"]);
         let remove = json!({"type": "removeRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Read", "ruleContent": "*"}]});
-        assert_eq!(change(&mut state, remove), []);
+        assert_eq!(apply_json(&mut state, remove), []);
         assert_eq!(rules(&state), ["allow Bash(m1 *) session"]);
         let other_words = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "m1:*"}]});
-        assert_eq!(change(&mut state, other_words), []);
+        assert_eq!(apply_json(&mut state, other_words), []);
         assert_eq!(rules(&state), ["allow Bash(m1 *) session"]);
         let remove = json!({"type": "removeRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "m1:*"}]});
-        assert_eq!(change(&mut state, remove), []);
+        assert_eq!(apply_json(&mut state, remove), []);
         assert_eq!(rules(&state), Vec::<String>::new());
         let replace = json!({"type": "replaceRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Edit"}]});
-        assert_eq!(change(&mut state, replace), []);
+        assert_eq!(apply_json(&mut state, replace), []);
         assert_eq!(rules(&state), ["allow Edit session"]);
     }
 
     #[test]
     fn a_change_touches_only_its_own_list() {
-        let mut state = standing();
+        let mut state = permissions();
         for (behavior, destination) in [("deny", "session"), ("allow", "localSettings"), ("allow", "session")]
         {
             let add = json!({"type": "addRules", "behavior": behavior, "destination": destination,
                 "rules": [{"toolName": "Bash", "ruleContent": "x"}]});
-            change(&mut state, add);
+            apply_json(&mut state, add);
         }
         let replace =
             json!({"type": "replaceRules", "behavior": "allow", "destination": "session", "rules": []});
-        change(&mut state, replace);
+        apply_json(&mut state, replace);
         assert_eq!(rules(&state), ["deny Bash(x) session", "allow Bash(x) localSettings"]);
     }
 
     #[test]
     fn a_bad_entry_is_left_out_and_the_rest_is_done() {
-        let mut state = standing();
+        let mut state = permissions();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Ba*"}, {"toolName": ""}, {"toolName": "Bash", "ruleContent": "x"}]});
-        assert_eq!(change(&mut state, add).len(), 2);
+        assert_eq!(apply_json(&mut state, add).len(), 2);
         assert_eq!(rules(&state), ["allow Bash(x) session"]);
     }
 
     #[test]
     fn modes_and_directories() {
-        let mut state = standing();
+        let mut state = permissions();
         let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "session"});
-        assert_eq!(change(&mut state, bypass), [UpdateProblem::BypassUnavailable]);
+        assert_eq!(apply_json(&mut state, bypass), [UpdateError::BypassUnavailable]);
         assert_eq!(state.mode, PermissionMode::Default);
-        change(&mut state, json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}));
+        apply_json(&mut state, json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}));
         assert_eq!(state.mode, PermissionMode::AcceptEdits);
         let add = json!({"type": "addDirectories", "directories": ["/x", "y"], "destination": "session"});
-        assert_eq!(change(&mut state, add), [UpdateProblem::RelativeDirectory("y".into())]);
+        assert_eq!(apply_json(&mut state, add), [UpdateError::RelativeDirectory("y".into())]);
         assert_eq!(state.dirs.extra.len(), 1);
-        change(
+        apply_json(
             &mut state,
             json!({"type": "removeDirectories", "directories": ["/x"], "destination": "session"}),
         );
@@ -225,12 +225,12 @@ mod tests {
 
     #[test]
     fn where_only_managed_rules_count_files_stay_as_they_are() {
-        let mut state = standing();
+        let mut state = permissions();
         state.rules.limit_to_managed();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings",
             "rules": [{"toolName": "Bash"}]});
-        assert_eq!(change(&mut state, add), [UpdateProblem::ManagedOnly(Destination::LocalSettings)]);
-        assert_eq!(state.rules.saying(PermissionBehavior::Allow).count(), 0);
+        assert_eq!(apply_json(&mut state, add), [UpdateError::ManagedOnly(Destination::LocalSettings)]);
+        assert_eq!(state.rules.with_behavior(PermissionBehavior::Allow).count(), 0);
     }
 
     #[test]
@@ -257,19 +257,19 @@ mod tests {
         ];
         for (name, update, expected) in rows {
             for destination in ["session", "cliArg"] {
-                let mut state = standing();
+                let mut state = permissions();
                 state.rules.limit_to_managed();
                 let mut update = update.clone();
                 update["destination"] = destination.into();
-                let problems = change(&mut state, update);
+                let problems = apply_json(&mut state, update);
                 assert_eq!(problems.is_empty(), expected, "{name}: {problems:?}");
-                let allowed = state.rules.saying(PermissionBehavior::Allow).count();
+                let allowed = state.rules.with_behavior(PermissionBehavior::Allow).count();
                 assert_eq!((allowed, state.dirs.extra.len()), (0, 0), "{name}");
             }
         }
-        let mut state = standing();
+        let mut state = permissions();
         state.rules.limit_to_managed();
-        change(&mut state, rules("addRules", "deny"));
-        assert_eq!(state.rules.saying(PermissionBehavior::Deny).count(), 1, "what is denied counts");
+        apply_json(&mut state, rules("addRules", "deny"));
+        assert_eq!(state.rules.with_behavior(PermissionBehavior::Deny).count(), 1, "what is denied counts");
     }
 }

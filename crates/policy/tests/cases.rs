@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 const CASES: &str = include_str!("fixtures/permission-cases.jsonl");
@@ -41,7 +41,7 @@ fn every_public_case_is_answered_as_accepted() {
     // Nothing is run, so one tree serves all.
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    build(&root);
+    build_tree(&root);
     for line in CASES.lines() {
         let Ok(case) = serde_json::from_str::<Value>(&line.replace("/fx", root.to_str().unwrap())) else {
             // Half a surrogate pair is no text; the codec refuses such a call before it gets here.
@@ -53,7 +53,7 @@ fn every_public_case_is_answered_as_accepted() {
         }
         judged += 1;
         set_up(&case);
-        let decision = judge(&case, &root);
+        let decision = decide_case(&case, &root);
         let answer = match &decision {
             Decision::Allow(_) => "allow",
             Decision::Deny(_) => "deny",
@@ -87,7 +87,7 @@ fn every_public_case_is_answered_as_accepted() {
     assert!(missed.is_empty(), "{} calls are answered otherwise", missed.len());
 }
 
-fn judge(case: &Value, root: &Path) -> Decision {
+fn decide_case(case: &Value, root: &Path) -> Decision {
     let home = root.join("home");
     let cwd = case["cwd"].as_str().map_or_else(|| root.join("proj"), PathBuf::from);
     let mode: PermissionMode = case["mode"].as_str().unwrap().parse().unwrap();
@@ -96,19 +96,19 @@ fn judge(case: &Value, root: &Path) -> Decision {
         list.map(|text| text.as_str().unwrap().to_owned()).collect()
     };
     let mut rules = RuleSet::new(&home, &cwd);
-    let layer = Layer {
+    let layer = RuleLayer {
         allow: texts("allow"),
         ask: texts("ask"),
         deny: texts("deny"),
-        ..Layer::new(Source::ProjectSettings, &root.join("proj"))
+        ..RuleLayer::new(RuleSource::ProjectSettings, &root.join("proj"))
     };
     rules.add_layer(&layer, &RealFs);
     let mut dirs = WorkDirs::new(&cwd, &RealFs);
     for extra in case["additional_dirs"].as_array().into_iter().flatten() {
-        dirs.add(Path::new(extra.as_str().unwrap()), Source::ProjectSettings, &RealFs);
+        dirs.add(Path::new(extra.as_str().unwrap()), RuleSource::ProjectSettings, &RealFs);
     }
     let tool = case["tool"].as_str().unwrap();
-    let facts = Facts::new(&cwd, &home, &RealFs, tool_facts(tool));
+    let facts = CallContext::new(&cwd, &home, &RealFs, tool_facts(tool));
     let call = Call { tool, input: &case["input"] };
     decide(&call, &rules, mode, &dirs, &facts).in_mode(mode)
 }
@@ -117,10 +117,10 @@ fn tool_facts(name: &str) -> ToolFacts {
     let fields = TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, fields)| *fields);
     let of_server =
         SERVERS.iter().any(|server| SERVER_TOOLS.iter().any(|tool| name == format!("mcp__{server}__{tool}")));
-    ToolFacts { known: fields.is_some() || of_server, ..ToolFacts::named(name, fields.unwrap_or(&["q"])) }
+    ToolFacts { known: fields.is_some() || of_server, ..ToolFacts::for_tool(name, fields.unwrap_or(&["q"])) }
 }
 
-fn build(root: &Path) {
+fn build_tree(root: &Path) {
     let files = [
         ("proj/src/app.ts", "a"),
         ("proj/docs/x.md", "a"),

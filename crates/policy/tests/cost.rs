@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
-use whimbrel_policy::shell::{Kind, Surroundings, analyse};
-use whimbrel_policy::{Call, Decision, Facts, Layer, Reason, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::shell::{UnanalyzableCause, ShellContext, analyze};
+use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, Reason, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 /// A disk that nobody may look at.
 #[derive(Debug)]
-struct Untouchable;
+struct PanickingFs;
 
-impl FsView for Untouchable {
+impl FsView for PanickingFs {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
         panic!("{} was looked at", path.display())
     }
@@ -30,25 +30,25 @@ impl FsView for Untouchable {
 fn rules() -> RuleSet {
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let layer = Layer {
+    let layer = RuleLayer {
         allow: texts(&["Bash(make *)", "Bash(git * main)", "Read(//data/**)", "Edit(src/**)"]),
         ask: texts(&["Bash(git push *)"]),
         deny: texts(&["Bash(curl *)", "Bash(* --force)", "Read(secrets/**)", "Read(.env)", "Edit(//etc/**)"]),
-        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+        ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
     let loaded = rules.add_layer(&layer, &FakeFs::default());
     assert_eq!(loaded.errors, []);
     rules
 }
 
-fn judge(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
-    judge_in(PermissionMode::Default, rules, command, fs)
+fn decide_command(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
+    decide_command_in(PermissionMode::Default, rules, command, fs)
 }
 
-fn judge_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
+fn decide_command_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
     let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
     let facts =
-        Facts::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::named("Bash", &["command"]));
+        CallContext::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::for_tool("Bash", &["command"]));
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &facts)
 }
@@ -59,15 +59,15 @@ fn a_command_without_paths_never_looks_at_the_disk() {
     for command in
         ["make all", "npm run build", "echo a b c", "git push origin main", "curl x", "pwd && make"]
     {
-        judge(&rules, command, &Untouchable);
+        decide_command(&rules, command, &PanickingFs);
     }
 }
 
 /// A disk that counts how often a directory is read.
 #[derive(Debug)]
-struct Counting(FakeFs, Cell<usize>);
+struct DirCountingFs(FakeFs, Cell<usize>);
 
-impl FsView for Counting {
+impl FsView for DirCountingFs {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
         self.0.lstat(path)
     }
@@ -83,21 +83,21 @@ impl FsView for Counting {
 #[test]
 fn a_glob_is_looked_up_once_however_many_rules_there_are() {
     let files: Vec<String> = (0..90).map(|number| format!("/w/many/{number}")).collect();
-    let fs = Counting(FakeFs::with_files(files.iter().map(String::as_str)), Cell::new(0));
+    let fs = DirCountingFs(FakeFs::with_files(files.iter().map(String::as_str)), Cell::new(0));
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = (0..20).map(|number| format!("Read(many/x{number})")).collect();
-    let layer = Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) };
+    let layer = RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) };
     rules.add_layer(&layer, &fs);
     let globs: String = (0..50).map(|number| format!("many/q{number}* ")).collect();
-    judge(&rules, &format!("mytool; cat {globs}"), &fs);
+    decide_command(&rules, &format!("mytool; cat {globs}"), &fs);
     assert!(fs.1.get() <= 50, "{}", fs.1.get());
 }
 
 /// A disk without end: whatever is named is a directory with a thousand more.
 #[derive(Debug)]
-struct Endless(Cell<usize>);
+struct EndlessFs(Cell<usize>);
 
-impl FsView for Endless {
+impl FsView for EndlessFs {
     fn lstat(&self, _: &Path) -> Option<EntryKind> {
         Some(EntryKind::Directory)
     }
@@ -116,7 +116,7 @@ fn only_so_much_of_the_disk_is_looked_at_and_what_was_not_seen_is_no_excuse() {
         let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
         let allow = vec!["Bash(cat *)".to_owned(), "Bash(rm *)".to_owned()];
         rules.add_layer(
-            &Layer { allow, ..Layer::new(Source::ProjectSettings, Path::new("/w")) },
+            &RuleLayer { allow, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) },
             &FakeFs::default(),
         );
         rules
@@ -128,12 +128,12 @@ fn only_so_much_of_the_disk_is_looked_at_and_what_was_not_seen_is_no_excuse() {
         ("a removal under no rule at all", PermissionMode::BypassPermissions, &none, "rm -r */*/d5"),
     ];
     for (name, mode, rules, command) in rows {
-        let fs = Endless(Cell::new(0));
-        let decision = judge_in(mode, rules, command, &fs);
+        let fs = EndlessFs(Cell::new(0));
+        let decision = decide_command_in(mode, rules, command, &fs);
         assert!(matches!(decision, Decision::Ask(_)), "{name}: {decision:?}");
         assert!((2..200).contains(&fs.0.get()), "{name}: {}", fs.0.get());
     }
-    let refused = judge_in(PermissionMode::BypassPermissions, &rules(), "cat */*/x", &Endless(Cell::new(0)));
+    let refused = decide_command_in(PermissionMode::BypassPermissions, &rules(), "cat */*/x", &EndlessFs(Cell::new(0)));
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
 }
 
@@ -146,9 +146,9 @@ fn many_places_times_many_files_are_asked_about_or_refused() {
     let command = format!("{moves}cat{words}");
     assert!(command.len() < 10_000, "{}", command.len());
     let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-    let asked = judge_in(PermissionMode::Default, &none, &command, &fs);
+    let asked = decide_command_in(PermissionMode::Default, &none, &command, &fs);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
-    let refused = judge_in(PermissionMode::BypassPermissions, &rules(), &command, &fs);
+    let refused = decide_command_in(PermissionMode::BypassPermissions, &rules(), &command, &fs);
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
 }
 
@@ -158,22 +158,22 @@ fn many_rules_do_not_wear_the_look_at_a_tree_out() {
     let fs = FakeFs::with_files(files.iter().map(String::as_str));
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = (0..90).map(|number| format!("Read(**/secret{number})")).collect();
-    rules.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
-    let allowed = judge(&rules, "grep -r x .", &fs);
+    rules.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
+    let allowed = decide_command(&rules, "grep -r x .", &fs);
     assert!(matches!(allowed, Decision::Allow(_)), "{allowed:?}");
 }
 
 #[test]
 fn one_walk_serves_all_rules() {
     let files: Vec<String> = (0..4_000).map(|number| format!("/w/d{}/{number}", number % 60)).collect();
-    let fs = FakeFs::with_files(files.iter().map(String::as_str)).link("/w/d1/l", "/w/d2");
+    let fs = FakeFs::with_files(files.iter().map(String::as_str)).with_link("/w/d1/l", "/w/d2");
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = (0..40).map(|number| format!("Read(**/secret{number})")).collect();
-    rules.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
+    rules.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     for command in ["grep -r x .", "grep -R x ."] {
-        let looks = Looks::at(fs.clone());
+        let looks = CountingFs::new(fs.clone());
         // That one goes through links is for a person to say; no rule stands in the way of either.
-        match judge(&rules, command, &looks) {
+        match decide_command(&rules, command, &looks) {
             Decision::Allow(_) => {}
             Decision::Ask(question) => assert_eq!(question.reason, Reason::NeedsApproval, "{command}"),
             Decision::Deny(reason) => panic!("{command}: {reason:?}"),
@@ -182,16 +182,16 @@ fn one_walk_serves_all_rules() {
         assert!(looks.1.get() < 4_500, "{command}: {}", looks.1.get());
     }
     let hidden = FakeFs::with_files(["/w/d9/e/SECRET7"]);
-    let asked = judge(&rules, "grep -r x .", &hidden);
+    let asked = decide_command(&rules, "grep -r x .", &hidden);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
 }
 
 /// A disk that counts every look.
 #[derive(Debug)]
-struct Looks(FakeFs, Cell<usize>);
+struct CountingFs(FakeFs, Cell<usize>);
 
-impl Looks {
-    fn at(fs: FakeFs) -> Self {
+impl CountingFs {
+    fn new(fs: FakeFs) -> Self {
         Self(fs, Cell::new(0))
     }
 
@@ -200,7 +200,7 @@ impl Looks {
     }
 }
 
-impl FsView for Looks {
+impl FsView for CountingFs {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
         self.count();
         self.0.lstat(path)
@@ -219,23 +219,23 @@ impl FsView for Looks {
 fn globs_in_the_same_directories_share_the_looks_and_there_is_an_end_to_them() {
     let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
     let fs =
-        FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"])).link("/w/zl", "/etc");
+        FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"])).with_link("/w/zl", "/etc");
     let globs: String = (0..3_000).map(|number| format!(" */x{number}")).collect();
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = vec!["Read(//etc/**)".to_owned()];
-    etc.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
-    let looks = Looks::at(fs);
-    let refused = judge_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
+    etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
+    let looks = CountingFs::new(fs);
+    let refused = decide_command_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
     assert!(looks.1.get() < 45_000, "{}", looks.1.get());
     // What is named plainly is looked at all the same.
-    let plainly = judge(&etc, &format!("cat{globs}; cat zl/passwd"), &looks.0);
+    let plainly = decide_command(&etc, &format!("cat{globs}; cat zl/passwd"), &looks.0);
     assert!(matches!(plainly, Decision::Deny(_)), "{plainly:?}");
 }
 
 #[test]
 fn thousands_of_paths_do_not_hide_one() {
-    let fs = FakeFs::with_files(["/w/secrets/key", "/w/src/a.txt"]).link("/w/open", "/w/secrets");
+    let fs = FakeFs::with_files(["/w/secrets/key", "/w/src/a.txt"]).with_link("/w/open", "/w/secrets");
     let rules = rules();
     let many: String = (0..14_000).map(|number| format!(" f{number}")).collect();
     for command in [
@@ -245,11 +245,11 @@ fn thousands_of_paths_do_not_hide_one() {
         format!("cat{many}; cat src/../secrets/key"),
     ] {
         for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-            let refused = judge_in(mode, &rules, &command, &fs);
+            let refused = decide_command_in(mode, &rules, &command, &fs);
             assert!(matches!(refused, Decision::Deny(_)), "{mode:?}: {refused:?}");
         }
     }
-    let linked = judge_in(PermissionMode::BypassPermissions, &rules, &format!("cat{many} open/key"), &fs);
+    let linked = decide_command_in(PermissionMode::BypassPermissions, &rules, &format!("cat{many} open/key"), &fs);
     assert!(matches!(linked, Decision::Deny(_)), "{linked:?}");
 }
 
@@ -263,8 +263,8 @@ fn what_repeats_itself_is_looked_at_once() {
         ("values", format!("A='{body}'; {}", "eval $A; ".repeat(5_000)), 12_000),
     ];
     for (name, command, most) in rows {
-        let script = analyse(&command, &Surroundings { home: "/home/me" });
-        assert!(script.parts.len() < most, "{name}: {}", script.parts.len());
+        let script = analyze(&command, &ShellContext { home: "/home/me" });
+        assert!(script.commands.len() < most, "{name}: {}", script.commands.len());
     }
 }
 
@@ -277,10 +277,10 @@ fn what_comes_of_a_command_has_an_end_and_says_so() {
         ("braces", numbered(500, |number| format!("a {{1..999}}{number}; "))),
     ];
     for (name, command) in rows {
-        let script = analyse(&command, &Surroundings { home: "/home/me" });
-        assert!(script.cut_short, "{name}");
-        assert!(script.parts.len() < 60_000, "{name}: {}", script.parts.len());
-        let words: usize = script.parts.iter().map(|part| part.words.len()).sum();
+        let script = analyze(&command, &ShellContext { home: "/home/me" });
+        assert!(script.truncated, "{name}");
+        assert!(script.commands.len() < 60_000, "{name}: {}", script.commands.len());
+        let words: usize = script.commands.iter().map(|part| part.words.len()).sum();
         assert!(words < 200_000, "{name}: {words}");
     }
 }
@@ -289,39 +289,39 @@ fn what_comes_of_a_command_has_an_end_and_says_so() {
 fn what_was_not_followed_grants_nothing() {
     let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
     let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
-        .link("/w/d1/l", "/etc")
-        .link("/w/zl", "/etc");
+        .with_link("/w/d1/l", "/etc")
+        .with_link("/w/zl", "/etc");
     let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     // So many words that `cd` is not followed: what it leads to is not known.
     let words = "x ".repeat(4_800);
     let elsewhere = format!("cd d1 && command command command cat l/passwd {words}");
-    let asked = judge(&none, &elsewhere, &fs);
+    let asked = decide_command(&none, &elsewhere, &fs);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
     // So many globs that the last one is not looked up.
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = vec!["Read(//etc/**)".to_owned()];
-    etc.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
+    etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     let globs: String = (0..1_200).map(|number| format!(" */x{number}*")).collect();
     let through_link = format!("cat{globs}; cat z*/passwd");
-    let refused = judge_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
+    let refused = decide_command_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
     // So much that `xargs` reads that the last is not filled in.
     let many: String = (0..150).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let removal = format!("{many}echo / | xargs rm -rf");
     for mode in [PermissionMode::BypassPermissions, PermissionMode::Default] {
-        let Decision::Ask(question) = judge_in(mode, &none, &removal, &fs) else {
+        let Decision::Ask(question) = decide_command_in(mode, &none, &removal, &fs) else {
             panic!("{mode:?}: not asked")
         };
-        assert_eq!(question.reason, Reason::Unanalysable(Kind::TooDeep), "{mode:?}");
+        assert_eq!(question.reason, Reason::Unanalyzable(UnanalyzableCause::TooDeep), "{mode:?}");
     }
 }
 
 #[test]
 fn what_is_read_does_not_multiply_with_what_reads_it() {
     let command: String = (0..4_000).map(|number| format!("echo f{number} | xargs rm; ")).collect();
-    let script = analyse(&command, &Surroundings { home: "/home/me" });
-    assert!(script.parts.len() < 40_000, "{}", script.parts.len());
-    assert_eq!(script.unanalysable.iter().filter(|kind| **kind == Kind::TooDeep).count(), 1);
+    let script = analyze(&command, &ShellContext { home: "/home/me" });
+    assert!(script.commands.len() < 40_000, "{}", script.commands.len());
+    assert_eq!(script.unanalyzable.iter().filter(|kind| **kind == UnanalyzableCause::TooDeep).count(), 1);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_huge_command_is_judged_and_not_allowed() {
     ];
     let rules = rules();
     for command in &commands {
-        let decision = judge(&rules, command, &FakeFs::with_files(["/w/src/a.txt"]));
+        let decision = decide_command(&rules, command, &FakeFs::with_files(["/w/src/a.txt"]));
         let shown: String = command.chars().take(20).collect();
         assert!(!matches!(decision, Decision::Allow(_)), "{shown}");
     }

@@ -8,7 +8,7 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use whimbrel_policy::fs::FakeFs;
 use whimbrel_policy::{
-    Bounds, Call, Decision, Facts, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply, decide,
+    UpdateContext, Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, PermissionSet, ToolFacts, WorkDirs, apply_update, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -104,46 +104,46 @@ fn disk() -> FakeFs {
         "/fx/outside/data.txt",
         "/fx/home/.bashrc",
     ])
-    .link("/fx/proj/link_out", "/fx/outside")
+    .with_link("/fx/proj/link_out", "/fx/outside")
 }
 
 /// Where a call is judged.
 #[derive(Debug, Clone)]
-struct Scene {
+struct RuleSetup {
     allow: Vec<&'static str>,
     ask: Vec<&'static str>,
     deny: Vec<&'static str>,
     mode: PermissionMode,
 }
 
-impl Scene {
-    fn standing(&self, fs: &FakeFs) -> Standing {
+impl RuleSetup {
+    fn permissions(&self, fs: &FakeFs) -> PermissionSet {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let mut rules = RuleSet::new(Path::new(HOME), Path::new(CWD));
-        let layer = Layer {
+        let layer = RuleLayer {
             allow: texts(&self.allow),
             ask: texts(&self.ask),
             deny: texts(&self.deny),
-            ..Layer::new(Source::ProjectSettings, Path::new(CWD))
+            ..RuleLayer::new(RuleSource::ProjectSettings, Path::new(CWD))
         };
         rules.add_layer(&layer, fs);
-        Standing { rules, mode: self.mode, dirs: WorkDirs::new(Path::new(CWD), fs) }
+        PermissionSet { rules, mode: self.mode, dirs: WorkDirs::new(Path::new(CWD), fs) }
     }
 
-    fn judge(&self, tool: &str, input: &Value) -> Decision {
+    fn decide(&self, tool: &str, input: &Value) -> Decision {
         let fs = disk();
-        judge(&self.standing(&fs), tool, input, &fs)
+        decide_with(&self.permissions(&fs), tool, input, &fs)
     }
 }
 
-fn judge(standing: &Standing, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
+fn decide_with(standing: &PermissionSet, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
     let fields = ["command", "file_path", "url", "subagent_type", "q"];
-    let facts = Facts::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::named(tool, &fields));
+    let facts = CallContext::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::for_tool(tool, &fields));
     decide(&Call { tool, input }, &standing.rules, standing.mode, &standing.dirs, &facts)
 }
 
 /// How much a decision lets happen.
-fn freedom(decision: &Decision) -> u8 {
+fn permissiveness(decision: &Decision) -> u8 {
     match decision {
         Decision::Deny(_) => 0,
         Decision::Ask(_) => 1,
@@ -155,9 +155,9 @@ fn some_rules() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(RULES.to_vec(), 0..4)
 }
 
-fn scenes() -> impl Strategy<Value = Scene> {
+fn rule_setups() -> impl Strategy<Value = RuleSetup> {
     (some_rules(), some_rules(), some_rules(), select(MODES.to_vec()))
-        .prop_map(|(allow, ask, deny, mode)| Scene { allow, ask, deny, mode })
+        .prop_map(|(allow, ask, deny, mode)| RuleSetup { allow, ask, deny, mode })
 }
 
 fn calls() -> impl Strategy<Value = (&'static str, Value)> {
@@ -271,7 +271,7 @@ const WRAPPINGS: [&str; 49] = [
 ];
 
 /// Ways to give `f` a value; `@` stands for it.
-const VALUES: [&str; 17] = [
+const ASSIGN_FORMS: [&str; 17] = [
     "f=@",
     "f=; f+=@",
     "declare f=@",
@@ -292,10 +292,10 @@ const VALUES: [&str; 17] = [
 ];
 
 /// Ways to run what `f` stands for.
-const USES: [&str; 6] = ["$f x", "\"$f\"", "env $f x", "eval $f x", "bash -c \"$f x\"", "h() { $f x; }; h"];
+const USE_FORMS: [&str; 6] = ["$f x", "\"$f\"", "env $f x", "eval $f x", "bash -c \"$f x\"", "h() { $f x; }; h"];
 
 /// What writes a text or hides one.
-const WRITERS: [&str; 12] = [
+const TEXT_PRODUCERS: [&str; 12] = [
     "echo @",
     "echo -n @",
     "printf %s @",
@@ -311,7 +311,7 @@ const WRITERS: [&str; 12] = [
 ];
 
 /// What runs the text that it reads.
-const RUNNERS: [&str; 16] = [
+const TEXT_RUNNERS: [&str; 16] = [
     "bash",
     "sh -s",
     "bash -",
@@ -346,22 +346,22 @@ proptest! {
 
     #[test]
     fn one_more_refusal_or_question_never_permits_more(
-        scene in scenes(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
+        scene in rule_setups(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
     ) {
-        let before = scene.judge(tool, &input);
+        let before = scene.decide(tool, &input);
         let mut more = scene.clone();
         if asks { more.ask.push(rule) } else { more.deny.push(rule) }
-        let after = more.judge(tool, &input);
-        prop_assert!(freedom(&after) <= freedom(&before), "{rule}: {before:?} became {after:?}");
+        let after = more.decide(tool, &input);
+        prop_assert!(permissiveness(&after) <= permissiveness(&before), "{rule}: {before:?} became {after:?}");
     }
 
     #[test]
-    fn one_more_grant_is_never_stricter(scene in scenes(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
-        let before = scene.judge(tool, &input);
+    fn one_more_grant_is_never_stricter(scene in rule_setups(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
+        let before = scene.decide(tool, &input);
         let mut more = scene.clone();
         more.allow.push(rule);
-        let after = more.judge(tool, &input);
-        prop_assert!(freedom(&after) >= freedom(&before), "{rule}: {before:?} became {after:?}");
+        let after = more.decide(tool, &input);
+        prop_assert!(permissiveness(&after) >= permissiveness(&before), "{rule}: {before:?} became {after:?}");
     }
 
     #[test]
@@ -377,11 +377,11 @@ proptest! {
             ("Edit(notes.txt)", "touch notes.txt"),
         ]),
     ) {
-        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec![rule], mode };
-        let plain = scene.judge("Bash", &json!({"command": command}));
+        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec![rule], mode };
+        let plain = scene.decide("Bash", &json!({"command": command}));
         prop_assert!(matches!(plain, Decision::Deny(_)), "{command}: {plain:?}");
         let wrapped = wrappings.iter().fold(format!("{assignment}{}{command}", prefixes.concat()), |inner, outer| wrap(&inner, outer));
-        let answer = scene.judge("Bash", &json!({"command": wrapped}));
+        let answer = scene.decide("Bash", &json!({"command": wrapped}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{wrapped}: {answer:?}");
     }
 
@@ -395,58 +395,58 @@ proptest! {
             ("Bash(curl *)", "rm -rf ../proj"),
         ]),
     ) {
-        let scene = Scene { allow: vec![], ask: vec![], deny: vec![rule], mode: PermissionMode::BypassPermissions };
+        let scene = RuleSetup { allow: vec![], ask: vec![], deny: vec![rule], mode: PermissionMode::BypassPermissions };
         let root = if absolute { "/a/" } else { "" };
         let moves: String = (0..count).map(|number| format!("cd {root}d{number}; ")).collect();
-        let answer = scene.judge("Bash", &json!({"command": format!("{moves}{command}")}));
+        let answer = scene.decide("Bash", &json!({"command": format!("{moves}{command}")}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{count} {command}: {answer:?}");
     }
 
     #[test]
     fn a_refused_command_is_not_run_by_a_variable(
-        given in vec(select(VALUES.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
-        user in select(USES.to_vec()), late in any::<bool>(),
+        given in vec(select(ASSIGN_FORMS.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
+        user in select(USE_FORMS.to_vec()), late in any::<bool>(),
     ) {
-        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
         let given = given.join("; ").replace('@', "curl");
         let command = if late {
             format!("{other}while true; do {user}; {given}; done")
         } else {
             format!("{other}{given}; {user}")
         };
-        let answer = scene.judge("Bash", &json!({"command": command}));
+        let answer = scene.decide("Bash", &json!({"command": command}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
     }
 
     #[test]
     fn a_refused_command_is_not_run_by_what_a_shell_reads(
-        writer in select(WRITERS.to_vec()), between in select(vec![" | ", " | cat | ", " |& ", " | tee x | "]), runner in select(RUNNERS.to_vec()),
+        writer in select(TEXT_PRODUCERS.to_vec()), between in select(vec![" | ", " | cat | ", " |& ", " | tee x | "]), runner in select(TEXT_RUNNERS.to_vec()),
     ) {
-        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
         let command = format!("shell() {{ bash; }}; {}{between}{runner}", writer.replace('@', "curl"));
-        let answer = scene.judge("Bash", &json!({"command": command}));
+        let answer = scene.decide("Bash", &json!({"command": command}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
     }
 
     #[test]
-    fn what_is_suggested_helps(scene in scenes(), (tool, input) in calls()) {
+    fn what_is_suggested_helps(scene in rule_setups(), (tool, input) in calls()) {
         let fs = disk();
-        let mut standing = scene.standing(&fs);
-        if let Decision::Ask(question) = judge(&standing, tool, &input, &fs)
+        let mut standing = scene.permissions(&fs);
+        if let Decision::Ask(question) = decide_with(&standing, tool, &input, &fs)
             && !question.suggestions.is_empty()
         {
-            let bounds = Bounds { bypass_available: false, fs: &fs };
+            let bounds = UpdateContext { bypass_available: false, fs: &fs };
             for update in &question.suggestions {
-                prop_assert_eq!(apply(&mut standing, update, &bounds), []);
+                prop_assert_eq!(apply_update(&mut standing, update, &bounds), []);
             }
-            let after = judge(&standing, tool, &input, &fs);
+            let after = decide_with(&standing, tool, &input, &fs);
             prop_assert!(matches!(after, Decision::Allow(_)), "{:?} gave {after:?}", question.suggestions);
         }
     }
 
     #[test]
-    fn any_text_at_all_is_answered(scene in scenes(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
-        let answer = scene.judge("Bash", &json!({"command": command}));
+    fn any_text_at_all_is_answered(scene in rule_setups(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
+        let answer = scene.decide("Bash", &json!({"command": command}));
         prop_assert!(!answer.reason().text().is_empty());
     }
 }

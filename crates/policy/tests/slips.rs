@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::json;
 use whimbrel_policy::fs::FakeFs;
-use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 /// The text says it: refused in every mode.
-const SAID: &[&str] = &[
+const LITERAL_EVASIONS: &[&str] = &[
     // What a substitution prints is run as what a pipe brings.
     "bash <(echo zap x)",
     "source <(echo zap x)",
@@ -138,7 +138,7 @@ const SAID: &[&str] = &[
 ];
 
 /// It is known only when it runs: asked about where everything else is granted.
-const HIDDEN: &[&str] = &[
+const RUNTIME_EVASIONS: &[&str] = &[
     "f=ls; declare -n g=f; g=zap; $f",
     "f=ls; . /dev/stdin <<< f=zap; $f",
     "f=ls; n=$1; read \"$n\" <<< zap; $f",
@@ -212,7 +212,7 @@ const EVERYDAY: &[&str] = &[
 ];
 
 /// The same, but they read files whose names show only when they run.
-const READING: &[&str] = &[
+const RUNTIME_FILE_READS: &[&str] = &[
     "find . -name '*.rs' | xargs grep foo",
     "git ls-files | xargs wc -l",
     "cat $(git ls-files)",
@@ -223,11 +223,11 @@ const READING: &[&str] = &[
 const COMMANDS_ONLY: &[&str] = &["Bash(zap:*)"];
 const FILES_TOO: &[&str] = &["Bash(zap:*)", "Read(secrets/**)"];
 
-fn judge(command: &str, mode: PermissionMode, deny: &[&str]) -> Decision {
-    judge_under("Bash", command, mode, deny)
+fn decide_command(command: &str, mode: PermissionMode, deny: &[&str]) -> Decision {
+    decide_command_with_allow("Bash", command, mode, deny)
 }
 
-fn judge_under(allow: &str, command: &str, mode: PermissionMode, deny: &[&str]) -> Decision {
+fn decide_command_with_allow(allow: &str, command: &str, mode: PermissionMode, deny: &[&str]) -> Decision {
     let fs = FakeFs::with_files([
         "/w/a.txt",
         "/w/sub/b.txt",
@@ -237,15 +237,15 @@ fn judge_under(allow: &str, command: &str, mode: PermissionMode, deny: &[&str]) 
         "/bin/ls",
     ]);
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-    let layer = Layer {
+    let layer = RuleLayer {
         allow: vec![allow.to_owned()],
         deny: deny.iter().map(|rule| (*rule).to_owned()).collect(),
-        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+        ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
     assert_eq!(rules.add_layer(&layer, &fs).errors, []);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let tool = ToolFacts::named("Bash", &["command"]);
-    let facts = Facts::new(Path::new("/w"), Path::new("/home/me"), &fs, tool);
+    let tool = ToolFacts::for_tool("Bash", &["command"]);
+    let facts = CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, tool);
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, &rules, mode, &dirs, &facts)
 }
@@ -287,7 +287,7 @@ const CRITICAL: &[&str] = &[
 ];
 
 /// Writes to a place where edits are refused, which the text says: refused in every mode.
-const WRITES_SAID: &[&str] = &[
+const LITERAL_WRITES: &[&str] = &[
     "find prot -name f -exec rm {} +",
     "find prot -type f -exec sed -i s/a/b/ {} \\;",
     "find prot -name f -exec sudo rm {} \\;",
@@ -299,7 +299,7 @@ const WRITES_SAID: &[&str] = &[
 ];
 
 /// Writes whose place shows only when they run.
-const WRITES_HIDDEN: &[&str] =
+const RUNTIME_WRITES: &[&str] =
     &["ls | xargs rm", "find . -name f -exec touch {} \\;", "git ls-files | xargs -n1 touch"];
 
 /// Writes to protected paths, asked about though everything is granted.
@@ -314,30 +314,30 @@ const PROTECTED: &[&str] = &[
 ];
 
 /// The commands among these that were not answered as they should be.
-fn wrong<'a>(commands: &[&'a str], mode: PermissionMode, right: fn(&Decision) -> bool) -> Vec<&'a str> {
-    commands.iter().copied().filter(|command| !right(&judge(command, mode, FILES_TOO))).collect()
+fn find_misjudged<'a>(commands: &[&'a str], mode: PermissionMode, right: fn(&Decision) -> bool) -> Vec<&'a str> {
+    commands.iter().copied().filter(|command| !right(&decide_command(command, mode, FILES_TOO))).collect()
 }
 
 #[test]
 fn what_the_text_says_is_refused_in_every_mode() {
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-        let slipped = wrong(SAID, mode, |decision| matches!(decision, Decision::Deny(_)));
+        let slipped = find_misjudged(LITERAL_EVASIONS, mode, |decision| matches!(decision, Decision::Deny(_)));
         assert_eq!(slipped, Vec::<&str>::new(), "{mode:?}");
     }
 }
 
 #[test]
 fn what_only_shows_when_it_runs_is_asked_about() {
-    let slipped = wrong(HIDDEN, PermissionMode::Default, |decision| !matches!(decision, Decision::Allow(_)));
+    let slipped = find_misjudged(RUNTIME_EVASIONS, PermissionMode::Default, |decision| !matches!(decision, Decision::Allow(_)));
     assert_eq!(slipped, Vec::<&str>::new());
 }
 
 #[test]
 fn everyday_commands_are_not_asked_about() {
     let allowed = |decision: &Decision| matches!(decision, Decision::Allow(_));
-    assert_eq!(wrong(EVERYDAY, PermissionMode::Default, allowed), Vec::<&str>::new());
-    for command in READING {
-        let decision = judge(command, PermissionMode::Default, COMMANDS_ONLY);
+    assert_eq!(find_misjudged(EVERYDAY, PermissionMode::Default, allowed), Vec::<&str>::new());
+    for command in RUNTIME_FILE_READS {
+        let decision = decide_command(command, PermissionMode::Default, COMMANDS_ONLY);
         assert!(allowed(&decision), "{command}: {decision:?}");
     }
 }
@@ -345,7 +345,7 @@ fn everyday_commands_are_not_asked_about() {
 #[test]
 fn a_rule_for_a_builtin_does_not_cover_what_a_subscript_runs() {
     for (rule, command) in SUBSCRIPTS {
-        let decision = judge_under(rule, command, PermissionMode::Default, &[]);
+        let decision = decide_command_with_allow(rule, command, PermissionMode::Default, &[]);
         assert!(!matches!(decision, Decision::Allow(_)), "{rule}: {command}");
     }
 }
@@ -355,23 +355,23 @@ fn what_is_removed_and_written_is_found_as_what_is_run() {
     const EDITS: &[&str] = &["Edit(./prot/**)"];
     let bypass = PermissionMode::BypassPermissions;
     for command in CRITICAL {
-        assert!(matches!(judge(command, bypass, &[]), Decision::Ask(_)), "{command}");
+        assert!(matches!(decide_command(command, bypass, &[]), Decision::Ask(_)), "{command}");
     }
-    for command in WRITES_SAID {
+    for command in LITERAL_WRITES {
         for mode in [PermissionMode::Default, bypass] {
-            assert!(matches!(judge(command, mode, EDITS), Decision::Deny(_)), "{mode:?}: {command}");
+            assert!(matches!(decide_command(command, mode, EDITS), Decision::Deny(_)), "{mode:?}: {command}");
         }
     }
-    for command in WRITES_HIDDEN {
-        assert!(matches!(judge(command, PermissionMode::Default, EDITS), Decision::Ask(_)), "{command}");
+    for command in RUNTIME_WRITES {
+        assert!(matches!(decide_command(command, PermissionMode::Default, EDITS), Decision::Ask(_)), "{command}");
     }
     for command in PROTECTED {
-        assert!(matches!(judge(command, PermissionMode::Default, &[]), Decision::Ask(_)), "{command}");
+        assert!(matches!(decide_command(command, PermissionMode::Default, &[]), Decision::Ask(_)), "{command}");
     }
 }
 
 /// Names that mean something else after they were used so often that nobody looks again.
-const CHANGED: &[&str] = &[
+const REDEFINED_NAMES: &[&str] = &[
     "F=zip; {go $F x; }F=zap; $F x",
     "{go tidy x; }alias tidy=zap; tidy x",
     "{go tidy x; }tidy() { zap x; }; tidy x",
@@ -386,17 +386,17 @@ const CHANGED: &[&str] = &[
 #[test]
 fn repeating_something_hides_nothing() {
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-        for row in SAID {
+        for row in LITERAL_EVASIONS {
             // First much of the same, then the row with a name that nobody minds, then the row.
             let twin = row.replace("zap", "zip");
             let padded = format!("{}\n{twin}\n{twin}\n{row}", "ls a.txt; ".repeat(250));
-            let decision = judge(&padded, mode, FILES_TOO);
+            let decision = decide_command(&padded, mode, FILES_TOO);
             assert!(matches!(decision, Decision::Deny(_)), "{mode:?}: {row}: {decision:?}");
         }
-        for row in CHANGED {
+        for row in REDEFINED_NAMES {
             let (before, rest) = row.split_once("{go ").unwrap();
             let (often, after) = rest.split_once('}').unwrap();
-            let decision = judge(&format!("{before}{}{after}", often.repeat(300)), mode, FILES_TOO);
+            let decision = decide_command(&format!("{before}{}{after}", often.repeat(300)), mode, FILES_TOO);
             assert!(matches!(decision, Decision::Deny(_)), "{mode:?}: {row}: {decision:?}");
         }
     }
@@ -422,12 +422,12 @@ fn making_more_of_a_command_than_is_followed_hides_nothing() {
     for (name, padding) in &paddings {
         for row in ["eval 'zap x'", "F=zap; nice $F x"] {
             let command = format!("{padding}{row}");
-            let refused = judge(&command, PermissionMode::BypassPermissions, FILES_TOO);
+            let refused = decide_command(&command, PermissionMode::BypassPermissions, FILES_TOO);
             assert!(matches!(refused, Decision::Deny(_)), "{name}: {row}: {refused:?}");
-            let open = judge(&command, PermissionMode::Default, FILES_TOO);
+            let open = decide_command(&command, PermissionMode::Default, FILES_TOO);
             assert!(!matches!(open, Decision::Allow(_)), "{name}: {row}: {open:?}");
         }
-        let plainly = judge(&format!("{padding}zap x"), PermissionMode::Default, FILES_TOO);
+        let plainly = decide_command(&format!("{padding}zap x"), PermissionMode::Default, FILES_TOO);
         assert!(matches!(plainly, Decision::Deny(_)), "{name}: {plainly:?}");
     }
 }

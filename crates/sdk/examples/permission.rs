@@ -12,7 +12,7 @@ use whimbrel::{Agent, Frame, PermissionAsked, query};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let agent = Agent::new().can_use_tool(|asked| async move { judge(&asked) });
+    let agent = Agent::new().can_use_tool(|asked| async move { decide(&asked) });
     let agent = model::real_or_scripted(
         agent,
         json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]),
@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn judge(asked: &PermissionAsked) -> PermissionResult {
+fn decide(asked: &PermissionAsked) -> PermissionResult {
     let command = asked.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
     match command.split_whitespace().next() {
         Some("ls" | "cat" | "pwd") => PermissionResult::allow(),

@@ -15,12 +15,12 @@ use whimbrel::wire::RawJson;
 
 /// Two methods are enough. A real store would keep its lines in a database or in a bucket.
 #[derive(Default)]
-struct Drawer {
+struct MapStore {
     lines: Mutex<HashMap<StoreKey, Vec<RawJson>>>,
 }
 
 #[async_trait]
-impl SessionStore for Drawer {
+impl SessionStore for MapStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
         let mut drawer = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = drawer.entry(key.clone()).or_default();
@@ -41,7 +41,7 @@ impl SessionStore for Drawer {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let store = Arc::new(Drawer::default());
+    let store = Arc::new(MapStore::default());
     let agent = Agent::new().session_store(Arc::clone(&store));
     let agent = model::real_or_scripted(agent, json!(["Hello, Ann.", "You are Ann."]))?;
     let first = whimbrel::query("I am Ann.", &agent).result().await?;

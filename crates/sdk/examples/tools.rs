@@ -18,7 +18,7 @@ struct Note {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoInput {}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -35,7 +35,7 @@ async fn main() -> anyhow::Result<()> {
             Ok("Remembered.")
         }
     });
-    let recall = tool("recall", "Lists all notes", move |_: Nothing| {
+    let recall = tool("recall", "Lists all notes", move |_: NoInput| {
         let notes = listed.lock().map(|notes| notes.clone()).unwrap_or_default();
         async move { Json(notes) }
     });

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[cfg(feature = "in-process")]
-use whimbrel_engine::session::library::Sessions;
+use whimbrel_engine::session::catalog::Sessions;
 #[cfg(feature = "in-process")]
 use whimbrel_engine::session::store::SharedStore;
 #[cfg(feature = "in-process")]
-use whimbrel_engine::setup::config_folder;
+use whimbrel_engine::setup::config_dir;
 #[cfg(feature = "in-process")]
 use whimbrel_engine::{Engine, Start};
 #[cfg(feature = "in-process")]
@@ -33,7 +33,7 @@ use crate::transport::in_process;
 use crate::transport::{Connection, Transport, process};
 
 /// How many bytes of frames may wait for their reader by default.
-const UNREAD: usize = 16 * 1024 * 1024;
+const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 
 /// An agent to be run: its options, its callbacks, and where its engine is.
 ///
@@ -76,13 +76,13 @@ pub struct Agent {
     #[cfg(feature = "in-process")]
     store: Option<SharedStore>,
     #[cfg(feature = "in-process")]
-    home: Home,
+    defaults: SharedDefaults,
 }
 
 /// What the sessions of an agent and of its clones share when it was not given: found or made with the first of them.
 #[cfg(feature = "in-process")]
 #[derive(Clone, Default)]
-struct Home {
+struct SharedDefaults {
     environment: Arc<OnceLock<Environment>>,
     engine: Arc<OnceLock<Engine>>,
 }
@@ -92,13 +92,13 @@ impl Default for Agent {
         Self {
             options: Arc::new(Options { setting_sources: Some(Vec::new()), ..Options::default() }),
             callbacks: Callbacks::default(),
-            unread_limit: UNREAD,
+            unread_limit: DEFAULT_UNREAD_LIMIT,
             transport: Transport::default(),
             environment: None,
             #[cfg(feature = "in-process")]
             store: None,
             #[cfg(feature = "in-process")]
-            home: Home::default(),
+            defaults: SharedDefaults::default(),
         }
     }
 }
@@ -183,7 +183,7 @@ impl Agent {
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(self.options_mut());
-        self.moved()
+        self.with_new_engine()
     }
 
     /// The options as they stand.
@@ -199,7 +199,7 @@ impl Agent {
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options_mut().env.insert(name.into(), value.into());
-        self.moved()
+        self.with_new_engine()
     }
 
     /// Takes keys, endpoints and everything else from this environment instead of that of this process.
@@ -207,7 +207,7 @@ impl Agent {
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
-        self.moved()
+        self.with_new_engine()
     }
 
     /// How many bytes of frames may wait for their reader before the engine is slowed down; see
@@ -303,15 +303,15 @@ impl Agent {
             };
             return Ok(Sessions::in_store(store.clone(), &folder));
         }
-        let config = config_folder(self.variables().with(&self.options.env).variables());
+        let config = config_dir(self.base_environment().extended(&self.options.env).variables());
         let unknown = "nobody knows where sessions are kept: set HOME or CLAUDE_CONFIG_DIR";
         Ok(Sessions::on_disk(config.ok_or_else(|| Error::Refused(unknown.into()))?, None))
     }
 
     /// The environment that was given, or that of this process.
     #[cfg(feature = "in-process")]
-    fn variables(&self) -> &Environment {
-        let found = || self.home.environment.get_or_init(Environment::of_process);
+    fn base_environment(&self) -> &Environment {
+        let found = || self.defaults.environment.get_or_init(Environment::of_process);
         self.environment.as_ref().unwrap_or_else(found)
     }
 
@@ -334,15 +334,15 @@ impl Agent {
         match &self.transport {
             #[cfg(feature = "in-process")]
             Transport::InProcess(engine) => {
-                let environment = self.variables();
-                let made = || self.home.engine.get_or_init(|| environment.with(&self.options.env).engine());
+                let environment = self.base_environment();
+                let made = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(made);
                 // What the options add to the environment is added by the engine.
                 let mut variables = environment.variables().clone();
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
                 let start = Start {
                     store: self.store.clone(),
-                    local_servers: self.callbacks.tool_servers.local(),
+                    local_servers: self.callbacks.tool_servers.to_local_servers(),
                     ..Start::new(Options::clone(&self.options), variables)
                 };
                 Ok(in_process::connect(engine.clone(), start))
@@ -360,8 +360,8 @@ impl Agent {
 
     /// The keys may have changed: the clones go on with the engine that they share, this one makes another.
     #[cfg(feature = "in-process")]
-    fn moved(mut self) -> Self {
-        self.home.engine = Arc::default();
+    fn with_new_engine(mut self) -> Self {
+        self.defaults.engine = Arc::default();
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
 use whimbrel_wire::permission::PermissionResult;
 
-use crate::hook::Hooks;
+use crate::hook::HookList;
 use crate::tools::ToolServers;
 
 /// A question for permission: the tool, its input, and what the engine suggests.
@@ -15,14 +15,14 @@ pub type PermissionAsked = CanUseTool;
 /// The answer to a question for permission.
 pub type ToolPermission = PermissionResult;
 
-pub(crate) type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type CallbackFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the host answers when the engine asks.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
-    pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> Answering<ToolPermission> + Send + Sync>>,
-    pub(crate) elicitation: Option<Arc<dyn Fn(Elicitation) -> Answering<ElicitationReply> + Send + Sync>>,
-    pub(crate) hooks: Hooks,
+    pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> CallbackFuture<ToolPermission> + Send + Sync>>,
+    pub(crate) elicitation: Option<Arc<dyn Fn(Elicitation) -> CallbackFuture<ElicitationReply> + Send + Sync>>,
+    pub(crate) hooks: HookList,
     pub(crate) tool_servers: ToolServers,
 }
 
@@ -45,7 +45,7 @@ impl Callbacks {
 }
 
 /// An allow always carries its input: some engines refuse one without.
-pub(crate) fn complete(
+pub(crate) fn with_input(
     mut answer: ToolPermission,
     input: serde_json::Map<String, serde_json::Value>,
 ) -> ToolPermission {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use whimbrel_wire::control::{
-    Ask, InitializeReply, Interrupt, McpReconnect, McpServerStatus, McpSetServers, McpSetServersReply,
+    TypedRequest, InitializeReply, Interrupt, McpReconnect, McpServerStatus, McpSetServers, McpSetServersReply,
     McpStatus, McpToggle, SetMaxThinkingTokens, SetModel, SetPermissionMode, StopTask,
 };
 use whimbrel_wire::message::User;
@@ -13,7 +13,7 @@ use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::error::Error;
-use crate::line::{Handle, Line};
+use crate::client::{InputGuard, EngineClient};
 
 /// The controls of a running agent: talk to it, interrupt it, change its model. Cheap to clone, and to be used from any
 /// task, whoever reads the frames, and whether or not anybody does.
@@ -21,29 +21,29 @@ use crate::line::{Handle, Line};
 /// The input is finished when the last clone is dropped, or before by [`Controls::finish_input`].
 #[derive(Clone)]
 pub struct Controls {
-    handle: Arc<Handle>,
+    input_guard: Arc<InputGuard>,
 }
 
 impl Controls {
-    pub(crate) fn new(handle: Handle) -> Self {
-        Self { handle: Arc::new(handle) }
+    pub(crate) fn new(handle: InputGuard) -> Self {
+        Self { input_guard: Arc::new(handle) }
     }
 
     /// Says something. While a turn runs it waits for its turn. After [`Controls::finish_input`] nothing more can be
     /// said: [`Error::InputFinished`].
     pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
-        if self.line().stop.is_cancelled() {
+        if self.client().stop.is_cancelled() {
             return Err(Error::Over);
         }
-        if self.line().finished.is_cancelled() {
+        if self.client().finished.is_cancelled() {
             return Err(Error::InputFinished);
         }
-        self.line().send(message.into()).await
+        self.client().send(message.into()).await
     }
 
     /// Asks the engine something; see [`wire::control`](crate::wire::control) for all there is.
-    pub async fn call<A: Ask>(&self, ask: A) -> Result<A::Reply, Error> {
-        self.line().call(ask).await
+    pub async fn call<A: TypedRequest>(&self, ask: A) -> Result<A::Reply, Error> {
+        self.client().call(ask).await
     }
 
     /// Interrupts the turn that runs; it still ends with a result.
@@ -98,29 +98,29 @@ impl Controls {
 
     /// What the engine offers: commands, models, agents, account. The engine is asked once at most.
     pub async fn info(&self) -> Result<&InitializeReply, Error> {
-        self.line().info().await
+        self.client().info().await
     }
 
     /// No further message will come. The agent finishes what it is doing; frames go on until the run has ended.
     pub fn finish_input(&self) {
-        self.line().finished.cancel();
+        self.client().finished.cancel();
     }
 
     /// Stops everything now. A turn that runs may still say how it ended.
     pub fn close(&self) {
-        self.line().stop.cancel();
+        self.client().stop.cancel();
     }
 
-    pub(crate) fn line(&self) -> &Line {
-        &self.handle.line
+    pub(crate) fn client(&self) -> &EngineClient {
+        &self.input_guard.client
     }
 }
 
 impl fmt::Debug for Controls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Controls")
-            .field("input_finished", &self.line().finished.is_cancelled())
-            .field("stopped", &self.line().stop.is_cancelled())
+            .field("input_finished", &self.client().finished.is_cancelled())
+            .field("stopped", &self.client().stop.is_cancelled())
             .finish_non_exhaustive()
     }
 }

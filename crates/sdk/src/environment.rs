@@ -42,7 +42,7 @@ impl Environment {
 
     /// These variables and others on top.
     #[cfg(feature = "in-process")]
-    pub(crate) fn with(&self, others: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn extended(&self, others: &BTreeMap<String, String>) -> Self {
         if others.is_empty() {
             return self.clone();
         }
@@ -57,7 +57,7 @@ impl Environment {
     pub fn engine(&self) -> whimbrel_engine::Engine {
         let variables = self.clone();
         let get = move |name: &str| variables.get(name).map(str::to_owned);
-        let door = whimbrel_models::http::Door::from_env(&get);
+        let door = whimbrel_models::http::HttpClient::from_env(&get);
         whimbrel_engine::Engine::new(whimbrel_models::providers::Providers::from_env(Arc::new(get), door))
     }
 }

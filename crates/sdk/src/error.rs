@@ -1,7 +1,7 @@
 //! What can go wrong for a caller, sorted by what the caller can do about it.
 
 use whimbrel_wire::WireError;
-use whimbrel_wire::control::AskError;
+use whimbrel_wire::control::ControlError;
 
 /// A failure of the SDK or of the engine behind it. A model's failure is not one: it is a result frame with `is_error`.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The engine process ended with a failure.
-    #[error("the engine ended with {status}{}", tail(.stderr))]
+    #[error("the engine ended with {status}{}", stderr_suffix(.stderr))]
     Engine {
         /// Its exit status.
         status: std::process::ExitStatus,
@@ -43,7 +43,7 @@ pub enum Error {
     /// A script for a scripted model cannot be used.
     #[cfg(feature = "in-process")]
     #[error("{0}")]
-    Script(#[from] whimbrel_models::Fault),
+    Script(#[from] whimbrel_models::ModelError),
     /// Something was to be said after the input was finished.
     #[error("the input is finished: say everything before finish_input, or open another session")]
     InputFinished,
@@ -52,14 +52,14 @@ pub enum Error {
     Over,
 }
 
-fn tail(stderr: &str) -> String {
+fn stderr_suffix(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!(": {}", stderr.trim_end()) }
 }
 
-impl From<AskError> for Error {
-    fn from(error: AskError) -> Self {
+impl From<ControlError> for Error {
+    fn from(error: ControlError) -> Self {
         match error {
-            AskError::Refused { error, .. } => Self::Refused(error),
+            ControlError::Rejected { error, .. } => Self::Refused(error),
             other => Self::Misfit(other.to_string()),
         }
     }

@@ -11,8 +11,8 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::message::TurnResult;
 
 use crate::error::Error;
-use crate::line::Line;
-use crate::weight::weight;
+use crate::client::EngineClient;
+use crate::frame_size::estimate_size;
 
 /// What the agent says, as a stream of frames. It ends when the run has ended. Dropping it stops the run.
 ///
@@ -22,34 +22,34 @@ use crate::weight::weight;
 /// control call gets its answer even then.
 #[must_use = "dropping the frames stops the run"]
 pub struct Frames {
-    shelf: mpsc::UnboundedReceiver<Unread>,
-    line: Arc<Line>,
+    receiver: mpsc::UnboundedReceiver<UnreadFrame>,
+    client: Arc<EngineClient>,
 }
 
 /// A frame that waits for its reader, and what it weighs.
-struct Unread {
+struct UnreadFrame {
     frame: Result<Frame, Error>,
     bytes: usize,
 }
 
 /// Where frames are put for the reader.
-pub(crate) struct Shelf {
-    frames: mpsc::UnboundedSender<Unread>,
-    line: Arc<Line>,
+pub(crate) struct FrameQueue {
+    frames: mpsc::UnboundedSender<UnreadFrame>,
+    client: Arc<EngineClient>,
 }
 
 /// Both ends. Of the channels at hand this one takes room only for what waits in it, and most sessions wait themselves.
-pub(crate) fn shelf(line: &Arc<Line>) -> (Shelf, Frames) {
+pub(crate) fn frame_queue(line: &Arc<EngineClient>) -> (FrameQueue, Frames) {
     let (frames, shelf) = mpsc::unbounded();
-    (Shelf { frames, line: Arc::clone(line) }, Frames { shelf, line: Arc::clone(line) })
+    (FrameQueue { frames, client: Arc::clone(line) }, Frames { receiver: shelf, client: Arc::clone(line) })
 }
 
-impl Shelf {
+impl FrameQueue {
     /// Puts a frame down; never waits. If the reader has gone the run is stopping anyway.
-    pub(crate) fn put(&self, frame: Result<Frame, Error>) {
-        let bytes = frame.as_ref().map_or(0, weight);
-        self.line.shelved(bytes);
-        let _ = self.frames.unbounded_send(Unread { frame, bytes });
+    pub(crate) fn push(&self, frame: Result<Frame, Error>) {
+        let bytes = frame.as_ref().map_or(0, estimate_size);
+        self.client.add_unread(bytes);
+        let _ = self.frames.unbounded_send(UnreadFrame { frame, bytes });
     }
 }
 
@@ -72,10 +72,10 @@ impl Frames {
     }
 
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
-        let Some(Unread { frame, bytes }) = ready!(self.shelf.poll_next_unpin(context)) else {
+        let Some(UnreadFrame { frame, bytes }) = ready!(self.receiver.poll_next_unpin(context)) else {
             return Poll::Ready(None);
         };
-        self.line.taken(bytes);
+        self.client.remove_unread(bytes);
         Poll::Ready(Some(frame))
     }
 }
@@ -90,7 +90,7 @@ impl Stream for Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        self.line.stop.cancel();
+        self.client.stop.cancel();
     }
 }
 

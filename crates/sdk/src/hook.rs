@@ -8,9 +8,9 @@ use std::time::Duration;
 use whimbrel_wire::control::{HookMatcher, OnFailure};
 use whimbrel_wire::hook::{HookDecision, HookEvent, HookInput, HookOutput, SyncOutput};
 
-use crate::callback::Answering;
+use crate::callback::CallbackFuture;
 
-type Callback = Arc<dyn Fn(HookInput) -> Answering<HookOutput> + Send + Sync>;
+type HookFn = Arc<dyn Fn(HookInput) -> CallbackFuture<HookOutput> + Send + Sync>;
 
 /// A hook: what it is for, and what it does.
 ///
@@ -42,8 +42,8 @@ type Callback = Arc<dyn Fn(HookInput) -> Answering<HookOutput> + Send + Sync>;
 #[derive(Clone)]
 pub struct Hook {
     event: HookEvent,
-    terms: HookMatcher,
-    callback: Callback,
+    config: HookMatcher,
+    callback: HookFn,
 }
 
 impl Hook {
@@ -53,29 +53,29 @@ impl Hook {
         F: Fn(HookInput) -> A + Send + Sync + 'static,
         A: Future<Output = HookOutput> + Send + 'static,
     {
-        let callback = Arc::new(move |input| -> Answering<HookOutput> { Box::pin(callback(input)) });
-        Self { event, terms: HookMatcher::default(), callback }
+        let callback = Arc::new(move |input| -> CallbackFuture<HookOutput> { Box::pin(callback(input)) });
+        Self { event, config: HookMatcher::default(), callback }
     }
 
     /// Only for these: names such as `Edit|Write`, or a regular expression. What is compared goes by the event: the tool,
     /// the kind of subagent, ...
     #[must_use]
     pub fn matching(mut self, matcher: impl Into<String>) -> Self {
-        self.terms.matcher = Some(matcher.into());
+        self.config.matcher = Some(matcher.into());
         self
     }
 
     /// How long it may take; a minute, if nothing is said.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.terms.timeout = Some(limit.as_secs_f64());
+        self.config.timeout = Some(limit.as_secs_f64());
         self
     }
 
     /// If it fails or takes too long, what it was asked about does not happen. Otherwise it would go on.
     #[must_use]
     pub fn must_agree(mut self) -> Self {
-        self.terms.on_failure = Some(OnFailure::Block);
+        self.config.on_failure = Some(OnFailure::Block);
         self
     }
 
@@ -93,15 +93,15 @@ impl Hook {
 
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hook").field("event", &self.event).field("terms", &self.terms).finish_non_exhaustive()
+        f.debug_struct("Hook").field("event", &self.event).field("terms", &self.config).finish_non_exhaustive()
     }
 }
 
 /// The hooks of an agent. Each is known to the engine by its place.
 #[derive(Clone, Default)]
-pub(crate) struct Hooks(Vec<Hook>);
+pub(crate) struct HookList(Vec<Hook>);
 
-impl Hooks {
+impl HookList {
     pub(crate) fn add(&mut self, hook: Hook) {
         self.0.push(hook);
     }
@@ -111,21 +111,21 @@ impl Hooks {
     }
 
     /// The hooks as the engine is told of them.
-    pub(crate) fn list(&self) -> BTreeMap<String, Vec<HookMatcher>> {
+    pub(crate) fn to_matchers(&self) -> BTreeMap<String, Vec<HookMatcher>> {
         let mut list: BTreeMap<String, Vec<HookMatcher>> = BTreeMap::new();
         for (place, hook) in self.0.iter().enumerate() {
-            let terms = HookMatcher { hook_callback_ids: vec![name(place)], ..hook.terms.clone() };
+            let terms = HookMatcher { hook_callback_ids: vec![callback_id(place)], ..hook.config.clone() };
             list.entry(hook.event.to_string()).or_default().push(terms);
         }
         list
     }
 
     /// The hook that the engine knows by this name.
-    pub(crate) fn find(&self, id: &str) -> Option<&Callback> {
-        self.0.iter().enumerate().find(|(place, _)| name(*place) == id).map(|(_, hook)| &hook.callback)
+    pub(crate) fn find_callback(&self, id: &str) -> Option<&HookFn> {
+        self.0.iter().enumerate().find(|(place, _)| callback_id(*place) == id).map(|(_, hook)| &hook.callback)
     }
 }
 
-fn name(place: usize) -> String {
+fn callback_id(place: usize) -> String {
     format!("hook_{place}")
 }

@@ -39,16 +39,16 @@ mod environment;
 mod error;
 mod frames;
 mod hook;
-mod line;
+mod client;
 mod prompt;
 mod query;
 mod session;
-mod sorter;
+mod router;
 #[cfg(feature = "in-process")]
 pub mod store;
 mod tools;
 mod transport;
-mod weight;
+mod frame_size;
 
 pub use agent::Agent;
 pub use callback::{PermissionAsked, ToolPermission};

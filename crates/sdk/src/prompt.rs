@@ -24,26 +24,26 @@ impl Prompt {
         Self { messages: Messages::Many(messages.boxed()) }
     }
 
-    fn one(content: Content) -> Self {
+    fn from_content(content: Content) -> Self {
         User::prompt(content).into()
     }
 }
 
 impl From<&str> for Prompt {
     fn from(text: &str) -> Self {
-        Self::one(text.into())
+        Self::from_content(text.into())
     }
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self::one(text.into())
+        Self::from_content(text.into())
     }
 }
 
 impl From<Vec<Block>> for Prompt {
     fn from(blocks: Vec<Block>) -> Self {
-        Self::one(blocks.into())
+        Self::from_content(blocks.into())
     }
 }
 

@@ -13,18 +13,18 @@ use crate::controls::Controls;
 use crate::error::Error;
 use crate::frames::Frames;
 use crate::prompt::{Messages, Prompt};
-use crate::sorter;
+use crate::router;
 
 /// A running query: a stream of frames that ends when the run has ended, which may be after several results.
 /// Dropping it stops the run.
 #[derive(Debug)]
 #[must_use = "dropping a query stops it"]
 pub struct Query {
-    state: State,
+    state: QueryState,
 }
 
 #[derive(Debug)]
-enum State {
+enum QueryState {
     Running {
         controls: Controls,
         frames: Frames,
@@ -37,28 +37,28 @@ enum State {
 ///
 /// A finished prompt never cuts work short: the stream ends when nothing runs and nothing is queued.
 pub fn query(prompt: impl Into<Prompt>, agent: &Agent) -> Query {
-    let state = start(prompt.into(), agent).unwrap_or_else(|error| State::Failed(Some(error)));
+    let state = start_query(prompt.into(), agent).unwrap_or_else(|error| QueryState::Failed(Some(error)));
     Query { state }
 }
 
-fn start(prompt: Prompt, agent: &Agent) -> Result<State, Error> {
-    let (controls, frames) = sorter::connect(agent)?;
+fn start_query(prompt: Prompt, agent: &Agent) -> Result<QueryState, Error> {
+    let (controls, frames) = router::open(agent)?;
     match prompt.messages {
         Messages::One(message) => {
-            controls.line().say(*message)?;
+            controls.client().send_now(*message)?;
             controls.finish_input();
         }
-        Messages::Many(messages) => drop(tokio::spawn(feed(messages, controls.clone()))),
+        Messages::Many(messages) => drop(tokio::spawn(forward_prompts(messages, controls.clone()))),
     }
-    Ok(State::Running { controls, frames })
+    Ok(QueryState::Running { controls, frames })
 }
 
 /// Passes messages on until there are no more, or the run is over.
-async fn feed(mut messages: BoxStream<'static, User>, controls: Controls) {
+async fn forward_prompts(mut messages: BoxStream<'static, User>, controls: Controls) {
     loop {
         let message = tokio::select! {
             message = messages.next() => message,
-            () = controls.line().stop.cancelled() => return,
+            () = controls.client().stop.cancelled() => return,
         };
         let Some(message) = message else { return controls.finish_input() };
         if controls.send(message).await.is_err() {
@@ -76,8 +76,8 @@ impl Query {
     /// The next result; whatever comes before it is passed over.
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         match &mut self.state {
-            State::Running { frames, .. } => frames.result().await,
-            State::Failed(error) => Err(error.take().unwrap_or(Error::Over)),
+            QueryState::Running { frames, .. } => frames.result().await,
+            QueryState::Failed(error) => Err(error.take().unwrap_or(Error::Over)),
         }
     }
 
@@ -85,8 +85,8 @@ impl Query {
     /// There are none if the engine could not be reached; the stream says why.
     pub fn controls(&self) -> Result<&Controls, Error> {
         match &self.state {
-            State::Running { controls, .. } => Ok(controls),
-            State::Failed(_) => Err(Error::Over),
+            QueryState::Running { controls, .. } => Ok(controls),
+            QueryState::Failed(_) => Err(Error::Over),
         }
     }
 
@@ -101,8 +101,8 @@ impl Stream for Query {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match &mut self.state {
-            State::Running { frames, .. } => frames.poll_next_unpin(context),
-            State::Failed(error) => Poll::Ready(error.take().map(Err)),
+            QueryState::Running { frames, .. } => frames.poll_next_unpin(context),
+            QueryState::Failed(error) => Poll::Ready(error.take().map(Err)),
         }
     }
 }

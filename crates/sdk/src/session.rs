@@ -8,7 +8,7 @@ use crate::agent::Agent;
 use crate::controls::Controls;
 use crate::error::Error;
 use crate::frames::Frames;
-use crate::sorter;
+use crate::router;
 
 /// An open conversation with an agent: its [`Controls`] and its [`Frames`].
 ///
@@ -41,7 +41,7 @@ impl Session {
     ///
     /// An engine process that refuses the options says so with the first frame.
     pub fn open(agent: &Agent) -> Result<Self, Error> {
-        let (controls, frames) = sorter::connect(agent)?;
+        let (controls, frames) = router::open(agent)?;
         Ok(Self { controls, frames })
     }
 

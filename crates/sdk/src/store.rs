@@ -38,13 +38,13 @@
 //! and is offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
-pub use whimbrel_engine::session::library::{Copy, Found, Sessions, SessionsError};
+pub use whimbrel_engine::session::catalog::{Copy, Found, Sessions, SessionsError};
 pub use whimbrel_engine::session::search::Hit;
 pub use whimbrel_engine::session::store::{
     Described, FileStore, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary,
     uuid_of,
 };
-pub use whimbrel_engine::session::summary::Summary as SessionSummary;
+pub use whimbrel_engine::session::summary::SessionSummary as SessionSummary;
 pub use whimbrel_engine::session::transcript::Message;
 #[cfg(feature = "sqlite")]
 pub use whimbrel_store_sqlite::SqliteStore;

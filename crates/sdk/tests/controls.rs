@@ -14,7 +14,7 @@ use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, query};
 
 /// An agent in an empty folder, on a script.
-fn agent(replies: Value) -> (Agent, TempDir) {
+fn scripted_agent(replies: Value) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::new().cwd(folder.path()).persist_session(false);
     (agent.script(Scripted::replies(replies).unwrap()), folder)
@@ -28,13 +28,13 @@ fn long_reply_with_a_call() -> Value {
     ])
 }
 
-async fn soon<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_question_is_asked_although_nobody_has_read_the_frames_before_it() {
-    let (agent, folder) = agent(json!([long_reply_with_a_call(), "done"]));
+    let (agent, folder) = scripted_agent(json!([long_reply_with_a_call(), "done"]));
     let (ask, asked) = oneshot::channel();
     let ask = Mutex::new(Some(ask));
     let agent = agent.partial_messages(true).can_use_tool(move |_| {
@@ -43,26 +43,26 @@ async fn a_question_is_asked_although_nobody_has_read_the_frames_before_it() {
     });
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
     controls.send("go").await.unwrap();
-    soon(asked).await.unwrap();
-    let result = soon(frames.result()).await.unwrap();
+    with_timeout(asked).await.unwrap();
+    let result = with_timeout(frames.result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
     assert!(folder.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn an_interrupt_passes_although_the_engine_waits_for_a_reader() {
-    let (agent, _folder) = agent(json!([long_reply_with_a_call()]));
+    let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call()]));
     let agent = agent.partial_messages(true).unread_limit(10_000);
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
     controls.send("go").await.unwrap();
-    assert!(soon(frames.next()).await.unwrap().is_ok());
-    soon(controls.interrupt()).await.unwrap();
-    assert_eq!(soon(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    assert!(with_timeout(frames.next()).await.unwrap().is_ok());
+    with_timeout(controls.interrupt()).await.unwrap();
+    assert_eq!(with_timeout(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
 }
 
 #[tokio::test]
 async fn an_interrupt_takes_back_the_question_that_a_callback_is_at() {
-    let (agent, _folder) = agent(json!([long_reply_with_a_call(), "next"]));
+    let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call(), "next"]));
     let (enter, entered) = oneshot::channel();
     let (held, gone) = oneshot::channel::<()>();
     let state = Mutex::new(Some((enter, held)));
@@ -76,56 +76,56 @@ async fn an_interrupt_takes_back_the_question_that_a_callback_is_at() {
     });
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
     controls.send("go").await.unwrap();
-    soon(entered).await.unwrap();
-    soon(controls.interrupt()).await.unwrap();
-    assert!(soon(gone).await.is_err(), "the callback's future is dropped");
-    assert_eq!(soon(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    with_timeout(entered).await.unwrap();
+    with_timeout(controls.interrupt()).await.unwrap();
+    assert!(with_timeout(gone).await.is_err(), "the callback's future is dropped");
+    assert_eq!(with_timeout(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
     controls.send("and now?").await.unwrap();
-    assert_eq!(soon(frames.result()).await.unwrap().result.as_deref(), Some("next"));
+    assert_eq!(with_timeout(frames.result()).await.unwrap().result.as_deref(), Some("next"));
 }
 
 #[tokio::test]
 async fn a_query_can_be_controlled_from_another_task() {
     let (agent, _folder) =
-        agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
+        scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
     let controls = running.controls().unwrap().clone();
-    assert!(matches!(soon(running.next()).await, Some(Ok(Frame::System(_)))));
-    soon(tokio::spawn(async move { controls.interrupt().await })).await.unwrap().unwrap();
-    let frames: Vec<_> = soon(running.collect()).await;
+    assert!(matches!(with_timeout(running.next()).await, Some(Ok(Frame::System(_)))));
+    with_timeout(tokio::spawn(async move { controls.interrupt().await })).await.unwrap().unwrap();
+    let frames: Vec<_> = with_timeout(running.collect()).await;
     assert!(matches!(frames.last(), Some(Ok(Frame::Result(_)))), "{frames:?}");
 }
 
 #[tokio::test]
 async fn the_run_ends_by_itself_when_nobody_is_left_to_talk() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
     controls.send("hi").await.unwrap();
     drop(controls);
-    let frames: Vec<_> = soon(frames.collect()).await;
+    let frames: Vec<_> = with_timeout(frames.collect()).await;
     assert!(matches!(frames.last(), Some(Ok(Frame::Result(_)))), "{frames:?}");
 }
 
 #[tokio::test]
 async fn what_the_engine_offers_is_known_before_and_during_a_conversation() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     let mut session = Session::open(&agent).unwrap();
-    let models = soon(session.info()).await.unwrap().models.clone();
+    let models = with_timeout(session.info()).await.unwrap().models.clone();
     assert!(!models.is_empty());
     session.send("hi").await.unwrap();
-    soon(session.result()).await.unwrap();
-    assert_eq!(soon(session.info()).await.unwrap().models, models);
+    with_timeout(session.result()).await.unwrap();
+    assert_eq!(with_timeout(session.info()).await.unwrap().models, models);
 }
 
 #[tokio::test]
 async fn settings_come_from_the_given_environment_and_from_no_other() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "env > seen"}}]);
-    let (agent, folder) = agent(json!([run, "done"]));
+    let (agent, folder) = scripted_agent(json!([run, "done"]));
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
     assert_eq!(format!("{environment:?}"), r#"{"GIVEN", "PATH"}"#);
     let agent = agent.environment(environment).env("ADDED", "2");
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(frames.iter().all(Result::is_ok), "{frames:?}");
     let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
     let has = |name: &str| seen.lines().any(|line| line.starts_with(&format!("{name}=")));
@@ -148,7 +148,7 @@ async fn the_key_is_looked_for_in_the_given_environment() {
 
 #[test]
 fn without_a_runtime_there_is_an_error_and_no_panic() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     assert!(matches!(Session::open(&agent), Err(Error::NoRuntime)));
     let first = query("hi", &agent).next().now_or_never();
     assert!(matches!(first, Some(Some(Err(Error::NoRuntime)))));
@@ -156,16 +156,16 @@ fn without_a_runtime_there_is_an_error_and_no_panic() {
 
 #[test]
 fn what_is_handed_between_tasks_can_be() {
-    fn is<T: Send + Sync + 'static>() {}
-    fn may_go<T: Send + 'static>() {}
-    is::<Agent>();
-    is::<Environment>();
-    is::<Session>();
-    is::<whimbrel::Query>();
-    is::<whimbrel::Controls>();
-    is::<whimbrel::Frames>();
-    is::<whimbrel::Engine>();
-    is::<whimbrel::Transport>();
-    is::<Error>();
-    may_go::<whimbrel::Prompt>();
+    fn assert_send_sync<T: Send + Sync + 'static>() {}
+    fn assert_send<T: Send + 'static>() {}
+    assert_send_sync::<Agent>();
+    assert_send_sync::<Environment>();
+    assert_send_sync::<Session>();
+    assert_send_sync::<whimbrel::Query>();
+    assert_send_sync::<whimbrel::Controls>();
+    assert_send_sync::<whimbrel::Frames>();
+    assert_send_sync::<whimbrel::Engine>();
+    assert_send_sync::<whimbrel::Transport>();
+    assert_send_sync::<Error>();
+    assert_send::<whimbrel::Prompt>();
 }

@@ -15,18 +15,18 @@ use whimbrel::wire::message::User;
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Frame, Prompt, Scripted, Session, query};
 
-fn agent(replies: Value) -> (Agent, TempDir) {
+fn scripted_agent(replies: Value) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::new().cwd(folder.path()).persist_session(false);
     (agent.script(Scripted::replies(replies).unwrap()), folder)
 }
 
-fn bash(input: &Value) -> Value {
+fn bash_call(input: &Value) -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": input}])
 }
 
 /// Looks until there is something to see, for at most twenty seconds.
-async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
             if let Some(found) = look() {
@@ -39,75 +39,75 @@ async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The process whose id a command has written down.
-async fn process(folder: &TempDir) -> String {
+async fn wait_for_process(folder: &TempDir) -> String {
     let pid = folder.path().join("pid");
-    let text = until(|| std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'))).await;
+    let text = poll_until_some(|| std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'))).await;
     format!("/proc/{}", text.trim())
 }
 
-async fn no_task_is_left() {
-    until(|| (Handle::current().metrics().num_alive_tasks() == 0).then_some(())).await;
+async fn wait_for_no_tasks() {
+    poll_until_some(|| (Handle::current().metrics().num_alive_tasks() == 0).then_some(())).await;
 }
 
-async fn is_gone(process: &str) {
-    until(|| (!Path::new(process).exists()).then_some(())).await;
+async fn wait_for_exit(process: &str) {
+    poll_until_some(|| (!Path::new(process).exists()).then_some(())).await;
 }
 
 #[tokio::test]
 async fn before_anything_was_said() {
-    let (agent, _folder) = agent(json!([]));
+    let (agent, _folder) = scripted_agent(json!([]));
     drop(Session::open(&agent).unwrap());
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn between_turns() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
     session.result().await.unwrap();
     drop(session);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_the_model_is_silent() {
     let (agent, _folder) =
-        agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
+        scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
     assert!(matches!(running.next().await, Some(Ok(Frame::System(_)))));
     drop(running);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_a_command_runs() {
-    let (agent, folder) = agent(json!([bash(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
+    let (agent, folder) = scripted_agent(json!([bash_call(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let running = query("go", &agent);
-    let process = process(&folder).await;
+    let process = wait_for_process(&folder).await;
     drop(running);
-    is_gone(&process).await;
-    no_task_is_left().await;
+    wait_for_exit(&process).await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_a_command_runs_in_the_background() {
     let background = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
-    let (agent, folder) = agent(json!([bash(&background), "started"]));
+    let (agent, folder) = scripted_agent(json!([bash_call(&background), "started"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     assert_eq!(session.result().await.unwrap().result.as_deref(), Some("started"));
-    let process = process(&folder).await;
+    let process = wait_for_process(&folder).await;
     drop(session);
-    is_gone(&process).await;
-    no_task_is_left().await;
+    wait_for_exit(&process).await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_a_callback_is_at_a_question() {
-    let (agent, folder) = agent(json!([bash(&json!({"command": "touch made"}))]));
+    let (agent, folder) = scripted_agent(json!([bash_call(&json!({"command": "touch made"}))]));
     let (enter, entered) = oneshot::channel();
     let enter = Mutex::new(Some(enter));
     let agent = agent.can_use_tool(move |_| {
@@ -117,45 +117,45 @@ async fn while_a_callback_is_at_a_question() {
     let running = query("go", &agent);
     entered.await.unwrap();
     drop(running);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
     assert!(!folder.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn while_prompts_are_still_to_come() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     let prompts = futures::stream::iter([User::prompt("hi")]).chain(futures::stream::pending());
     let mut running = query(Prompt::stream(prompts), &agent);
     while !matches!(running.next().await, Some(Ok(Frame::Result(_)))) {}
     drop(running);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_the_engine_waits_for_a_reader() {
-    let (agent, _folder) = agent(json!(["word ".repeat(10_000)]));
+    let (agent, _folder) = scripted_agent(json!(["word ".repeat(10_000)]));
     let agent = agent.partial_messages(true).unread_limit(0);
     let mut running = query("go", &agent);
     assert!(running.next().await.unwrap().is_ok());
     drop(running);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn while_somebody_waits_for_an_answer() {
     let (agent, _folder) =
-        agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
+        scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
     let waiting = tokio::spawn(async move { while controls.set_model(None).await.is_ok() {} });
     drop(frames);
     waiting.await.unwrap();
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }
 
 #[tokio::test]
 async fn a_run_that_ended_by_itself_leaves_nothing_either() {
-    let (agent, _folder) = agent(json!(["hello"]));
+    let (agent, _folder) = scripted_agent(json!(["hello"]));
     let running = query("hi", &agent);
     assert!(running.count().await > 0);
-    no_task_is_left().await;
+    wait_for_no_tasks().await;
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What is built beside the tests.
-fn program(name: &str) -> PathBuf {
+fn example_path(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
     assert!(
@@ -18,9 +18,9 @@ fn program(name: &str) -> PathBuf {
 }
 
 /// Runs an example in a folder of its own, with no key in its environment, and gives what it printed.
-fn run(name: &str, args: &[&str], typed: &str) -> String {
+fn run_example(name: &str, args: &[&str], typed: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(program(name))
+    let mut child = Command::new(example_path(name))
         .args(args)
         .current_dir(folder.path())
         .env_clear()
@@ -54,7 +54,7 @@ fn every_example_does_what_it_says() {
         ("tools", &[], "", &["I wrote it down.", "notes: [\"The key is under the mat.\"]"]),
     ];
     for (name, args, typed, parts) in rows {
-        let printed = run(name, args, typed);
+        let printed = run_example(name, args, typed);
         for part in parts {
             assert!(printed.contains(part), "{name} does not say {part:?}: {printed}");
         }

@@ -14,60 +14,60 @@ use whimbrel::wire::permission::{PermissionMode, PermissionResult};
 use whimbrel::{Agent, Hook, Scripted, Session, query};
 
 /// An agent in an empty folder on a script, and the requests that the model gets.
-struct Stage {
+struct Fixture {
     agent: Agent,
     script: Arc<Scripted>,
-    folder: TempDir,
+    work_dir: TempDir,
 }
 
-impl Stage {
+impl Fixture {
     fn new(replies: Value) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
         let script = Arc::new(Scripted::replies(replies).unwrap());
-        let agent = Agent::new().cwd(folder.path()).persist_session(false).script(Arc::clone(&script));
-        Self { agent, script, folder }
+        let agent = Agent::new().cwd(work_dir.path()).persist_session(false).script(Arc::clone(&script));
+        Self { agent, script, work_dir }
     }
 
     fn hook(mut self, event: HookEvent, answer: Value) -> Self {
-        self.agent = self.agent.hook(Hook::on(event, move |_| std::future::ready(output(&answer))));
+        self.agent = self.agent.hook(Hook::on(event, move |_| std::future::ready(parse_output(&answer))));
         self
     }
 
     async fn run(&self) -> TurnResult {
-        soon(query("go", &self.agent).result()).await.unwrap()
+        with_timeout(query("go", &self.agent).result()).await.unwrap()
     }
 
-    fn made(&self) -> bool {
-        self.folder.path().join("made").exists()
+    fn has_made_dir(&self) -> bool {
+        self.work_dir.path().join("made").exists()
     }
 
     /// What the model was sent last.
-    fn sent(&self) -> String {
+    fn last_request(&self) -> String {
         self.script.requests().last().unwrap().to_string()
     }
 }
 
-fn output(answer: &Value) -> HookOutput {
+fn parse_output(answer: &Value) -> HookOutput {
     serde_json::from_value(answer.clone()).unwrap()
 }
 
-fn specific(event: HookEvent, mut more: Value) -> Value {
+fn specific_output(event: HookEvent, mut more: Value) -> Value {
     more["hookEventName"] = json!(event);
     json!({"hookSpecificOutput": more})
 }
 
-fn mkdir() -> Value {
+fn mkdir_call() -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}}])
 }
 
-async fn soon<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
 }
 
 #[tokio::test]
 async fn before_a_call_a_hook_decides_for_the_rules() {
     let decide = |decision: &str| {
-        specific(
+        specific_output(
             HookEvent::PreToolUse,
             json!({"permissionDecision": decision, "permissionDecisionReason": "the hook's words"}),
         )
@@ -78,13 +78,13 @@ async fn before_a_call_a_hook_decides_for_the_rules() {
         ("ask", PermissionMode::Default, false, 1),
     ];
     for (decision, mode, made, denials) in rows {
-        let stage = Stage::new(json!([mkdir(), "done"])).hook(HookEvent::PreToolUse, decide(decision));
+        let stage = Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, decide(decision));
         let agent = stage.agent.clone().permission_mode(mode).env("IS_SANDBOX", "1");
-        let stage = Stage { agent, ..stage };
+        let stage = Fixture { agent, ..stage };
         let result = stage.run().await;
         assert_eq!(result.result.as_deref(), Some("done"), "{decision}");
-        assert_eq!((stage.made(), result.permission_denials.len()), (made, denials), "{decision}");
-        assert_eq!(stage.sent().contains("the hook's words"), decision == "deny", "{decision}");
+        assert_eq!((stage.has_made_dir(), result.permission_denials.len()), (made, denials), "{decision}");
+        assert_eq!(stage.last_request().contains("the hook's words"), decision == "deny", "{decision}");
     }
 }
 
@@ -95,38 +95,38 @@ async fn input_that_a_hook_changed_is_judged_again() {
         if let Some(decision) = decision {
             answer["permissionDecision"] = json!(decision);
         }
-        specific(HookEvent::PreToolUse, answer)
+        specific_output(HookEvent::PreToolUse, answer)
     };
     for (decision, rules, made) in
         [(None, &[][..], false), (None, &["Bash(mkdir *)"][..], true), (Some("allow"), &[][..], true)]
     {
         let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]);
-        let stage = Stage::new(json!([call, "done"])).hook(HookEvent::PreToolUse, change(decision));
-        let stage = Stage { agent: stage.agent.clone().allowed_tools(rules.iter().copied()), ..stage };
+        let stage = Fixture::new(json!([call, "done"])).hook(HookEvent::PreToolUse, change(decision));
+        let stage = Fixture { agent: stage.agent.clone().allowed_tools(rules.iter().copied()), ..stage };
         stage.run().await;
-        assert_eq!(stage.made(), made, "{decision:?} {rules:?}");
+        assert_eq!(stage.has_made_dir(), made, "{decision:?} {rules:?}");
     }
-    let stage = Stage::new(json!([mkdir(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
-    let stage = Stage { agent: stage.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..stage };
+    let stage = Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
+    let stage = Fixture { agent: stage.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..stage };
     stage.run().await;
-    assert!(!stage.made(), "a rule that denies holds against a hook");
+    assert!(!stage.has_made_dir(), "a rule that denies holds against a hook");
 }
 
 #[tokio::test]
 async fn a_hook_ends_the_turn_or_puts_a_call_off() {
     let stop = json!({"continue": false, "stopReason": "enough"});
     for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
-        let stage = Stage::new(json!([mkdir(), "never said"])).hook(event, stop.clone());
-        let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
+        let stage = Fixture::new(json!([mkdir_call(), "never said"])).hook(event, stop.clone());
+        let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
         let result = stage.run().await;
-        assert!(stage.made(), "{event}");
+        assert!(stage.has_made_dir(), "{event}");
         assert_eq!(result.terminal_reason, Some(TerminalReason::HookStopped), "{event}");
         assert_eq!((result.is_error, result.result.as_deref()), (false, Some("")), "{event}");
     }
-    let defer = specific(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
-    let stage = Stage::new(json!([mkdir(), "never said"])).hook(HookEvent::PreToolUse, defer);
+    let defer = specific_output(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
+    let stage = Fixture::new(json!([mkdir_call(), "never said"])).hook(HookEvent::PreToolUse, defer);
     let result = stage.run().await;
-    assert!(!stage.made());
+    assert!(!stage.has_made_dir());
     assert_eq!(result.terminal_reason, Some(TerminalReason::ToolDeferred));
     assert_eq!(result.deferred_tool_use.unwrap()["input"], json!({"command": "mkdir made"}));
 }
@@ -135,11 +135,11 @@ async fn a_hook_ends_the_turn_or_puts_a_call_off() {
 async fn only_a_call_that_stands_alone_can_be_put_off() {
     let list = json!({"type": "tool_use", "name": "Bash", "input": {"command": "ls"}});
     let make = json!({"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}});
-    let defer = specific(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
-    let stage = Stage::new(json!([[list, make], "done"])).hook(HookEvent::PreToolUse, defer);
-    let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
+    let defer = specific_output(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
+    let stage = Fixture::new(json!([[list, make], "done"])).hook(HookEvent::PreToolUse, defer);
+    let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
     let result = stage.run().await;
-    assert!(stage.made(), "the rules decide");
+    assert!(stage.has_made_dir(), "the rules decide");
     assert_eq!((result.result.as_deref(), result.deferred_tool_use), (Some("done"), None));
 }
 
@@ -147,28 +147,28 @@ async fn only_a_call_that_stands_alone_can_be_put_off() {
 async fn what_cannot_be_shown_as_a_whole_is_not_run() {
     let command = format!("mkdir made # {}", "x".repeat(1_000_000));
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let stage = Stage::new(json!([call, "done"]));
+    let stage = Fixture::new(json!([call, "done"]));
     let stage =
-        Stage { agent: stage.agent.clone().can_use_tool(|_| async { PermissionResult::allow() }), ..stage };
+        Fixture { agent: stage.agent.clone().can_use_tool(|_| async { PermissionResult::allow() }), ..stage };
     stage.run().await;
-    assert!(!stage.made() && stage.sent().contains("too long to be shown"));
+    assert!(!stage.has_made_dir() && stage.last_request().contains("too long to be shown"));
 }
 
 #[tokio::test]
 async fn what_a_hook_changes_in_the_persons_place_is_asked_about_again() {
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch other"}}]);
     let decision = json!({"decision": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}}});
-    let stage = Stage::new(json!([call, "done"]))
-        .hook(HookEvent::PermissionRequest, specific(HookEvent::PermissionRequest, decision));
+    let stage = Fixture::new(json!([call, "done"]))
+        .hook(HookEvent::PermissionRequest, specific_output(HookEvent::PermissionRequest, decision));
     let agent = stage.agent.clone().can_use_tool(|asked| async move {
         match asked.input["command"] == "mkdir made" {
             true => PermissionResult::allow(),
             false => std::future::pending().await,
         }
     });
-    let stage = Stage { agent, ..stage };
+    let stage = Fixture { agent, ..stage };
     assert_eq!(stage.run().await.result.as_deref(), Some("done"));
-    assert!(stage.made());
+    assert!(stage.has_made_dir());
 }
 
 #[tokio::test]
@@ -177,21 +177,21 @@ async fn what_hooks_add_reaches_the_model_behind_the_results() {
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo one"}},
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo two"}},
     ]);
-    let stage = Stage::new(json!([two, "done"]))
+    let stage = Fixture::new(json!([two, "done"]))
         .hook(
             HookEvent::PostToolUse,
-            specific(HookEvent::PostToolUse, json!({"additionalContext": "AFTER-CALL"})),
+            specific_output(HookEvent::PostToolUse, json!({"additionalContext": "AFTER-CALL"})),
         )
         .hook(
             HookEvent::PostToolBatch,
-            specific(HookEvent::PostToolBatch, json!({"additionalContext": "AFTER-ALL"})),
+            specific_output(HookEvent::PostToolBatch, json!({"additionalContext": "AFTER-ALL"})),
         )
         .hook(
             HookEvent::UserPromptSubmit,
-            specific(HookEvent::UserPromptSubmit, json!({"additionalContext": "WITH-PROMPT"})),
+            specific_output(HookEvent::UserPromptSubmit, json!({"additionalContext": "WITH-PROMPT"})),
         );
     stage.run().await;
-    let sent = stage.sent();
+    let sent = stage.last_request();
     let at = |text: &str| sent.rfind(text).unwrap_or_else(|| panic!("{text} is missing: {sent}"));
     assert!(at("WITH-PROMPT") < at("tool_result") && at("tool_result") < at("AFTER-CALL"), "{sent}");
     assert!(at("AFTER-CALL") < at("AFTER-ALL"), "{sent}");
@@ -200,7 +200,7 @@ async fn what_hooks_add_reaches_the_model_behind_the_results() {
 
 #[tokio::test]
 async fn a_prompt_that_a_hook_stops_never_reaches_the_model() {
-    let stage = Stage::new(json!(["never said"]))
+    let stage = Fixture::new(json!(["never said"]))
         .hook(HookEvent::UserPromptSubmit, json!({"decision": "block", "reason": "not today"}));
     let result = stage.run().await;
     assert!(result.result.unwrap().contains("not today"));
@@ -211,7 +211,7 @@ async fn a_prompt_that_a_hook_stops_never_reaches_the_model() {
 async fn a_hook_sends_the_agent_back_to_work_but_not_for_ever() {
     let (seen, active) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let count = (Arc::clone(&seen), Arc::clone(&active));
-    let stage = Stage::new(json!(vec!["still done"; 9]));
+    let stage = Fixture::new(json!(vec!["still done"; 9]));
     let hook = Hook::on(HookEvent::Stop, move |input: HookInput| {
         count.0.fetch_add(1, Ordering::SeqCst);
         if let HookEventInput::Stop(stop) = &input.event {
@@ -219,22 +219,22 @@ async fn a_hook_sends_the_agent_back_to_work_but_not_for_ever() {
         }
         async { Hook::block("KEEP GOING") }
     });
-    let stage = Stage { agent: stage.agent.clone().hook(hook), ..stage };
+    let stage = Fixture { agent: stage.agent.clone().hook(hook), ..stage };
     assert_eq!(stage.run().await.result.as_deref(), Some("still done"));
     assert_eq!((seen.load(Ordering::SeqCst), active.load(Ordering::SeqCst)), (9, 8));
-    assert!(stage.sent().contains("KEEP GOING"));
+    assert!(stage.last_request().contains("KEEP GOING"));
 }
 
 #[tokio::test]
 async fn a_hook_answers_in_the_persons_place_and_the_question_is_taken_back() {
     for (behavior, made) in [("allow", true), ("deny", false)] {
         let decision = json!({"decision": {"behavior": behavior, "message": "no"}});
-        let stage = Stage::new(json!([mkdir(), "done"]))
-            .hook(HookEvent::PermissionRequest, specific(HookEvent::PermissionRequest, decision));
+        let stage = Fixture::new(json!([mkdir_call(), "done"]))
+            .hook(HookEvent::PermissionRequest, specific_output(HookEvent::PermissionRequest, decision));
         let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
-        let stage = Stage { agent, ..stage };
+        let stage = Fixture { agent, ..stage };
         assert_eq!(stage.run().await.result.as_deref(), Some("done"), "{behavior}");
-        assert_eq!(stage.made(), made, "{behavior}");
+        assert_eq!(stage.has_made_dir(), made, "{behavior}");
     }
 }
 
@@ -243,19 +243,19 @@ async fn a_hook_that_fails_is_no_reason_to_stop_unless_it_must_agree() {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     for must_agree in [false, true] {
-        let stage = Stage::new(json!([mkdir(), "done"]));
+        let stage = Fixture::new(json!([mkdir_call(), "done"]));
         let hook = Hook::on(HookEvent::PreToolUse, |_| async { panic!("broken") });
         let hook = if must_agree { hook.must_agree() } else { hook };
-        let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]).hook(hook), ..stage };
+        let stage = Fixture { agent: stage.agent.clone().allowed_tools(["Bash"]).hook(hook), ..stage };
         stage.run().await;
-        assert_eq!(stage.made(), !must_agree, "{must_agree}");
+        assert_eq!(stage.has_made_dir(), !must_agree, "{must_agree}");
     }
     std::panic::set_hook(quiet);
 }
 
 #[tokio::test]
 async fn a_question_waits_until_a_change_of_mode_answers_it_or_time_is_up() {
-    let stage = Stage::new(json!([
+    let stage = Fixture::new(json!([
         [{"type": "tool_use", "name": "Write", "input": {"file_path": "made", "content": ""}}], "done"
     ]));
     let (ask, asked) = tokio::sync::oneshot::channel();
@@ -266,16 +266,16 @@ async fn a_question_waits_until_a_change_of_mode_answers_it_or_time_is_up() {
     });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
-    soon(asked).await.unwrap();
+    with_timeout(asked).await.unwrap();
     session.controls().set_permission_mode(PermissionMode::AcceptEdits).await.unwrap();
-    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("done"));
-    assert!(stage.made());
+    assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("done"));
+    assert!(stage.has_made_dir());
 
-    let stage = Stage::new(json!([mkdir(), "done"]));
+    let stage = Fixture::new(json!([mkdir_call(), "done"]));
     let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
-    let stage = Stage { agent: agent.permission_timeout(Duration::from_millis(20)), ..stage };
+    let stage = Fixture { agent: agent.permission_timeout(Duration::from_millis(20)), ..stage };
     assert_eq!(stage.run().await.permission_denials.len(), 1);
-    assert!(!stage.made() && stage.sent().contains("in time"), "{}", stage.sent());
+    assert!(!stage.has_made_dir() && stage.last_request().contains("in time"), "{}", stage.last_request());
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
     let start = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}}]);
     let look = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo seen"}}]);
-    let stage = Stage::new(json!([start, look, "the report", "done"]));
+    let stage = Fixture::new(json!([start, look, "the report", "done"]));
     let mut agent = stage.agent.clone();
     for event in [HookEvent::SubagentStart, HookEvent::PreToolUse, HookEvent::SubagentStop, HookEvent::Stop] {
         let heard = Arc::clone(&heard);
@@ -294,7 +294,7 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
             async { Hook::no_opinion() }
         }));
     }
-    let stage = Stage { agent, ..stage };
+    let stage = Fixture { agent, ..stage };
     assert_eq!(stage.run().await.result.as_deref(), Some("done"));
     let kind = || Some("general-purpose".to_owned());
     let expected = [
@@ -310,7 +310,7 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
 #[tokio::test]
 async fn a_hook_for_an_event_that_is_not_known_is_told() {
     use whimbrel::Frame;
-    let stage = Stage::new(json!(["done"]));
+    let stage = Fixture::new(json!(["done"]));
     let mut session = Session::open(&stage.agent).unwrap();
     let hooks = json!({"NoSuchEvent": [{"hookCallbackIds": ["x"]}]});
     session
@@ -320,7 +320,7 @@ async fn a_hook_for_an_event_that_is_not_known_is_told() {
         .unwrap();
     session.send("go").await.unwrap();
     let mut told = false;
-    while let Some(frame) = soon(session.next()).await {
+    while let Some(frame) = with_timeout(session.next()).await {
         let frame = frame.unwrap();
         told |= serde_json::to_string(&frame).unwrap().contains("NoSuchEvent");
         if matches!(frame, Frame::Result(_)) {

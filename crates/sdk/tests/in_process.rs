@@ -11,14 +11,14 @@ use whimbrel::wire::permission::{PermissionMode, PermissionResult};
 use whimbrel::{Agent, Error, Frame, Prompt, Scripted, Session, query};
 
 /// An agent in an empty folder, on a script.
-fn agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
+fn scripted_agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
     let folder = tempfile::tempdir().unwrap();
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let agent = Agent::new().cwd(folder.path()).persist_session(false).script(Arc::clone(&script));
     (agent, folder, script)
 }
 
-async fn frames(mut query: whimbrel::Query) -> Vec<Frame> {
+async fn collect_frames(mut query: whimbrel::Query) -> Vec<Frame> {
     let mut frames = Vec::new();
     while let Some(frame) = query.next().await {
         frames.push(frame.unwrap());
@@ -26,7 +26,7 @@ async fn frames(mut query: whimbrel::Query) -> Vec<Frame> {
     frames
 }
 
-fn results(frames: &[Frame]) -> Vec<Option<&str>> {
+fn result_texts(frames: &[Frame]) -> Vec<Option<&str>> {
     let results = frames.iter().filter_map(|frame| match frame {
         Frame::Result(result) => Some(result.result.as_deref()),
         _ => None,
@@ -36,16 +36,16 @@ fn results(frames: &[Frame]) -> Vec<Option<&str>> {
 
 #[tokio::test]
 async fn a_prompt_gives_init_assistant_and_result_and_then_the_stream_ends() {
-    let (agent, _folder, _) = agent(json!(["hello"]));
-    let frames = frames(query("hi", &agent)).await;
+    let (agent, _folder, _) = scripted_agent(json!(["hello"]));
+    let frames = collect_frames(query("hi", &agent)).await;
     let kinds: Vec<&str> = frames.iter().map(Frame::kind).collect();
     assert_eq!(kinds, ["system", "assistant", "result"]);
-    assert_eq!(results(&frames), [Some("hello")]);
+    assert_eq!(result_texts(&frames), [Some("hello")]);
 }
 
 #[tokio::test]
 async fn prompts_that_wait_together_are_joined_into_one_turn() {
-    let (agent, _folder, script) = agent(json!(["both"]));
+    let (agent, _folder, script) = scripted_agent(json!(["both"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("one").await.unwrap();
     session.send("two").await.unwrap();
@@ -55,20 +55,20 @@ async fn prompts_that_wait_together_are_joined_into_one_turn() {
 
 #[tokio::test]
 async fn a_stream_of_prompts_ends_the_run_when_it_ends() {
-    let (agent, _folder, _) = agent(json!(["one", "two"]));
+    let (agent, _folder, _) = scripted_agent(json!(["one", "two"]));
     let prompts = futures::stream::iter([User::prompt("a"), User::prompt("b")]);
-    let frames = frames(query(Prompt::stream(prompts), &agent)).await;
-    assert!(results(&frames).contains(&Some("one")));
+    let frames = collect_frames(query(Prompt::stream(prompts), &agent)).await;
+    assert!(result_texts(&frames).contains(&Some("one")));
 }
 
 #[tokio::test]
 async fn tools_run_and_their_results_reach_the_model() {
     let write =
         json!([{"type": "tool_use", "name": "Write", "input": {"file_path": "a.txt", "content": "one\n"}}]);
-    let (agent, folder, script) = agent(json!([write, "written"]));
+    let (agent, folder, script) = scripted_agent(json!([write, "written"]));
     let agent = agent.permission_mode(PermissionMode::AcceptEdits);
-    let frames = frames(query("write a file", &agent)).await;
-    assert_eq!(results(&frames), [Some("written")]);
+    let frames = collect_frames(query("write a file", &agent)).await;
+    assert_eq!(result_texts(&frames), [Some("written")]);
     assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n");
     assert!(script.requests()[1].to_string().contains("tool_result"));
 }
@@ -76,7 +76,7 @@ async fn tools_run_and_their_results_reach_the_model() {
 #[tokio::test]
 async fn the_permission_callback_decides() {
     let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
-    let (agent, folder, _) = agent(json!([run("touch yes"), run("touch no"), "done"]));
+    let (agent, folder, _) = scripted_agent(json!([run("touch yes"), run("touch no"), "done"]));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let agent = agent.can_use_tool(move |question| {
@@ -90,7 +90,7 @@ async fn the_permission_callback_decides() {
             }
         }
     });
-    let frames = frames(query("go", &agent)).await;
+    let frames = collect_frames(query("go", &agent)).await;
     assert_eq!(*asked.lock().unwrap(), ["touch yes", "touch no"]);
     assert!(folder.path().join("yes").exists() && !folder.path().join("no").exists());
     let Some(Frame::Result(result)) = frames.last() else { panic!("no result") };
@@ -100,7 +100,7 @@ async fn the_permission_callback_decides() {
 #[tokio::test]
 async fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
     let slow = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "sleep 60"}}]);
-    let (agent, _folder, script) = agent(json!([slow, "next"]));
+    let (agent, _folder, script) = scripted_agent(json!([slow, "next"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
@@ -151,9 +151,9 @@ async fn a_call_without_input_is_made_although_the_reply_breaks_off_after_it() {
         "content": [{"type": "tool_use", "name": "Glob", "input": ""}],
         "fault": {"kind": "cut", "message": "gone", "after": 3},
     });
-    let (agent, _folder, script) = agent(json!([cut, "done"]));
-    let frames = frames(query("go", &agent)).await;
-    assert_eq!(results(&frames), [Some("done")]);
+    let (agent, _folder, script) = scripted_agent(json!([cut, "done"]));
+    let frames = collect_frames(query("go", &agent)).await;
+    assert_eq!(result_texts(&frames), [Some("done")]);
     let asked = script.requests()[1]["messages"].to_string();
     assert!(asked.contains(r#""type":"tool_use""#) && asked.contains(r#""type":"tool_result""#), "{asked}");
 }
@@ -161,10 +161,10 @@ async fn a_call_without_input_is_made_although_the_reply_breaks_off_after_it() {
 #[tokio::test]
 async fn an_engine_that_panics_is_an_error_and_no_good_end() {
     use whimbrel_models::providers::Providers;
-    use whimbrel_models::scripted::Played;
+    use whimbrel_models::scripted::ClosureModel;
 
     let providers = Providers::offline();
-    providers.add_model("broken", Arc::new(Played::new(|_, _| panic!("this model is broken"))));
+    providers.add_model("broken", Arc::new(ClosureModel::new(|_, _| panic!("this model is broken"))));
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::new().cwd(folder.path()).persist_session(false).model("broken");
     let mut running = query("hi", &agent.engine(whimbrel::Engine::new(providers)));

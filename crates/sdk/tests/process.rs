@@ -11,20 +11,20 @@ use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Environment, Error, Frame, Session, Transport, query};
 
 /// An agent whose engine runs this shell code in a folder of its own.
-fn agent(play: &str) -> (Agent, TempDir) {
+fn agent_with_engine(play: &str) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh");
     let agent = Agent::new().transport(Transport::Process(engine)).cwd(folder.path()).env("PLAY", play);
     (agent, folder)
 }
 
-async fn soon<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
 /// Looks until there is something to see.
-async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    soon(async {
+async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    with_timeout(async {
         loop {
             if let Some(found) = look() {
                 return found;
@@ -36,36 +36,36 @@ async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A line that the engine has written to a file.
-async fn line(file: PathBuf) -> String {
-    until(|| std::fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n'))).await
+async fn wait_for_line(file: PathBuf) -> String {
+    poll_until_some(|| std::fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n'))).await
 }
 
 /// The engine, as a folder that goes with it.
-async fn engine(folder: &TempDir) -> PathBuf {
-    Path::new("/proc").join(line(folder.path().join("pid")).await.trim())
+async fn engine_proc_dir(folder: &TempDir) -> PathBuf {
+    Path::new("/proc").join(wait_for_line(folder.path().join("pid")).await.trim())
 }
 
-async fn nothing_is_left(engine: &Path) {
-    until(|| (!engine.exists()).then_some(())).await;
-    until(|| (tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).then_some(())).await;
+async fn wait_for_cleanup(engine: &Path) {
+    poll_until_some(|| (!engine.exists()).then_some(())).await;
+    poll_until_some(|| (tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).then_some(())).await;
 }
 
-fn raw(frame: &Frame) -> Value {
+fn to_json(frame: &Frame) -> Value {
     serde_json::to_value(frame).unwrap()
 }
 
 #[tokio::test]
 async fn a_question_passes_although_nobody_reads_what_came_before_it() {
     let ask = r#"{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}"#;
-    let (agent, folder) = agent(&format!(
+    let (agent, folder) = agent_with_engine(&format!(
         "accept; yes '{{\"type\":\"word\"}}' | head -n 20000; echo '{ask}'; read -r line; echo \"$line\" > answer; cat > /dev/null"
     ));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let (controls, frames) = Session::open(&agent).unwrap().split();
-    let answer = line(folder.path().join("answer")).await;
+    let answer = wait_for_line(folder.path().join("answer")).await;
     assert!(answer.contains(r#""behavior":"allow""#) && answer.contains(r#""command":"ls""#), "{answer}");
     controls.finish_input();
-    let frames: Vec<_> = soon(frames.collect()).await;
+    let frames: Vec<_> = with_timeout(frames.collect()).await;
     assert_eq!(frames.len(), 20000);
 }
 
@@ -79,7 +79,7 @@ async fn the_input_stays_open_for_a_prompt_that_the_engine_had_not_seen_when_it_
     let (running, idle) = (state("running"), state("idle"));
     let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"session_id":"s","total_cost_usd":0,"usage":{}}'"#;
     let ask = r#"echo '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}'"#;
-    let (agent, folder) = agent(&format!(
+    let (agent, folder) = agent_with_engine(&format!(
         "accept; read -r first; {running}; {result}; read -r second; {idle}; \
          until [ -e finished ]; do sleep 0.02; done; {running}; {ask}; read -r line; echo \"$line\" > answer; \
          {result}; {idle}; cat > rest; echo > closed"
@@ -87,54 +87,54 @@ async fn the_input_stays_open_for_a_prompt_that_the_engine_had_not_seen_when_it_
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
     session.send("one").await.unwrap();
-    soon(session.result()).await.unwrap();
+    with_timeout(session.result()).await.unwrap();
     session.send("two").await.unwrap();
     session.finish_input();
     assert!(matches!(session.send("three").await, Err(Error::InputFinished)));
     std::fs::write(folder.path().join("finished"), "").unwrap();
-    soon(session.result()).await.unwrap();
-    let answer = line(folder.path().join("answer")).await;
+    with_timeout(session.result()).await.unwrap();
+    let answer = wait_for_line(folder.path().join("answer")).await;
     assert!(answer.contains(r#""behavior":"allow""#), "{answer}");
-    assert!(soon(session.next()).await.is_none(), "the input is closed in the end");
+    assert!(with_timeout(session.next()).await.is_none(), "the input is closed in the end");
     assert!(folder.path().join("closed").exists());
 }
 
 #[tokio::test]
 async fn the_answer_to_the_opening_is_kept() {
-    let (agent, _folder) = agent("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
+    let (agent, _folder) = agent_with_engine("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
     let mut session = Session::open(&agent).unwrap();
-    assert_eq!(soon(session.info()).await.unwrap().pid, Some(7));
-    assert_eq!(soon(session.info()).await.unwrap().pid, Some(7));
+    assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
+    assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     session.finish_input();
-    assert!(soon(session.next()).await.is_some_and(|frame| raw(&frame.unwrap())["type"] == "asked_again"));
+    assert!(with_timeout(session.next()).await.is_some_and(|frame| to_json(&frame.unwrap())["type"] == "asked_again"));
 }
 
 #[tokio::test]
 async fn an_engine_that_refuses_the_opening_is_an_error_and_ends() {
-    let (agent, folder) = agent(
+    let (agent, folder) = agent_with_engine(
         r#"opening; printf '{"type":"control_response","response":{"subtype":"error","request_id":"%s","error":"no hooks here"}}\n{"type":"word"}\n' "$id"; exec sleep 60"#,
     );
     let mut running = query("go", &agent);
-    let engine = engine(&folder).await;
-    let first = soon(running.next()).await.unwrap();
+    let engine = engine_proc_dir(&folder).await;
+    let first = with_timeout(running.next()).await.unwrap();
     assert!(matches!(&first, Err(Error::Refused(text)) if text == "no hooks here"), "{first:?}");
-    assert!(soon(running.next()).await.is_none());
-    nothing_is_left(&engine).await;
+    assert!(with_timeout(running.next()).await.is_none());
+    wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn an_engine_that_dies_is_an_error_with_its_last_words() {
-    let (agent, _folder) = agent("accept; echo '{\"type\":\"word\"}'; echo 'out of luck' >&2; exit 3");
-    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    let (agent, _folder) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; echo 'out of luck' >&2; exit 3");
+    let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     let [Ok(word), Err(Error::Engine { status, stderr })] = frames.as_slice() else { panic!("{frames:?}") };
-    assert_eq!(raw(word)["type"], "word");
+    assert_eq!(to_json(word)["type"], "word");
     assert_eq!(status.code(), Some(3));
     assert_eq!(stderr.trim(), "out of luck");
 }
 
 #[tokio::test]
 async fn the_run_ends_with_the_engine_although_its_child_holds_the_output() {
-    let (agent, _folder) = agent("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
+    let (agent, _folder) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
     let mut session = Session::open(&agent).unwrap();
     let ending = async {
         assert!(session.next().await.is_some_and(|word| word.is_ok()));
@@ -145,70 +145,70 @@ async fn the_run_ends_with_the_engine_although_its_child_holds_the_output() {
 
 #[tokio::test]
 async fn a_call_fails_when_the_engine_dies_without_an_answer() {
-    let (agent, _folder) = agent("accept; read -r line; exit 3");
+    let (agent, _folder) = agent_with_engine("accept; read -r line; exit 3");
     let session = Session::open(&agent).unwrap();
-    assert!(matches!(soon(session.interrupt()).await, Err(Error::Over)));
+    assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::Over)));
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_error() {
     let agent = Agent::new().transport(Transport::Process("/nowhere/engine".into()));
-    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(matches!(frames.as_slice(), [Err(Error::Spawn { program, .. })] if program == "/nowhere/engine"));
 }
 
 #[tokio::test]
 async fn an_engine_that_is_stopped_may_still_say_something() {
-    let (agent, folder) = agent(
+    let (agent, folder) = agent_with_engine(
         "accept; trap 'echo \"{\\\"type\\\":\\\"bye\\\"}\"; exit 0' TERM; echo ready > ready; while :; do sleep 0.02; done",
     );
     let (controls, frames) = Session::open(&agent).unwrap().split();
-    let engine = engine(&folder).await;
-    line(folder.path().join("ready")).await;
+    let engine = engine_proc_dir(&folder).await;
+    wait_for_line(folder.path().join("ready")).await;
     controls.close();
-    let frames: Vec<_> = soon(frames.collect()).await;
+    let frames: Vec<_> = with_timeout(frames.collect()).await;
     let [Ok(bye)] = frames.as_slice() else { panic!("{frames:?}") };
-    assert_eq!(raw(bye)["type"], "bye");
-    nothing_is_left(&engine).await;
+    assert_eq!(to_json(bye)["type"], "bye");
+    wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn dropping_ends_an_engine_that_listens_to_nothing() {
-    let (agent, folder) = agent("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
+    let (agent, folder) = agent_with_engine("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
     let session = Session::open(&agent).unwrap();
-    let engine = engine(&folder).await;
-    line(folder.path().join("ready")).await;
+    let engine = engine_proc_dir(&folder).await;
+    wait_for_line(folder.path().join("ready")).await;
     drop(session);
-    nothing_is_left(&engine).await;
+    wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn dropping_ends_an_engine_that_waits_for_a_reader() {
-    let (agent, folder) = agent("accept; yes '{\"type\":\"word\"}'");
+    let (agent, folder) = agent_with_engine("accept; yes '{\"type\":\"word\"}'");
     let session = Session::open(&agent.unread_limit(1000)).unwrap();
-    let engine = engine(&folder).await;
-    soon(session.info()).await.unwrap();
+    let engine = engine_proc_dir(&folder).await;
+    with_timeout(session.info()).await.unwrap();
     drop(session);
-    nothing_is_left(&engine).await;
+    wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn dropping_ends_an_engine_that_was_just_opened() {
-    let (agent, folder) = agent("cat > /dev/null");
+    let (agent, folder) = agent_with_engine("cat > /dev/null");
     let session = Session::open(&agent).unwrap();
-    let engine = engine(&folder).await;
+    let engine = engine_proc_dir(&folder).await;
     drop(session);
-    nothing_is_left(&engine).await;
+    wait_for_cleanup(&engine).await;
 }
 
 #[tokio::test]
 async fn the_engine_sees_the_given_environment_and_no_other() {
-    let (agent, _folder) = agent(
+    let (agent, _folder) = agent_with_engine(
         r#"accept; printf '{"type":"seen","given":"%s","added":"%s","cargo":"%s"}\n' "$GIVEN" "$ADDED" "$CARGO_MANIFEST_DIR""#,
     );
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
     let agent = agent.environment(environment).env("ADDED", "2");
     let mut session = Session::open(&agent).unwrap();
-    let seen = raw(&soon(session.next()).await.unwrap().unwrap());
+    let seen = to_json(&with_timeout(session.next()).await.unwrap().unwrap());
     assert_eq!((&seen["given"], &seen["added"], &seen["cargo"]), (&"1".into(), &"2".into(), &"".into()));
 }

@@ -16,22 +16,22 @@ use whimbrel::wire::system::SystemEvent;
 use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, Transport, query};
 
 /// A folder to work in and a home in which nothing may appear.
-struct Stage {
-    folder: tempfile::TempDir,
+struct Fixture {
+    root: tempfile::TempDir,
     store: Arc<MemoryStore>,
 }
 
-impl Stage {
+impl Fixture {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         for name in ["home", "work", "tmp"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::create_dir(root.path().join(name)).unwrap();
         }
-        Self { folder, store: Arc::default() }
+        Self { root, store: Arc::default() }
     }
 
-    fn at(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
+    fn dir(&self, name: &str) -> std::path::PathBuf {
+        self.root.path().join(name)
     }
 
     fn agent(&self, replies: Value) -> Agent {
@@ -39,47 +39,47 @@ impl Stage {
     }
 
     fn agent_with(&self, store: impl Into<SharedStore>, replies: Value) -> Agent {
-        let home = |name: &str| self.at(name).display().to_string();
+        let home = |name: &str| self.dir(name).display().to_string();
         let environment: Environment =
             [("HOME", home("home")), ("TMPDIR", home("tmp")), ("PATH", std::env::var("PATH").unwrap())]
                 .into_iter()
                 .collect();
         Agent::new()
             .environment(environment)
-            .cwd(self.at("work"))
+            .cwd(self.dir("work"))
             .allowed_tools(["Bash", "Agent"])
             .session_store(store)
             .script(Scripted::replies(replies).unwrap())
     }
 
-    fn project(&self) -> String {
-        let path = self.at("work").canonicalize().unwrap();
+    fn project_key(&self) -> String {
+        let path = self.dir("work").canonicalize().unwrap();
         path.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
     }
 
     /// The lines of a transcript in short: what each is.
-    async fn kinds(&self, session: &str, below: Option<&str>) -> Vec<String> {
-        let own = StoreKey::session(self.project(), session);
+    async fn entry_kinds(&self, session: &str, below: Option<&str>) -> Vec<String> {
+        let own = StoreKey::session(self.project_key(), session);
         let key = below.map_or_else(|| own.clone(), |below| own.below(below));
         let lines = self.store.load(&key).await.unwrap().unwrap_or_default();
-        lines.iter().map(kind).filter(|kind| kind != "brief").collect()
+        lines.iter().map(entry_kind).filter(|kind| kind != "brief").collect()
     }
 }
 
 /// What a line is: its type, or that of its first block.
-fn kind(line: &RawJson) -> String {
-    let line: Value = line.read().unwrap();
+fn entry_kind(line: &RawJson) -> String {
+    let line: Value = line.decode().unwrap();
     let block = line["message"]["content"][0]["type"].as_str();
     let name = line["type"].as_str().unwrap();
     block.map_or_else(|| name.to_owned(), |block| format!("{name} {block}"))
 }
 
-async fn result(agent: &Agent, prompt: &str) -> (String, String) {
+async fn run_prompt(agent: &Agent, prompt: &str) -> (String, String) {
     let result = query(prompt.to_owned(), agent).result().await.unwrap();
     (result.session_id, result.result.unwrap_or_default())
 }
 
-fn bash(command: &str) -> Value {
+fn bash_call(command: &str) -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}])
 }
 
@@ -89,11 +89,11 @@ fn is_empty(folder: &Path) -> bool {
 
 #[tokio::test]
 async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
-    let stage = Stage::new();
+    let stage = Fixture::new();
     let errand = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"}}]);
-    let agent = stage.agent(json!([bash("echo hi"), errand, "I looked.", "Done."]));
-    let (session, said) = result(&agent, "Go.").await;
+    let agent = stage.agent(json!([bash_call("echo hi"), errand, "I looked.", "Done."]));
+    let (session, said) = run_prompt(&agent, "Go.").await;
     assert_eq!(said, "Done.");
     let expected = [
         "user",
@@ -108,24 +108,24 @@ async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
         "assistant text",
         "last-prompt",
     ];
-    assert_eq!(stage.kinds(&session, None).await, expected);
-    let below = stage.store.subkeys(&stage.project(), &session).await.unwrap();
+    assert_eq!(stage.entry_kinds(&session, None).await, expected);
+    let below = stage.store.subkeys(&stage.project_key(), &session).await.unwrap();
     assert_eq!(below.len(), 1);
     assert!(below[0].starts_with("subagents/agent-"), "{below:?}");
-    assert_eq!(stage.kinds(&session, Some(&below[0])).await, ["user", "agent_metadata", "assistant text"]);
+    assert_eq!(stage.entry_kinds(&session, Some(&below[0])).await, ["user", "agent_metadata", "assistant text"]);
     for folder in ["home", "tmp"] {
-        assert!(is_empty(&stage.at(folder)), "{folder}");
+        assert!(is_empty(&stage.dir(folder)), "{folder}");
     }
 }
 
 #[tokio::test]
 async fn an_agent_of_an_earlier_run_goes_on_from_the_store() {
-    let stage = Stage::new();
+    let stage = Fixture::new();
     let errand = |input: Value| json!([{"type": "tool_use", "name": "Agent", "input": input}]);
     let first = errand(json!({"description": "keep", "prompt": "Remember TULIP.", "name": "scout",
         "subagent_type": "general-purpose"}));
-    let (session, _) = result(&stage.agent(json!([first, "I will.", "Done."])), "Go.").await;
-    let below = stage.store.subkeys(&stage.project(), &session).await.unwrap().remove(0);
+    let (session, _) = run_prompt(&stage.agent(json!([first, "I will.", "Done."])), "Go.").await;
+    let below = stage.store.subkeys(&stage.project_key(), &session).await.unwrap().remove(0);
     let id = below.strip_prefix("subagents/agent-").unwrap();
     for who in [id, "scout"] {
         let again = errand(json!({"description": "ask", "prompt": "Which flower?", "resume": who,
@@ -133,38 +133,38 @@ async fn an_agent_of_an_earlier_run_goes_on_from_the_store() {
         let knows = json!({"expect": "Remember TULIP", "content": ["Flower: TULIP."]});
         let told = json!({"expect": "Flower: TULIP.", "content": ["It was a tulip."]});
         let agent = stage.agent(json!([again, knows, told])).resume(&session);
-        assert_eq!(result(&agent, "Ask it.").await, (session.clone(), "It was a tulip.".into()), "{who}");
+        assert_eq!(run_prompt(&agent, "Ask it.").await, (session.clone(), "It was a tulip.".into()), "{who}");
     }
-    let kinds = stage.kinds(&session, Some(&below)).await;
+    let kinds = stage.entry_kinds(&session, Some(&below)).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "assistant text").count(), 3, "{kinds:?}");
 }
 
 #[tokio::test]
 async fn a_session_goes_on_from_its_store_by_id_as_the_last_one_and_as_a_copy() {
-    let stage = Stage::new();
-    let (first, _) = result(&stage.agent(json!(["Hello, Ann."])), "I am Ann.").await;
+    let stage = Fixture::new();
+    let (first, _) = run_prompt(&stage.agent(json!(["Hello, Ann."])), "I am Ann.").await;
     let knows = json!([{"expect": "I am Ann", "content": ["Ann."]}]);
     let resumed = stage.agent(knows.clone()).resume(&first);
-    assert_eq!(result(&resumed, "Who am I?").await, (first.clone(), "Ann.".into()));
+    assert_eq!(run_prompt(&resumed, "Who am I?").await, (first.clone(), "Ann.".into()));
     let last = stage.agent(knows.clone()).with(|options| options.continue_conversation = true);
-    assert_eq!(result(&last, "And now?").await.0, first);
-    let before = stage.kinds(&first, None).await;
+    assert_eq!(run_prompt(&last, "And now?").await.0, first);
+    let before = stage.entry_kinds(&first, None).await;
     let forked = stage.agent(knows.clone()).resume(&first).with(|options| options.fork_session = true);
-    let (copy, said) = result(&forked, "And here?").await;
+    let (copy, said) = run_prompt(&forked, "And here?").await;
     assert_eq!((copy != first, said.as_str()), (true, "Ann."));
-    assert_eq!(stage.kinds(&first, None).await, before, "the copied session stays as it is");
+    assert_eq!(stage.entry_kinds(&first, None).await, before, "the copied session stays as it is");
     let said = |kinds: Vec<String>| kinds.into_iter().filter(|kind| kind != "last-prompt").count();
-    assert_eq!(said(stage.kinds(&copy, None).await), said(before.clone()) + 2);
+    assert_eq!(said(stage.entry_kinds(&copy, None).await), said(before.clone()) + 2);
     let unread = stage.agent(knows).resume(&first).persist_session(false);
-    assert_eq!(result(&unread, "Just so.").await.1, "Ann.");
-    assert_eq!(stage.kinds(&first, None).await, before, "and one that is not kept adds nothing");
-    assert!(is_empty(&stage.at("home")));
+    assert_eq!(run_prompt(&unread, "Just so.").await.1, "Ann.");
+    assert_eq!(stage.entry_kinds(&first, None).await, before, "and one that is not kept adds nothing");
+    assert!(is_empty(&stage.dir("home")));
 }
 
 #[tokio::test]
 async fn what_the_store_does_not_have_is_refused() {
-    let stage = Stage::new();
-    let (first, _) = result(&stage.agent(json!(["Hello."])), "Hi.").await;
+    let stage = Fixture::new();
+    let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
     let refused = async |agent: Agent| {
         let result = query("x", &agent).result().await;
         format!("{result:?}")
@@ -181,8 +181,8 @@ async fn what_the_store_does_not_have_is_refused() {
 
 #[tokio::test]
 async fn kept_sessions_are_listed_read_searched_named_copied_and_removed() {
-    let stage = Stage::new();
-    let (session, _) = result(&stage.agent(json!(["Two curlews."])), "How many birds?").await;
+    let stage = Fixture::new();
+    let (session, _) = run_prompt(&stage.agent(json!(["Two curlews."])), "How many birds?").await;
     let sessions = stage.agent(json!([])).sessions().unwrap();
     let summaries = async || -> Vec<String> {
         sessions.list().await.unwrap().into_iter().map(|listed| listed.summary).collect()
@@ -215,14 +215,14 @@ async fn kept_sessions_are_listed_read_searched_named_copied_and_removed() {
 
 #[tokio::test]
 async fn sessions_on_the_disk_are_reached_in_the_same_way() {
-    let stage = Stage::new();
-    let home = stage.at("home").display().to_string();
+    let stage = Fixture::new();
+    let home = stage.dir("home").display().to_string();
     let environment: Environment = [("HOME", home)].into_iter().collect();
     let agent = Agent::new()
         .environment(environment)
-        .cwd(stage.at("work"))
+        .cwd(stage.dir("work"))
         .script(Scripted::replies(json!(["Two curlews."])).unwrap());
-    let (session, _) = result(&agent, "How many birds?").await;
+    let (session, _) = run_prompt(&agent, "How many birds?").await;
     let sessions = agent.sessions().unwrap();
     assert_eq!(sessions.list().await.unwrap()[0].session_id, session);
     assert_eq!(sessions.messages("last").await.unwrap().len(), 2);
@@ -233,7 +233,7 @@ async fn sessions_on_the_disk_are_reached_in_the_same_way() {
         .clone()
         .resume(&copy)
         .script(Scripted::replies(json!([{"expect": "How many birds", "content": ["Still two."]}])).unwrap());
-    assert_eq!(result(&resumed, "Now?").await, (copy.clone(), "Still two.".into()));
+    assert_eq!(run_prompt(&resumed, "Now?").await, (copy.clone(), "Still two.".into()));
     let titles: Vec<String> =
         sessions.list().await.unwrap().into_iter().map(|listed| listed.summary).collect();
     assert_eq!(titles, ["How many birds? (fork)", "How many birds?"]);
@@ -243,52 +243,52 @@ async fn sessions_on_the_disk_are_reached_in_the_same_way() {
 
 /// A store that watches what it is given, and fails on demand.
 #[derive(Default)]
-struct Watched {
-    kept: MemoryStore,
-    fails: AtomicBool,
-    refused: AtomicUsize,
+struct WatchedStore {
+    inner: MemoryStore,
+    is_failing: AtomicBool,
+    rejected_appends: AtomicUsize,
     /// Called with what each line is, before it is kept.
-    watch: Mutex<Option<Watch>>,
+    observer: Mutex<Option<EntryObserver>>,
 }
 
-type Watch = Box<dyn FnMut(&str) + Send>;
+type EntryObserver = Box<dyn FnMut(&str) + Send>;
 
 #[async_trait]
-impl SessionStore for Watched {
+impl SessionStore for WatchedStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
-        if self.fails.load(Ordering::Relaxed) {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+        if self.is_failing.load(Ordering::Relaxed) {
+            self.rejected_appends.fetch_add(1, Ordering::Relaxed);
             return Err(io::Error::from(io::ErrorKind::StorageFull).into());
         }
         // Somewhere else something may happen meanwhile.
         tokio::task::yield_now().await;
-        if let Some(watch) = self.watch.lock().unwrap().as_mut() {
-            entries.iter().for_each(|line| watch(&kind(line)));
+        if let Some(watch) = self.observer.lock().unwrap().as_mut() {
+            entries.iter().for_each(|line| watch(&entry_kind(line)));
         }
-        self.kept.append(key, entries).await
+        self.inner.append(key, entries).await
     }
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
-        self.kept.load(key).await
+        self.inner.load(key).await
     }
 
     async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        self.kept.list(project).await
+        self.inner.list(project).await
     }
 }
 
 #[tokio::test]
 async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of_it() {
-    let stage = Stage::new();
-    let store = Arc::new(Watched::default());
-    let script = Arc::new(Scripted::replies(json!([bash("touch made"), "Done."])).unwrap());
+    let stage = Fixture::new();
+    let store = Arc::new(WatchedStore::default());
+    let script = Arc::new(Scripted::replies(json!([bash_call("touch made"), "Done."])).unwrap());
     let agent = stage.agent_with(Arc::clone(&store), json!([])).script(Arc::clone(&script));
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (made, notes) = (stage.at("work/made"), Arc::clone(&seen));
-    *store.watch.lock().unwrap() = Some(Box::new(move |kind| {
+    let (made, notes) = (stage.dir("work/made"), Arc::clone(&seen));
+    *store.observer.lock().unwrap() = Some(Box::new(move |kind| {
         notes.lock().unwrap().push((kind.to_owned(), made.exists(), script.requests().len()));
     }));
-    result(&agent, "Go.").await;
+    run_prompt(&agent, "Go.").await;
     let seen = seen.lock().unwrap();
     let note = |kind: &str| seen.iter().find(|(name, ..)| name == kind).cloned().unwrap();
     assert_eq!(note("user").2, 0, "the prompt is stored before the model is asked");
@@ -298,10 +298,10 @@ async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of
 
 #[tokio::test]
 async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
-    let stage = Stage::new();
-    let store = Arc::new(Watched::default());
-    store.fails.store(true, Ordering::Relaxed);
-    let agent = stage.agent_with(Arc::clone(&store), json!([bash("touch made"), "Done."]));
+    let stage = Fixture::new();
+    let store = Arc::new(WatchedStore::default());
+    store.is_failing.store(true, Ordering::Relaxed);
+    let agent = stage.agent_with(Arc::clone(&store), json!([bash_call("touch made"), "Done."]));
     let mut running = query("Go.", &agent);
     let (mut told, mut session) = (Vec::new(), String::new());
     while let Some(frame) = running.next().await {
@@ -310,7 +310,7 @@ async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
                 SystemEvent::SessionWritesLost(lost) => {
                     told.push(lost.error_code.clone());
                     // From now on it works again.
-                    store.fails.store(false, Ordering::Relaxed);
+                    store.is_failing.store(false, Ordering::Relaxed);
                 }
                 SystemEvent::Informational(said) => told.push(said.content.clone()),
                 _ => {}
@@ -320,9 +320,9 @@ async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
             _ => {}
         }
     }
-    assert!(stage.at("work/made").exists());
+    assert!(stage.dir("work/made").exists());
     assert!(told.last().unwrap().contains("nothing is missing"), "{told:?}");
-    let key = StoreKey::session(stage.project(), session);
+    let key = StoreKey::session(stage.project_key(), session);
     let kept = store.load(&key).await.unwrap().unwrap();
     assert!(kept.len() >= 5, "{kept:?}");
     let mut about = Summary::default();
@@ -332,28 +332,28 @@ async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
 
 #[tokio::test]
 async fn what_must_be_on_record_is_not_done_if_the_store_fails() {
-    let stage = Stage::new();
-    let store = Arc::new(Watched::default());
-    store.fails.store(true, Ordering::Relaxed);
-    let replies = json!([bash("touch made"), {"expect": "session store", "content": ["I could not."]}]);
+    let stage = Fixture::new();
+    let store = Arc::new(WatchedStore::default());
+    store.is_failing.store(true, Ordering::Relaxed);
+    let replies = json!([bash_call("touch made"), {"expect": "session store", "content": ["I could not."]}]);
     let agent = stage.agent_with(Arc::clone(&store), replies).env("WHIMBREL_DURABILITY", "strict");
-    assert_eq!(result(&agent, "Go.").await.1, "I could not.");
-    assert!(!stage.at("work/made").exists());
-    assert!(store.refused.load(Ordering::Relaxed) > 0);
+    assert_eq!(run_prompt(&agent, "Go.").await.1, "I could not.");
+    assert!(!stage.dir("work/made").exists());
+    assert!(store.rejected_appends.load(Ordering::Relaxed) > 0);
 }
 
 #[tokio::test]
 async fn a_session_in_a_store_is_renamed_before_anything_is_said_and_a_copy_has_its_own_title() {
-    let stage = Stage::new();
-    let (first, _) = result(&stage.agent(json!(["Hello."])), "Hi.").await;
+    let stage = Fixture::new();
+    let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
     let session = Session::open(&stage.agent(json!([])).resume(&first)).unwrap();
     let title = RenameSession { title: "Greetings".into(), ..RenameSession::default() };
     session.controls().call(title).await.unwrap();
-    assert_eq!(stage.kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
+    assert_eq!(stage.entry_kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
     drop(session);
     let forked =
         stage.agent(json!(["Hello again."])).resume(&first).with(|options| options.fork_session = true);
-    let (copy, _) = result(&forked, "Hi again.").await;
+    let (copy, _) = run_prompt(&forked, "Hi again.").await;
     let listed = stage.agent(json!([])).sessions().unwrap().list().await.unwrap();
     let title =
         |id: &str| listed.iter().find(|summary| summary.session_id == id).unwrap().custom_title.clone();

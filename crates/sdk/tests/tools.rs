@@ -22,20 +22,20 @@ struct Sum {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoInput {}
 
-fn add() -> Tool {
+fn add_tool() -> Tool {
     tool("add", "Adds", |sum: Sum| async move {
         sum.a.checked_add(sum.b).map(|sum| sum.to_string()).ok_or("That is too much.")
     })
 }
 
-fn call(tool: &str, input: &Value) -> Value {
+fn tool_call(tool: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "name": tool, "input": input})
 }
 
 /// An agent with a calculator, on a script; and the script, which knows what it was asked.
-fn agent(server: ToolServer, replies: Value) -> (Agent, Arc<Scripted>) {
+fn agent_with_server(server: ToolServer, replies: Value) -> (Agent, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let agent = Agent::new()
         .cwd(std::env::temp_dir())
@@ -46,12 +46,12 @@ fn agent(server: ToolServer, replies: Value) -> (Agent, Arc<Scripted>) {
     (agent, script)
 }
 
-async fn soon<T>(wait: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
 }
 
 /// What the model was told last.
-fn told(script: &Scripted) -> String {
+fn last_message(script: &Scripted) -> String {
     script.requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string()
 }
 
@@ -63,10 +63,10 @@ async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
         (json!({"a": 2}), "InputValidationError", true),
     ];
     for (input, expected, failed) in rows {
-        let server = ToolServer::new("calc").instructions("CALC-INSTRUCTIONS").tool(add());
-        let (agent, script) = agent(server, json!([[call("mcp__calc__add", &input)], "done"]));
-        soon(query("go", &agent).result()).await.unwrap();
-        let told = told(&script);
+        let server = ToolServer::new("calc").instructions("CALC-INSTRUCTIONS").tool(add_tool());
+        let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
+        with_timeout(query("go", &agent).result()).await.unwrap();
+        let told = last_message(&script);
         assert!(told.contains(expected), "{input}: {told}");
         assert_eq!(told.contains(r#""is_error":true"#), failed, "{input}: {told}");
         let first = script.requests()[0].to_string();
@@ -78,31 +78,31 @@ async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
 #[tokio::test]
 async fn tools_that_only_read_run_side_by_side_and_values_are_shown_as_json() {
     let both = Arc::new(Barrier::new(2));
-    let look = tool("look", "Looks", move |_: Nothing| {
+    let look = tool("look", "Looks", move |_: NoInput| {
         let both = Arc::clone(&both);
         async move {
             both.wait().await;
             Json(json!({"seen": true}))
         }
     });
-    let calls = json!([call("mcp__calc__look", &json!({})), call("mcp__calc__look", &json!({}))]);
-    let (agent, script) = agent(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
-    soon(query("go", &agent).result()).await.unwrap();
-    assert_eq!(told(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", told(&script));
+    let calls = json!([tool_call("mcp__calc__look", &json!({})), tool_call("mcp__calc__look", &json!({}))]);
+    let (agent, script) = agent_with_server(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
+    with_timeout(query("go", &agent).result()).await.unwrap();
+    assert_eq!(last_message(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", last_message(&script));
 }
 
 #[tokio::test]
 async fn a_hook_replaces_what_a_function_has_said() {
     let input = json!({"a": 2, "b": 3});
-    let server = ToolServer::new("calc").tool(add());
-    let (agent, script) = agent(server, json!([[call("mcp__calc__add", &input)], "done"]));
+    let server = ToolServer::new("calc").tool(add_tool());
+    let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
     let other = json!([{"type": "text", "text": "NOT FIVE"}]);
     let answer =
         json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": other}});
     let answer: HookOutput = serde_json::from_value(answer).unwrap();
     let hook = Hook::on(HookEvent::PostToolUse, move |_| std::future::ready(answer.clone()));
-    soon(query("go", &agent.hook(hook)).result()).await.unwrap();
-    let told = told(&script);
+    with_timeout(query("go", &agent.hook(hook)).result()).await.unwrap();
+    let told = last_message(&script);
     assert!(told.contains("NOT FIVE") && !told.contains(r#""text":"5""#), "{told}");
 }
 
@@ -110,50 +110,50 @@ async fn a_hook_replaces_what_a_function_has_said() {
 async fn a_subagent_calls_the_same_function() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    let tick = tool("tick", "Counts", move |_: Nothing| {
+    let tick = tool("tick", "Counts", move |_: NoInput| {
         counted.fetch_add(1, Ordering::Relaxed);
         async {}
     });
-    let errand = json!([call("Agent", &json!({"description": "d", "prompt": "p"}))]);
-    let tick_call = json!([call("mcp__calc__tick", &json!({}))]);
-    let (agent, _) = agent(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
-    soon(query("go", &agent).result()).await.unwrap();
+    let errand = json!([tool_call("Agent", &json!({"description": "d", "prompt": "p"}))]);
+    let tick_call = json!([tool_call("mcp__calc__tick", &json!({}))]);
+    let (agent, _) = agent_with_server(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
+    with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn a_panic_fails_the_call_and_the_session_goes_on() {
-    let broken = tool("broken", "Breaks", |_: Nothing| async {
+    let broken = tool("broken", "Breaks", |_: NoInput| async {
         if true {
             panic!("on purpose");
         }
     });
     let server = ToolServer::new("calc").tool(broken);
-    let (agent, script) = agent(server, json!([[call("mcp__calc__broken", &json!({}))], "done"]));
-    let result = soon(query("go", &agent).result()).await.unwrap();
+    let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__broken", &json!({}))], "done"]));
+    let result = with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
-    assert!(told(&script).contains("broke down"), "{}", told(&script));
+    assert!(last_message(&script).contains("broke down"), "{}", last_message(&script));
 }
 
 #[tokio::test]
 async fn a_server_is_seen_and_switched_like_any_other() {
     let (agent, script) =
-        agent(ToolServer::new("calc").version("3").tool(add().read_only()), json!(["one", "two"]));
+        agent_with_server(ToolServer::new("calc").version("3").tool(add_tool().read_only()), json!(["one", "two"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
-    soon(session.result()).await.unwrap();
+    with_timeout(session.result()).await.unwrap();
     let controls = session.controls().clone();
-    let status = soon(controls.mcp_status()).await.unwrap();
+    let status = with_timeout(controls.mcp_status()).await.unwrap();
     assert_eq!(status[0].status, McpConnection::Connected);
     assert_eq!(status[0].server_info.as_ref().unwrap().version, "3");
     let tools = status[0].tools.as_ref().unwrap();
     assert_eq!(tools[0].annotations.as_ref().unwrap().read_only, Some(true));
-    soon(controls.toggle_mcp_server("calc", false)).await.unwrap();
+    with_timeout(controls.toggle_mcp_server("calc", false)).await.unwrap();
     session.send("hi").await.unwrap();
-    soon(session.result()).await.unwrap();
+    with_timeout(session.result()).await.unwrap();
     assert!(!script.requests()[1].to_string().contains("mcp__calc__add"));
-    soon(controls.reconnect_mcp_server("calc")).await.unwrap();
-    assert_eq!(soon(controls.mcp_status()).await.unwrap()[0].status, McpConnection::Connected);
+    with_timeout(controls.reconnect_mcp_server("calc")).await.unwrap();
+    assert_eq!(with_timeout(controls.mcp_status()).await.unwrap()[0].status, McpConnection::Connected);
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_call_needs_a_permission_and_an_interrupt_drops_the_future() {
     let gone = Arc::new(Mutex::new(false));
     let (begun, mut began) = tokio::sync::mpsc::unbounded_channel();
     let seen = Arc::clone(&gone);
-    let wait = tool("wait", "Waits", move |_: Nothing| {
+    let wait = tool("wait", "Waits", move |_: NoInput| {
         let (guard, begun) = (Dropped(Arc::clone(&seen)), begun.clone());
         async move {
             let _guard = guard;
@@ -176,19 +176,19 @@ async fn a_call_needs_a_permission_and_an_interrupt_drops_the_future() {
         }
     });
     let server = ToolServer::new("calc").tool(wait);
-    let reply = json!([[call("mcp__calc__wait", &json!({}))], "done"]);
-    let (refusing, _) = agent(server.clone(), reply.clone());
+    let reply = json!([[tool_call("mcp__calc__wait", &json!({}))], "done"]);
+    let (refusing, _) = agent_with_server(server.clone(), reply.clone());
     let refusing = refusing.allowed_tools(Vec::<String>::new());
-    assert_eq!(soon(query("go", &refusing).result()).await.unwrap().permission_denials.len(), 1);
-    let (agent, _) = agent(server, reply);
+    assert_eq!(with_timeout(query("go", &refusing).result()).await.unwrap().permission_denials.len(), 1);
+    let (agent, _) = agent_with_server(server, reply);
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     let mut started = false;
     while !started {
-        started = matches!(soon(session.next()).await, Some(Ok(Frame::Assistant(_))));
+        started = matches!(with_timeout(session.next()).await, Some(Ok(Frame::Assistant(_))));
     }
-    soon(began.recv()).await.unwrap();
-    soon(session.interrupt()).await.unwrap();
-    soon(session.result()).await.unwrap();
+    with_timeout(began.recv()).await.unwrap();
+    with_timeout(session.interrupt()).await.unwrap();
+    with_timeout(session.result()).await.unwrap();
     assert!(*gone.lock().unwrap());
 }

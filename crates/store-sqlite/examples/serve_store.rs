@@ -18,20 +18,20 @@ use whimbrel_wire::RawJson;
 
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
-enum Asked {
+enum StoreRequest {
     Append {
         #[serde(flatten)]
-        key: Key,
+        key: RequestKey,
         entries: Vec<Value>,
     },
-    Load(Key),
+    Load(RequestKey),
     List {
         project: String,
     },
     Summaries {
         project: String,
     },
-    Delete(Key),
+    Delete(RequestKey),
     Subkeys {
         project: String,
         session: String,
@@ -39,14 +39,14 @@ enum Asked {
 }
 
 #[derive(Deserialize)]
-struct Key {
+struct RequestKey {
     project: String,
     session: String,
     subpath: Option<String>,
 }
 
-impl From<Key> for StoreKey {
-    fn from(key: Key) -> Self {
+impl From<RequestKey> for StoreKey {
+    fn from(key: RequestKey) -> Self {
         Self { project: key.project, session: key.session, subpath: key.subpath }
     }
 }
@@ -62,7 +62,7 @@ async fn main() -> anyhow::Result<()> {
     };
     for line in std::io::stdin().lock().lines() {
         let asked = serde_json::from_str(&line?).context("this is no request")?;
-        let answer = match carry_out(&store, asked).await {
+        let answer = match handle_request(&store, asked).await {
             Ok(value) => json!({"ok": value}),
             Err(error) => json!({"error": error.to_string()}),
         };
@@ -73,29 +73,29 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn carry_out(store: &SharedStore, asked: Asked) -> Result<Value, StoreError> {
+async fn handle_request(store: &SharedStore, asked: StoreRequest) -> Result<Value, StoreError> {
     Ok(match asked {
-        Asked::Append { key, entries } => {
-            let lines = entries.iter().map(RawJson::of).collect::<Result<Vec<_>, _>>();
+        StoreRequest::Append { key, entries } => {
+            let lines = entries.iter().map(RawJson::from_value).collect::<Result<Vec<_>, _>>();
             store.append(&key.into(), &lines.map_err(std::io::Error::other)?).await?;
             Value::Null
         }
-        Asked::Load(key) => json!(store.load(&key.into()).await?),
-        Asked::List { project } => store.list(&project).await?.iter().map(stored).collect(),
-        Asked::Summaries { project } => store.summaries(&project).await?.iter().map(described).collect(),
-        Asked::Delete(key) => {
+        StoreRequest::Load(key) => json!(store.load(&key.into()).await?),
+        StoreRequest::List { project } => store.list(&project).await?.iter().map(stored_json).collect(),
+        StoreRequest::Summaries { project } => store.summaries(&project).await?.iter().map(described_json).collect(),
+        StoreRequest::Delete(key) => {
             store.delete(&key.into()).await?;
             Value::Null
         }
-        Asked::Subkeys { project, session } => json!(store.subkeys(&project, &session).await?),
+        StoreRequest::Subkeys { project, session } => json!(store.subkeys(&project, &session).await?),
     })
 }
 
-fn stored(stored: &Stored) -> Value {
+fn stored_json(stored: &Stored) -> Value {
     json!({"session": stored.session, "modified_ms": stored.modified_ms})
 }
 
-fn described(described: &Described) -> Value {
+fn described_json(described: &Described) -> Value {
     let Described { stored, summary } = described;
     json!({"session": stored.session, "modified_ms": stored.modified_ms, "summary": summary})
 }

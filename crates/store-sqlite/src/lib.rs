@@ -25,7 +25,7 @@
 //! transaction, and its commit is forced there. Others may read meanwhile (write-ahead log); a writer waits for another one
 //! for [`PATIENCE`] and then says so.
 
-mod fault;
+mod error;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ use whimbrel_engine::{clock, files};
 use whimbrel_wire::RawJson;
 
 /// How long a writer waits for another one.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Transcripts in a SQLite database. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,13 +56,13 @@ impl SqliteStore {
     /// Opens a database, and makes it if it is not there; only its owner can read it then. An older version of it is brought
     /// up to date, a newer one and a file of another kind are refused.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Self::open_with(path, PATIENCE)
+        Self::open_with_timeout(path, BUSY_TIMEOUT)
     }
 
     /// Opens a database with another patience for other writers.
-    pub fn open_with(path: impl Into<PathBuf>, patience: Duration) -> Result<Self, StoreError> {
+    pub fn open_with_timeout(path: impl Into<PathBuf>, patience: Duration) -> Result<Self, StoreError> {
         let path: Arc<Path> = path.into().into();
-        let connection = schema::open(&path, patience).map_err(|fault| fault.at(&path))?;
+        let connection = schema::open(&path, patience).map_err(|fault| fault.into_store_error(&path))?;
         Ok(Self { path, connection: Arc::new(Mutex::new(connection)) })
     }
 
@@ -72,30 +72,30 @@ impl SqliteStore {
     }
 
     /// Does something with the database, beside the async threads.
-    async fn with<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, fault::Fault> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, error::DatabaseError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let connection = Arc::clone(&self.connection);
-        let done = files::aside(move || {
+        let done = files::run_blocking(move || {
             // A panic half way has left a transaction that was taken back.
             work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
         });
-        done.await?.map_err(|fault| fault.at(&self.path))
+        done.await?.map_err(|fault| fault.into_store_error(&self.path))
     }
 }
 
 #[async_trait]
 impl SessionStore for SqliteStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
-        check(key)?;
+        check_key(key)?;
         if entries.is_empty() {
             return Ok(());
         }
         let (key, entries) = (key.clone(), entries.to_vec());
-        self.with(move |connection| {
+        self.run_blocking(move |connection| {
             let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            append(&work, &key, &entries)?;
+            append_entries(&work, &key, &entries)?;
             Ok(work.commit()?)
         })
         .await
@@ -103,14 +103,14 @@ impl SessionStore for SqliteStore {
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
         let key = key.clone();
-        self.with(move |connection| {
+        self.run_blocking(move |connection| {
             let work = connection.transaction()?;
-            let Some(transcript) = find(&work, &key)? else { return Ok(None) };
+            let Some(transcript) = find_transcript(&work, &key)? else { return Ok(None) };
             let mut query =
                 work.prepare_cached("SELECT line FROM entries WHERE transcript = ? ORDER BY id")?;
             let lines = query.query_map([transcript], |row| row.get::<_, String>(0))?;
             let lines = lines.map(|line| Ok(RawJson::parse(line?)?));
-            lines.collect::<Result<Vec<_>, fault::Fault>>().map(Some)
+            lines.collect::<Result<Vec<_>, error::DatabaseError>>().map(Some)
         })
         .await
     }
@@ -121,7 +121,7 @@ impl SessionStore for SqliteStore {
 
     async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
         let project = project.to_owned();
-        self.with(move |connection| {
+        self.run_blocking(move |connection| {
             let mut query = connection.prepare_cached(
                 "SELECT session, modified_ms, summary FROM transcripts
                  WHERE project = ? AND subpath = '' ORDER BY modified_ms DESC, id DESC",
@@ -140,7 +140,7 @@ impl SessionStore for SqliteStore {
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let key = key.clone();
-        self.with(move |connection| {
+        self.run_blocking(move |connection| {
             let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             match &key.subpath {
                 Some(subpath) => work.execute(
@@ -159,7 +159,7 @@ impl SessionStore for SqliteStore {
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
         let (project, session) = (project.to_owned(), session.to_owned());
-        self.with(move |connection| {
+        self.run_blocking(move |connection| {
             let mut query = connection.prepare_cached(
                 "SELECT subpath FROM transcripts
                  WHERE project = ? AND session = ? AND subpath <> '' ORDER BY subpath",
@@ -172,7 +172,7 @@ impl SessionStore for SqliteStore {
 }
 
 /// A name that is empty names nothing.
-fn check(key: &StoreKey) -> Result<(), StoreError> {
+fn check_key(key: &StoreKey) -> Result<(), StoreError> {
     let mut names = [Some(&key.project), Some(&key.session), key.subpath.as_ref()].into_iter().flatten();
     match names.find(|name| name.is_empty()) {
         Some(name) => Err(StoreError::BadKey(name.clone())),
@@ -181,7 +181,7 @@ fn check(key: &StoreKey) -> Result<(), StoreError> {
 }
 
 /// The number of a transcript.
-fn find(work: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
+fn find_transcript(work: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
     let mut query =
         work.prepare_cached("SELECT id FROM transcripts WHERE project = ? AND session = ? AND subpath = ?")?;
     query.query_row(params![key.project, key.session, subpath(key)], |row| row.get(0)).optional()
@@ -193,8 +193,8 @@ fn subpath(key: &StoreKey) -> &str {
 }
 
 /// Adds the lines that are new, and what they say of the session.
-fn append(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -> Result<(), fault::Fault> {
-    let (id, mut summary) = transcript(work, key)?;
+fn append_entries(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -> Result<(), error::DatabaseError> {
+    let (id, mut summary) = find_or_create_transcript(work, key)?;
     let mut add = work.prepare_cached(
         "INSERT INTO entries (transcript, uuid, line) VALUES (?, ?, ?) ON CONFLICT (transcript, uuid) DO NOTHING",
     )?;
@@ -213,7 +213,7 @@ fn append(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -> Result
 }
 
 /// A transcript, which is made if it is not there, and what it is about so far.
-fn transcript(work: &Transaction<'_>, key: &StoreKey) -> Result<(i64, Summary), fault::Fault> {
+fn find_or_create_transcript(work: &Transaction<'_>, key: &StoreKey) -> Result<(i64, Summary), error::DatabaseError> {
     work.execute(
         "INSERT INTO transcripts (project, session, subpath, modified_ms, summary) VALUES (?, ?, ?, 0, '{}')
          ON CONFLICT (project, session, subpath) DO NOTHING",

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::fault::Fault;
+use crate::error::DatabaseError;
 
 /// Stands at the head of our databases ("Whim"), so that no other is taken for one.
-const OURS: i32 = 0x5768_696D;
+const APPLICATION_ID: i32 = 0x5768_696D;
 
 /// From nothing to the version of today.
-const STEPS: [&str; 1] = ["
+const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE transcripts (
     id INTEGER PRIMARY KEY,
     project TEXT NOT NULL,
@@ -35,28 +35,28 @@ CREATE INDEX entries_in_order ON entries (transcript, id);
 "];
 
 /// Opens a database and brings it up to date.
-pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, Fault> {
-    make(path)?;
+pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, DatabaseError> {
+    create_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(patience)?;
-    check(&connection)?;
+    check_application_id(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A commit is on the disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    update(&mut connection)?;
+    migrate(&mut connection)?;
     Ok(connection)
 }
 
 /// Makes the file if there is none: what was said is nobody else's business.
-fn make(path: &Path) -> Result<(), Fault> {
+fn create_file(path: &Path) -> Result<(), DatabaseError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     // A pipe must not be waited for.
     match std::fs::metadata(path) {
-        Ok(there) if !there.is_file() => return Err(Fault::Foreign),
+        Ok(there) if !there.is_file() => return Err(DatabaseError::ForeignFile),
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
@@ -66,36 +66,36 @@ fn make(path: &Path) -> Result<(), Fault> {
 }
 
 /// Refuses a database that is not ours.
-fn check(connection: &Connection) -> Result<(), Fault> {
+fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
     let mark: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     match mark {
-        OURS => Ok(()),
+        APPLICATION_ID => Ok(()),
         0 if tables == 0 => Ok(()),
-        _ => Err(Fault::Foreign),
+        _ => Err(DatabaseError::ForeignFile),
     }
 }
 
 /// Takes the steps that are missing, all or none. Another process may do the same at the same time: the second finds
 /// nothing left to do.
-fn update(connection: &mut Connection) -> Result<(), Fault> {
-    if version(connection)? == STEPS.len() {
+fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> {
+    if schema_version(connection)? == MIGRATIONS.len() {
         return Ok(());
     }
     let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let from = version(&work)?;
-    let Some(missing) = STEPS.get(from..) else {
-        return Err(Fault::Newer { theirs: from, ours: STEPS.len() });
+    let from = schema_version(&work)?;
+    let Some(missing) = MIGRATIONS.get(from..) else {
+        return Err(DatabaseError::NewerVersion { theirs: from, ours: MIGRATIONS.len() });
     };
     for step in missing {
         work.execute_batch(step)?;
     }
-    work.pragma_update(None, "application_id", OURS)?;
-    work.pragma_update(None, "user_version", i64::try_from(STEPS.len()).unwrap_or(i64::MAX))?;
+    work.pragma_update(None, "application_id", APPLICATION_ID)?;
+    work.pragma_update(None, "user_version", i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
     Ok(work.commit()?)
 }
 
-fn version(connection: &Connection) -> Result<usize, Fault> {
+fn schema_version(connection: &Connection) -> Result<usize, DatabaseError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }

@@ -10,7 +10,7 @@ use super::*;
 
 fn store() -> (SqliteStore, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open_with(folder.path().join("new/s.db"), Duration::from_millis(20)).unwrap();
+    let store = SqliteStore::open_with_timeout(folder.path().join("new/s.db"), Duration::from_millis(20)).unwrap();
     (store, folder)
 }
 
@@ -19,10 +19,10 @@ fn key() -> StoreKey {
 }
 
 fn line(uuid: &str) -> RawJson {
-    RawJson::of(&json!({"type": "user", "uuid": uuid, "message": {"content": "x".repeat(2_000)}})).unwrap()
+    RawJson::from_value(&json!({"type": "user", "uuid": uuid, "message": {"content": "x".repeat(2_000)}})).unwrap()
 }
 
-fn kind<T: std::fmt::Debug>(done: Result<T, StoreError>) -> (ErrorKind, String) {
+fn error_parts<T: std::fmt::Debug>(done: Result<T, StoreError>) -> (ErrorKind, String) {
     match done.unwrap_err() {
         StoreError::Io(error) => (error.kind(), error.to_string()),
         other => panic!("{other}"),
@@ -52,7 +52,7 @@ async fn a_full_database_takes_all_of_a_batch_or_nothing_and_works_again_later()
     };
     limit(12);
     let batch: Vec<RawJson> = (0..100).map(|number| line(&format!("n{number}"))).collect();
-    let (kind, text) = kind(store.append(&key(), &batch).await);
+    let (kind, text) = error_parts(store.append(&key(), &batch).await);
     assert_eq!(kind, ErrorKind::StorageFull, "{text}");
     assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 1);
     limit(1 << 30);
@@ -66,7 +66,7 @@ async fn a_locked_database_says_so_and_loses_nothing() {
     store.append(&key(), &[line("a")]).await.unwrap();
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let (kind, text) = kind(store.append(&key(), &[line("b")]).await);
+    let (kind, text) = error_parts(store.append(&key(), &[line("b")]).await);
     assert!(kind == ErrorKind::ResourceBusy && text.contains("locked"), "{text}");
     // Readers are not kept out.
     assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 1);
@@ -89,7 +89,7 @@ async fn a_damaged_database_is_an_error_that_says_what_to_do() {
     }
     std::fs::write(&path, &bytes).unwrap();
     let store = SqliteStore::open(&path).unwrap();
-    let (kind, text) = kind(store.load(&key()).await);
+    let (kind, text) = error_parts(store.load(&key()).await);
     assert!(kind == ErrorKind::InvalidData && text.contains(".recover"), "{text}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "it was left as it is");
 }
@@ -111,7 +111,7 @@ fn what_is_no_database_of_ours_is_refused_and_left_alone() {
         ("folder", ErrorKind::InvalidInput, "not a database"),
         ("text/below", ErrorKind::AlreadyExists, "cannot be opened"),
     ] {
-        let (kind, text) = kind(SqliteStore::open(at(name)));
+        let (kind, text) = error_parts(SqliteStore::open(at(name)));
         assert!(text.contains(words), "{name}: {text}");
         assert_eq!(kind, expected, "{name}");
     }

@@ -34,23 +34,23 @@
 
 #![deny(missing_docs)]
 
-mod dialect;
-pub mod drill;
-pub mod guarded;
+mod api_format;
+pub mod kill_test;
+pub mod oauth_mock;
 pub mod host;
 pub mod http_mock;
-pub mod normal;
+pub mod normalize;
 pub mod pattern;
 pub mod scenario;
 pub mod script;
-pub mod scripted;
-pub mod stage;
+pub mod scripted_model;
+pub mod test_dirs;
 pub mod store_contract;
 
-pub use drill::Drill;
-pub use guarded::Guarded;
-pub use host::{Answer, Exit, Host, HostBuilder};
-pub use http_mock::{MockApi, Recorded};
-pub use scenario::{Run, Scenario, assert_same};
-pub use script::{Asked, Fault, Reply, Script};
-pub use stage::Stage;
+pub use kill_test::KillTest;
+pub use oauth_mock::OauthMock;
+pub use host::{HostResponse, EngineExit, Host, HostBuilder};
+pub use http_mock::{MockApi, RecordedRequest};
+pub use scenario::{ScenarioRun, Scenario, assert_same};
+pub use script::{ModelRequest, Fault, Reply, Script};
+pub use test_dirs::TestDirs;

@@ -13,14 +13,14 @@ use serde_json::Value;
 /// assert!(looks_like(&frame, &json!({"type": "result"})));
 /// assert!(!looks_like(&frame, &json!({"type": "result", "is_error": true})));
 /// ```
-pub fn looks_like(value: &Value, pattern: &Value) -> bool {
+pub fn matches_pattern(value: &Value, pattern: &Value) -> bool {
     match (value, pattern) {
         (Value::Object(fields), Value::Object(wanted)) => wanted
             .iter()
-            .all(|(name, pattern)| fields.get(name).is_some_and(|value| looks_like(value, pattern))),
+            .all(|(name, pattern)| fields.get(name).is_some_and(|value| matches_pattern(value, pattern))),
         (Value::Array(items), Value::Array(wanted)) => {
             items.len() == wanted.len()
-                && items.iter().zip(wanted).all(|(item, pattern)| looks_like(item, pattern))
+                && items.iter().zip(wanted).all(|(item, pattern)| matches_pattern(item, pattern))
         }
         _ => value == pattern,
     }
@@ -46,7 +46,7 @@ mod tests {
         ];
         let value = json!({"a": 1, "b": {"c": 2, "d": 3}, "l": [{"x": 1, "y": 2}, 2]});
         for (name, pattern, expected) in table {
-            assert_eq!(looks_like(&value, &pattern), expected, "{name}");
+            assert_eq!(matches_pattern(&value, &pattern), expected, "{name}");
         }
     }
 }

@@ -14,75 +14,75 @@ use whimbrel_wire::RawJson;
 
 /// Checks a store, a fresh one for each claim. The error says which claim does not hold.
 pub async fn check<S: SessionStore>(mut fresh: impl FnMut() -> S) -> Result<()> {
-    order(&fresh()).await?;
-    repeats(&fresh()).await?;
-    apart(&fresh()).await?;
-    lists(&fresh()).await?;
-    removal(&fresh()).await?;
-    summaries(&fresh()).await
+    check_order(&fresh()).await?;
+    check_duplicates(&fresh()).await?;
+    check_isolation(&fresh()).await?;
+    check_lists(&fresh()).await?;
+    check_removal(&fresh()).await?;
+    check_summaries(&fresh()).await
 }
 
 fn entry(name: &str) -> RawJson {
-    raw(&json!({"type": "x", "uuid": name}))
+    raw_json(&json!({"type": "x", "uuid": name}))
 }
 
-fn raw(value: &Value) -> RawJson {
-    RawJson::of(value).unwrap_or_else(|error| unreachable!("a JSON value can be written: {error}"))
+fn raw_json(value: &Value) -> RawJson {
+    RawJson::from_value(value).unwrap_or_else(|error| unreachable!("a JSON value can be written: {error}"))
 }
 
-fn key() -> StoreKey {
+fn session_key() -> StoreKey {
     StoreKey::session("proj", "sess")
 }
 
-async fn order(store: &impl SessionStore) -> Result<()> {
-    ensure!(store.load(&key()).await?.is_none(), "a transcript that nobody wrote is none");
-    store.append(&key(), &[]).await?;
-    ensure!(store.load(&key()).await?.is_none(), "no lines make no transcript");
-    store.append(&key(), &[entry("b"), entry("a")]).await?;
-    store.append(&key(), &[]).await?;
-    store.append(&key(), &[entry("c")]).await?;
-    let loaded = store.load(&key()).await?;
+async fn check_order(store: &impl SessionStore) -> Result<()> {
+    ensure!(store.load(&session_key()).await?.is_none(), "a transcript that nobody wrote is none");
+    store.append(&session_key(), &[]).await?;
+    ensure!(store.load(&session_key()).await?.is_none(), "no lines make no transcript");
+    store.append(&session_key(), &[entry("b"), entry("a")]).await?;
+    store.append(&session_key(), &[]).await?;
+    store.append(&session_key(), &[entry("c")]).await?;
+    let loaded = store.load(&session_key()).await?;
     ensure!(
         loaded == Some(vec![entry("b"), entry("a"), entry("c")]),
         "lines come back in the order in which they came, not {loaded:?}"
     );
-    let odd = raw(&json!({"type": "x", "text": "two\nlines, \u{1f426}, \u{0} and \"quotes\""}));
-    store.append(&key().below("odd"), std::slice::from_ref(&odd)).await?;
-    ensure!(store.load(&key().below("odd")).await? == Some(vec![odd]), "any text comes back as it was");
+    let odd = raw_json(&json!({"type": "x", "text": "two\nlines, \u{1f426}, \u{0} and \"quotes\""}));
+    store.append(&session_key().below("odd"), std::slice::from_ref(&odd)).await?;
+    ensure!(store.load(&session_key().below("odd")).await? == Some(vec![odd]), "any text comes back as it was");
     Ok(())
 }
 
-async fn repeats(store: &impl SessionStore) -> Result<()> {
-    let nameless = raw(&json!({"type": "tag", "tag": "x"}));
-    store.append(&key(), &[entry("a"), entry("b")]).await?;
-    store.append(&key(), &[entry("a"), entry("b"), entry("c"), nameless.clone()]).await?;
-    store.append(&key(), std::slice::from_ref(&nameless)).await?;
-    let loaded = store.load(&key()).await?;
+async fn check_duplicates(store: &impl SessionStore) -> Result<()> {
+    let nameless = raw_json(&json!({"type": "tag", "tag": "x"}));
+    store.append(&session_key(), &[entry("a"), entry("b")]).await?;
+    store.append(&session_key(), &[entry("a"), entry("b"), entry("c"), nameless.clone()]).await?;
+    store.append(&session_key(), std::slice::from_ref(&nameless)).await?;
+    let loaded = store.load(&session_key()).await?;
     let expected = vec![entry("a"), entry("b"), entry("c"), nameless.clone(), nameless];
     ensure!(
         loaded == Some(expected),
         "a line that comes twice is kept once, one without an id each time, not {loaded:?}"
     );
-    let below = key().below("subagents/agent-1");
+    let below = session_key().below("subagents/agent-1");
     store.append(&below, &[entry("a")]).await?;
     ensure!(store.load(&below).await?.is_some(), "an id is known in its own transcript only");
     Ok(())
 }
 
-async fn apart(store: &impl SessionStore) -> Result<()> {
+async fn check_isolation(store: &impl SessionStore) -> Result<()> {
     let other = StoreKey::session("other", "sess");
-    for (key, line) in [(key(), "m"), (key().below("subagents/agent-1"), "s"), (other.clone(), "o")] {
+    for (key, line) in [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other.clone(), "o")] {
         store.append(&key, &[entry(line)]).await?;
     }
-    for (key, line) in [(key(), "m"), (key().below("subagents/agent-1"), "s"), (other, "o")] {
+    for (key, line) in [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other, "o")] {
         let loaded = store.load(&key).await?;
         ensure!(loaded == Some(vec![entry(line)]), "{key:?} has its own line only, not {loaded:?}");
     }
-    ensure!(store.load(&key().below("nope")).await?.is_none(), "another subpath has no transcript");
+    ensure!(store.load(&session_key().below("nope")).await?.is_none(), "another subpath has no transcript");
     Ok(())
 }
 
-async fn lists(store: &impl SessionStore) -> Result<()> {
+async fn check_lists(store: &impl SessionStore) -> Result<()> {
     let (one, two) = (StoreKey::session("proj", "one"), StoreKey::session("proj", "two"));
     for key in [&one, &two, &one.below("subagents/agent-2"), &one.below("subagents/agent-1")] {
         store.append(key, &[entry("x")]).await?;
@@ -103,43 +103,43 @@ async fn lists(store: &impl SessionStore) -> Result<()> {
     Ok(())
 }
 
-async fn removal(store: &impl SessionStore) -> Result<()> {
-    let (one, two) = (key().below("subagents/agent-1"), key().below("subagents/agent-2"));
+async fn check_removal(store: &impl SessionStore) -> Result<()> {
+    let (one, two) = (session_key().below("subagents/agent-1"), session_key().below("subagents/agent-2"));
     let near = [StoreKey::session("proj", "sess2"), StoreKey::session("other", "sess")];
-    for key in [&key(), &one, &two, &near[0], &near[1]] {
+    for key in [&session_key(), &one, &two, &near[0], &near[1]] {
         store.append(key, &[entry("x")]).await?;
     }
     store.delete(&one).await?;
     ensure!(store.subkeys("proj", "sess").await? == ["subagents/agent-2"], "a subpath goes alone");
-    ensure!(store.load(&key()).await?.is_some(), "its session stays");
-    store.delete(&key()).await?;
-    store.delete(&key()).await?;
-    for gone in [&key(), &two] {
+    ensure!(store.load(&session_key()).await?.is_some(), "its session stays");
+    store.delete(&session_key()).await?;
+    store.delete(&session_key()).await?;
+    for gone in [&session_key(), &two] {
         ensure!(store.load(gone).await?.is_none(), "a session goes with all below it");
     }
     for stays in &near {
         ensure!(store.load(stays).await?.is_some(), "other sessions stay");
     }
-    store.append(&key(), &[entry("x")]).await?;
-    ensure!(store.load(&key()).await? == Some(vec![entry("x")]), "what was removed can be written anew");
+    store.append(&session_key(), &[entry("x")]).await?;
+    ensure!(store.load(&session_key()).await? == Some(vec![entry("x")]), "what was removed can be written anew");
     Ok(())
 }
 
-async fn summaries(store: &impl SessionStore) -> Result<()> {
+async fn check_summaries(store: &impl SessionStore) -> Result<()> {
     let prompt = json!({
         "type": "user", "cwd": "/w", "timestamp": "2026-11-16T03:00:00.123Z", "message": {"content": "Do\nthis"},
     });
-    store.append(&key(), &[entry("x"), raw(&prompt)]).await?;
-    ensure!(about(store).await?.text() == Some("Do this"), "the first prompt says what a session is about");
+    store.append(&session_key(), &[entry("x"), raw_json(&prompt)]).await?;
+    ensure!(only_summary(store).await?.text() == Some("Do this"), "the first prompt says what a session is about");
     // More than the ends of a file show.
     let filler: Vec<RawJson> =
         (0..3_000).map(|number| entry(&format!("a long transcript {number}"))).collect();
-    store.append(&key(), &filler).await?;
+    store.append(&session_key(), &filler).await?;
     let named =
         [json!({"type": "custom-title", "customTitle": "Mine"}), json!({"type": "tag", "tag": "blue"})];
-    store.append(&key(), &named.each_ref().map(raw)).await?;
-    store.append(&key().below("subagents/agent-1"), &[raw(&json!({"type": "tag", "tag": "red"}))]).await?;
-    let found = about(store).await?;
+    store.append(&session_key(), &named.each_ref().map(raw_json)).await?;
+    store.append(&session_key().below("subagents/agent-1"), &[raw_json(&json!({"type": "tag", "tag": "red"}))]).await?;
+    let found = only_summary(store).await?;
     let facts = (found.text(), found.tag.as_deref(), found.cwd.as_deref(), found.created_at);
     ensure!(
         facts == (Some("Mine"), Some("blue"), Some("/w"), Some(1_794_798_000_123)),
@@ -154,7 +154,7 @@ async fn summaries(store: &impl SessionStore) -> Result<()> {
 }
 
 /// What the only session is about.
-async fn about(store: &impl SessionStore) -> Result<Summary> {
+async fn only_summary(store: &impl SessionStore) -> Result<Summary> {
     let mut described = store.summaries("proj").await?;
     ensure!(described.len() == 1, "one session has one summary, not {described:?}");
     Ok(described.remove(0).summary)

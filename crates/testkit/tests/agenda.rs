@@ -3,42 +3,42 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Answer, Host, Reply};
+use whimbrel_testkit::{HostResponse, Host, Reply};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 
-fn tools(host: &Host) -> Vec<String> {
-    let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+fn session_tools(host: &Host) -> Vec<String> {
+    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
     serde_json::from_value(init.json["tools"].clone()).unwrap()
 }
 
 /// What the calls of a tool gave the host.
-fn results(host: &Host) -> Vec<Value> {
-    let results = host.heard().iter().filter(|heard| !heard.json["tool_use_result"].is_null());
+fn tool_use_results(host: &Host) -> Vec<Value> {
+    let results = host.received().iter().filter(|heard| !heard.json["tool_use_result"].is_null());
     results.map(|heard| heard.json["tool_use_result"].clone()).collect()
 }
 
-fn create(subject: &str) -> Reply {
+fn create_task(subject: &str) -> Reply {
     Reply::tool("TaskCreate", json!({"subject": subject, "description": "d"}))
 }
 
 #[tokio::test]
 async fn a_session_has_one_kind_of_list() {
     for (variable, todo) in [(None, false), (Some("1"), false), (Some("0"), true), (Some("false"), true)] {
-        let mut host = Host::with([Reply::text("1")]);
+        let mut host = Host::with_script([Reply::text("1")]);
         if let Some(value) = variable {
             host = host.env("CLAUDE_CODE_ENABLE_TASKS", value);
         }
         let mut host = host.start().await.unwrap();
         host.run("Hi.").await.unwrap();
-        let tools = tools(&host);
+        let tools = session_tools(&host);
         let has = |name: &str| tools.iter().any(|tool| tool == name);
         assert_eq!(
             (has("TodoWrite"), has("TaskCreate"), has("TaskList")),
             (todo, !todo, !todo),
             "{variable:?}"
         );
-        assert_eq!(host.asked()[0].tools().contains(&"TodoWrite"), todo, "{variable:?}");
+        assert_eq!(host.model_requests()[0].tool_names().contains(&"TodoWrite"), todo, "{variable:?}");
     }
 }
 
@@ -48,9 +48,9 @@ async fn a_list_is_there_again_when_the_session_goes_on() {
     let config = home.path().join("config").display().to_string();
     let cwd = Some(home.path().display().to_string());
     let options = Options { cwd: cwd.clone(), ..Options::default() };
-    let script = [create("Build"), create("Test"), Reply::text("1")];
+    let script = [create_task("Build"), create_task("Test"), Reply::text("1")];
     let mut host =
-        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+        Host::with_script(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
     let session = host.run("Plan it.").await.unwrap().session_id;
     host.finish().await.unwrap();
     assert!(home.path().join("config/tasks").join(&session).join("2.json").exists());
@@ -61,9 +61,9 @@ async fn a_list_is_there_again_when_the_session_goes_on() {
     ];
     let options = Options { cwd, resume: Some(session), ..Options::default() };
     let mut host =
-        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+        Host::with_script(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
     host.run("Go on.").await.unwrap();
-    let results = results(&host);
+    let results = tool_use_results(&host);
     let change = json!({"from": "pending", "to": "completed"});
     let updated =
         json!({"success": true, "taskId": "1", "updatedFields": ["status"], "statusChange": change});
@@ -75,28 +75,28 @@ async fn a_list_is_there_again_when_the_session_goes_on() {
 #[tokio::test]
 async fn a_session_that_leaves_nothing_keeps_its_list_in_memory() {
     let options = Options { persist_session: Some(false), ..Options::default() };
-    let script = [create("Build"), Reply::tool("TaskGet", json!({"taskId": "1"})), Reply::text("1")];
-    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let script = [create_task("Build"), Reply::tool("TaskGet", json!({"taskId": "1"})), Reply::text("1")];
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
-    assert_eq!(results(&host)[1]["task"]["subject"], "Build");
-    assert!(!host.stage().home().join(".claude/tasks").exists());
+    assert_eq!(tool_use_results(&host)[1]["task"]["subject"], "Build");
+    assert!(!host.dirs().home().join(".claude/tasks").exists());
 }
 
 #[tokio::test]
 async fn hooks_may_refuse_a_task_and_its_completion() {
     let script = [
-        create("Nonsense"),
-        create("Sense"),
+        create_task("Nonsense"),
+        create_task("Sense"),
         Reply::tool("TaskUpdate", json!({"taskId": "2", "status": "completed"})),
         Reply::tool("TaskList", json!({})),
         Reply::text("1"),
     ];
-    let mut host = Host::with(script)
-        .answer(|request| {
+    let mut host = Host::with_script(script)
+        .on_request(|request| {
             let asked = serde_json::to_value(request).unwrap();
             let input = &asked["input"];
             let refused = input["task_subject"] == "Nonsense" || input["hook_event_name"] == "TaskCompleted";
-            Answer::Reply(if refused {
+            HostResponse::Success(if refused {
                 json!({"decision": "block", "reason": "not like this"})
             } else {
                 json!({})
@@ -107,9 +107,9 @@ async fn hooks_may_refuse_a_task_and_its_completion() {
         .unwrap();
     let hook = json!([{"hookCallbackIds": ["h"]}]);
     let hooks = json!({"hooks": {"TaskCreated": hook, "TaskCompleted": hook}});
-    host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+    host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
     host.run("Plan it.").await.unwrap();
-    let results = results(&host);
+    let results = tool_use_results(&host);
     assert!(results[0].as_str().unwrap().contains("not like this"), "{results:?}");
     assert!(results[2].as_str().unwrap().contains("not like this"), "{results:?}");
     assert_eq!(results[3]["tasks"][0]["subject"], "Sense");

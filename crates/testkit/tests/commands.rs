@@ -1,83 +1,83 @@
 //! Slash commands, from the prompt to the model and back.
 
 use serde_json::json;
-use whimbrel_testkit::{Host, Reply, Stage};
+use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{GetContextUsage, Interrupt};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, SettingSource};
 
-fn project() -> Options {
+fn project_options() -> Options {
     Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
 }
 
 /// A command that runs something and allows something.
-const MIGHTY: &str = "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
+const COMMAND_WITH_ALLOW: &str = "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
 
-fn touch() -> Reply {
+fn touch_call() -> Reply {
     Reply::tool("Bash", json!({"command": "touch again"}))
 }
 
 #[tokio::test]
 async fn what_a_trusted_file_allows_is_allowed_for_its_turn_only() {
-    let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
-    let mut host = Host::with(script)
-        .options(project())
-        .file(".claude/commands/mighty.md", MIGHTY)
+    let script = [touch_call(), Reply::text("One."), touch_call(), Reply::text("Two.")];
+    let mut host = Host::with_script(script)
+        .options(project_options())
+        .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
         .start()
         .await
         .unwrap();
     let result = host.run("/mighty Ann").await.unwrap();
     assert!(result.permission_denials.is_empty(), "{:?}", result.permission_denials);
-    let asked = host.asked();
-    assert!(asked[0].says("It says hello to Ann."), "{:?}", asked[0].messages());
-    assert!(asked[0].says("<command-name>/mighty</command-name>"));
+    let asked = host.model_requests();
+    assert!(asked[0].contains_text("It says hello to Ann."), "{:?}", asked[0].messages());
+    assert!(asked[0].contains_text("<command-name>/mighty</command-name>"));
     assert_eq!(host.run("Once more.").await.unwrap().permission_denials.len(), 1);
 }
 
 #[tokio::test]
 async fn what_an_untrusted_file_allows_does_not_count() {
-    let mut host = Host::with([Reply::text("Never said.")])
-        .file(".claude/commands/mighty.md", MIGHTY)
+    let mut host = Host::with_script([Reply::text("Never said.")])
+        .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
         .start()
         .await
         .unwrap();
     let result = host.run("/mighty Ann").await.unwrap();
     assert!(result.result.unwrap().contains("/mighty was not run. It needs `touch made; echo hello`."));
-    assert_eq!((result.permission_denials.len(), host.asked().len()), (1, 0));
+    assert_eq!((result.permission_denials.len(), host.model_requests().len()), (1, 0));
     assert!(
-        host.heard()
+        host.received()
             .iter()
             .any(|heard| heard.json.to_string().contains("the project is not trusted: Bash(touch *)"))
     );
-    assert!(!host.stage().files().unwrap().contains_key("made"));
+    assert!(!host.dirs().files().unwrap().contains_key("made"));
 }
 
 #[tokio::test]
 async fn the_host_is_asked_about_a_command_in_a_file() {
-    let mut host = Host::with([Reply::text("Done.")])
-        .file(".claude/commands/mighty.md", MIGHTY)
+    let mut host = Host::with_script([Reply::text("Done.")])
+        .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
         .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
         .start()
         .await
         .unwrap();
     assert_eq!(host.run("/mighty Ann").await.unwrap().result.as_deref(), Some("Done."));
-    assert!(host.stage().files().unwrap().contains_key("made"));
+    assert!(host.dirs().files().unwrap().contains_key("made"));
 }
 
 #[tokio::test]
 async fn a_file_chooses_the_model_of_its_turn() {
-    let mut host = Host::with([Reply::text("One."), Reply::text("Two.")])
+    let mut host = Host::with_script([Reply::text("One."), Reply::text("Two.")])
         .file(".claude/commands/quick.md", "---\nmodel: haiku\n---\nBe quick.")
         .start()
         .await
         .unwrap();
     host.run("/quick").await.unwrap();
     host.run("And now?").await.unwrap();
-    let asked = host.asked();
+    let asked = host.model_requests();
     assert!(asked[0].model().contains("haiku") && !asked[1].model().contains("haiku"));
     let models: Vec<String> = host
-        .heard()
+        .received()
         .iter()
         .filter(|heard| heard.json["subtype"] == "init")
         .map(|heard| heard.json["model"].as_str().unwrap().to_owned())
@@ -87,11 +87,11 @@ async fn a_file_chooses_the_model_of_its_turn() {
 
 #[tokio::test]
 async fn files_that_a_prompt_names_are_shown_if_they_may_be_read() {
-    let stage = Stage::new().unwrap();
+    let stage = TestDirs::new().unwrap();
     std::fs::write(stage.home().join("secret.txt"), "SECRET").unwrap();
     let secret = stage.home().join("secret.txt");
-    let mut host = Host::with([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")])
-        .stage(stage)
+    let mut host = Host::with_script([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")])
+        .dirs(stage)
         .file("notes.txt", "NOTED")
         .file(".claude/commands/look.md", "Look at @notes.txt and !`echo @other.txt`.")
         .file("other.txt", "OTHER")
@@ -99,13 +99,13 @@ async fn files_that_a_prompt_names_are_shown_if_they_may_be_read() {
         .await
         .unwrap();
     host.run(format!("Look at `@other.txt`, @notes.txt, @nothing and @{}.", secret.display())).await.unwrap();
-    let asked = host.asked();
-    assert_eq!(["NOTED", "SECRET", "OTHER"].map(|text| asked[0].says(text)), [true, false, false]);
+    let asked = host.model_requests();
+    assert_eq!(["NOTED", "SECRET", "OTHER"].map(|text| asked[0].contains_text(text)), [true, false, false]);
     host.run("/clear").await.unwrap();
     host.run("/look").await.unwrap();
-    let asked = host.asked();
-    assert_eq!(["NOTED", "OTHER"].map(|text| asked[1].says(text)), [true, false]);
-    assert!(asked[1].says("Look at @notes.txt and @other.txt."));
+    let asked = host.model_requests();
+    assert_eq!(["NOTED", "OTHER"].map(|text| asked[1].contains_text(text)), [true, false]);
+    assert!(asked[1].contains_text("Look at @notes.txt and @other.txt."));
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn a_command_is_told_in_the_order_of_a_turn() {
             (kind, _, subtype) if kind == "system" => subtype.as_str().unwrap_or_default().to_owned(),
             (kind, ..) => kind.as_str().unwrap_or_default().to_owned(),
         };
-        let kinds = host.heard().iter().map(|heard| kind(&heard.json)).collect::<Vec<_>>();
+        let kinds = host.received().iter().map(|heard| kind(&heard.json)).collect::<Vec<_>>();
         kinds.into_iter().filter(|kind| !kind.starts_with("control")).collect()
     };
     for prompt in ["Hi.", "/cost", "/greet"] {
@@ -126,7 +126,7 @@ async fn a_command_is_told_in_the_order_of_a_turn() {
             replay_user_messages: true,
             ..Options::default()
         };
-        let mut host = Host::with([Reply::text("Hello.")])
+        let mut host = Host::with_script([Reply::text("Hello.")])
             .options(options)
             .file(".claude/commands/greet.md", "Greet.")
             .start()
@@ -141,8 +141,8 @@ async fn a_command_is_told_in_the_order_of_a_turn() {
 #[tokio::test]
 async fn the_engine_answers_its_own_commands_without_a_model() {
     let script = [Reply::text("Hello."), Reply::text("Hello again.")];
-    let mut host = Host::with(script).file("CLAUDE.md", "PROJECT-RULE").start().await.unwrap();
-    let before = host.ask(GetContextUsage::default()).await.unwrap();
+    let mut host = Host::with_script(script).file("CLAUDE.md", "PROJECT-RULE").start().await.unwrap();
+    let before = host.send_request(GetContextUsage::default()).await.unwrap();
     assert_eq!(before.memory_files.len(), 1);
     host.run("Hi.").await.unwrap();
     let rows = [
@@ -160,8 +160,8 @@ async fn the_engine_answers_its_own_commands_without_a_model() {
         let said = host.frames().filter(|frame| matches!(frame, Frame::Assistant(_))).last();
         assert!(serde_json::to_string(said.unwrap()).unwrap().contains("<synthetic>"), "{prompt}");
     }
-    assert_eq!(host.asked().len(), 1);
-    let usage = host.ask(GetContextUsage::default()).await.unwrap();
+    assert_eq!(host.model_requests().len(), 1);
+    let usage = host.send_request(GetContextUsage::default()).await.unwrap();
     let parts: u64 = usage
         .categories
         .iter()
@@ -171,8 +171,8 @@ async fn the_engine_answers_its_own_commands_without_a_model() {
     assert_eq!(usage.total_tokens, parts);
     assert!(usage.max_tokens > usage.total_tokens && usage.api_usage.is_some());
     host.run("Hi again.").await.unwrap();
-    let asked = host.asked();
-    assert!(asked[1].model().contains("sonnet") && !asked[1].says("Total cost"));
+    let asked = host.model_requests();
+    assert!(asked[1].model().contains("sonnet") && !asked[1].contains_text("Total cost"));
 }
 
 #[tokio::test]
@@ -180,32 +180,32 @@ async fn after_clear_the_model_knows_nothing_of_before() {
     let script =
         [Reply::tool("Read", json!({"file_path": "a.txt"})), Reply::text("Before."), Reply::text("After.")];
     let mut host =
-        Host::with(script).file("CLAUDE.md", "PROJECT-RULE").file("a.txt", "x").start().await.unwrap();
+        Host::with_script(script).file("CLAUDE.md", "PROJECT-RULE").file("a.txt", "x").start().await.unwrap();
     host.run("FIRST").await.unwrap();
     host.run("/clear").await.unwrap();
     host.run("SECOND").await.unwrap();
-    let asked = &host.asked()[2];
+    let asked = &host.model_requests()[2];
     assert_eq!(asked.messages().len(), 1);
-    assert_eq!(["FIRST", "SECOND", "PROJECT-RULE"].map(|text| asked.says(text)), [false, true, true]);
+    assert_eq!(["FIRST", "SECOND", "PROJECT-RULE"].map(|text| asked.contains_text(text)), [false, true, true]);
 }
 
 #[tokio::test]
 async fn commands_can_be_switched_off() {
     let options =
         Options { extra_args: [("disable-slash-commands".to_owned(), None)].into(), ..Options::default() };
-    let mut host = Host::with([Reply::text("Hello.")]).options(options).start().await.unwrap();
+    let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("/cost").await.unwrap().result.as_deref(), Some("Hello."));
-    assert!(host.asked()[0].says("/cost"));
+    assert!(host.model_requests()[0].contains_text("/cost"));
 }
 
 #[tokio::test]
 async fn summaries_can_be_switched_off_for_good() {
     for (switch, asked) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
         let script = [Reply::text("Hello."), Reply::text("We said hello.")];
-        let mut host = Host::with(script).env(switch, "1").start().await.unwrap();
+        let mut host = Host::with_script(script).env(switch, "1").start().await.unwrap();
         host.run("Hello!").await.unwrap();
         let result = host.run("/compact").await.unwrap().result.unwrap_or_default();
-        assert_eq!((result.contains(switch), host.asked().len()), (asked == 1, asked), "{switch}: {result}");
+        assert_eq!((result.contains(switch), host.model_requests().len()), (asked == 1, asked), "{switch}: {result}");
     }
 }
 
@@ -214,11 +214,11 @@ async fn a_command_in_a_file_can_be_interrupted() {
     let script = [Reply::text("After.")];
     let slow = "---\nallowed-tools: Bash(sleep *)\n---\n!`sleep 600`";
     let mut host =
-        Host::with(script).options(project()).file(".claude/commands/slow.md", slow).start().await.unwrap();
-    host.say("/slow").await.unwrap();
-    host.next_like(&json!({"subtype": "init"})).await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+        Host::with_script(script).options(project_options()).file(".claude/commands/slow.md", slow).start().await.unwrap();
+    host.send_prompt("/slow").await.unwrap();
+    host.next_matching(&json!({"subtype": "init"})).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     assert_eq!(host.run("Still there?").await.unwrap().result.as_deref(), Some("After."));
     assert_eq!(host.finish().await.unwrap().code, 0);
 }

@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// The rows of the table: the id, and the tests that show it.
-fn rows() -> Vec<(String, Vec<String>)> {
-    let text = std::fs::read_to_string(root().join("docs/faults.md")).unwrap();
+fn table_rows() -> Vec<(String, Vec<String>)> {
+    let text = std::fs::read_to_string(workspace_root().join("docs/faults.md")).unwrap();
     let rows = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let id = cells.first()?;
@@ -23,11 +23,11 @@ fn rows() -> Vec<(String, Vec<String>)> {
 }
 
 /// Every name that is defined as a function or as a scenario in the sources.
-fn names(folder: &Path, found: &mut BTreeSet<String>) {
+fn collect_function_names(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            names(&path, found);
+            collect_function_names(&path, found);
         } else if path.extension().is_some_and(|end| end == "rs" || end == "py") {
             let text = std::fs::read_to_string(&path).unwrap();
             for line in text.lines().map(str::trim_start) {
@@ -46,7 +46,7 @@ fn names(folder: &Path, found: &mut BTreeSet<String>) {
 
 #[test]
 fn every_row_is_there_once() {
-    let ids: Vec<String> = rows().into_iter().map(|(id, _)| id).collect();
+    let ids: Vec<String> = table_rows().into_iter().map(|(id, _)| id).collect();
     let numbered = |letter: char, count: usize| (1..=count).map(move |number| format!("{letter}{number}"));
     let expected: Vec<String> = numbered('A', 40).chain(numbered('P', 33)).chain(numbered('D', 17)).collect();
     assert_eq!(ids, expected);
@@ -56,9 +56,9 @@ fn every_row_is_there_once() {
 fn every_test_that_is_named_exists_and_every_row_names_one() {
     let mut known = BTreeSet::new();
     for folder in ["crates", "tests/sdk"] {
-        names(&root().join(folder), &mut known);
+        collect_function_names(&workspace_root().join(folder), &mut known);
     }
-    for (id, shown) in rows() {
+    for (id, shown) in table_rows() {
         assert!(!shown.is_empty(), "{id} names no test");
         for name in shown {
             assert!(known.contains(&name), "{id} names {name}, which is not there");

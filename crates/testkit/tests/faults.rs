@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Asked, Host, Reply, Script};
+use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::options::{Effort, Options};
 use whimbrel_wire::permission::PermissionMode;
@@ -13,15 +13,15 @@ use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, StopReason};
 
 /// How often the model was asked, how many retries were announced, and the last text.
-async fn story(script: impl Into<Script>) -> (usize, usize, String) {
-    let mut host = Host::with(script).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
+async fn run_script(script: impl Into<Script>) -> (usize, usize, String) {
+    let mut host = Host::with_script(script).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
     let result = host.run("Hello?").await.unwrap();
     let is_retry = |frame: &&Frame| match frame {
         Frame::System(system) => matches!(system.event, SystemEvent::ApiRetry(_)),
         _ => false,
     };
     let retries = host.frames().filter(is_retry).count();
-    (host.asked().len(), retries, result.result.unwrap_or_default())
+    (host.model_requests().len(), retries, result.result.unwrap_or_default())
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn faults_that_pass_are_overcome() {
         ("a body that is no stream", reply().raw_body("data: {\n\n")),
     ];
     for (name, reply) in table {
-        let (asked, retries, text) = story([reply]).await;
+        let (asked, retries, text) = run_script([reply]).await;
         assert_eq!((asked, text.as_str()), (2, "At last."), "{name}");
         assert_eq!(retries, 1, "{name}");
     }
@@ -47,12 +47,12 @@ async fn faults_that_pass_are_overcome() {
 #[tokio::test]
 async fn an_event_that_is_newer_than_we_are_does_no_harm() {
     let reply = Reply::text("Fine.").extra_event(1, "brand_new", r#"{"type":"brand_new"}"#);
-    assert_eq!(story([reply]).await, (1, 0, "Fine.".into()));
+    assert_eq!(run_script([reply]).await, (1, 0, "Fine.".into()));
 }
 
 #[tokio::test]
 async fn what_never_passes_ends_in_an_error() {
-    let (asked, retries, text) = story([Reply::nothing().status(529).retry_after("0").always()]).await;
+    let (asked, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
     assert_eq!((asked, retries), (3, 2));
     assert!(text.starts_with("API Error: 529"), "{text}");
 }
@@ -60,10 +60,10 @@ async fn what_never_passes_ends_in_an_error() {
 #[tokio::test]
 async fn what_is_not_worth_repeating_is_not_repeated() {
     for status in [400, 403, 404] {
-        assert_eq!(story([Reply::nothing().status(status)]).await.0, 1, "{status}");
+        assert_eq!(run_script([Reply::empty().status(status)]).await.0, 1, "{status}");
     }
-    let spoken = Reply::nothing().status(500).header("x-should-retry", "false");
-    assert_eq!(story([spoken]).await.0, 1);
+    let spoken = Reply::empty().status(500).header("x-should-retry", "false");
+    assert_eq!(run_script([spoken]).await.0, 1);
 }
 
 #[tokio::test]
@@ -85,11 +85,11 @@ async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
         ("openai:gpt-5", "reasoning_effort", 400, "Unsupported parameter: 'reasoning_effort'"),
     ];
     for (model, field, status, text) in table {
-        let script = Script::by(move |asked| match asked.body.get(field) {
-            Some(_) => Reply::nothing().status(status).error("invalid_request_error", text),
+        let script = Script::from_fn(move |asked| match asked.body.get(field) {
+            Some(_) => Reply::empty().status(status).error("invalid_request_error", text),
             None => Reply::text("Fine."),
         });
-        let host = Host::with(script).change(|options| {
+        let host = Host::with_script(script).configure(|options| {
             options.model = Some(model.into());
             options.effort = Some(Effort::Low);
         });
@@ -97,10 +97,10 @@ async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
         for _ in 0..2 {
             assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Fine."), "{field}");
         }
-        let asked = host.asked();
+        let asked = host.model_requests();
         let had: Vec<bool> = asked.iter().map(|asked| asked.body.get(field).is_some()).collect();
         assert_eq!(had, [true, false, false], "{field}");
-        let limits = |asked: &Asked| {
+        let limits = |asked: &ModelRequest| {
             ["max_tokens", "max_completion_tokens"]
                 .iter()
                 .filter(|name| asked.body.get(name).is_some())
@@ -113,32 +113,32 @@ async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
 #[tokio::test]
 async fn a_chat_server_that_does_not_want_reasoning_back_is_asked_without_it() {
     let refusal = "messages.2.reasoning_content: Extra inputs are not permitted";
-    let script = Script::by(move |asked| {
+    let script = Script::from_fn(move |asked| {
         let told = asked.messages().iter().any(|message| !message["reasoning_content"].is_null());
         let results = asked.messages().iter().any(|message| message["role"] == "tool");
         match (told, results) {
-            (true, _) => Reply::nothing().status(422).error("invalid_request_error", refusal),
+            (true, _) => Reply::empty().status(422).error("invalid_request_error", refusal),
             (false, true) => Reply::text("Seen."),
-            (false, false) => Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
+            (false, false) => Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         }
     });
-    let host = Host::with(script).change(|options| options.model = Some("openai:strict".into()));
+    let host = Host::with_script(script).configure(|options| options.model = Some("openai:strict".into()));
     let mut host = host.file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
-    assert_eq!(host.asked().len(), 3);
+    assert_eq!(host.model_requests().len(), 3);
 }
 
 #[tokio::test]
 async fn how_long_a_provider_may_be_silent_can_be_set() {
     let every = Duration::from_millis(20);
     let table = [
-        ("API_TIMEOUT_MS", Reply::text("late").hold("never"), "did not answer"),
+        ("API_TIMEOUT_MS", Reply::text("late").hold_until("never"), "did not answer"),
         ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Reply::text("late").stall_after(1), "Nothing came"),
         ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "Only signs of life"),
         ("WHIMBREL_REPLY_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "not complete after"),
     ];
     for (name, reply, expected) in table {
-        let host = Host::with([reply]).env(name, "200").env("CLAUDE_CODE_MAX_RETRIES", "0");
+        let host = Host::with_script([reply]).env(name, "200").env("CLAUDE_CODE_MAX_RETRIES", "0");
         let mut host = host.start().await.unwrap();
         let text = host.run("Hello?").await.unwrap().result.unwrap_or_default();
         assert!(text.contains(expected), "{name}: {text}");
@@ -147,43 +147,43 @@ async fn how_long_a_provider_may_be_silent_can_be_set() {
 
 #[tokio::test]
 async fn a_script_that_is_too_short_says_so() {
-    let (asked, _, text) = story(Script::from([])).await;
+    let (asked, _, text) = run_script(Script::from([])).await;
     assert_eq!(asked, 1);
     assert!(text.contains("The script has only 0 replies"), "{text}");
 }
 
 #[tokio::test]
 async fn input_that_is_no_json_becomes_an_error_for_the_model() {
-    let script = [Reply::tool("Bash", json!({})).raw_tool_json("{bad"), Reply::text("Sorry.")];
-    let mut host = Host::with(script).start().await.unwrap();
+    let script = [Reply::tool("Bash", json!({})).raw_tool_input("{bad"), Reply::text("Sorry.")];
+    let mut host = Host::with_script(script).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Sorry."));
-    assert!(host.asked()[1].last_text().contains("{bad"), "{}", host.asked()[1].last_text());
+    assert!(host.model_requests()[1].last_text().contains("{bad"), "{}", host.model_requests()[1].last_text());
 }
 
 #[tokio::test]
 async fn a_reply_takes_the_time_it_is_given() {
     let reply =
-        Reply::text("slowly").chunk(1).after(Duration::from_millis(30)).pace(Duration::from_millis(5));
-    let mut host = Host::with([reply]).start().await.unwrap();
+        Reply::text("slowly").chunk_size(1).delay(Duration::from_millis(30)).event_interval(Duration::from_millis(5));
+    let mut host = Host::with_script([reply]).start().await.unwrap();
     let began = tokio::time::Instant::now();
     host.run("Hello?").await.unwrap();
     assert!(began.elapsed() >= Duration::from_millis(30 + 11 * 5));
 }
 
 /// A call that leaves a trace each time it is made, in three events: its beginning, its input and its end.
-fn tracing() -> Reply {
-    Reply::tool("Bash", json!({"command": "echo made >> trace"})).chunk(1000)
+fn traced_call() -> Reply {
+    Reply::tool("Bash", json!({"command": "echo made >> trace"})).chunk_size(1000)
 }
 
 /// Runs a script in which that call is made at most once; how often it was, and what the model was asked last.
-async fn traces(script: impl Into<Script>) -> (usize, String) {
+async fn run_traced(script: impl Into<Script>) -> (usize, String) {
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
     let mut host =
-        Host::with(script).options(options).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
+        Host::with_script(script).options(options).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
     assert!(!host.run("Go.").await.unwrap().is_error);
-    let files = host.stage().files().unwrap();
+    let files = host.dirs().files().unwrap();
     let made = files.get("trace").map_or(0, |trace| trace.iter().filter(|byte| **byte == b'\n').count());
-    (made, host.asked().last().unwrap().last_text())
+    (made, host.model_requests().last().unwrap().last_text())
 }
 
 #[tokio::test]
@@ -191,17 +191,17 @@ async fn a_call_is_made_once_wherever_the_connection_breaks() {
     let done = || Reply::text("Done.");
     // What came is void, and the reply is given again.
     for (name, events) in [("before the call", 1), ("A21 in the call", 2), ("A21 after its input", 3)] {
-        let (made, _) = traces([tracing().cut_after(events), done()]).await;
+        let (made, _) = run_traced([traced_call().cut_after(events), done()]).await;
         assert_eq!(made, 1, "{name}");
     }
     // The call stands, and its result is what the model sees next.
     let rows = [
-        ("A22 after the call", tracing().cut_after(4)),
-        ("A23 after the reason to stop", tracing().cut_after(5)),
-        ("A19 an error after the call", tracing().error_event(4, "overloaded_error", "full")),
+        ("A22 after the call", traced_call().cut_after(4)),
+        ("A23 after the reason to stop", traced_call().cut_after(5)),
+        ("A19 an error after the call", traced_call().error_event(4, "overloaded_error", "full")),
     ];
     for (name, reply) in rows {
-        let (made, _) = traces([reply.then_next(), done()]).await;
+        let (made, _) = run_traced([reply.skip_after_faults(), done()]).await;
         assert_eq!(made, 1, "{name}");
     }
 }
@@ -209,7 +209,7 @@ async fn a_call_is_made_once_wherever_the_connection_breaks() {
 #[tokio::test]
 async fn a_call_whose_input_is_no_object_is_not_made_and_the_model_is_told() {
     for input in ["[1]", "7", "\"echo\"", "null"] {
-        let (made, told) = traces([tracing().raw_tool_json(input), Reply::text("Sorry.")]).await;
+        let (made, told) = run_traced([traced_call().raw_tool_input(input), Reply::text("Sorry.")]).await;
         assert_eq!(made, 0, "A26 {input}");
         assert!(told.contains("JSON object") && told.contains(input), "A26 {input}: {told}");
     }
@@ -217,7 +217,7 @@ async fn a_call_whose_input_is_no_object_is_not_made_and_the_model_is_told() {
 
 #[tokio::test]
 async fn why_the_model_stopped_is_told_word_for_word() {
-    let stopped = |reason: StopReason| Reply::text("So far.").stop(reason);
+    let stopped = |reason: StopReason| Reply::text("So far.").stop_reason(reason);
     let rows = [
         ("refusal", vec![stopped(StopReason::Refusal)], "refusal"),
         ("a pause goes on", vec![stopped(StopReason::PauseTurn), Reply::text("Done.")], "end_turn"),
@@ -225,25 +225,25 @@ async fn why_the_model_stopped_is_told_word_for_word() {
     ];
     for (name, script, expected) in rows {
         let asked = script.len();
-        let mut host = Host::with(script).start().await.unwrap();
+        let mut host = Host::with_script(script).start().await.unwrap();
         let result = serde_json::to_value(host.run("Go.").await.unwrap()).unwrap();
         assert_eq!(result["stop_reason"], expected, "A38 {name}: {result}");
-        assert_eq!(host.asked().len(), asked, "A38 {name}");
+        assert_eq!(host.model_requests().len(), asked, "A38 {name}");
     }
 }
 
 #[tokio::test]
 async fn a_pause_without_end_is_told_as_what_it_is() {
-    let paused: Vec<Reply> = (0..50).map(|_| Reply::text("So far.").stop(StopReason::PauseTurn)).collect();
-    let mut host = Host::with(paused).start().await.unwrap();
+    let paused: Vec<Reply> = (0..50).map(|_| Reply::text("So far.").stop_reason(StopReason::PauseTurn)).collect();
+    let mut host = Host::with_script(paused).start().await.unwrap();
     let result = host.run("Go.").await.unwrap();
     let text = result.result.unwrap();
     assert!(result.is_error && text.contains("paused") && !text.contains("output limit"), "A38 {text}");
 }
 
 /// The announcements that something is tried again.
-fn retries(host: &Host) -> Vec<&Value> {
-    let frames = host.heard().iter().map(|heard| &heard.json);
+fn retry_frames(host: &Host) -> Vec<&Value> {
+    let frames = host.received().iter().map(|heard| &heard.json);
     frames.filter(|frame| frame["subtype"] == "api_retry").collect()
 }
 
@@ -251,14 +251,14 @@ fn retries(host: &Host) -> Vec<&Value> {
 async fn an_overload_is_ridden_out_however_often_it_takes_if_that_is_wanted() {
     let overloaded = || Reply::text("At last.").status(529).header("retry-after-ms", "2").times(15);
     for (patience, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
-        let mut builder = Host::with([overloaded()]);
+        let mut builder = Host::with_script([overloaded()]);
         if patience != "0" {
             builder = builder.env("WHIMBREL_RIDE_OUT_MINUTES", patience);
         }
         let mut host = builder.start().await.unwrap();
         let result = host.run("Hello?").await.unwrap().result.unwrap();
         assert!(result.starts_with(text), "{patience}: {result}");
-        let told = retries(&host);
+        let told = retry_frames(&host);
         assert_eq!(told.len(), expected, "{patience}");
         for (number, notice) in told.into_iter().enumerate() {
             assert_eq!(notice["attempt"], json!(number + 1));
@@ -269,16 +269,16 @@ async fn an_overload_is_ridden_out_however_often_it_takes_if_that_is_wanted() {
 
 #[tokio::test]
 async fn a_parked_turn_says_until_when_and_can_be_interrupted() {
-    let mut host = Host::with([Reply::nothing().status(429).retry_after("1800").always()])
+    let mut host = Host::with_script([Reply::empty().status(429).retry_after("1800").always()])
         .env("WHIMBREL_RIDE_OUT_MINUTES", "120")
         .start()
         .await
         .unwrap();
-    host.say("Hello?").await.unwrap();
-    let notice = host.next_like(&json!({"subtype": "api_retry", "error": "rate_limit"})).await.unwrap();
+    host.send_prompt("Hello?").await.unwrap();
+    let notice = host.next_matching(&json!({"subtype": "api_retry", "error": "rate_limit"})).await.unwrap();
     let delay = notice["retry_delay_ms"].as_u64().unwrap();
     assert!((1_800_000..1_801_000).contains(&delay), "{delay}");
-    host.ask(Interrupt::default()).await.unwrap();
-    assert!(host.result().await.unwrap().is_error);
-    assert_eq!(host.asked().len(), 1);
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert!(host.next_result().await.unwrap().is_error);
+    assert_eq!(host.model_requests().len(), 1);
 }

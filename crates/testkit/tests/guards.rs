@@ -5,12 +5,12 @@
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Answer, Host, Reply};
+use whimbrel_testkit::{HostResponse, Host, Reply};
 use whimbrel_wire::control::{GetSettings, Initialize, SetModel};
 use whimbrel_wire::options::{Options, PermissionPromptTool, SettingSource};
 
 /// A host that hears of these events and answers each by this.
-fn hooks(events: &[&str]) -> Initialize {
+fn hook_registration(events: &[&str]) -> Initialize {
     let hook = json!([{"hookCallbackIds": ["h"]}]);
     let hooks: serde_json::Map<String, Value> =
         events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect();
@@ -21,16 +21,16 @@ fn hooks(events: &[&str]) -> Initialize {
 async fn a_hook_that_answers_for_the_person_does_not_wait_for_one_that_calls_them() {
     let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
     let (sender, told) = mpsc::channel();
-    let mut host = Host::with(script)
-        .change(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
-        .answer(move |request| {
+    let mut host = Host::with_script(script)
+        .configure(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
+        .on_request(move |request| {
             let request = serde_json::to_value(request).unwrap();
             let event = request["input"]["hook_event_name"].as_str().unwrap_or("can_use_tool").to_owned();
             let allow = json!({"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}});
             let answer = match event.as_str() {
-                "PermissionRequest" => Answer::Reply(json!({ "hookSpecificOutput": allow })),
+                "PermissionRequest" => HostResponse::Success(json!({ "hookSpecificOutput": allow })),
                 // The person is never there, and the hook that calls them never done.
-                _ => Answer::Silence,
+                _ => HostResponse::NoResponse,
             };
             sender.send(event).unwrap();
             answer
@@ -38,36 +38,36 @@ async fn a_hook_that_answers_for_the_person_does_not_wait_for_one_that_calls_the
         .start()
         .await
         .unwrap();
-    host.ask(hooks(&["PermissionRequest", "Notification"])).await.unwrap();
+    host.send_request(hook_registration(&["PermissionRequest", "Notification"])).await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(host.stage().workspace().join("made").exists());
+    assert!(host.dirs().workspace().join("made").exists());
     let told: Vec<String> = told.try_iter().collect();
     assert!(told.contains(&"PermissionRequest".to_owned()), "{told:?}");
     assert!(told.contains(&"Notification".to_owned()), "{told:?}");
 }
 
 /// A session whose hooks answer by event, and what they were told.
-async fn with_hooks(
+async fn host_with_hooks(
     script: Vec<Reply>,
     events: &[&str],
     reply: impl Fn(&str) -> Value + Send + 'static,
 ) -> (Host, mpsc::Receiver<Value>) {
     let (sender, told) = mpsc::channel();
-    let mut host = Host::with(script)
-        .answer(move |request| {
+    let mut host = Host::with_script(script)
+        .on_request(move |request| {
             let input = serde_json::to_value(request).unwrap()["input"].clone();
             let answer = reply(input["hook_event_name"].as_str().unwrap_or_default());
             sender.send(input).unwrap();
-            Answer::Reply(answer)
+            HostResponse::Success(answer)
         })
         .start()
         .await
         .unwrap();
-    host.ask(hooks(events)).await.unwrap();
+    host.send_request(hook_registration(events)).await.unwrap();
     (host, told)
 }
 
-const SWITCHES: [&str; 2] = ["PreModelSwitch", "PostModelSwitch"];
+const SWITCH_EVENTS: [&str; 2] = ["PreModelSwitch", "PostModelSwitch"];
 
 #[tokio::test]
 async fn hooks_hear_of_another_model_and_the_model_hears_of_them() {
@@ -77,19 +77,19 @@ async fn hooks_hear_of_another_model_and_the_model_hears_of_them() {
         "PostModelSwitch" => json!({ "hookSpecificOutput": context }),
         _ => json!({}),
     };
-    let (mut host, told) = with_hooks(script, &SWITCHES, reply).await;
+    let (mut host, told) = host_with_hooks(script, &SWITCH_EVENTS, reply).await;
     host.run("Go.").await.unwrap();
-    let switched = host.ask(SetModel { model: Some("opus".into()) }).await.unwrap();
+    let switched = host.send_request(SetModel { model: Some("opus".into()) }).await.unwrap();
     let told: Vec<Value> = told.try_iter().collect();
     let events: Vec<&str> = told.iter().filter_map(|input| input["hook_event_name"].as_str()).collect();
-    assert_eq!(events, SWITCHES);
+    assert_eq!(events, SWITCH_EVENTS);
     for input in &told {
         assert_eq!((&input["source"], &input["requested_model"]), (&json!("sdk"), &json!("opus")), "{input}");
         assert_eq!(input["to_model"].as_str(), switched.model.as_deref());
         assert_ne!(input["from_model"], input["to_model"]);
     }
     host.run("Again.").await.unwrap();
-    assert!(host.asked()[1].says("You are the other one."), "{:?}", host.asked()[1].messages());
+    assert!(host.model_requests()[1].contains_text("You are the other one."), "{:?}", host.model_requests()[1].messages());
 }
 
 #[tokio::test]
@@ -97,8 +97,8 @@ async fn a_model_that_a_hook_refuses_is_not_used() {
     let script = vec![Reply::text("One."), Reply::text("Two.")];
     let refusal = json!({"hookEventName": "PreModelSwitch", "permissionDecision": "deny", "permissionDecisionReason": "too dear"});
     let (mut host, told) =
-        with_hooks(script, &SWITCHES, move |_| json!({ "hookSpecificOutput": refusal })).await;
-    let refused = host.ask(SetModel { model: Some("opus".into()) }).await.unwrap_err().to_string();
+        host_with_hooks(script, &SWITCH_EVENTS, move |_| json!({ "hookSpecificOutput": refusal })).await;
+    let refused = host.send_request(SetModel { model: Some("opus".into()) }).await.unwrap_err().to_string();
     assert!(refused.contains("too dear") && refused.contains("stays"), "{refused}");
     let said = host.run("/model opus").await.unwrap().result.unwrap_or_default();
     assert!(said.contains("too dear") && said.contains("stays"), "{said}");
@@ -108,21 +108,21 @@ async fn a_model_that_a_hook_refuses_is_not_used() {
 }
 
 /// A session whose hooks about models answer when the test says so.
-async fn with_slow_hooks() -> Host {
-    let mut host = Host::with(Vec::new()).answer(|_| Answer::Silence).start().await.unwrap();
-    host.ask(hooks(&SWITCHES[..1])).await.unwrap();
+async fn host_with_manual_hooks() -> Host {
+    let mut host = Host::with_script(Vec::new()).on_request(|_| HostResponse::NoResponse).start().await.unwrap();
+    host.send_request(hook_registration(&SWITCH_EVENTS[..1])).await.unwrap();
     host
 }
 
 /// Asks for something without waiting for the answer.
-async fn request(host: &mut Host, id: &str, request: Value) {
+async fn send_control_request(host: &mut Host, id: &str, request: Value) {
     let line = json!({"type": "control_request", "request_id": id, "request": request});
     host.send_line(&line.to_string()).await.unwrap();
 }
 
 /// Waits for the hook, gives which switch it is told of, and answers it.
 async fn answer_hook(host: &mut Host, decision: &str) -> (String, String) {
-    let asked = host.next_like(&json!({"type": "control_request"})).await.unwrap();
+    let asked = host.next_matching(&json!({"type": "control_request"})).await.unwrap();
     let input = &asked["request"]["input"];
     let switch = ["from_model", "to_model"].map(|name| input[name].as_str().unwrap().to_owned());
     let said = json!({"hookEventName": "PreModelSwitch", "permissionDecision": decision});
@@ -132,31 +132,31 @@ async fn answer_hook(host: &mut Host, decision: &str) -> (String, String) {
     switch.into()
 }
 
-async fn model_now(host: &mut Host) -> String {
-    let settings = host.ask(GetSettings {}).await.unwrap();
+async fn current_model(host: &mut Host) -> String {
+    let settings = host.send_request(GetSettings {}).await.unwrap();
     serde_json::to_value(settings).unwrap()["applied"]["model"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn models_are_switched_in_the_order_in_which_they_were_asked_for() {
-    let mut host = with_slow_hooks().await;
-    let first = model_now(&mut host).await;
-    request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    let mut host = host_with_manual_hooks().await;
+    let first = current_model(&mut host).await;
+    send_control_request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
     // The model that still answers, one whose switch is refused, and one that no hook hears of.
-    request(&mut host, "b", json!({"subtype": "set_model", "model": first})).await;
-    request(&mut host, "c", json!({"subtype": "set_model", "model": "sonnet"})).await;
-    request(&mut host, "d", json!({"subtype": "apply_flag_settings", "settings": {"model": "haiku"}})).await;
-    host.say("/model sonnet").await.unwrap();
+    send_control_request(&mut host, "b", json!({"subtype": "set_model", "model": first})).await;
+    send_control_request(&mut host, "c", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    send_control_request(&mut host, "d", json!({"subtype": "apply_flag_settings", "settings": {"model": "haiku"}})).await;
+    host.send_prompt("/model sonnet").await.unwrap();
     let (from, sonnet) = answer_hook(&mut host, "allow").await;
     assert_eq!(from, first);
     assert_eq!(answer_hook(&mut host, "allow").await, (sonnet.clone(), first.clone()));
     assert_eq!(answer_hook(&mut host, "deny").await, (first.clone(), sonnet.clone()));
     let (haiku, to) = answer_hook(&mut host, "allow").await;
     assert!(haiku.contains("haiku") && to == sonnet, "{haiku} {to}");
-    let said = host.result().await.unwrap().result.unwrap_or_default();
+    let said = host.next_result().await.unwrap().result.unwrap_or_default();
     assert!(said.contains(&sonnet), "{said}");
-    assert_eq!(model_now(&mut host).await, sonnet);
-    let answers: Vec<&Value> = host.heard().iter().map(|heard| &heard.json["response"]).collect();
+    assert_eq!(current_model(&mut host).await, sonnet);
+    let answers: Vec<&Value> = host.received().iter().map(|heard| &heard.json["response"]).collect();
     let ids = answers.iter().filter_map(|answer| answer["request_id"].as_str());
     let ids: Vec<&str> = ids.filter(|id| id.len() == 1).collect();
     assert_eq!(ids, ["a", "b", "c", "d"]);
@@ -166,19 +166,19 @@ async fn models_are_switched_in_the_order_in_which_they_were_asked_for() {
 
 #[tokio::test]
 async fn whoever_waits_for_another_switch_can_be_interrupted() {
-    let mut host = with_slow_hooks().await;
-    let first = model_now(&mut host).await;
-    request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
-    host.next_like(&json!({"type": "control_request"})).await.unwrap();
-    host.say("/model haiku").await.unwrap();
-    host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap();
-    request(&mut host, "b", json!({"subtype": "interrupt"})).await;
-    let said = host.result().await.unwrap().result.unwrap_or_default();
+    let mut host = host_with_manual_hooks().await;
+    let first = current_model(&mut host).await;
+    send_control_request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    host.next_matching(&json!({"type": "control_request"})).await.unwrap();
+    host.send_prompt("/model haiku").await.unwrap();
+    host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap();
+    send_control_request(&mut host, "b", json!({"subtype": "interrupt"})).await;
+    let said = host.next_result().await.unwrap().result.unwrap_or_default();
     assert!(said.contains(&format!("stays {first}")), "{said}");
-    assert_eq!(model_now(&mut host).await, first);
+    assert_eq!(current_model(&mut host).await, first);
 }
 
-fn project() -> Options {
+fn project_options() -> Options {
     Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
 }
 
@@ -196,13 +196,13 @@ async fn a_file_whose_denials_cannot_be_read_is_not_followed_and_says_so() {
         (skill, head, "SKILL.md cannot be read"),
     ] {
         let script = [call(), Reply::text("Done."), Reply::text("Done.")];
-        let mut host = Host::with(script).options(project()).file(path, text).start().await.unwrap();
+        let mut host = Host::with_script(script).options(project_options()).file(path, text).start().await.unwrap();
         host.run("/greet").await.unwrap();
         host.run("Greet.").await.unwrap();
-        let heard: Vec<String> = host.heard().iter().map(|heard| heard.json.to_string()).collect();
+        let heard: Vec<String> = host.received().iter().map(|heard| heard.json.to_string()).collect();
         assert!(heard.iter().any(|line| line.contains(told)), "{path} {text}: {heard:#?}");
         assert!(heard.iter().any(|line| line.contains("disallowed-tools")), "{path} {text}: {heard:#?}");
-        assert!(host.asked().iter().all(|asked| !asked.says("Say hello.")), "{path} {text}");
+        assert!(host.model_requests().iter().all(|asked| !asked.contains_text("Say hello.")), "{path} {text}");
     }
 }
 
@@ -215,18 +215,18 @@ async fn settings_whose_denials_cannot_be_read_stop_the_start() {
         ("a file", r#"{"permissions":{"deny":["Bash"]},}"#, "settings.json"),
     ];
     for (name, text, told) in rows {
-        let host = Host::with([Reply::text("Never said.")]).options(project());
+        let host = Host::with_script([Reply::text("Never said.")]).options(project_options());
         let mut host = host.file(".claude/settings.json", text).start().await.unwrap();
-        host.say("Go.").await.unwrap();
-        let result = host.result().await.unwrap();
+        host.send_prompt("Go.").await.unwrap();
+        let result = host.next_result().await.unwrap();
         let said = serde_json::to_value(&result).unwrap().to_string();
         assert!(result.is_error && said.contains(told), "{name}: {said}");
-        assert_eq!((host.asked().len(), host.finish().await.unwrap().code), (0, 1), "{name}");
-        let lenient = Options { tolerate_bad_settings: true, ..project() };
-        let host = Host::with([Reply::text("Said.")]).options(lenient);
+        assert_eq!((host.model_requests().len(), host.finish().await.unwrap().code), (0, 1), "{name}");
+        let lenient = Options { tolerate_bad_settings: true, ..project_options() };
+        let host = Host::with_script([Reply::text("Said.")]).options(lenient);
         let mut host = host.file(".claude/settings.json", text).start().await.unwrap();
         assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Said."), "{name}");
-        let mut lines = host.heard().iter().map(|heard| &heard.json);
+        let mut lines = host.received().iter().map(|heard| &heard.json);
         assert!(lines.any(|line| line["level"] == "warning" && line.to_string().contains(told)), "{name}");
     }
 }
@@ -241,17 +241,17 @@ async fn an_answer_that_cannot_be_read_is_a_no_and_one_warning() {
     ];
     for (name, reply) in rows {
         let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
-        let mut host = Host::with(script)
-            .change(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
-            .answer(move |_| Answer::Reply(reply.clone()))
+        let mut host = Host::with_script(script)
+            .configure(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
+            .on_request(move |_| HostResponse::Success(reply.clone()))
             .start()
             .await
             .unwrap();
         let result = host.run("Go.").await.unwrap();
         assert_eq!(result.permission_denials.len(), 1, "{name}");
-        assert!(!host.stage().workspace().join("made").exists(), "{name}");
-        assert!(host.asked()[1].says("Tool permission request failed"), "{name}");
-        let lines = host.heard().iter().map(|heard| &heard.json);
+        assert!(!host.dirs().workspace().join("made").exists(), "{name}");
+        assert!(host.model_requests()[1].contains_text("Tool permission request failed"), "{name}");
+        let lines = host.received().iter().map(|heard| &heard.json);
         let warnings = lines.filter(|line| line["subtype"] == "informational" && line["level"] == "warning");
         let told: Vec<String> = warnings.map(|line| line["content"].to_string()).collect();
         assert!(
@@ -269,14 +269,14 @@ async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
         "PreCompact": hook("cat > told.json; echo keep it all >&2; exit 2"),
     });
     let settings = json!({ "hooks": hooks }).to_string();
-    let host = Host::with([Reply::text("One."), Reply::text("Never said.")]).options(project());
+    let host = Host::with_script([Reply::text("One."), Reply::text("Never said.")]).options(project_options());
     let mut host = host.file(".claude/settings.json", settings).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let said = host.run("/compact the names").await.unwrap().result.unwrap_or_default();
     assert!(said.contains("keep it all"), "{said}");
-    let asked = host.asked();
-    assert!(asked.len() == 1 && asked[0].says("FROM THE START"), "{:?}", asked[0].messages());
-    let told = std::fs::read(host.stage().workspace().join("told.json")).unwrap();
+    let asked = host.model_requests();
+    assert!(asked.len() == 1 && asked[0].contains_text("FROM THE START"), "{:?}", asked[0].messages());
+    let told = std::fs::read(host.dirs().workspace().join("told.json")).unwrap();
     let told: Value = serde_json::from_slice(&told).unwrap();
     assert_eq!((&told["trigger"], &told["custom_instructions"]), (&json!("manual"), &json!("the names")));
 }
@@ -286,21 +286,21 @@ async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
     let touch = || Reply::tool("Bash", json!({"command": "touch made"}));
     let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
     let settings = r#"{"permissions":{"allow":["Bash(touch *)"]},"theirs":{"kept":true}}"#;
-    let host = Host::with(script).options(project()).file(".claude/settings.json", settings);
+    let host = Host::with_script(script).options(project_options()).file(".claude/settings.json", settings);
     let mut host = host.start().await.unwrap();
     let lay_over = |permissions: Value| json!({"subtype": "apply_flag_settings", "settings": {"permissions": permissions}});
-    host.ask_raw(lay_over(json!({"deny": ["Bash(touch *)"]}))).await.unwrap();
-    let shown = serde_json::to_value(host.ask(GetSettings {}).await.unwrap()).unwrap();
+    host.send_raw_request(lay_over(json!({"deny": ["Bash(touch *)"]}))).await.unwrap();
+    let shown = serde_json::to_value(host.send_request(GetSettings {}).await.unwrap()).unwrap();
     let effective = &shown["effective"];
     assert_eq!(effective["permissions"]["deny"], json!(["Bash(touch *)"]), "{shown}");
     assert_eq!(effective["permissions"]["allow"], json!(["Bash(touch *)"]), "{shown}");
     assert_eq!(effective["theirs"], json!({"kept": true}), "{shown}");
     let refused = host.run("Go.").await.unwrap();
     assert_eq!(refused.permission_denials.len(), 1);
-    assert!(!host.stage().workspace().join("made").exists());
-    host.ask_raw(lay_over(Value::Null)).await.unwrap();
+    assert!(!host.dirs().workspace().join("made").exists());
+    host.send_raw_request(lay_over(Value::Null)).await.unwrap();
     assert!(host.run("Again.").await.unwrap().permission_denials.is_empty());
-    assert!(host.stage().workspace().join("made").exists());
+    assert!(host.dirs().workspace().join("made").exists());
 }
 
 #[tokio::test]
@@ -316,11 +316,11 @@ async fn what_a_hook_says_in_place_of_a_result_counts_as_a_whole_or_is_warned_of
         let script = vec![Reply::tool("Bash", json!({"command": "echo THE RESULT"})), Reply::text("Done.")];
         let answer =
             json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}});
-        let (mut host, told) = with_hooks(script, &["PostToolUse"], move |_| answer.clone()).await;
+        let (mut host, told) = host_with_hooks(script, &["PostToolUse"], move |_| answer.clone()).await;
         host.run("Go.").await.unwrap();
         assert_eq!(told.try_iter().count(), 1, "{name}");
-        assert_eq!(host.asked()[1].last_text(), result, "{name}");
-        let lines = host.heard().iter().map(|heard| &heard.json);
+        assert_eq!(host.model_requests()[1].last_text(), result, "{name}");
+        let lines = host.received().iter().map(|heard| &heard.json);
         let warnings: Vec<&Value> =
             lines.filter(|line| line["level"] == "warning").map(|line| &line["content"]).collect();
         let warning = json!(

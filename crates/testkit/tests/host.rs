@@ -13,12 +13,12 @@ use whimbrel_wire::permission::PermissionResult;
 #[tokio::test]
 async fn the_same_script_is_played_with_and_without_a_network() {
     for way in ["http", "scripted"] {
-        let builder = Host::with([Reply::text("Hello."), Reply::text("Again.")]);
+        let builder = Host::with_script([Reply::text("Hello."), Reply::text("Again.")]);
         let builder = if way == "http" { builder } else { builder.without_network() };
         let mut host = builder.start().await.unwrap();
         assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."), "{way}");
         assert_eq!(host.run("Hi again.").await.unwrap().result.as_deref(), Some("Again."), "{way}");
-        assert!(host.asked()[1].says("Hi again.") && !host.asked()[0].says("Hi again."), "{way}");
+        assert!(host.model_requests()[1].contains_text("Hi again.") && !host.model_requests()[0].contains_text("Hi again."), "{way}");
         assert_eq!(host.finish().await.unwrap().code, 0, "{way}");
     }
 }
@@ -34,82 +34,82 @@ async fn permission_questions_are_answered_by_a_closure() {
         Some("touch first") => PermissionResult::allow(),
         _ => PermissionResult::deny("once is enough"),
     };
-    let mut host = Host::with(script).can_use_tool(decide).start().await.unwrap();
+    let mut host = Host::with_script(script).can_use_tool(decide).start().await.unwrap();
     let result = host.run("Touch both.").await.unwrap();
     assert_eq!(result.permission_denials.len(), 1);
-    assert!(host.asked()[2].says("once is enough"));
-    let files = host.stage().files().unwrap();
+    assert!(host.model_requests()[2].contains_text("once is enough"));
+    let files = host.dirs().files().unwrap();
     assert_eq!(files.keys().collect::<Vec<_>>(), ["first"]);
 }
 
 #[tokio::test]
 async fn questions_to_the_engine_have_typed_answers() {
-    let mut host = Host::with(Script::from([])).start().await.unwrap();
-    let reply = host.ask(SetModel { model: Some("haiku".into()) }).await.unwrap();
+    let mut host = Host::with_script(Script::from([])).start().await.unwrap();
+    let reply = host.send_request(SetModel { model: Some("haiku".into()) }).await.unwrap();
     assert!(reply.model.unwrap().contains("haiku"));
-    let refused = host.ask_raw(json!({"subtype": "no_such_thing"})).await.unwrap();
+    let refused = host.send_raw_request(json!({"subtype": "no_such_thing"})).await.unwrap();
     assert!(serde_json::to_string(&refused).unwrap().contains("no_such_thing"));
 }
 
 #[tokio::test]
 async fn a_wait_that_never_ends_is_an_error_with_the_story_so_far() {
     let script = [Reply::text("never complete").stall_after(2)];
-    let mut host = Host::with(script).deadline(Duration::from_millis(200)).start().await.unwrap();
+    let mut host = Host::with_script(script).timeout(Duration::from_millis(200)).start().await.unwrap();
     let error = host.run("Hi.").await.unwrap_err().to_string();
     assert!(error.contains("within 200ms") && error.contains("\"init\""), "{error}");
 }
 
 #[tokio::test]
 async fn an_engine_that_ends_early_is_an_error_too() {
-    let mut host = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     host.finish_input();
-    let error = host.result().await.unwrap_err().to_string();
+    let error = host.next_result().await.unwrap_err().to_string();
     assert!(error.contains("ended without"), "{error}");
 }
 
 #[tokio::test]
 async fn frames_can_be_waited_for_by_their_looks() {
     let options = Options { include_partial_messages: true, ..Options::default() };
-    let script = [Reply::text("one two three").chunk(4).stall_after(3).then_next()];
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Count.").await.unwrap();
-    host.next_like(&json!({"type": "stream_event", "event": {"type": "content_block_delta"}})).await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
-    assert!(host.result().await.unwrap().is_error);
-    host.api().unwrap().wait_for_deserted(1).await.unwrap();
+    let script = [Reply::text("one two three").chunk_size(4).stall_after(3).skip_after_faults()];
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Count.").await.unwrap();
+    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_delta"}})).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert!(host.next_result().await.unwrap().is_error);
+    host.api().unwrap().wait_for_disconnects(1).await.unwrap();
     assert!(host.frames().any(|frame| matches!(frame, Frame::Assistant(said) if said.aborted == Some(true))));
 }
 
 #[tokio::test]
 async fn an_interrupt_right_behind_a_prompt_ends_its_turn_before_the_model_is_asked() {
     for cancel_queued in [None, Some(true)] {
-        let mut host = Host::with([Reply::text("Later.")]).start().await.unwrap();
-        host.say("Never mind.").await.unwrap();
-        let reply = host.ask(Interrupt { cancel_queued }).await.unwrap();
+        let mut host = Host::with_script([Reply::text("Later.")]).start().await.unwrap();
+        host.send_prompt("Never mind.").await.unwrap();
+        let reply = host.send_request(Interrupt { cancel_queued }).await.unwrap();
         let cancelled = cancel_queued.map(|_| json!([]));
         assert_eq!((reply.still_queued, reply.cancelled), (Vec::new(), cancelled));
-        let result = host.result().await.unwrap();
+        let result = host.next_result().await.unwrap();
         assert_eq!(result.subtype, Outcome::ErrorDuringExecution);
         assert_eq!(result.terminal_reason, Some(TerminalReason::AbortedStreaming));
-        assert!(host.asked().is_empty());
+        assert!(host.model_requests().is_empty());
         assert_eq!(host.run("Go on.").await.unwrap().result.as_deref(), Some("Later."));
-        assert!(host.asked()[0].says("Never mind.") && host.asked()[0].says("interrupted"));
+        assert!(host.model_requests()[0].contains_text("Never mind.") && host.model_requests()[0].contains_text("interrupted"));
     }
 }
 
 #[tokio::test]
 async fn an_interrupt_before_any_prompt_interrupts_nothing() {
-    let mut host = Host::with([Reply::text("Hello.")]).start().await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
+    let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."));
 }
 
 #[tokio::test]
 async fn a_session_that_cannot_start_fails_like_a_program() {
     let options = Options { session_id: Some("not a uuid".into()), ..Options::default() };
-    let mut host = Host::with(Script::from([])).options(options).start().await.unwrap();
-    assert!(host.result().await.unwrap().is_error);
+    let mut host = Host::with_script(Script::from([])).options(options).start().await.unwrap();
+    assert!(host.next_result().await.unwrap().is_error);
     assert_eq!(host.finish().await.unwrap().code, 1);
 }
 
@@ -117,10 +117,10 @@ async fn a_session_that_cannot_start_fails_like_a_program() {
 async fn one_connection_serves_all_turns_of_a_session() {
     let read = || Reply::tool("Read", json!({"file_path": "a.txt"}));
     let script = [read(), read(), read(), Reply::text("one"), Reply::text("two"), Reply::text("three")];
-    let mut host = Host::with(script).file("a.txt", "text").start().await.unwrap();
+    let mut host = Host::with_script(script).file("a.txt", "text").start().await.unwrap();
     for _ in 0..3 {
         host.run("Go.").await.unwrap();
     }
-    assert_eq!(host.asked().len(), 6);
+    assert_eq!(host.model_requests().len(), 6);
     assert_eq!(host.api().unwrap().connections(), 1);
 }

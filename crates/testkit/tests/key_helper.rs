@@ -10,13 +10,13 @@ use whimbrel_wire::options::Options;
 fn host(script: impl Into<Script>, command: &str) -> HostBuilder {
     let settings = json!({"apiKeyHelper": command}).to_string();
     let options = Options { settings: Some(settings), ..Options::default() };
-    Host::with(script).options(options).env("ANTHROPIC_API_KEY", "")
+    Host::with_script(script).options(options).env("ANTHROPIC_API_KEY", "")
 }
 
-const COUNTING: &str = "echo x >> fetched; echo key-$(wc -l < fetched)";
+const COUNTING_COMMAND: &str = "echo x >> fetched; echo key-$(wc -l < fetched)";
 
 /// The keys that were sent, in order.
-fn sent(host: &Host) -> Vec<String> {
+fn sent_keys(host: &Host) -> Vec<String> {
     let requests = host.api().unwrap().requests();
     requests.iter().map(|request| request.headers["x-api-key"].clone()).collect()
 }
@@ -30,7 +30,7 @@ async fn a_key_is_fetched_once_and_kept_until_it_is_old_or_refused() {
         ("it was refused", [hi().status(401), hi()], None, vec!["key-1", "key-2", "key-2"]),
     ];
     for (name, script, life, expected) in rows {
-        let mut builder = host(script, COUNTING);
+        let mut builder = host(script, COUNTING_COMMAND);
         if let Some(life) = life {
             builder = builder.env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", life);
         }
@@ -39,18 +39,18 @@ async fn a_key_is_fetched_once_and_kept_until_it_is_old_or_refused() {
             let result = host.run("hello").await.unwrap();
             assert_eq!(result.result.as_deref(), Some("hi"), "{name}");
         }
-        assert_eq!(sent(&host), expected, "{name}");
-        let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+        assert_eq!(sent_keys(&host), expected, "{name}");
+        let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
         assert_eq!(init.json["apiKeySource"], "apiKeyHelper", "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_key_of_the_environment_comes_first() {
-    let mut host = host([Reply::text("hi")], COUNTING).env("ANTHROPIC_API_KEY", "own").start().await.unwrap();
+    let mut host = host([Reply::text("hi")], COUNTING_COMMAND).env("ANTHROPIC_API_KEY", "own").start().await.unwrap();
     host.run("hello").await.unwrap();
-    assert_eq!(sent(&host), ["own"]);
-    assert!(!host.stage().files().unwrap().contains_key("fetched"));
+    assert_eq!(sent_keys(&host), ["own"]);
+    assert!(!host.dirs().files().unwrap().contains_key("fetched"));
 }
 
 #[tokio::test]
@@ -66,6 +66,6 @@ async fn without_a_key_the_turn_says_what_the_command_did() {
         assert!(result.is_error, "{command}");
         let text = result.result.unwrap();
         assert!(text.contains(part) && text.contains("apiKeyHelper"), "{command}: {text}");
-        assert!(sent(&host).is_empty(), "{command}");
+        assert!(sent_keys(&host).is_empty(), "{command}");
     }
 }

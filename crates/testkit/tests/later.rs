@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use whimbrel_testkit::{Asked, Host, Reply, Script};
+use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
 use whimbrel_wire::control::{GetContextUsage, StopTask};
 use whimbrel_wire::permission::PermissionResult;
 
@@ -11,7 +11,7 @@ use whimbrel_wire::permission::PermissionResult;
 async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
     let watch = json!({"description": "errors", "command": "echo ready; echo ERROR one; exec sleep 60", "timeout_ms": 60_000});
     let script = [Reply::tool("Monitor", watch), Reply::text("I wait."), Reply::text("I see.")];
-    let mut host = Host::with(script)
+    let mut host = Host::with_script(script)
         .can_use_tool(|ask| {
             assert_eq!(ask.tool_name, "Monitor");
             PermissionResult::allow()
@@ -21,9 +21,9 @@ async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
         .unwrap();
     let first = host.run("Watch it.").await.unwrap();
     assert_eq!(first.result.as_deref(), Some("I wait."));
-    let second = host.result().await.unwrap();
+    let second = host.next_result().await.unwrap();
     assert_eq!(second.result.as_deref(), Some("I see."));
-    let asked = host.asked();
+    let asked = host.model_requests();
     let told = asked.last().unwrap().last_text();
     assert!(told.contains("\"errors\" printed:") && told.contains("ready\nERROR one"), "{told}");
     host.finish().await.unwrap();
@@ -33,7 +33,7 @@ async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
 async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
     let watch = json!({"description": "flood", "command": "exec yes", "timeout_ms": 600_000});
     let called = AtomicBool::new(false);
-    let script = Script::by(move |asked| {
+    let script = Script::from_fn(move |asked| {
         let text = asked.last_text();
         if text.contains("Answer: ") {
             Reply::text("Here I am.")
@@ -43,23 +43,23 @@ async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
             Reply::text("I see.")
         }
     });
-    let mut host = Host::with(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
+    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
     let first = host.run("Watch it.").await.unwrap();
     assert_eq!(first.result.as_deref(), Some("I see."));
     // It is told of the flood, and still answers whatever it is asked in between.
-    host.result().await.unwrap();
+    host.next_result().await.unwrap();
     for nth in 0..3 {
-        host.say(format!("Answer: {nth}").as_str()).await.unwrap();
-        while host.result().await.unwrap().result.as_deref() != Some("Here I am.") {}
-        host.ask(GetContextUsage::default()).await.unwrap();
+        host.send_prompt(format!("Answer: {nth}").as_str()).await.unwrap();
+        while host.next_result().await.unwrap().result.as_deref() != Some("Here I am.") {}
+        host.send_request(GetContextUsage::default()).await.unwrap();
     }
-    let asked = host.asked();
-    let floods = asked.iter().map(Asked::last_text).filter(|text| text.contains("\"flood\" printed:"));
+    let asked = host.model_requests();
+    let floods = asked.iter().map(ModelRequest::last_text).filter(|text| text.contains("\"flood\" printed:"));
     let longest = floods.map(|text| text.len()).max().unwrap();
     assert!(longest < 10_000, "{longest}");
-    let running = host.heard().iter().rev().find_map(|heard| heard.json["tasks"][0]["task_id"].as_str());
+    let running = host.received().iter().rev().find_map(|heard| heard.json["tasks"][0]["task_id"].as_str());
     let task_id = running.unwrap().to_owned();
-    host.ask(StopTask { task_id }).await.unwrap();
+    host.send_request(StopTask { task_id }).await.unwrap();
     host.finish().await.unwrap();
 }
 
@@ -68,8 +68,8 @@ async fn a_command_that_may_not_run_is_not_watched() {
     let watch = json!({"description": "x", "command": "touch made", "timeout_ms": 1000});
     let script = [Reply::tool("Monitor", watch), Reply::text("No.")];
     let mut host =
-        Host::with(script).can_use_tool(|_| PermissionResult::deny("not that")).start().await.unwrap();
+        Host::with_script(script).can_use_tool(|_| PermissionResult::deny("not that")).start().await.unwrap();
     host.run("Watch it.").await.unwrap();
-    assert!(host.asked()[1].says("not that"));
-    assert!(host.stage().files().unwrap().is_empty());
+    assert!(host.model_requests()[1].contains_text("not that"));
+    assert!(host.dirs().files().unwrap().is_empty());
 }

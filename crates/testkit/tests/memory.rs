@@ -3,17 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::json;
-use whimbrel_testkit::{Host, Reply, Stage};
+use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::options::{Options, SettingSource};
 
 /// The texts of the warnings so far.
 fn warnings(host: &Host) -> Vec<String> {
-    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "informational");
+    let told = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
     told.map(|heard| heard.json["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-fn home(files: &[(&str, &str)]) -> Stage {
-    let stage = Stage::new().unwrap();
+fn dirs_with_home_files(files: &[(&str, &str)]) -> TestDirs {
+    let stage = TestDirs::new().unwrap();
     for (path, text) in files {
         let path = stage.home().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,8 +25,8 @@ fn home(files: &[(&str, &str)]) -> Stage {
 #[tokio::test]
 async fn they_are_told_once_at_the_start_and_again_after_a_compaction() {
     let script = ["One.", "Two.", "Summary.", "Three."].map(Reply::text);
-    let mut host = Host::with(script)
-        .stage(home(&[(".claude/CLAUDE.md", "USER-RULE")]))
+    let mut host = Host::with_script(script)
+        .dirs(dirs_with_home_files(&[(".claude/CLAUDE.md", "USER-RULE")]))
         .file("CLAUDE.md", "PROJECT-RULE")
         .start()
         .await
@@ -34,11 +34,11 @@ async fn they_are_told_once_at_the_start_and_again_after_a_compaction() {
     for prompt in ["Hi.", "Hi again.", "/compact", "And now?"] {
         host.run(prompt).await.unwrap();
     }
-    for (asked, at) in host.asked().iter().zip(0..) {
+    for (asked, at) in host.model_requests().iter().zip(0..) {
         let all: String = asked.messages().iter().map(ToString::to_string).collect();
         let told = |rule: &str| all.matches(rule).count();
         assert_eq!((told("USER-RULE"), told("PROJECT-RULE")), (1, 1), "request {at}");
-        assert!(!asked.system().contains("RULE"), "request {at}");
+        assert!(!asked.system_prompt().contains("RULE"), "request {at}");
     }
     assert!(warnings(&host).is_empty());
 }
@@ -53,16 +53,16 @@ async fn only_asked_for_sources_are_read() {
     ];
     for (setting_sources, expected) in rows {
         let options = Options { setting_sources, ..Options::default() };
-        let mut host = Host::with([Reply::text("Done.")])
-            .stage(home(&[(".claude/CLAUDE.md", "USER-RULE")]))
+        let mut host = Host::with_script([Reply::text("Done.")])
+            .dirs(dirs_with_home_files(&[(".claude/CLAUDE.md", "USER-RULE")]))
             .file("CLAUDE.md", "PROJECT-RULE")
             .options(options.clone())
             .start()
             .await
             .unwrap();
         host.run("Hi.").await.unwrap();
-        let asked = &host.asked()[0];
-        let told = ["USER-RULE", "PROJECT-RULE"].map(|rule| asked.says(rule));
+        let asked = &host.model_requests()[0];
+        let told = ["USER-RULE", "PROJECT-RULE"].map(|rule| asked.contains_text(rule));
         assert_eq!(told, expected, "{:?}", options.setting_sources);
     }
 }
@@ -72,7 +72,7 @@ async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same
     let read = || Reply::tool("Read", json!({"file_path": "below/a.txt"}));
     let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
     let script = [read(), Reply::tool("Agent", errand), read(), Reply::text("Looked."), Reply::text("Done.")];
-    let mut host = Host::with(script)
+    let mut host = Host::with_script(script)
         .file("CLAUDE.md", "TOP-RULE")
         .file("below/CLAUDE.md", "BELOW-RULE")
         .file("below/a.txt", "text")
@@ -80,9 +80,9 @@ async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same
         .await
         .unwrap();
     host.run("Look.").await.unwrap();
-    let asked = host.asked();
+    let asked = host.model_requests();
     let says: Vec<(bool, bool)> =
-        asked.iter().map(|asked| (asked.says("TOP-RULE"), asked.says("BELOW-RULE"))).collect();
+        asked.iter().map(|asked| (asked.contains_text("TOP-RULE"), asked.contains_text("BELOW-RULE"))).collect();
     // The main agent, then the subagent before and after it reads the file, then the main agent again.
     assert_eq!(says, [(true, false), (true, true), (true, false), (true, true), (true, true)]);
     // Results come first in a message, whatever is told with them.
@@ -92,9 +92,9 @@ async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same
 
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_named_once() {
-    let stage = Stage::new().unwrap();
+    let stage = TestDirs::new().unwrap();
     std::fs::create_dir(stage.workspace().join("CLAUDE.md")).unwrap();
-    let mut host = Host::with([Reply::text("One."), Reply::text("Two.")]).stage(stage).start().await.unwrap();
+    let mut host = Host::with_script([Reply::text("One."), Reply::text("Two.")]).dirs(stage).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     host.run("Hi again.").await.unwrap();
     let told = warnings(&host);
@@ -103,15 +103,15 @@ async fn a_file_that_cannot_be_read_is_named_once() {
 
 #[tokio::test]
 async fn hooks_hear_of_every_file_that_is_told() {
-    let stage = home(&[(".claude/CLAUDE.md", "USER-RULE")]);
+    let stage = dirs_with_home_files(&[(".claude/CLAUDE.md", "USER-RULE")]);
     let heard = stage.home().join("heard");
     let command = format!("cat >> {}", heard.display());
     let hook =
         json!({"hooks": {"InstructionsLoaded": [{"hooks": [{"type": "command", "command": command}]}]}});
     let options = Options { settings: Some(hook.to_string()), ..Options::default() };
     let read = Reply::tool("Read", json!({"file_path": "sub/a.txt"}));
-    let mut host = Host::with([read, Reply::text("Done.")])
-        .stage(stage)
+    let mut host = Host::with_script([read, Reply::text("Done.")])
+        .dirs(stage)
         .options(options)
         .file("CLAUDE.md", "See @more.md.")
         .file("more.md", "See @CLAUDE.md, which says MORE.")
@@ -137,5 +137,5 @@ async fn hooks_hear_of_every_file_that_is_told() {
         row("AGENTS.md", "Project", "nested_traversal"),
     ];
     assert_eq!(names, expected, "a circle of imports ends");
-    assert!(host.asked()[1].says("BELOW"));
+    assert!(host.model_requests()[1].contains_text("BELOW"));
 }

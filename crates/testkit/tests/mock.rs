@@ -9,9 +9,9 @@ use whimbrel_testkit::{Host, MockApi, Reply, Script};
 use whimbrel_wire::options::Options;
 
 /// A connection that sends requests by hand.
-struct Caller(TcpStream);
+struct RawClient(TcpStream);
 
-impl Caller {
+impl RawClient {
     async fn new(api: &MockApi) -> Self {
         Self(TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap())
     }
@@ -27,7 +27,7 @@ impl Caller {
     }
 }
 
-fn prompt(stream: bool) -> Value {
+fn prompt_body(stream: bool) -> Value {
     json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]})
 }
 
@@ -37,17 +37,17 @@ async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
         MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")])
             .await
             .unwrap();
-    let mut caller = Caller::new(&api).await;
-    let streamed = caller.post("/v1/messages?beta=true", &prompt(true)).await;
+    let mut caller = RawClient::new(&api).await;
+    let streamed = caller.post("/v1/messages?beta=true", &prompt_body(true)).await;
     assert!(streamed.starts_with("HTTP/1.1 200") && streamed.contains("event: message_start"), "{streamed}");
     assert!(streamed.contains(r#""text_delta","text":"one""#), "{streamed}");
-    let whole = caller.post("/v1/messages", &prompt(false)).await;
+    let whole = caller.post("/v1/messages", &prompt_body(false)).await;
     assert!(whole.contains(r#""content":[{"type":"text","text":"two"}]"#), "{whole}");
-    let chunks = caller.post("/v1/chat/completions", &prompt(true)).await;
+    let chunks = caller.post("/v1/chat/completions", &prompt_body(true)).await;
     assert!(chunks.contains(r#"{"content":"three"}"#) && chunks.contains("data: [DONE]"), "{chunks}");
-    let completion = caller.post("/v1/chat/completions", &prompt(false)).await;
+    let completion = caller.post("/v1/chat/completions", &prompt_body(false)).await;
     assert!(completion.contains(r#"{"role":"assistant","content":"four"}"#), "{completion}");
-    assert!(api.script_is_over());
+    assert!(api.is_script_exhausted());
     let requests = api.requests();
     assert_eq!((requests.len(), api.connections()), (4, 1));
     assert_eq!((requests[0].query.as_str(), requests[0].headers["x-api-key"].as_str()), ("beta=true", "k"));
@@ -57,16 +57,16 @@ async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
 #[tokio::test]
 async fn other_requests_take_nothing_off_the_script() {
     let api = MockApi::start([Reply::text("one")]).await.unwrap();
-    let mut caller = Caller::new(&api).await;
-    assert!(caller.post("/v1/messages/count_tokens", &prompt(false)).await.contains("input_tokens"));
-    assert!(caller.post("/elsewhere", &prompt(false)).await.starts_with("HTTP/1.1 404"));
-    assert_eq!((api.asked().len(), api.requests().len(), api.script_is_over()), (0, 2, false));
+    let mut caller = RawClient::new(&api).await;
+    assert!(caller.post("/v1/messages/count_tokens", &prompt_body(false)).await.contains("input_tokens"));
+    assert!(caller.post("/elsewhere", &prompt_body(false)).await.starts_with("HTTP/1.1 404"));
+    assert_eq!((api.model_requests().len(), api.requests().len(), api.is_script_exhausted()), (0, 2, false));
 }
 
 #[tokio::test]
 async fn a_cut_reply_breaks_off_without_an_end() {
     let api = MockApi::start([Reply::text("one").cut_after(2)]).await.unwrap();
-    let answer = Caller::new(&api).await.post("/v1/messages", &prompt(true)).await;
+    let answer = RawClient::new(&api).await.post("/v1/messages", &prompt_body(true)).await;
     assert!(answer.contains("content_block_start") && !answer.contains("content_block_delta"), "{answer}");
     assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
 }
@@ -74,21 +74,21 @@ async fn a_cut_reply_breaks_off_without_an_end() {
 #[tokio::test]
 async fn whoever_leaves_a_stalled_reply_is_noticed() {
     let api = MockApi::start([Reply::text("one").stall_after(1)]).await.unwrap();
-    let mut caller = Caller::new(&api).await;
-    let body = prompt(true).to_string();
+    let mut caller = RawClient::new(&api).await;
+    let body = prompt_body(true).to_string();
     let head = format!("POST /v1/messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
     caller.0.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-    api.wait_for_asked(1).await.unwrap();
+    api.wait_for_model_requests(1).await.unwrap();
     drop(caller);
-    api.wait_for_deserted(1).await.unwrap();
+    api.wait_for_disconnects(1).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_held_reply_waits_for_its_release() {
-    let api = MockApi::start([Reply::text("one").hold("go")]).await.unwrap();
-    let mut caller = Caller::new(&api).await;
-    let asking = tokio::spawn(async move { caller.post("/v1/messages", &prompt(true)).await });
-    api.wait_for_asked(1).await.unwrap();
+    let api = MockApi::start([Reply::text("one").hold_until("go")]).await.unwrap();
+    let mut caller = RawClient::new(&api).await;
+    let asking = tokio::spawn(async move { caller.post("/v1/messages", &prompt_body(true)).await });
+    api.wait_for_model_requests(1).await.unwrap();
     assert!(!asking.is_finished());
     api.release("go");
     assert!(asking.await.unwrap().contains("message_stop"));
@@ -97,13 +97,13 @@ async fn a_held_reply_waits_for_its_release() {
 #[tokio::test]
 async fn every_request_is_known_by_its_connection() {
     let api =
-        MockApi::start(Script::by(|asked| Reply::text(format!("reply {}", asked.number)))).await.unwrap();
-    let (mut one, mut other) = (Caller::new(&api).await, Caller::new(&api).await);
+        MockApi::start(Script::from_fn(|asked| Reply::text(format!("reply {}", asked.number)))).await.unwrap();
+    let (mut one, mut other) = (RawClient::new(&api).await, RawClient::new(&api).await);
     for (number, caller) in [&mut one, &mut other].into_iter().enumerate() {
-        let answer = caller.post("/v1/messages", &prompt(false)).await;
+        let answer = caller.post("/v1/messages", &prompt_body(false)).await;
         assert!(answer.contains(&format!("reply {number}")), "{answer}");
     }
-    one.post("/v1/messages", &prompt(false)).await;
+    one.post("/v1/messages", &prompt_body(false)).await;
     let on: Vec<usize> = api.requests().iter().map(|request| request.connection).collect();
     assert_eq!((on, api.connections()), (vec![0, 1, 0], 2));
 }
@@ -113,12 +113,12 @@ async fn the_engine_speaks_both_dialects_with_it() {
     for model in ["claude-opus-4-5-20251101", "openai:kimi"] {
         let options = Options { model: Some(model.into()), ..Options::default() };
         let script = [Reply::tool("Read", json!({"file_path": "note.txt"})), Reply::text("It says hello.")];
-        let host = Host::with(script).options(options).file("note.txt", "hello");
+        let host = Host::with_script(script).options(options).file("note.txt", "hello");
         let mut host = host.start().await.unwrap();
         let result = host.run("What does it say?").await.unwrap();
         assert_eq!(result.result.as_deref(), Some("It says hello."), "{model}");
-        assert!(host.asked()[1].last_text().contains("hello"), "{model}");
-        assert!(host.asked()[0].tools().contains(&"Read"), "{model}");
-        assert!(!host.asked()[0].system().is_empty(), "{model}");
+        assert!(host.model_requests()[1].last_text().contains("hello"), "{model}");
+        assert!(host.model_requests()[0].tool_names().contains(&"Read"), "{model}");
+        assert!(!host.model_requests()[0].system_prompt().is_empty(), "{model}");
     }
 }

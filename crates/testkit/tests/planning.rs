@@ -4,19 +4,19 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::control::{ControlResponse, Initialize, Interrupt, SetPermissionMode};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode::{self, AcceptEdits, Default as Usual, DontAsk, Plan};
 
-const FOR_PEOPLE: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
+const INTERACTIVE_TOOLS: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
-fn plan(text: &str) -> Reply {
+fn exit_plan_call(text: &str) -> Reply {
     Reply::tool("ExitPlanMode", json!({"plan": text}))
 }
 
-fn write(file: &str) -> Reply {
+fn write_call(file: &str) -> Reply {
     Reply::tool("Write", json!({"file_path": file, "content": "x"}))
 }
 
@@ -27,38 +27,38 @@ fn host(mode: PermissionMode, script: impl Into<Script>) -> HostBuilder {
         permission_prompt_tool: Some(PermissionPromptTool::Stdio),
         ..Options::default()
     };
-    Host::with(script).options(options).answer(|_| Answer::Silence)
+    Host::with_script(script).options(options).on_request(|_| HostResponse::NoResponse)
 }
 
 /// Waits for a question about this tool; gives its id.
-async fn question(host: &mut Host, tool: &str) -> String {
+async fn wait_for_permission_request(host: &mut Host, tool: &str) -> String {
     let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": tool}});
-    host.next_like(&asked).await.unwrap()["request_id"].as_str().unwrap().to_owned()
+    host.next_matching(&asked).await.unwrap()["request_id"].as_str().unwrap().to_owned()
 }
 
-async fn answer(host: &mut Host, id: &str, reply: Value) {
-    host.send(ControlResponse::success(id, &reply)).await.unwrap();
+async fn send_response(host: &mut Host, id: &str, reply: Value) {
+    host.send_frame(ControlResponse::success(id, &reply)).await.unwrap();
 }
 
 /// The mode that the engine names when its next turn begins.
 async fn mode_of_next_turn(host: &mut Host) -> Value {
-    host.say("And now?").await.unwrap();
-    let init = host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap()["permissionMode"]
+    host.send_prompt("And now?").await.unwrap();
+    let init = host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap()["permissionMode"]
         .clone();
-    host.result().await.unwrap();
+    host.next_result().await.unwrap();
     init
 }
 
 /// Every mode that the host was told of by a status.
-fn told_modes(host: &Host) -> Vec<Value> {
-    let lines = host.heard().iter().map(|heard| &heard.json);
+fn reported_modes(host: &Host) -> Vec<Value> {
+    let lines = host.received().iter().map(|heard| &heard.json);
     let told = lines.filter(|line| line["subtype"] == "status" && !line["permissionMode"].is_null());
     told.map(|line| line["permissionMode"].clone()).collect()
 }
 
 /// How often a text stands in the messages of the last request.
-fn times_said(host: &Host, text: &str) -> usize {
-    json!(host.asked().last().unwrap().messages()).to_string().matches(text).count()
+fn count_in_last_request(host: &Host, text: &str) -> usize {
+    json!(host.model_requests().last().unwrap().messages()).to_string().matches(text).count()
 }
 
 #[tokio::test]
@@ -68,18 +68,18 @@ async fn tools_for_people_are_offered_where_somebody_answers_and_to_the_main_age
     let script = [errand, Reply::text("Looked."), Reply::text("Done.")];
     let rows = [
         ("somebody answers", host(Usual, script.clone()), true),
-        ("nobody answers", Host::with(script.clone()).options(nobody), false),
+        ("nobody answers", Host::with_script(script.clone()).options(nobody), false),
         ("nobody wants to be asked", host(DontAsk, script), false),
     ];
     for (name, builder, expected) in rows {
         let mut host = builder.start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let asked = host.asked();
-        for tool in FOR_PEOPLE {
-            assert_eq!(asked[0].tools().contains(&tool), expected, "{name}: {tool}");
-            assert!(!asked[1].tools().contains(&tool), "{name}: the subagent has {tool}");
+        let asked = host.model_requests();
+        for tool in INTERACTIVE_TOOLS {
+            assert_eq!(asked[0].tool_names().contains(&tool), expected, "{name}: {tool}");
+            assert!(!asked[1].tool_names().contains(&tool), "{name}: the subagent has {tool}");
         }
-        assert!(asked[1].says("Look.") && asked[1].tools().contains(&"Read"), "{name}");
+        assert!(asked[1].contains_text("Look.") && asked[1].tool_names().contains(&"Read"), "{name}");
     }
 }
 
@@ -88,13 +88,13 @@ async fn tools_for_people_come_and_go_with_the_mode() {
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(DontAsk, script).start().await.unwrap();
     for (mode, expected) in [(DontAsk, false), (Usual, true), (DontAsk, false), (Plan, true)] {
-        host.ask(SetPermissionMode { mode }).await.unwrap();
-        host.say("Go.").await.unwrap();
-        let init = host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap().clone();
-        host.result().await.unwrap();
-        let asked = host.asked();
-        for tool in FOR_PEOPLE {
-            assert_eq!(asked.last().unwrap().tools().contains(&tool), expected, "{mode}: {tool}");
+        host.send_request(SetPermissionMode { mode }).await.unwrap();
+        host.send_prompt("Go.").await.unwrap();
+        let init = host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap().clone();
+        host.next_result().await.unwrap();
+        let asked = host.model_requests();
+        for tool in INTERACTIVE_TOOLS {
+            assert_eq!(asked.last().unwrap().tool_names().contains(&tool), expected, "{mode}: {tool}");
             assert_eq!(init["tools"].as_array().unwrap().contains(&json!(tool)), expected, "{mode}: {tool}");
         }
     }
@@ -110,27 +110,27 @@ async fn a_hook_that_is_named_for_it_answers_where_nobody_else_does() {
     let rows = [
         ("named before calls", "PreToolUse", Some("AskUserQuestion"), &["AskUserQuestion"][..]),
         ("for every call", "PreToolUse", None, &[]),
-        ("in the person's place", "PermissionRequest", None, &FOR_PEOPLE),
+        ("in the person's place", "PermissionRequest", None, &INTERACTIVE_TOOLS),
         ("plans", "PreToolUse", Some("ExitPlanMode"), &["EnterPlanMode", "ExitPlanMode"]),
     ];
     for (name, event, matcher, expected) in rows {
         let allow = json!({"hookEventName": event, "permissionDecision": "allow", "updatedInput": answered,
             "decision": {"behavior": "allow", "updatedInput": answered}});
-        let mut host = Host::with(script())
+        let mut host = Host::with_script(script())
             .options(nobody())
-            .answer(move |_| Answer::Reply(json!({"hookSpecificOutput": allow})))
+            .on_request(move |_| HostResponse::Success(json!({"hookSpecificOutput": allow})))
             .start()
             .await
             .unwrap();
         let hooks = json!({"hooks": {event: [{"matcher": matcher, "hookCallbackIds": ["h"]}]}});
-        host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+        host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
         host.run("Ask.").await.unwrap();
-        let asked = host.asked();
+        let asked = host.model_requests();
         let offered: Vec<&str> =
-            FOR_PEOPLE.into_iter().filter(|tool| asked[0].tools().contains(tool)).collect();
+            INTERACTIVE_TOOLS.into_iter().filter(|tool| asked[0].tool_names().contains(tool)).collect();
         assert_eq!(offered, expected, "{name}");
         let answered = expected.contains(&"AskUserQuestion");
-        assert_eq!(asked[1].says("Which colour? → Blue"), answered, "{name}: {:?}", asked[1].messages());
+        assert_eq!(asked[1].contains_text("Which colour? → Blue"), answered, "{name}: {:?}", asked[1].messages());
     }
 }
 
@@ -138,8 +138,8 @@ async fn a_hook_that_is_named_for_it_answers_where_nobody_else_does() {
 async fn the_first_request_stays_small_with_everything_in_it() {
     let mut host = host(Plan, [Reply::text("Hm.")]).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
-    let first = &host.asked()[0];
-    assert!(first.says("plan mode") && !first.system().contains("plan mode"));
+    let first = &host.model_requests()[0];
+    assert!(first.contains_text("plan mode") && !first.system_prompt().contains("plan mode"));
     let size = first.body.to_string().len();
     assert!(size <= 14 * 1024, "{size} bytes: {}", first.body);
 }
@@ -149,25 +149,25 @@ async fn the_model_is_told_once_when_it_begins_briefly_while_it_lasts_and_once_w
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("First.").await.unwrap();
-    assert_eq!(times_said(&host, "in plan mode"), 1);
+    assert_eq!(count_in_last_request(&host, "in plan mode"), 1);
     host.run("Second.").await.unwrap();
-    assert_eq!((times_said(&host, "is in plan mode"), times_said(&host, "still in plan mode")), (1, 1));
-    host.ask(SetPermissionMode { mode: Usual }).await.unwrap();
+    assert_eq!((count_in_last_request(&host, "is in plan mode"), count_in_last_request(&host, "still in plan mode")), (1, 1));
+    host.send_request(SetPermissionMode { mode: Usual }).await.unwrap();
     host.run("Third.").await.unwrap();
     host.run("Fourth.").await.unwrap();
-    assert_eq!((times_said(&host, "still in plan mode"), times_said(&host, "Plan mode is over")), (1, 1));
+    assert_eq!((count_in_last_request(&host, "still in plan mode"), count_in_last_request(&host, "Plan mode is over")), (1, 1));
 }
 
 #[tokio::test]
 async fn a_switch_within_a_turn_is_told_with_the_next_model_call() {
-    let mut host = host(Usual, [write("a.txt"), Reply::text("I see.")]).start().await.unwrap();
-    host.say("Write it.").await.unwrap();
-    let id = question(&mut host, "Write").await;
-    host.ask(SetPermissionMode { mode: Plan }).await.unwrap();
-    answer(&mut host, &id, json!({"behavior": "deny", "message": "Plan first."})).await;
-    host.result().await.unwrap();
-    let asked = host.asked();
-    assert!(!asked[0].says("plan mode") && asked[1].says("is in plan mode"));
+    let mut host = host(Usual, [write_call("a.txt"), Reply::text("I see.")]).start().await.unwrap();
+    host.send_prompt("Write it.").await.unwrap();
+    let id = wait_for_permission_request(&mut host, "Write").await;
+    host.send_request(SetPermissionMode { mode: Plan }).await.unwrap();
+    send_response(&mut host, &id, json!({"behavior": "deny", "message": "Plan first."})).await;
+    host.next_result().await.unwrap();
+    let asked = host.model_requests();
+    assert!(!asked[0].contains_text("plan mode") && asked[1].contains_text("is in plan mode"));
 }
 
 #[tokio::test]
@@ -177,14 +177,14 @@ async fn a_compaction_does_not_make_the_model_forget_plan_mode() {
     host.run("Plan it.").await.unwrap();
     host.run("/compact").await.unwrap();
     host.run("Go on.").await.unwrap();
-    assert_eq!(times_said(&host, "The session is in plan mode"), 1);
+    assert_eq!(count_in_last_request(&host, "The session is in plan mode"), 1);
 }
 
 #[tokio::test]
 async fn a_session_that_goes_on_knows_whether_it_still_plans() {
     const OVER: &str = "Plan mode is over";
     const BEGUN: &str = "The session is in plan mode";
-    const LASTING: &str = "The session is still in plan mode";
+    const PLAN_MODE_REMINDER: &str = "The session is still in plan mode";
     let rows = [
         ("it was left in plan mode, which is never taken up again", Plan, None, [1, 0, 1]),
         ("it goes on in plan mode", Plan, Some(Plan), [1, 1, 0]),
@@ -202,7 +202,7 @@ async fn a_session_that_goes_on_knows_whether_it_still_plans() {
             ..Options::default()
         };
         let begin = |options: Options| {
-            Host::with([Reply::text("Hm.")]).options(options).env("CLAUDE_CONFIG_DIR", &config).start()
+            Host::with_script([Reply::text("Hm.")]).options(options).env("CLAUDE_CONFIG_DIR", &config).start()
         };
         let mut host = begin(options.clone()).await.unwrap();
         let session = host.run("Plan it.").await.unwrap().session_id;
@@ -210,7 +210,7 @@ async fn a_session_that_goes_on_knows_whether_it_still_plans() {
         let options = Options { permission_mode: after, resume: Some(session), ..options };
         let mut host = begin(options).await.unwrap();
         host.run("Go on.").await.unwrap();
-        assert_eq!([BEGUN, LASTING, OVER].map(|text| times_said(&host, text)), expected, "{name}");
+        assert_eq!([BEGUN, PLAN_MODE_REMINDER, OVER].map(|text| count_in_last_request(&host, text)), expected, "{name}");
     }
 }
 
@@ -223,17 +223,17 @@ async fn instructions_for_plan_mode_replace_our_own_steps() {
         system_prompt: Some(SystemPrompt::Text("Plain.".into())),
         ..Options::default()
     };
-    let mut host = Host::with([Reply::text("Hm.")]).options(options).start().await.unwrap();
+    let mut host = Host::with_script([Reply::text("Hm.")]).options(options).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
-    let first = &host.asked()[0];
-    assert_eq!(first.system(), "Plain.");
+    let first = &host.model_requests()[0];
+    assert_eq!(first.system_prompt(), "Plain.");
     for (text, expected) in [
         ("is in plan mode", true),
         ("Ask the cook first.", true),
         ("call ExitPlanMode", true),
         ("1. Look", false),
     ] {
-        assert_eq!(first.says(text), expected, "{text}");
+        assert_eq!(first.contains_text(text), expected, "{text}");
     }
 }
 
@@ -242,77 +242,77 @@ async fn a_subagent_that_plans_is_told_to_look_only() {
     let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
     let mut host = host(Plan, [errand, Reply::text("Looked."), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let below = &host.asked()[1];
-    assert!(below.says("Look.") && below.says("is in plan mode") && !below.says("ExitPlanMode"));
+    let below = &host.model_requests()[1];
+    assert!(below.contains_text("Look.") && below.contains_text("is in plan mode") && !below.contains_text("ExitPlanMode"));
 }
 
 #[tokio::test]
 async fn an_interrupt_takes_the_question_back_and_the_plan_mode_stays() {
-    let mut host = host(Plan, [plan("1. Build."), Reply::text("Next.")]).start().await.unwrap();
-    host.say("Plan it.").await.unwrap();
-    let id = question(&mut host, "ExitPlanMode").await;
-    host.ask(Interrupt::default()).await.unwrap();
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    let mut host = host(Plan, [exit_plan_call("1. Build."), Reply::text("Next.")]).start().await.unwrap();
+    host.send_prompt("Plan it.").await.unwrap();
+    let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     let cancelled = json!({"type": "control_cancel_request", "request_id": id});
-    assert!(host.heard().iter().any(|heard| heard.json == cancelled));
+    assert!(host.received().iter().any(|heard| heard.json == cancelled));
     // An answer that comes too late changes nothing.
-    answer(&mut host, &id, json!({"behavior": "allow"})).await;
+    send_response(&mut host, &id, json!({"behavior": "allow"})).await;
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
-    assert!(host.asked()[1].says("still in plan mode"));
+    assert!(host.model_requests()[1].contains_text("still in plan mode"));
 }
 
 #[tokio::test]
 async fn a_refusal_is_told_and_the_plan_mode_stays() {
     let mut host =
-        host(Plan, [plan("1. Build."), Reply::text("Better?"), Reply::text("Next.")]).start().await.unwrap();
-    host.say("Plan it.").await.unwrap();
-    let id = question(&mut host, "ExitPlanMode").await;
-    answer(&mut host, &id, json!({"behavior": "deny", "message": "Too much."})).await;
-    let result = host.result().await.unwrap();
+        host(Plan, [exit_plan_call("1. Build."), Reply::text("Better?"), Reply::text("Next.")]).start().await.unwrap();
+    host.send_prompt("Plan it.").await.unwrap();
+    let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
+    send_response(&mut host, &id, json!({"behavior": "deny", "message": "Too much."})).await;
+    let result = host.next_result().await.unwrap();
     assert_eq!((result.subtype, result.permission_denials.len()), (Outcome::Success, 1));
-    assert!(host.asked()[1].says("Too much.") && !host.asked()[1].says("Plan mode is over"));
+    assert!(host.model_requests()[1].contains_text("Too much.") && !host.model_requests()[1].contains_text("Plan mode is over"));
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
 }
 
 #[tokio::test]
 async fn a_refusal_may_end_the_turn() {
-    let mut host = host(Plan, [plan("1. Build."), Reply::text("Next.")]).start().await.unwrap();
-    host.say("Plan it.").await.unwrap();
-    let id = question(&mut host, "ExitPlanMode").await;
-    answer(&mut host, &id, json!({"behavior": "deny", "message": "Stop.", "interrupt": true})).await;
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
-    assert_eq!(host.asked().len(), 1);
+    let mut host = host(Plan, [exit_plan_call("1. Build."), Reply::text("Next.")]).start().await.unwrap();
+    host.send_prompt("Plan it.").await.unwrap();
+    let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
+    send_response(&mut host, &id, json!({"behavior": "deny", "message": "Stop.", "interrupt": true})).await;
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    assert_eq!(host.model_requests().len(), 1);
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
 }
 
 #[tokio::test]
 async fn a_host_that_goes_has_not_approved() {
-    let mut host = host(Plan, [plan("1. Build."), write("a.txt"), Reply::text("Nobody is there.")])
+    let mut host = host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Nobody is there.")])
         .start()
         .await
         .unwrap();
-    host.say("Plan it.").await.unwrap();
-    question(&mut host, "ExitPlanMode").await;
+    host.send_prompt("Plan it.").await.unwrap();
+    wait_for_permission_request(&mut host, "ExitPlanMode").await;
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert!(host.asked()[2].says("can no longer be asked") && !host.asked()[2].says("Plan mode is over"));
-    assert!(host.stage().files().unwrap().is_empty());
+    assert!(host.model_requests()[2].contains_text("can no longer be asked") && !host.model_requests()[2].contains_text("Plan mode is over"));
+    assert!(host.dirs().files().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn an_approval_may_change_the_plan_and_name_the_mode() {
     let mut host =
-        host(Plan, [plan("1. Build."), write("a.txt"), Reply::text("Done.")]).start().await.unwrap();
-    host.say("Plan it.").await.unwrap();
-    let id = question(&mut host, "ExitPlanMode").await;
+        host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Done.")]).start().await.unwrap();
+    host.send_prompt("Plan it.").await.unwrap();
+    let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
     let mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
     let reply = json!({"behavior": "allow", "updatedInput": {"plan": "1. Build less."}, "updatedPermissions": [mode]});
-    answer(&mut host, &id, reply).await;
+    send_response(&mut host, &id, reply).await;
     // Nobody is asked about the edit.
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::Success);
-    let asked = &host.asked()[1];
-    assert!(asked.says("1. Build less.") && asked.says("Plan mode is over"), "{}", asked.last_text());
-    assert_eq!(told_modes(&host), ["acceptEdits"]);
-    assert!(host.stage().files().unwrap().contains_key("a.txt"));
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::Success);
+    let asked = &host.model_requests()[1];
+    assert!(asked.contains_text("1. Build less.") && asked.contains_text("Plan mode is over"), "{}", asked.last_text());
+    assert_eq!(reported_modes(&host), ["acceptEdits"]);
+    assert!(host.dirs().files().unwrap().contains_key("a.txt"));
 }
 
 #[tokio::test]
@@ -327,27 +327,27 @@ async fn a_mode_that_the_host_sets_while_the_question_is_open_stays() {
         ("and refuses", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
     ];
     for (name, reply, heard) in rows {
-        let script = [plan("1. Build."), Reply::text("Go."), Reply::text("Next.")];
+        let script = [exit_plan_call("1. Build."), Reply::text("Go."), Reply::text("Next.")];
         let mut host = host(Usual, script).start().await.unwrap();
-        host.ask(SetPermissionMode { mode: Plan }).await.unwrap();
-        host.say("Plan it.").await.unwrap();
-        let id = question(&mut host, "ExitPlanMode").await;
-        host.ask(SetPermissionMode { mode: AcceptEdits }).await.unwrap();
-        answer(&mut host, &id, reply).await;
-        host.result().await.unwrap();
-        let asked = &host.asked()[1];
-        assert!(asked.says(heard) && asked.says("Plan mode is over"), "{name}: {}", asked.last_text());
+        host.send_request(SetPermissionMode { mode: Plan }).await.unwrap();
+        host.send_prompt("Plan it.").await.unwrap();
+        let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
+        host.send_request(SetPermissionMode { mode: AcceptEdits }).await.unwrap();
+        send_response(&mut host, &id, reply).await;
+        host.next_result().await.unwrap();
+        let asked = &host.model_requests()[1];
+        assert!(asked.contains_text(heard) && asked.contains_text("Plan mode is over"), "{name}: {}", asked.last_text());
         assert_eq!(mode_of_next_turn(&mut host).await, "acceptEdits", "{name}");
-        assert_eq!(told_modes(&host), ["plan", "acceptEdits"], "{name}");
+        assert_eq!(reported_modes(&host), ["plan", "acceptEdits"], "{name}");
     }
 }
 
 #[tokio::test]
 async fn there_is_no_plan_to_leave_outside_plan_mode() {
-    let mut host = host(Usual, [plan("1. Build."), Reply::text("Oh.")]).start().await.unwrap();
+    let mut host = host(Usual, [exit_plan_call("1. Build."), Reply::text("Oh.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(host.asked()[1].says("not in plan mode"));
-    assert!(!host.heard().iter().any(|heard| heard.json["type"] == "control_request"));
+    assert!(host.model_requests()[1].contains_text("not in plan mode"));
+    assert!(!host.received().iter().any(|heard| heard.json["type"] == "control_request"));
 }
 
 #[tokio::test]
@@ -363,12 +363,12 @@ async fn no_mode_and_no_rule_answers_a_question_to_the_person() {
             allowed_tools: vec!["AskUserQuestion".into()],
             ..Options::default()
         };
-        let builder = Host::with([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
-        let mut host = builder.answer(|_| Answer::Silence).start().await.unwrap();
-        host.say("Go.").await.unwrap();
-        let id = question(&mut host, "AskUserQuestion").await;
-        answer(&mut host, &id, json!({"behavior": "allow"})).await;
-        host.result().await.unwrap();
-        assert!(host.asked()[1].says("The user gave no answer"), "{mode}");
+        let builder = Host::with_script([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
+        let mut host = builder.on_request(|_| HostResponse::NoResponse).start().await.unwrap();
+        host.send_prompt("Go.").await.unwrap();
+        let id = wait_for_permission_request(&mut host, "AskUserQuestion").await;
+        send_response(&mut host, &id, json!({"behavior": "allow"})).await;
+        host.next_result().await.unwrap();
+        assert!(host.model_requests()[1].contains_text("The user gave no answer"), "{mode}");
     }
 }

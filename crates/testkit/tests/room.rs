@@ -6,22 +6,22 @@ use std::io::{BufReader, BufWriter, Write};
 
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
-use whimbrel_engine::session::library::Sessions;
-use whimbrel_engine::session::load::{Until, load};
+use whimbrel_engine::session::catalog::Sessions;
+use whimbrel_engine::session::load::{LoadRange, load};
 
 #[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
+static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// How many calls the session made before it was summarised.
-const CALLS: usize = 5_000;
+const CALL_COUNT: usize = 5_000;
 
 /// What may be kept of a line while a transcript is read, in bytes.
-const PER_LINE: usize = 256;
+const MAX_BYTES_PER_LINE: usize = 256;
 
 /// What reading itself takes: buffers, and the longest line.
-const READING: usize = 1 << 20;
+const MAX_READ_OVERHEAD: usize = 1 << 20;
 
-fn line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
+fn transcript_line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
     let message = json!({"id": uuid, "role": kind, "content": content});
     json!({"type": kind, "uuid": uuid, "parentUuid": parent, "message": message})
 }
@@ -32,39 +32,39 @@ fn what_a_summary_has_replaced_takes_no_room() {
     let path = folder.path().join("t.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
     let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
-    put(&line("user", "u0", None, &json!("hi")));
+    put(&transcript_line("user", "u0", None, &json!("hi")));
     let long = "x".repeat(20_000);
-    for turn in 0..CALLS {
+    for turn in 0..CALL_COUNT {
         let (said, heard, id) = (format!("a{turn}"), format!("u{}", turn + 1), format!("t{turn}"));
         let call = json!([{"type": "tool_use", "id": id, "name": "Read", "input": {}}]);
-        put(&line("assistant", &said, Some(&format!("u{turn}")), &call));
+        put(&transcript_line("assistant", &said, Some(&format!("u{turn}")), &call));
         let result = json!([{"type": "tool_result", "tool_use_id": id, "content": long}]);
-        put(&line("user", &heard, Some(&said), &result));
+        put(&transcript_line("user", &heard, Some(&said), &result));
     }
     put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
-        "logicalParentUuid": format!("u{CALLS}")}));
-    let mut summary = line("user", "s", Some("b"), &json!("summary"));
+        "logicalParentUuid": format!("u{CALL_COUNT}")}));
+    let mut summary = transcript_line("user", "s", Some("b"), &json!("summary"));
     summary["isCompactSummary"] = true.into();
     put(&summary);
-    put(&line("user", "end", Some("s"), &json!("go")));
+    put(&transcript_line("user", "end", Some("s"), &json!("go")));
     drop(file);
     let size = std::fs::metadata(&path).unwrap().len();
     assert!(size > 100_000_000, "{size}");
 
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
-    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &Until::default()).unwrap();
-    let (most, kept) = (MEMORY.peak_usage() - before, MEMORY.current_usage() - before);
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &LoadRange::default()).unwrap();
+    let (most, kept) = (ALLOCATOR.peak_usage() - before, ALLOCATOR.current_usage() - before);
     let said: Vec<String> =
-        loaded.history.ask().messages().iter().map(|message| format!("{:?}", message.content)).collect();
+        loaded.history.snapshot().messages().iter().map(|message| format!("{:?}", message.content)).collect();
     assert!(said.len() == 1 && said[0].contains("summary") && said[0].contains("go"), "{said:?}");
-    let lines = 2 * CALLS;
-    assert!(most < lines * PER_LINE + READING, "{most} bytes at most for {lines} lines");
+    let lines = 2 * CALL_COUNT;
+    assert!(most < lines * MAX_BYTES_PER_LINE + MAX_READ_OVERHEAD, "{most} bytes at most for {lines} lines");
     assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
 }
 
 /// How many short lines a session had before it was summarised.
-const LINES: usize = 200_000;
+const LINE_COUNT: usize = 200_000;
 
 #[test]
 fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
@@ -73,50 +73,50 @@ fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
     let mut file = BufWriter::new(File::create(&path).unwrap());
     let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
     put(&json!({"type": "custom-title", "customTitle": "Long ago"}));
-    put(&line("user", "u0", None, &json!("hi")));
-    for number in 1..LINES {
+    put(&transcript_line("user", "u0", None, &json!("hi")));
+    for number in 1..LINE_COUNT {
         let kind = if number % 2 == 0 { "user" } else { "assistant" };
-        put(&line(kind, &format!("u{number}"), Some(&format!("u{}", number - 1)), &json!("words")));
+        put(&transcript_line(kind, &format!("u{number}"), Some(&format!("u{}", number - 1)), &json!("words")));
     }
     put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
-        "logicalParentUuid": format!("u{}", LINES - 1)}));
-    let mut summary = line("user", "s", Some("b"), &json!("summary"));
+        "logicalParentUuid": format!("u{}", LINE_COUNT - 1)}));
+    let mut summary = transcript_line("user", "s", Some("b"), &json!("summary"));
     summary["isCompactSummary"] = true.into();
     put(&summary);
     drop(file);
 
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
-    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &Until::default()).unwrap();
-    let most = MEMORY.peak_usage() - before;
-    assert_eq!(loaded.history.ask().messages().len(), 1);
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &LoadRange::default()).unwrap();
+    let most = ALLOCATOR.peak_usage() - before;
+    assert_eq!(loaded.history.snapshot().messages().len(), 1);
     assert_eq!(loaded.facts.title.as_deref(), Some("Long ago"));
-    assert!(most < 4 * READING, "{most} bytes at most");
+    assert!(most < 4 * MAX_READ_OVERHEAD, "{most} bytes at most");
 }
 
 /// How many sessions are listed.
-const SESSIONS: usize = 10_000;
+const SESSION_COUNT: usize = 10_000;
 
 /// What may be kept of a session in a list, in bytes.
-const PER_SESSION: usize = 2_048;
+const MAX_BYTES_PER_SESSION: usize = 2_048;
 
 #[tokio::test]
 async fn ten_thousand_sessions_are_listed_in_the_room_that_their_titles_take() {
     let config = tempfile::tempdir().unwrap();
     let project = config.path().join("projects/-work");
     std::fs::create_dir_all(&project).unwrap();
-    let answer = line("assistant", "a", Some("u"), &json!("x".repeat(12_000)));
-    for number in 0..SESSIONS {
-        let mut prompt = line("user", "u", None, &json!(format!("prompt {number}")));
+    let answer = transcript_line("assistant", "a", Some("u"), &json!("x".repeat(12_000)));
+    for number in 0..SESSION_COUNT {
+        let mut prompt = transcript_line("user", "u", None, &json!(format!("prompt {number}")));
         prompt["cwd"] = "/work".into();
         let text = format!("{prompt}\n{answer}\n");
         std::fs::write(project.join(format!("{number:08x}-2222-4333-8444-555555555555.jsonl")), text)
             .unwrap();
     }
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
     let listed = Sessions::on_disk(config.path(), None).list().await.unwrap();
-    let most = MEMORY.peak_usage() - before;
-    assert_eq!(listed.len(), SESSIONS);
-    assert!(most < SESSIONS * PER_SESSION + 4 * READING, "{most} bytes at most");
+    let most = ALLOCATOR.peak_usage() - before;
+    assert_eq!(listed.len(), SESSION_COUNT);
+    assert!(most < SESSION_COUNT * MAX_BYTES_PER_SESSION + 4 * MAX_READ_OVERHEAD, "{most} bytes at most");
 }

@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
-use whimbrel_testkit::{Run, Scenario, assert_same};
+use whimbrel_testkit::{ScenarioRun, Scenario, assert_same};
 
 /// A scenario in a folder of its own.
-fn written(story: &serde_json::Value) -> (TempDir, anyhow::Result<Scenario>) {
+fn write_scenario(story: &serde_json::Value) -> (TempDir, anyhow::Result<Scenario>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("scenario.json"), story.to_string()).unwrap();
     let scenario = Scenario::load(folder.path());
     (folder, scenario)
 }
 
-fn hello() -> serde_json::Value {
+fn hello_spec() -> serde_json::Value {
     json!({"about": "Hello.", "model": ["Hello."], "host": [{"say": "Hi."}, {"waitFor": {"type": "result"}}]})
 }
 
-fn empty() -> Run {
-    Run { frames: Vec::new(), requests: Vec::new(), files: Default::default(), exit: 0 }
+fn empty_run() -> ScenarioRun {
+    ScenarioRun { frames: Vec::new(), requests: Vec::new(), files: Default::default(), exit: 0 }
 }
 
 #[tokio::test]
 async fn what_was_blessed_is_met_and_a_change_is_not() {
-    let (folder, scenario) = written(&hello());
+    let (folder, scenario) = write_scenario(&hello_spec());
     let scenario = scenario.unwrap();
     fs::write(folder.path().join("requests.jsonl"), "").unwrap();
     let run = scenario.run_in_process().await.unwrap();
-    scenario.bless(&run).unwrap();
+    scenario.write_expected(&run).unwrap();
     scenario.check(&scenario.run_in_process().await.unwrap()).unwrap();
     let expected = fs::read_to_string(folder.path().join("expected.jsonl")).unwrap();
     fs::write(folder.path().join("expected.jsonl"), expected.replace("Hello.", "Goodbye.")).unwrap();
@@ -41,23 +41,23 @@ async fn what_was_blessed_is_met_and_a_change_is_not() {
 
 #[tokio::test]
 async fn files_and_exit_code_count() {
-    let (folder, scenario) = written(&hello());
+    let (folder, scenario) = write_scenario(&hello_spec());
     let scenario = scenario.unwrap();
     fs::create_dir(folder.path().join("workspace-after")).unwrap();
-    scenario.bless(&empty()).unwrap();
+    scenario.write_expected(&empty_run()).unwrap();
     fs::create_dir(folder.path().join("workspace-after")).unwrap();
-    let mut run = empty();
+    let mut run = empty_run();
     run.files.insert("a.txt".into(), b"x".to_vec());
     assert!(scenario.check(&run).unwrap_err().to_string().contains("file a.txt differs"));
-    assert!(scenario.check(&Run { exit: 1, ..empty() }).unwrap_err().to_string().contains("exit code is 1"));
+    assert!(scenario.check(&ScenarioRun { exit: 1, ..empty_run() }).unwrap_err().to_string().contains("exit code is 1"));
 }
 
 #[tokio::test]
 async fn a_story_that_gets_stuck_names_its_step() {
-    let mut story = hello();
+    let mut story = hello_spec();
     story["host"][1] = json!({"waitFor": {"type": "no_such_frame"}});
-    let (_folder, scenario) = written(&story);
-    let scenario = scenario.unwrap().deadline(Duration::from_millis(500));
+    let (_folder, scenario) = write_scenario(&story);
+    let scenario = scenario.unwrap().timeout(Duration::from_millis(500));
     let error = format!("{:#}", scenario.run_in_process().await.unwrap_err());
     assert!(error.contains("step 2") && error.contains("no_such_frame"), "{error}");
 }
@@ -67,17 +67,17 @@ fn a_story_with_a_misspelled_word_is_refused() {
     for (name, place, word) in
         [("a field", "/hosts", json!([])), ("a step", "/host/0", json!({"sing": "Hi."}))]
     {
-        let mut story = hello();
+        let mut story = hello_spec();
         match place.rsplit_once('/') {
             Some(("", field)) => story[field] = word,
             _ => *story.pointer_mut(place).unwrap() = word,
         }
-        assert!(written(&story).1.is_err(), "{name}");
+        assert!(write_scenario(&story).1.is_err(), "{name}");
     }
 }
 
 #[test]
 #[should_panic(expected = "exit code 0 against 1")]
 fn two_runs_that_differ_are_told_apart() {
-    assert_same(&empty(), &Run { exit: 1, ..empty() });
+    assert_same(&empty_run(), &ScenarioRun { exit: 1, ..empty_run() });
 }

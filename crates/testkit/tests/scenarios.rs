@@ -6,12 +6,12 @@ use std::path::Path;
 
 use whimbrel_testkit::{Scenario, assert_same};
 
-fn scenario(name: &str) -> Scenario {
+fn load_scenario(name: &str) -> Scenario {
     Scenario::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name)).unwrap()
 }
 
-async fn plays_as_written(name: &str) {
-    let scenario = scenario(name);
+async fn check_scenario(name: &str) {
+    let scenario = load_scenario(name);
     let run = scenario.run_in_process().await.unwrap();
     if let Some(program) = std::env::var_os("WHIMBREL_BIN") {
         assert_same(&run, &scenario.run_binary(Path::new(&program)).await.unwrap());
@@ -23,13 +23,13 @@ macro_rules! scenarios {
     ($($test:ident => $name:literal,)*) => {
         $(#[tokio::test]
         async fn $test() {
-            plays_as_written($name).await;
+            check_scenario($name).await;
         })*
 
         #[test]
         fn no_scenario_is_forgotten() {
             let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-            let names: Vec<String> = Scenario::all(&here).unwrap().iter().map(Scenario::name).collect();
+            let names: Vec<String> = Scenario::load_all(&here).unwrap().iter().map(Scenario::name).collect();
             let mut listed = vec![$($name),*];
             listed.sort_unstable();
             assert_eq!(names, listed);

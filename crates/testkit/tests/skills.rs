@@ -3,52 +3,52 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Asked, Host, Reply};
+use whimbrel_testkit::{ModelRequest, Host, Reply};
 use whimbrel_wire::control::{Interrupt, SetModel};
 use whimbrel_wire::options::{Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
-fn project() -> Options {
+fn project_options() -> Options {
     Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
 }
 
-fn free() -> Options {
+fn bypass_options() -> Options {
     let permission_mode = Some(PermissionMode::BypassPermissions);
-    Options { permission_mode, allow_dangerously_skip_permissions: true, ..project() }
+    Options { permission_mode, allow_dangerously_skip_permissions: true, ..project_options() }
 }
 
 async fn host(skill: &str, options: Options, script: Vec<Reply>) -> Host {
-    let host = Host::with(script).options(options);
+    let host = Host::with_script(script).options(options);
     host.file(".claude/skills/it/SKILL.md", skill).start().await.unwrap()
 }
 
-fn load() -> Reply {
+fn call_skill() -> Reply {
     Reply::tool("Skill", json!({"skill": "it", "args": "Ann Bob"}))
 }
 
-fn bash(command: &str) -> Reply {
+fn bash_call(command: &str) -> Reply {
     Reply::tool("Bash", json!({"command": command}))
 }
 
 fn warnings(host: &Host) -> String {
-    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "informational");
+    let told = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
     told.map(|heard| heard.json["content"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-const FORK: &str = "---\ndescription: d\ncontext: fork\nagent: Explore\nmodel: haiku\n---\nGreet $1, then $0. In ${CLAUDE_SESSION_ID}: !`echo now`";
+const FORKED_SKILL: &str = "---\ndescription: d\ncontext: fork\nagent: Explore\nmodel: haiku\n---\nGreet $1, then $0. In ${CLAUDE_SESSION_ID}: !`echo now`";
 
 #[tokio::test]
 async fn a_skill_that_is_forked_is_done_by_a_subagent_and_its_report_is_the_result() {
-    let mut host = host(FORK, project(), vec![load(), Reply::text("Greeted."), Reply::text("Done.")]).await;
+    let mut host = host(FORKED_SKILL, project_options(), vec![call_skill(), Reply::text("Greeted."), Reply::text("Done.")]).await;
     let result = host.run("Greet them.").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Done."));
-    let asked = host.asked();
+    let asked = host.model_requests();
     let session = &result.session_id;
     assert!(asked[1].model().contains("haiku") && !asked[2].model().contains("haiku"));
-    assert!(asked[1].says(&format!("Greet Bob, then Ann. In {session}: now")), "{:?}", asked[1].messages());
-    assert!(!asked[1].says("Greet them.") && !asked[1].tools().contains(&"Write"));
-    assert!(!asked[2].says("Greet Bob") && asked[2].says("Greeted."), "{:?}", asked[2].messages());
-    let told = host.heard().iter().find(|heard| heard.json["tool_use_result"].is_object()).unwrap();
+    assert!(asked[1].contains_text(&format!("Greet Bob, then Ann. In {session}: now")), "{:?}", asked[1].messages());
+    assert!(!asked[1].contains_text("Greet them.") && !asked[1].tool_names().contains(&"Write"));
+    assert!(!asked[2].contains_text("Greet Bob") && asked[2].contains_text("Greeted."), "{:?}", asked[2].messages());
+    let told = host.received().iter().find(|heard| heard.json["tool_use_result"].is_object()).unwrap();
     let meta = &told.json["tool_use_result"];
     assert_eq!(
         (&meta["status"], &meta["commandName"], &meta["result"]),
@@ -59,14 +59,14 @@ async fn a_skill_that_is_forked_is_done_by_a_subagent_and_its_report_is_the_resu
 #[tokio::test]
 async fn a_person_has_a_subagent_do_a_skill_and_its_report_is_the_answer() {
     let script = vec![Reply::text("Greeted."), Reply::text("Two.")];
-    let mut host = host(FORK, project(), script).await;
+    let mut host = host(FORKED_SKILL, project_options(), script).await;
     let result = host.run("/it Ann Bob").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Greeted."));
     host.run("And now?").await.unwrap();
-    let asked = host.asked();
+    let asked = host.model_requests();
     assert_eq!(asked.len(), 2);
-    assert!(asked[0].says("Greet Bob, then Ann.") && asked[0].model().contains("haiku"));
-    assert!(!asked[1].model().contains("haiku") && !asked[1].says("Greet Bob"));
+    assert!(asked[0].contains_text("Greet Bob, then Ann.") && asked[0].model().contains("haiku"));
+    assert!(!asked[1].model().contains("haiku") && !asked[1].contains_text("Greet Bob"));
 }
 
 #[tokio::test]
@@ -76,12 +76,12 @@ async fn what_came_of_a_skill_that_a_person_had_done_is_known_from_then_on_and_a
     let work = home.path().join("work");
     let options = |resume| {
         let cwd = Some(work.display().to_string());
-        Options { cwd, resume, ..project() }
+        Options { cwd, resume, ..project_options() }
     };
     std::fs::create_dir_all(work.join(".claude/skills/it")).unwrap();
-    std::fs::write(work.join(".claude/skills/it/SKILL.md"), FORK).unwrap();
+    std::fs::write(work.join(".claude/skills/it/SKILL.md"), FORKED_SKILL).unwrap();
     let known = "<command-name>/it</command-name>\n<command-args>Ann Bob</command-args>|<local-command-stdout>Greeted.</local-command-stdout>|And now?";
-    let told = |asked: &Asked| {
+    let told = |asked: &ModelRequest| {
         let said = asked.messages()[0]["content"].as_array().unwrap().iter();
         let texts: Vec<&str> = said.map(|block| block["text"].as_str().unwrap()).collect();
         let from = texts.iter().position(|text| text.starts_with("<command-name>")).unwrap();
@@ -90,24 +90,24 @@ async fn what_came_of_a_skill_that_a_person_had_done_is_known_from_then_on_and_a
 
     let script = vec![Reply::text("Greeted."), Reply::text("Fine.")];
     let start = |script, resume| {
-        Host::with(script).options(options(resume)).env("CLAUDE_CONFIG_DIR", config.as_str()).start()
+        Host::with_script(script).options(options(resume)).env("CLAUDE_CONFIG_DIR", config.as_str()).start()
     };
     let mut first = start(script, None).await.unwrap();
     first.run("/it Ann Bob").await.unwrap();
     let session = first.run("And now?").await.unwrap().session_id;
-    assert_eq!(told(&first.asked()[1]), known);
+    assert_eq!(told(&first.model_requests()[1]), known);
     first.finish().await.unwrap();
     let mut second = start(vec![Reply::text("Still.")], Some(session)).await.unwrap();
     second.run("And then?").await.unwrap();
-    assert_eq!(told(&second.asked()[0]), known);
+    assert_eq!(told(&second.model_requests()[0]), known);
 }
 
 #[tokio::test]
 async fn a_fork_to_a_kind_that_there_is_not_is_refused() {
     let skill = "---\ndescription: d\ncontext: fork\nagent: nobody\n---\nGo.";
-    let mut host = host(skill, project(), vec![load(), Reply::text("Done.")]).await;
+    let mut host = host(skill, project_options(), vec![call_skill(), Reply::text("Done.")]).await;
     host.run("Go.").await.unwrap();
-    assert!(host.asked()[1].says("There is no agent type 'nobody'"), "{:?}", host.asked()[1].messages());
+    assert!(host.model_requests()[1].contains_text("There is no agent type 'nobody'"), "{:?}", host.model_requests()[1].messages());
     let result = host.run("/it").await.unwrap();
     assert!(result.result.unwrap().contains("There is no agent type 'nobody'"));
 }
@@ -115,29 +115,29 @@ async fn a_fork_to_a_kind_that_there_is_not_is_refused() {
 #[tokio::test]
 async fn a_skill_that_the_model_calls_chooses_the_model_until_the_turn_ends() {
     let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
-    let script = vec![load(), Reply::text("One."), Reply::text("Two.")];
-    let mut host = host(skill, project(), script).await;
+    let script = vec![call_skill(), Reply::text("One."), Reply::text("Two.")];
+    let mut host = host(skill, project_options(), script).await;
     host.run("Go.").await.unwrap();
     host.run("And now?").await.unwrap();
-    let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
+    let models: Vec<bool> = host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
     assert_eq!(models, [false, true, false]);
 }
 
 #[tokio::test]
 async fn a_lent_model_is_given_back_when_the_turn_is_cut() {
     let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
-    for (name, prompt, mut script) in [("a skill", "Go.", vec![load()]), ("a command", "/it", vec![])] {
+    for (name, prompt, mut script) in [("a skill", "Go.", vec![call_skill()]), ("a command", "/it", vec![])] {
         script.extend([Reply::text("A long story.").stall_after(2), Reply::text("Two.")]);
         let lent = script.len() - 2;
-        let options = Options { include_partial_messages: true, ..project() };
+        let options = Options { include_partial_messages: true, ..project_options() };
         let mut host = host(skill, options, script).await;
-        host.say(prompt).await.unwrap();
+        host.send_prompt(prompt).await.unwrap();
         let begins = json!({"event": {"type": "content_block_start", "content_block": {"type": "text"}}});
-        host.next_like(&begins).await.unwrap();
-        host.ask(Interrupt::default()).await.unwrap();
-        host.result().await.unwrap();
+        host.next_matching(&begins).await.unwrap();
+        host.send_request(Interrupt::default()).await.unwrap();
+        host.next_result().await.unwrap();
         host.run("And now?").await.unwrap();
-        let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
+        let models: Vec<bool> = host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
         assert_eq!(models[lent..], [true, false], "{name}");
     }
 }
@@ -145,21 +145,21 @@ async fn a_lent_model_is_given_back_when_the_turn_is_cut() {
 #[tokio::test]
 async fn a_model_that_the_host_chooses_counts_at_the_next_step_whatever_a_skill_or_command_has_lent() {
     let skill = "---\ndescription: d\nmodel: haiku\neffort: low\n---\nBe quick.";
-    for (name, prompt, first) in [("a skill", "Go.", load()), ("a command", "/it", bash("true"))] {
+    for (name, prompt, first) in [("a skill", "Go.", call_skill()), ("a command", "/it", bash_call("true"))] {
         let script =
-            vec![bash("mkfifo gate"), first, bash("cat gate"), Reply::text("One."), Reply::text("Two.")];
-        let mut host = host(skill, Options { model: Some("sonnet".into()), ..free() }, script).await;
-        host.say(prompt).await.unwrap();
+            vec![bash_call("mkfifo gate"), first, bash_call("cat gate"), Reply::text("One."), Reply::text("Two.")];
+        let mut host = host(skill, Options { model: Some("sonnet".into()), ..bypass_options() }, script).await;
+        host.send_prompt(prompt).await.unwrap();
         let waits = json!({"message": {"content": [{"input": {"command": "cat gate"}}]}});
-        host.next_like(&waits).await.unwrap();
-        host.ask(SetModel { model: Some("opus".into()) }).await.unwrap();
+        host.next_matching(&waits).await.unwrap();
+        host.send_request(SetModel { model: Some("opus".into()) }).await.unwrap();
         // Opens when the command does.
-        let gate = host.stage().workspace().join("gate");
+        let gate = host.dirs().workspace().join("gate");
         tokio::task::spawn_blocking(move || std::fs::write(gate, "go")).await.unwrap().unwrap();
-        host.result().await.unwrap();
+        host.next_result().await.unwrap();
         host.run("And now?").await.unwrap();
-        let asked = host.asked();
-        let models: Vec<&str> = asked.iter().map(Asked::model).collect();
+        let asked = host.model_requests();
+        let models: Vec<&str> = asked.iter().map(ModelRequest::model).collect();
         assert!(models[2].contains("haiku"), "{name}: {models:?}");
         assert!(models[3].contains("opus") && models[4].contains("opus"), "{name}: {models:?}");
         let effort = |at: usize| asked[at].body["output_config"]["effort"].clone();
@@ -168,7 +168,7 @@ async fn a_model_that_the_host_chooses_counts_at_the_next_step_whatever_a_skill_
 }
 
 /// A skill with hooks that leave traces.
-const HOOKED: &str = r#"---
+const SKILL_WITH_HOOKS: &str = r#"---
 description: d
 hooks:
   PreToolUse:
@@ -187,8 +187,8 @@ hooks:
 Use Bash."#;
 
 /// The traces so far, without those of before. Hooks of one event run side by side, so they are sorted.
-fn trace(host: &Host, before: usize) -> Vec<String> {
-    let files = host.stage().files().unwrap();
+fn trace_since(host: &Host, before: usize) -> Vec<String> {
+    let files = host.dirs().files().unwrap();
     let text = String::from_utf8(files.get("trace").cloned().unwrap_or_default()).unwrap();
     let mut lines: Vec<String> = text.lines().skip(before).map(str::to_owned).collect();
     lines.sort();
@@ -198,24 +198,24 @@ fn trace(host: &Host, before: usize) -> Vec<String> {
 #[tokio::test]
 async fn the_hooks_of_a_skill_run_from_its_call_on() {
     let script = vec![
-        bash("true"),
+        bash_call("true"),
         Reply::text("Before."),
-        load(),
-        bash("true"),
+        call_skill(),
+        bash_call("true"),
         Reply::text("With it."),
-        bash("true"),
+        bash_call("true"),
         Reply::text("After."),
-        load(),
-        load(),
-        bash("true"),
+        call_skill(),
+        call_skill(),
+        bash_call("true"),
         Reply::text("Again."),
     ];
-    let mut host = host(HOOKED, free(), script).await;
+    let mut host = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
     let mut seen = 0;
     let with: &[&str] = &["once", "pre in it", "stop"];
     for (prompt, expected) in [("One.", &[][..]), ("Two.", with), ("Three.", &with[1..]), ("Four.", with)] {
         host.run(prompt).await.unwrap();
-        let new = trace(&host, seen);
+        let new = trace_since(&host, seen);
         seen += new.len();
         assert_eq!(new, expected, "{prompt}");
     }
@@ -225,32 +225,32 @@ async fn the_hooks_of_a_skill_run_from_its_call_on() {
 #[tokio::test]
 async fn the_hooks_of_a_skill_that_a_person_calls_or_a_subagent_does_run_there() {
     let script = vec![Reply::text("One.")];
-    let mut by_person = host(HOOKED, free(), script).await;
+    let mut by_person = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
     by_person.run("/it").await.unwrap();
-    assert_eq!(trace(&by_person, 0), ["stop"]);
-    let forked = HOOKED.replace("description: d", "description: d\ncontext: fork");
-    let script = vec![load(), bash("true"), Reply::text("There."), bash("true"), Reply::text("Here.")];
-    let mut forked = host(&forked, free(), script).await;
+    assert_eq!(trace_since(&by_person, 0), ["stop"]);
+    let forked = SKILL_WITH_HOOKS.replace("description: d", "description: d\ncontext: fork");
+    let script = vec![call_skill(), bash_call("true"), Reply::text("There."), bash_call("true"), Reply::text("Here.")];
+    let mut forked = host(&forked, bypass_options(), script).await;
     forked.run("Go.").await.unwrap();
-    assert_eq!(trace(&forked, 0), ["once", "pre in it", "stop"]);
+    assert_eq!(trace_since(&forked, 0), ["once", "pre in it", "stop"]);
 }
 
 #[tokio::test]
 async fn the_hooks_of_an_untrusted_skill_do_not_run_and_those_of_a_trusted_one_are_asked_about() {
-    let script = || vec![load(), bash("true"), Reply::text("Done.")];
+    let script = || vec![call_skill(), bash_call("true"), Reply::text("Done.")];
     let unknown = Options {
         setting_sources: None,
         permission_mode: Some(PermissionMode::BypassPermissions),
         allow_dangerously_skip_permissions: true,
         ..Options::default()
     };
-    let mut unknown = host(HOOKED, unknown, script()).await;
+    let mut unknown = host(SKILL_WITH_HOOKS, unknown, script()).await;
     unknown.run("Go.").await.unwrap();
-    assert!(trace(&unknown, 0).is_empty());
+    assert!(trace_since(&unknown, 0).is_empty());
     assert!(warnings(&unknown).contains("its hooks do not run"), "{}", warnings(&unknown));
-    let mut trusted = host(HOOKED, project(), script()).await;
+    let mut trusted = host(SKILL_WITH_HOOKS, project_options(), script()).await;
     let result = trusted.run("Go.").await.unwrap();
     let denied: Vec<&Value> = result.permission_denials.iter().map(|denial| &denial.tool_input).collect();
     assert_eq!(denied.first().map(|input| &input["skill"]), Some(&json!("it")), "{denied:?}");
-    assert!(trace(&trusted, 0).is_empty());
+    assert!(trace_since(&trusted, 0).is_empty());
 }

@@ -12,10 +12,10 @@ use whimbrel_wire::{Frame, StopReason};
 const MODEL: &str = "claude-opus-4-5-20251101";
 
 /// What is said about the cost when a reply broke off before it told how much was written.
-const UNKNOWN: Option<&str> = Some("unknown");
+const UNKNOWN_COST: Option<&str> = Some("unknown");
 
 /// Tokens read and written, and what is said about the cost.
-fn spent(result: &TurnResult) -> (u64, u64, Option<&str>) {
+fn usage_and_cost_basis(result: &TurnResult) -> (u64, u64, Option<&str>) {
     let model = &result.model_usage[MODEL];
     assert_eq!(
         (model.input_tokens, model.output_tokens),
@@ -24,59 +24,59 @@ fn spent(result: &TurnResult) -> (u64, u64, Option<&str>) {
     (model.input_tokens, model.output_tokens, model.cost_basis.as_deref())
 }
 
-async fn run(script: impl Into<Script>) -> TurnResult {
-    Host::with(script).start().await.unwrap().run("Hello?").await.unwrap()
+async fn run_once(script: impl Into<Script>) -> TurnResult {
+    Host::with_script(script).start().await.unwrap().run("Hello?").await.unwrap()
 }
 
 #[tokio::test]
 async fn attempts_that_came_to_nothing_are_paid_for_too() {
-    let reply = || Reply::text("At last.").chunk(2);
+    let reply = || Reply::text("At last.").chunk_size(2);
     let table = [
         ("a reply that ends well", reply(), (100, 10, None)),
-        ("a void attempt before it", reply().cut_after(3), (200, 11, UNKNOWN)),
-        ("two of them", reply().cut_after(1).cut_after(4), (300, 12, UNKNOWN)),
+        ("a void attempt before it", reply().cut_after(3), (200, 11, UNKNOWN_COST)),
+        ("two of them", reply().cut_after(1).cut_after(4), (300, 12, UNKNOWN_COST)),
         ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10, None)),
-        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11, UNKNOWN)),
+        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11, UNKNOWN_COST)),
     ];
     for (name, reply, (input, output, basis)) in table {
-        let result = run([reply]).await;
-        assert_eq!(spent(&result), (input, output, basis), "{name}");
+        let result = run_once([reply]).await;
+        assert_eq!(usage_and_cost_basis(&result), (input, output, basis), "{name}");
         let dollars = (input as f64 * 5.0 + output as f64 * 25.0) / 1e6;
         assert!((result.total_cost_usd - dollars).abs() < 1e-12, "{name}: {}", result.total_cost_usd);
     }
     // A block was complete, so the reply stands as far as it came and the model is asked to go on.
     let result =
-        run([Reply::text("One.").and_text("Two.").cut_after(4).then_next(), Reply::text("Three.")]).await;
-    assert_eq!(spent(&result), (200, 11, UNKNOWN));
+        run_once([Reply::text("One.").and_text("Two.").cut_after(4).skip_after_faults(), Reply::text("Three.")]).await;
+    assert_eq!(usage_and_cost_basis(&result), (200, 11, UNKNOWN_COST));
 }
 
 #[tokio::test]
 async fn an_interrupted_reply_is_paid_for() {
     let options = Options { include_partial_messages: true, ..Options::default() };
     let script = [Reply::text("A long story.").stall_after(3)];
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Tell me.").await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Tell me.").await.unwrap();
     let begun = json!({"type": "stream_event", "event": {"type": "content_block_delta"}});
-    host.next_like(&begun).await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
-    let result = host.result().await.unwrap();
-    assert_eq!(spent(&result), (100, 1, UNKNOWN));
+    host.next_matching(&begun).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    let result = host.next_result().await.unwrap();
+    assert_eq!(usage_and_cost_basis(&result), (100, 1, UNKNOWN_COST));
 }
 
 #[tokio::test]
 async fn a_subagent_that_is_dropped_with_its_turn_is_paid_for() {
     let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
-    let looking = Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk(1000);
+    let looking = Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk_size(1000);
     let script = [Reply::tool("Agent", errand), looking.stall_after(4)];
-    let mut host = Host::with(script).file("note.txt", "hello").start().await.unwrap();
-    host.say("Send somebody.").await.unwrap();
+    let mut host = Host::with_script(script).file("note.txt", "hello").start().await.unwrap();
+    host.send_prompt("Send somebody.").await.unwrap();
     let below = |frame: &Frame| match frame {
         Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
         _ => false,
     };
-    host.next(below).await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
-    assert_eq!(spent(&host.result().await.unwrap()), (200, 11, UNKNOWN));
+    host.next_frame(below).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(usage_and_cost_basis(&host.next_result().await.unwrap()), (200, 11, UNKNOWN_COST));
 }
 
 #[tokio::test]
@@ -107,9 +107,9 @@ async fn figures_that_make_no_sense_make_the_cost_unknown() {
         ("A36 absurd", good(), json!({"output_tokens": 1e25}), (7, 1, unknown)),
     ];
     for (name, start, end, expected) in table {
-        let result = run([Reply::nothing().raw_body(stream(start, end))]).await;
+        let result = run_once([Reply::empty().raw_body(stream(start, end))]).await;
         assert_eq!(result.result.as_deref(), Some("Hi."), "{name}");
-        assert_eq!(spent(&result), expected, "{name}");
+        assert_eq!(usage_and_cost_basis(&result), expected, "{name}");
         assert!(result.total_cost_usd.is_finite() && result.total_cost_usd >= 0.0, "{name}");
     }
 }
@@ -129,7 +129,7 @@ async fn refusals_are_told_with_their_remedy_and_without_the_key() {
     ];
     for (status, said, parts) in table {
         let kind = if status == 400 { "invalid_request_error" } else { "some_error" };
-        let text = run([Reply::nothing().status(status).error(kind, said)]).await.result.unwrap();
+        let text = run_once([Reply::empty().status(status).error(kind, said)]).await.result.unwrap();
         for part in parts {
             assert!(text.contains(part), "{status}: {text}");
         }
@@ -140,14 +140,14 @@ async fn refusals_are_told_with_their_remedy_and_without_the_key() {
 #[tokio::test]
 async fn a_call_that_the_output_limit_cut_is_told_as_such_to_the_model() {
     let half = r#"{"file_path": "/tmp/x", "content": "once upon a ti"#;
-    let call = || Reply::tool("Write", json!({})).raw_tool_json(half);
+    let call = || Reply::tool("Write", json!({})).raw_tool_input(half);
     for (name, stop, said) in [
         ("A25 cut", StopReason::MaxTokens, "cut by the output limit"),
         ("A24 badly written", StopReason::ToolUse, "not valid JSON"),
     ] {
-        let mut host = Host::with([call().stop(stop), Reply::text("Sorry.")]).start().await.unwrap();
+        let mut host = Host::with_script([call().stop_reason(stop), Reply::text("Sorry.")]).start().await.unwrap();
         assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Sorry."), "{name}");
-        let told = host.asked()[1].last_text();
+        let told = host.model_requests()[1].last_text();
         assert!(told.contains(said), "{name}: {told}");
     }
 }

@@ -1,58 +1,58 @@
 //! A session that moves into a work tree and back.
 
 use serde_json::json;
-use whimbrel_testkit::{Answer, Host, Reply};
+use whimbrel_testkit::{HostResponse, Host, Reply};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-const REPOSITORY: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
+const CREATE_REPOSITORY: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
 
-fn bash(command: &str) -> Reply {
+fn bash_call(command: &str) -> Reply {
     Reply::tool("Bash", json!({"command": command}))
 }
 
 #[tokio::test]
 async fn relative_paths_and_commands_move_along_and_come_back() {
     let script = [
-        bash(REPOSITORY),
+        bash_call(CREATE_REPOSITORY),
         Reply::tool("EnterWorktree", json!({"name": "try"})),
         Reply::tool("Write", json!({"file_path": "new.txt", "content": "two\n"})),
-        bash("cd /; true"),
-        bash("cat new.txt; git branch --show-current"),
+        bash_call("cd /; true"),
+        bash_call("cat new.txt; git branch --show-current"),
         Reply::text("There."),
         Reply::tool("ExitWorktree", json!({"action": "remove"})),
         Reply::tool("ExitWorktree", json!({"action": "remove", "discard_changes": true})),
-        bash("ls; git worktree list | wc -l"),
+        bash_call("ls; git worktree list | wc -l"),
         Reply::text("Back."),
     ];
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
-    let mut host = Host::with(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
+    let mut host = Host::with_script(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
     host.run("Go.").await.unwrap();
     host.run("Return.").await.unwrap();
-    let said = |at: usize| host.asked()[at].last_text();
+    let said = |at: usize| host.model_requests()[at].last_text();
     assert!(said(5).contains("two\nworktree-try"), "the shell goes back to the work tree: {}", said(5));
     assert!(said(7).contains("1 file would be lost"), "{}", said(7));
     assert!(said(8).contains("was removed with 1 file"), "{}", said(8));
     assert!(said(9).contains("a.txt\n1"), "{}", said(9));
-    let inits = host.heard().iter().filter(|heard| heard.json["subtype"] == "init");
+    let inits = host.received().iter().filter(|heard| heard.json["subtype"] == "init");
     let folders: Vec<String> = inits.map(|heard| heard.json["cwd"].as_str().unwrap().to_owned()).collect();
     assert!(folders[1].ends_with("/.claude/worktrees/try"), "{folders:?}");
-    assert!(!host.stage().workspace().join(".claude/worktrees/try").exists());
+    assert!(!host.dirs().workspace().join(".claude/worktrees/try").exists());
 }
 
 #[tokio::test]
 async fn hooks_can_make_and_remove_work_trees_without_git() {
     let script = [
         Reply::tool("EnterWorktree", json!({"name": "try"})),
-        bash("pwd"),
+        bash_call("pwd"),
         Reply::tool("ExitWorktree", json!({"action": "remove"})),
         Reply::text("Done."),
     ];
     let (sender, told) = std::sync::mpsc::channel();
-    let mut host = Host::with(script)
+    let mut host = Host::with_script(script)
         .file("made/by/hook.txt", "x")
-        .answer(move |request| {
+        .on_request(move |request| {
             let input = serde_json::to_value(request).unwrap()["input"].clone();
             let event = input["hook_event_name"].as_str().unwrap_or_default().to_owned();
             let made = json!({"hookEventName": "WorktreeCreate", "worktreePath": "made/by"});
@@ -61,17 +61,17 @@ async fn hooks_can_make_and_remove_work_trees_without_git() {
                 _ => json!({}),
             };
             sender.send((event, input)).unwrap();
-            Answer::Reply(reply)
+            HostResponse::Success(reply)
         })
         .start()
         .await
         .unwrap();
     let hook = json!([{"hookCallbackIds": ["h"]}]);
     let hooks = json!({"hooks": {"WorktreeCreate": hook, "WorktreeRemove": hook, "CwdChanged": hook}});
-    host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+    host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
     host.run("Go.").await.unwrap();
-    let folder = host.stage().workspace().canonicalize().unwrap().join("made/by").display().to_string();
-    assert!(host.asked()[2].last_text().contains(&folder), "{}", host.asked()[2].last_text());
+    let folder = host.dirs().workspace().canonicalize().unwrap().join("made/by").display().to_string();
+    assert!(host.model_requests()[2].last_text().contains(&folder), "{}", host.model_requests()[2].last_text());
     let told: Vec<_> = told.try_iter().collect();
     let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(events, ["WorktreeCreate", "CwdChanged", "WorktreeRemove", "CwdChanged"]);

@@ -20,21 +20,21 @@ const ALLOW: &str = r#"{"type":"control_response","response":{"subtype":"success
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 6] = [
-    ("read a user line", |times| reading(USER, times)),
-    ("read a control_response line", |times| reading(ALLOW, times)),
-    ("read an assistant line", |times| reading(ASSISTANT, times)),
-    ("write a user line", |times| writing(USER, times)),
-    ("write an assistant line", |times| writing(ASSISTANT, times)),
-    ("write a stream_event line", |times| writing(DELTA, times)),
+    ("read a user line", |times| run_decode(USER, times)),
+    ("read a control_response line", |times| run_decode(ALLOW, times)),
+    ("read an assistant line", |times| run_decode(ASSISTANT, times)),
+    ("write a user line", |times| run_encode(USER, times)),
+    ("write an assistant line", |times| run_encode(ASSISTANT, times)),
+    ("write a stream_event line", |times| run_encode(DELTA, times)),
 ];
 
-fn reading(line: &str, times: u64) {
+fn run_decode(line: &str, times: u64) {
     for _ in 0..times {
         drop(black_box(decode(black_box(line))));
     }
 }
 
-fn writing(line: &str, times: u64) {
+fn run_encode(line: &str, times: u64) {
     let frame = decode(line)
         .unwrap_or_else(|error| Frame::from(whimbrel_wire::message::User::prompt(error.to_string())));
     let mut out = Vec::new();

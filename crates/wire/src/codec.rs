@@ -17,7 +17,7 @@ pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
 pub const MAX_LINE_OUT: usize = 1_000_000;
 
 /// How much of a bad line an error shows.
-const SHOWN: usize = 200;
+const MAX_EXCERPT_CHARS: usize = 200;
 
 /// Why a line is not a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum WireError {
     },
     /// A known kind with a wrong shape.
     #[error("a \"{kind}\" line has a wrong field `{field}`: {reason}. The line begins: {line}")]
-    WrongShape {
+    InvalidField {
         /// The `type`, and the subtype where there is one.
         kind: String,
         /// The path of the field.
@@ -61,57 +61,57 @@ pub enum WireError {
 
 impl WireError {
     pub(crate) fn not_json(line: &str, error: &serde_json::Error) -> Self {
-        Self::NotJson { reason: error.to_string(), line: beginning(line) }
+        Self::NotJson { reason: error.to_string(), line: excerpt(line) }
     }
 }
 
 /// The fields that tell the kind of a frame.
 #[derive(Deserialize)]
-pub(crate) struct Head<'a> {
+pub(crate) struct FrameHead<'a> {
     #[serde(rename = "type", borrow)]
     pub(crate) kind: Cow<'a, str>,
 }
 
 /// How a line whose kind is known is read.
-type Reader = fn(&Head<'_>, &str) -> Result<Frame, WireError>;
+type FrameParser = fn(&FrameHead<'_>, &str) -> Result<Frame, WireError>;
 
 /// Reads one line.
 pub fn decode(line: &str) -> Result<Frame, WireError> {
-    decode_by(Frame::read, line)
+    decode_with(Frame::parse, line)
 }
 
 /// Reads one line that a host has written for an engine.
 pub fn decode_from_host(line: &str) -> Result<Frame, WireError> {
-    decode_by(Frame::read_from_host, line)
+    decode_with(Frame::parse_from_host, line)
 }
 
-fn decode_by(reader: Reader, line: &str) -> Result<Frame, WireError> {
+fn decode_with(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
     if line.len() > MAX_LINE_IN {
         return Err(WireError::TooLong);
     }
     // Only a failure pays for looking whether the line can be mended.
-    read_line(reader, line)
-        .or_else(|error| mend(line).map_or(Err(error), |mended| read_line(reader, &mended)))
+    parse_line(reader, line)
+        .or_else(|error| replace_lone_surrogates(line).map_or(Err(error), |mended| parse_line(reader, &mended)))
 }
 
-fn read_line(reader: Reader, line: &str) -> Result<Frame, WireError> {
-    match serde_json::from_str::<Head<'_>>(line) {
+fn parse_line(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
+    match serde_json::from_str::<FrameHead<'_>>(line) {
         Ok(head) => reader(&head, line),
-        Err(error) if error.is_data() => Err(WireError::NoType { line: beginning(line) }),
+        Err(error) if error.is_data() => Err(WireError::NoType { line: excerpt(line) }),
         Err(error) => Err(WireError::not_json(line, &error)),
     }
 }
 
 /// JavaScript and Python write half a character as an escape when a text was cut inside it; it becomes the sign for
 /// what cannot be read. None if there is no such escape.
-pub fn mend(line: &str) -> Option<String> {
+pub fn replace_lone_surrogates(line: &str) -> Option<String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     let mut mended = false;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let (kept, length) = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
+        let (kept, length) = match (parse_surrogate(rest), rest.get(6..).and_then(parse_surrogate)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (&rest[..12], 12),
             (Some(_), _) => {
                 mended = true;
@@ -131,7 +131,7 @@ pub fn mend(line: &str) -> Option<String> {
 }
 
 /// The half of a character that an escape at the beginning stands for.
-fn surrogate(text: &str) -> Option<u32> {
+fn parse_surrogate(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok().filter(|code| (0xD800..=0xDFFF).contains(code))
 }
@@ -146,41 +146,41 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
         return;
     }
     if line.len() - start > MAX_LINE_OUT && !matches!(frame, Frame::TranscriptMirror(_)) {
-        crate::fit::shorten(line, start, MAX_LINE_OUT);
+        crate::truncate::truncate_line(line, start, MAX_LINE_OUT);
     }
     line.push(b'\n');
 }
 
 /// A JSON object with fewer bytes than this: what is too long in it is shortened, and says so.
-pub fn shortened(json: String, limit: usize) -> String {
+pub fn truncate_json(json: String, limit: usize) -> String {
     let mut line = json.into_bytes();
     if line.len() >= limit {
-        crate::fit::shorten(&mut line, 0, limit);
+        crate::truncate::truncate_line(&mut line, 0, limit);
     }
     String::from_utf8(line).unwrap_or_default()
 }
 
 /// Undoes what [`encode`] did to a value that the other side gives back: strings that were cut to fit a line become
 /// whole again if they are otherwise those of the original.
-pub fn restore(given_back: &mut serde_json::Value, original: &serde_json::Value) {
-    crate::fit::restore(given_back, original);
+pub fn restore_truncated(given_back: &mut serde_json::Value, original: &serde_json::Value) {
+    crate::truncate::restore(given_back, original);
 }
 
 /// Reads a known kind from text that is known to be JSON. Only a failure pays for finding out which field was wrong.
-pub(crate) fn read<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
+pub(crate) fn parse_body<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
     serde_json::from_str(json).map_err(|error| {
         let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
         let (field, reason) = match traced {
             Err(traced) => (traced.path().to_string(), traced.into_inner().to_string()),
             Ok(_) => (".".into(), error.to_string()),
         };
-        WireError::WrongShape { kind: kind.into(), field, reason, line: beginning(json) }
+        WireError::InvalidField { kind: kind.into(), field, reason, line: excerpt(json) }
     })
 }
 
 /// The first characters of a line, for an error text.
-fn beginning(line: &str) -> String {
-    match line.char_indices().nth(SHOWN) {
+fn excerpt(line: &str) -> String {
+    match line.char_indices().nth(MAX_EXCERPT_CHARS) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line.into(),
     }
@@ -219,7 +219,7 @@ mod tests {
     fn a_known_kind_with_a_wrong_shape_names_the_field() {
         let error = decode(r#"{"type":"user","message":{"role":"user","content":"x"},"priority":"soon"}"#)
             .unwrap_err();
-        let WireError::WrongShape { kind, field, line, .. } = error else { panic!("{error}") };
+        let WireError::InvalidField { kind, field, line, .. } = error else { panic!("{error}") };
         assert_eq!((kind.as_str(), field.as_str()), ("user", "priority"));
         assert!(line.contains("soon"));
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_wrong_block_is_found_by_its_place() {
         let line = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":1}]},"parent_tool_use_id":null}"#;
-        let WireError::WrongShape { field, reason, .. } = decode(line).unwrap_err() else { panic!() };
+        let WireError::InvalidField { field, reason, .. } = decode(line).unwrap_err() else { panic!() };
         assert_eq!(field, "message.content[1]");
         assert!(reason.contains("id"), "{reason}");
     }
@@ -239,7 +239,7 @@ mod tests {
             "[".repeat(500),
             "]".repeat(500)
         );
-        assert!(matches!(decode(&deep), Err(WireError::WrongShape { .. })));
+        assert!(matches!(decode(&deep), Err(WireError::InvalidField { .. })));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn copies_of_a_transcript_are_whole() {
-        let entries = vec![crate::RawJson::of(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
+        let entries = vec![crate::RawJson::from_value(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
         let mirror = crate::notice::TranscriptMirror { file_path: "f".into(), entries: entries.clone() };
         let mut line = Vec::new();
         encode(&mirror.into(), &mut line);

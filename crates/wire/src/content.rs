@@ -320,17 +320,17 @@ impl Usage {
     }
 
     /// Takes over what later figures say in words, where they say something: these do not add up.
-    pub fn absorb_words(&mut self, later: &Self) {
+    pub fn merge_text_fields(&mut self, later: &Self) {
         if !later.service_tier.is_empty() {
             self.service_tier.clone_from(&later.service_tier);
         }
-        take_over(&mut self.inference_geo, &later.inference_geo);
-        take_over(&mut self.iterations, &later.iterations);
-        take_over(&mut self.speed, &later.speed);
+        replace_if_some(&mut self.inference_geo, &later.inference_geo);
+        replace_if_some(&mut self.iterations, &later.iterations);
+        replace_if_some(&mut self.speed, &later.speed);
     }
 }
 
-fn take_over<T: Clone>(word: &mut Option<T>, later: &Option<T>) {
+fn replace_if_some<T: Clone>(word: &mut Option<T>, later: &Option<T>) {
     if later.is_some() {
         word.clone_from(later);
     }

@@ -3,7 +3,7 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codec::{Head, WireError, decode, read};
+use crate::codec::{FrameHead, WireError, decode, parse_body};
 use crate::control::{Cancel, ControlRequest, ControlResponse};
 use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
 use crate::notice::{
@@ -16,7 +16,7 @@ use crate::system::{System, SystemEvent};
 /// Reads the body of a kind: by its own reader where it has one, as its type otherwise.
 macro_rules! body {
     ($tag:literal, $body:ty, $line:ident) => {
-        read::<$body>($tag, $line)
+        parse_body::<$body>($tag, $line)
     };
     ($tag:literal, $body:ty, $line:ident, $reader:path) => {
         $reader($line)
@@ -47,7 +47,7 @@ macro_rules! frames {
                 }
             }
 
-            pub(crate) fn read(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
+            pub(crate) fn parse(head: &FrameHead<'_>, line: &str) -> Result<Self, WireError> {
                 match head.kind.as_ref() {
                     $($tag => body!($tag, $body, line $(, $reader)?).map(|body| Self::$variant(Box::new(body))),)*
                     _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
@@ -72,7 +72,7 @@ macro_rules! frames {
         })*
 
         /// Adds every kind's schema to the list.
-        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+        pub(crate) fn frame_schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
             vec![$(($tag, generator.subschema_for::<$body>()),)*]
         }
     };
@@ -101,9 +101,9 @@ frames! {
 
 impl Frame {
     /// Reads what a host writes. The engine need not know how to read the rest, which is most of it.
-    pub(crate) fn read_from_host(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
+    pub(crate) fn parse_from_host(head: &FrameHead<'_>, line: &str) -> Result<Self, WireError> {
         fn body<T: DeserializeOwned + Into<Frame>>(kind: &str, line: &str) -> Result<Frame, WireError> {
-            read::<T>(kind, line).map(Into::into)
+            parse_body::<T>(kind, line).map(Into::into)
         }
         match head.kind.as_ref() {
             kind @ "user" => body::<User>(kind, line),

@@ -12,28 +12,28 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 }
 
 /// Reads a field for which null says something else than its absence.
-pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     d: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(d).map(Some)
 }
 
 /// Reads such a count.
-pub(crate) fn given_count<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Option<u64>>, D::Error> {
-    maybe_count(d).map(Some)
+pub(crate) fn nullable_count<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Option<u64>>, D::Error> {
+    optional_count(d).map(Some)
 }
 
 /// Reads a count: null, negative, fractional or absurd values become zero or the nearest count.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Ok(maybe_count(deserializer)?.unwrap_or(0))
+    Ok(optional_count(deserializer)?.unwrap_or(0))
 }
 
 /// Reads a count that may be missing; otherwise as lenient as [`count`].
-pub(crate) fn maybe_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(Option::<Number>::deserialize(deserializer)?.map(|number| nearest(&number)))
+pub(crate) fn optional_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<Number>::deserialize(deserializer)?.map(|number| to_count(&number)))
 }
 
-fn nearest(number: &Number) -> u64 {
+fn to_count(number: &Number) -> u64 {
     number.as_u64().unwrap_or_else(|| number.as_f64().map_or(0, |float| float.max(0.0) as u64))
 }
 

@@ -23,7 +23,7 @@
 pub mod codec;
 pub mod content;
 pub mod control;
-mod fit;
+mod truncate;
 pub mod frame;
 pub mod hook;
 mod lenient;

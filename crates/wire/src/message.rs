@@ -70,10 +70,10 @@ pub struct Reply {
     #[serde(default)]
     pub id: String,
     /// Always `message`.
-    #[serde(default = "message_type", rename = "type")]
+    #[serde(default = "default_message_type", rename = "type")]
     pub kind: String,
     /// Always the assistant.
-    #[serde(default = "assistant")]
+    #[serde(default = "default_assistant_role")]
     pub role: Role,
     /// The model that answered.
     pub model: String,
@@ -90,11 +90,11 @@ pub struct Reply {
     pub usage: Usage,
 }
 
-fn message_type() -> String {
+fn default_message_type() -> String {
     "message".into()
 }
 
-fn assistant() -> Role {
+fn default_assistant_role() -> Role {
     Role::Assistant
 }
 
@@ -253,13 +253,13 @@ impl From<String> for User {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Said {
     /// Who speaks.
-    #[serde(default = "user")]
+    #[serde(default = "default_user_role")]
     pub role: Role,
     /// What.
     pub content: Content,
 }
 
-fn user() -> Role {
+fn default_user_role() -> Role {
     Role::User
 }
 

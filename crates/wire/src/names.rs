@@ -3,7 +3,7 @@
 /// A name that is not on the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{given}`; known are: {known}")]
-pub struct UnknownName {
+pub struct UnknownNameError {
     /// What was to be named.
     pub what: &'static str,
     /// The name that was given.
@@ -48,12 +48,12 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::names::UnknownName;
+            type Err = $crate::names::UnknownNameError;
 
             fn from_str(name: &str) -> Result<Self, Self::Err> {
                 match name {
                     $($name $(| $alias)* => Ok(Self::$variant),)*
-                    _ => Err($crate::names::UnknownName {
+                    _ => Err($crate::names::UnknownNameError {
                         what: $what,
                         given: name.into(),
                         known: [$($name,)*].join(", "),

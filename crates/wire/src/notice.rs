@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{count, maybe_count, or_default};
+use crate::lenient::{count, optional_count, or_default};
 use crate::raw::RawJson;
 
 /// A line that sums up what some tool calls did.
@@ -64,7 +64,7 @@ pub struct RateLimitInfo {
     /// Whether requests are let through.
     pub status: RateLimitStatus,
     /// When the limit starts anew, in seconds since 1970.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<u64>,
     /// Which limit it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub struct RateLimitInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overage_status: Option<String>,
     /// When the limit for those starts anew.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub overage_resets_at: Option<u64>,
     /// Why there is nothing beyond the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

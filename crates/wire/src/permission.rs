@@ -177,7 +177,7 @@ pub enum PermissionResult {
         updated_permissions: Option<Vec<PermissionUpdate>>,
         /// Changes that came along and could not be read, and why: they are left out, the answer counts. Never sent.
         #[serde(skip)]
-        unread: Vec<String>,
+        invalid_updates: Vec<String>,
         /// The call.
         #[serde(default, rename = "toolUseID", skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<String>,
@@ -208,7 +208,7 @@ impl PermissionResult {
         Self::Allow {
             updated_input: None,
             updated_permissions: None,
-            unread: Vec::new(),
+            invalid_updates: Vec::new(),
             tool_use_id: None,
             decision_classification: None,
         }
@@ -228,8 +228,8 @@ impl PermissionResult {
 /// The verdict as it comes in: all fields side by side, so that an error can name the wrong one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Verdict {
-    behavior: VerdictBehavior,
+struct RawPermissionResult {
+    behavior: RawBehavior,
     updated_input: Option<Map<String, Value>>,
     updated_permissions: Option<Vec<Value>>,
     #[serde(rename = "toolUseID")]
@@ -241,14 +241,14 @@ struct Verdict {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum VerdictBehavior {
+enum RawBehavior {
     Allow,
     Deny,
 }
 
 impl<'de> Deserialize<'de> for PermissionResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Verdict {
+        let RawPermissionResult {
             behavior,
             updated_input,
             updated_permissions,
@@ -256,20 +256,20 @@ impl<'de> Deserialize<'de> for PermissionResult {
             decision_classification,
             message,
             interrupt,
-        } = Verdict::deserialize(deserializer)?;
+        } = RawPermissionResult::deserialize(deserializer)?;
         Ok(match behavior {
-            VerdictBehavior::Allow => {
+            RawBehavior::Allow => {
                 let mut unread = Vec::new();
-                let updated_permissions = updated_permissions.map(|changes| sort(changes, &mut unread));
+                let updated_permissions = updated_permissions.map(|changes| parse_updates(changes, &mut unread));
                 Self::Allow {
                     updated_input,
                     updated_permissions,
-                    unread,
+                    invalid_updates: unread,
                     tool_use_id,
                     decision_classification,
                 }
             }
-            VerdictBehavior::Deny => Self::Deny {
+            RawBehavior::Deny => Self::Deny {
                 message: message.unwrap_or_default(),
                 interrupt: interrupt.unwrap_or(false),
                 tool_use_id,
@@ -280,7 +280,7 @@ impl<'de> Deserialize<'de> for PermissionResult {
 }
 
 /// The changes that can be read; what is wrong with the others goes to `unread`.
-fn sort(changes: Vec<Value>, unread: &mut Vec<String>) -> Vec<PermissionUpdate> {
+fn parse_updates(changes: Vec<Value>, unread: &mut Vec<String>) -> Vec<PermissionUpdate> {
     let mut good = Vec::new();
     for (index, change) in changes.into_iter().enumerate() {
         let read = match change {
@@ -348,7 +348,7 @@ mod tests {
         let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
         let changes = json!([{"type": "setMood"}, good, 5, {"type": "addRules", "rules": []}]);
         let verdict = json!({"behavior": "allow", "updatedPermissions": changes});
-        let PermissionResult::Allow { updated_permissions: Some(read), unread, .. } =
+        let PermissionResult::Allow { updated_permissions: Some(read), invalid_updates: unread, .. } =
             serde_json::from_value(verdict).unwrap()
         else {
             panic!("not an allow")

@@ -19,7 +19,7 @@ impl RawJson {
     }
 
     /// Writes any value as JSON text.
-    pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
+    pub fn from_value(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
@@ -29,7 +29,7 @@ impl RawJson {
     }
 
     /// Reads the value as a type.
-    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
         serde_json::from_str(self.as_str())
     }
 }
@@ -45,7 +45,7 @@ impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
             || matches!(
-                (self.read::<serde_json::Value>(), other.read::<serde_json::Value>()),
+                (self.decode::<serde_json::Value>(), other.decode::<serde_json::Value>()),
                 (Ok(a), Ok(b)) if a == b
             )
     }

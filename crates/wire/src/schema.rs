@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::{control, frame};
 
 /// The schema of an object whose shape goes by one field: the listed shapes, or anything under another name.
-pub(crate) fn by_tag(field: &str, description: &str, shapes: Vec<(&str, Schema)>) -> Schema {
+pub(crate) fn tagged_union(field: &str, description: &str, shapes: Vec<(&str, Schema)>) -> Schema {
     let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
     let unlisted = json_schema!({ "properties": { field: { "not": { "enum": names } } } });
     let listed = shapes
@@ -28,8 +28,8 @@ pub(crate) fn by_tag(field: &str, description: &str, shapes: Vec<(&str, Schema)>
 /// below `replies` and `options`, because the lines themselves do not tell their type.
 pub fn wire_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let frames = frame::schemas(&mut generator);
-    let mut document = by_tag("type", "One line. A type that is not listed is passed on unread.", frames);
+    let frames = frame::frame_schemas(&mut generator);
+    let mut document = tagged_union("type", "One line. A type that is not listed is passed on unread.", frames);
     let replies = control::reply_schemas(&mut generator).into_iter();
     let replies: Map<String, Value> =
         replies.map(|(subtype, reply)| (subtype.into(), reply.to_value())).collect();

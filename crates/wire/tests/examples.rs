@@ -34,7 +34,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-fn meaning(json: &str) -> Value {
+fn normalize(json: &str) -> Value {
     without_nulls(serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}")))
 }
 
@@ -43,7 +43,7 @@ fn every_line_is_written_back_as_it_came() {
     for (line, frame) in frames() {
         let mut out = Vec::new();
         encode(&frame, &mut out);
-        assert_eq!(meaning(std::str::from_utf8(&out).unwrap()), meaning(line));
+        assert_eq!(normalize(std::str::from_utf8(&out).unwrap()), normalize(line));
     }
 }
 
@@ -88,7 +88,7 @@ fn every_hook_input_is_understood_and_written_back() {
     for line in HOOK_INPUTS.lines() {
         let input: HookInput = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         seen.insert(input.event.event().unwrap_or_else(|| panic!("not understood: {line}")));
-        assert_eq!(without_nulls(serde_json::to_value(&input).unwrap()), meaning(line));
+        assert_eq!(without_nulls(serde_json::to_value(&input).unwrap()), normalize(line));
     }
     assert_eq!(seen, HookEvent::ALL.iter().copied().collect());
 }
@@ -97,7 +97,7 @@ fn every_hook_input_is_understood_and_written_back() {
 fn every_hook_output_is_understood_and_written_back() {
     for line in HOOK_OUTPUTS.lines() {
         let output: HookOutput = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert_eq!(serde_json::to_value(&output).unwrap(), meaning(line));
+        assert_eq!(serde_json::to_value(&output).unwrap(), normalize(line));
         match output {
             HookOutput::Async(_) => assert!(line.contains("async")),
             HookOutput::Sync(output) => {

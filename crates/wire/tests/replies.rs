@@ -6,46 +6,46 @@ use whimbrel_wire::hook::{HookOutput, HookSpecific};
 use whimbrel_wire::permission::PermissionResult;
 
 /// Reads an answer as what the question asks for.
-fn read<A: Ask>(answer: &Value) -> A::Reply {
+fn parse_reply<A: TypedRequest>(answer: &Value) -> A::Reply {
     let reply = ControlResponse::success("r1", answer).response.reply::<A>();
     reply.unwrap_or_else(|error| panic!("{}: {error}", A::SUBTYPE))
 }
 
 /// Checks that an answer is written back as it came.
-fn same<A: Ask>(answer: &Value) {
-    assert_eq!(json!(read::<A>(answer)), *answer, "{}", A::SUBTYPE);
+fn assert_round_trip<A: TypedRequest>(answer: &Value) {
+    assert_eq!(json!(parse_reply::<A>(answer)), *answer, "{}", A::SUBTYPE);
 }
 
 #[test]
 fn answers_are_written_back_as_they_came() {
-    same::<Interrupt>(&json!({"still_queued": ["u1"]}));
-    same::<SetPermissionMode>(&json!({"mode": "plan"}));
-    same::<SetModel>(&json!({"model": "claude-opus-4"}));
-    same::<McpStatus>(&json!({"mcpServers": [
+    assert_round_trip::<Interrupt>(&json!({"still_queued": ["u1"]}));
+    assert_round_trip::<SetPermissionMode>(&json!({"mode": "plan"}));
+    assert_round_trip::<SetModel>(&json!({"model": "claude-opus-4"}));
+    assert_round_trip::<McpStatus>(&json!({"mcpServers": [
         {"name": "a", "status": "needs-auth", "error": "login", "config": {"type": "claudeai-proxy", "url": "u", "id": "i"}},
         {"name": "b", "status": "connected", "serverInfo": {"name": "b", "version": "1"}, "scope": "user",
          "tools": [{"name": "t", "description": "d", "annotations": {"readOnly": true}}]},
     ]}));
-    same::<McpSetServers>(&json!({"added": ["a"], "removed": [], "errors": {"b": "gone"}}));
-    same::<RewindFiles>(&json!({"canRewind": true, "filesChanged": ["/a"], "insertions": 1, "deletions": 2}));
-    same::<GetSessionCost>(&json!({"text": "$0"}));
-    same::<GetBinaryVersion>(&json!({"version": "2.1.325", "buildTime": "now"}));
-    same::<FileSuggestions>(&json!({"suggestions": ["a"], "cwd": "/w"}));
-    same::<ReadFile>(&json!({"contents": "c", "absPath": "/a", "truncated": false}));
-    same::<GetTaskOutput>(&json!({"output": "o", "total_bytes": 1, "truncated": false}));
-    same::<CancelAsyncMessage>(&json!({"cancelled": true}));
-    same::<McpReadResource>(
+    assert_round_trip::<McpSetServers>(&json!({"added": ["a"], "removed": [], "errors": {"b": "gone"}}));
+    assert_round_trip::<RewindFiles>(&json!({"canRewind": true, "filesChanged": ["/a"], "insertions": 1, "deletions": 2}));
+    assert_round_trip::<GetSessionCost>(&json!({"text": "$0"}));
+    assert_round_trip::<GetBinaryVersion>(&json!({"version": "2.1.325", "buildTime": "now"}));
+    assert_round_trip::<FileSuggestions>(&json!({"suggestions": ["a"], "cwd": "/w"}));
+    assert_round_trip::<ReadFile>(&json!({"contents": "c", "absPath": "/a", "truncated": false}));
+    assert_round_trip::<GetTaskOutput>(&json!({"output": "o", "total_bytes": 1, "truncated": false}));
+    assert_round_trip::<CancelAsyncMessage>(&json!({"cancelled": true}));
+    assert_round_trip::<McpReadResource>(
         &json!({"contents": [{"uri": "x://y", "mimeType": "text/plain", "text": "t", "_meta": {}}]}),
     );
-    same::<McpMessage>(&json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}}));
-    same::<Elicitation>(&json!({"action": "accept", "content": {"a": 1}}));
-    same::<RequestUserDialog>(&json!({"behavior": "completed", "result": 5}));
-    same::<GetContextUsage>(&json!({
+    assert_round_trip::<McpMessage>(&json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}}));
+    assert_round_trip::<Elicitation>(&json!({"action": "accept", "content": {"a": 1}}));
+    assert_round_trip::<RequestUserDialog>(&json!({"behavior": "completed", "result": 5}));
+    assert_round_trip::<GetContextUsage>(&json!({
         "categories": [{"name": "Messages", "tokens": 5, "color": "blue", "kind": "used"}],
         "totalTokens": 5, "maxTokens": 10, "rawMaxTokens": 10, "percentage": 50.0, "gridRows": [], "model": "m",
         "memoryFiles": [], "mcpTools": [], "agents": [], "isAutoCompactEnabled": true, "apiUsage": null,
     }));
-    same::<Initialize>(&json!({
+    assert_round_trip::<Initialize>(&json!({
         "commands": [{"name": "compact", "description": "d", "argumentHint": ""}],
         "agents": [{"name": "explore", "description": "d", "model": "haiku"}],
         "output_style": "default", "available_output_styles": ["default"],
@@ -57,30 +57,30 @@ fn answers_are_written_back_as_they_came() {
 
 #[test]
 fn old_engines_say_less() {
-    assert_eq!(read::<Interrupt>(&Value::Null), InterruptReply::default());
+    assert_eq!(parse_reply::<Interrupt>(&Value::Null), InterruptReply::default());
     let old =
-        read::<Initialize>(&json!({"commands": [], "output_style": "default", "models": [], "account": {}}));
+        parse_reply::<Initialize>(&json!({"commands": [], "output_style": "default", "models": [], "account": {}}));
     assert_eq!((old.agents, old.pid), (vec![], None));
-    assert_eq!(read::<StopTask>(&json!({"anything": 1})), Empty {});
+    assert_eq!(parse_reply::<StopTask>(&json!({"anything": 1})), Empty {});
 }
 
 #[test]
 fn verdicts_of_all_sdks_are_understood() {
     let python = json!({"behavior": "allow", "updatedInput": {"a": 1}});
-    assert!(matches!(read::<CanUseTool>(&python), PermissionResult::Allow { updated_input: Some(_), .. }));
+    assert!(matches!(parse_reply::<CanUseTool>(&python), PermissionResult::Allow { updated_input: Some(_), .. }));
     let typescript =
         json!({"behavior": "allow", "toolUseID": "t1", "decisionClassification": "user_permanent"});
-    assert!(matches!(read::<CanUseTool>(&typescript), PermissionResult::Allow { updated_input: None, .. }));
+    assert!(matches!(parse_reply::<CanUseTool>(&typescript), PermissionResult::Allow { updated_input: None, .. }));
     let deny = json!({"behavior": "deny", "message": "no", "interrupt": true, "toolUseID": "t1"});
-    assert!(matches!(read::<CanUseTool>(&deny), PermissionResult::Deny { interrupt: true, .. }));
+    assert!(matches!(parse_reply::<CanUseTool>(&deny), PermissionResult::Deny { interrupt: true, .. }));
 }
 
 #[test]
 fn a_hook_answer_with_nulls_or_for_an_unknown_event_is_taken() {
     let nulls = json!({"continue": null, "decision": null, "hookSpecificOutput": null, "async": false});
-    assert_eq!(read::<HookCallback>(&nulls), HookOutput::default());
+    assert_eq!(parse_reply::<HookCallback>(&nulls), HookOutput::default());
     let newer = json!({"hookSpecificOutput": {"hookEventName": "MoonRise", "tide": "high"}});
-    let HookOutput::Sync(output) = read::<HookCallback>(&newer) else { panic!() };
+    let HookOutput::Sync(output) = parse_reply::<HookCallback>(&newer) else { panic!() };
     assert!(matches!(output.specific, Some(HookSpecific::Other(_))));
     assert_eq!(serde_json::to_value(&output).unwrap(), newer);
 }
@@ -98,7 +98,7 @@ fn a_wrong_hook_answer_names_the_field() {
     ] {
         let read = ControlResponse::success("r1", &answer).response.reply::<HookCallback>().unwrap();
         let HookOutput::Sync(output) = read else { panic!() };
-        let [flaw] = &output.flaws[..] else { panic!("{output:?}") };
+        let [flaw] = &output.invalid_fields[..] else { panic!("{output:?}") };
         assert!(flaw.contains(field), "{flaw}");
     }
 }

@@ -38,7 +38,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 /// A value that says something, where null would read as absent.
-fn something() -> impl Strategy<Value = Value> {
+fn non_null_value() -> impl Strategy<Value = Value> {
     json_value().prop_filter("null is absent", |value| !value.is_null())
 }
 
@@ -52,7 +52,7 @@ fn source() -> impl Strategy<Value = Source> {
 
 fn leaf_block() -> impl Strategy<Value = Block> {
     prop_oneof![
-        (".{0,20}", option::of(something())).prop_map(|(text, citations)| Block::Text { text, citations }),
+        (".{0,20}", option::of(non_null_value())).prop_map(|(text, citations)| Block::Text { text, citations }),
         (".{0,20}", ".{0,20}").prop_map(|(thinking, signature)| Block::Thinking { thinking, signature }),
         ".{0,20}".prop_map(|data| Block::RedactedThinking { data }),
         (".{0,9}", ".{0,9}", json_value()).prop_map(|(id, name, input)| Block::ToolUse { id, name, input }),
@@ -81,7 +81,7 @@ fn content() -> impl Strategy<Value = Content> {
 
 fn user() -> impl Strategy<Value = Frame> {
     let flags = (option::of(any::<bool>()), option::of(any::<bool>()));
-    (content(), option::of(".{0,9}"), option::of(".{0,9}"), flags, option::of(something())).prop_map(
+    (content(), option::of(".{0,9}"), option::of(".{0,9}"), flags, option::of(non_null_value())).prop_map(
         |(content, parent_tool_use_id, uuid, (is_replay, should_query), tool_use_result)| {
             let message = Said { role: Role::User, content };
             let prompt = User::prompt("");
@@ -92,7 +92,7 @@ fn user() -> impl Strategy<Value = Frame> {
 }
 
 /// A value to start from, with nothing but what must be there.
-fn example<T: DeserializeOwned>(json: &str) -> T {
+fn parse_minimal<T: DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
@@ -126,7 +126,7 @@ fn assistant() -> impl Strategy<Value = Frame> {
                 usage,
             };
             let plain = r#"{"message":{"model":"m","content":[]},"parent_tool_use_id":null}"#;
-            let plain: Assistant = example(plain);
+            let plain: Assistant = parse_minimal(plain);
             Assistant { message, parent_tool_use_id, ..plain }.into()
         },
     )
@@ -140,10 +140,10 @@ fn turn_result() -> impl Strategy<Value = Frame> {
         "[x-z]{1,5}".prop_map(TerminalReason::Other)
     ]);
     let texts = (option::of(".{0,40}"), option::of(vec(".{0,9}", 0..3)));
-    (outcome, any::<bool>(), texts, stop_reason(), usage(), 0.0..1e6_f64, reason, option::of(something())).prop_map(
+    (outcome, any::<bool>(), texts, stop_reason(), usage(), 0.0..1e6_f64, reason, option::of(non_null_value())).prop_map(
         |(subtype, is_error, (result, errors), stop_reason, usage, cost, terminal_reason, structured_output)| {
             let plain = r#"{"subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1}"#;
-            let plain: TurnResult = example(plain);
+            let plain: TurnResult = parse_minimal(plain);
             let total_cost_usd = cost;
             TurnResult {
                 subtype,
@@ -199,7 +199,7 @@ fn frame() -> impl Strategy<Value = Frame> {
 }
 
 /// An object that looks like a line: a known or unknown type, perhaps a known subtype, and anything besides.
-fn looks_like_a_line() -> impl Strategy<Value = String> {
+fn frame_like_line() -> impl Strategy<Value = String> {
     let kinds = prop_oneof![prop::sample::select(Frame::KINDS).prop_map(String::from), ".{0,9}"];
     let subtypes: Vec<&str> =
         [Request::SUBTYPES, whimbrel_wire::system::SystemEvent::SUBTYPES, &["success", "error"]].concat();
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_that_looks_like_a_line_is_read_or_refused(line in looks_like_a_line()) {
+    fn anything_that_looks_like_a_line_is_read_or_refused(line in frame_like_line()) {
         if let Ok(frame) = decode(&line) {
             let mut out = Vec::new();
             encode(&frame, &mut out);

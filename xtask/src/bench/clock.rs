@@ -10,11 +10,11 @@ pub(super) fn now() -> Instant {
 
 /// Waits, for the few places that look at something from time to time.
 #[expect(clippy::disallowed_methods, reason = "memory can only be looked at from time to time")]
-pub(super) fn pause(time: Duration) {
+pub(super) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
 /// A time in milliseconds.
-pub(super) fn ms(time: Duration) -> f64 {
+pub(super) fn to_ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::lab::Lab;
-use super::wish::Wish;
+use super::context::BenchContext;
+use super::args::BenchArgs;
 
 /// An engine.
 pub(super) struct Engine {
@@ -19,49 +19,49 @@ pub(super) struct Engine {
 
 /// How an engine is started.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Start<'a> {
+pub(super) struct LaunchOptions<'a> {
     /// Whether every delta is wanted.
-    pub(super) partial: Partial,
+    pub(super) partial_messages: PartialMessages,
     /// Who decides about tool calls.
-    pub(super) consent: Consent,
+    pub(super) permissions: Permissions,
     /// The session to go on with.
     pub(super) resume: Option<&'a str>,
     /// Where it works; the common workspace, if none is given.
-    pub(super) folder: Option<&'a Path>,
+    pub(super) working_dir: Option<&'a Path>,
 }
 
 /// Whether every delta is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Partial {
+pub(super) enum PartialMessages {
     #[default]
-    Unwanted,
-    Wanted,
+    Off,
+    On,
 }
 
 /// Who decides about tool calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Consent {
+pub(super) enum Permissions {
     /// Everything is allowed.
     #[default]
-    Given,
+    BypassAll,
     /// The host is asked.
-    Asked,
+    AskHost,
 }
 
 /// Our engine and the others, in the order in which they were named.
-pub(super) fn all(wish: &Wish, lab: &Lab) -> Result<Vec<Engine>> {
+pub(super) fn create_engines(wish: &BenchArgs, lab: &BenchContext) -> Result<Vec<Engine>> {
     let mut engines: Vec<Engine> = Vec::new();
     for program in wish.engine.iter().chain(&wish.peers) {
         let stem = program.file_stem().context("an engine needs a file name")?.to_string_lossy().into_owned();
         let alike = engines.iter().filter(|engine| engine.name.starts_with(&stem)).count();
         let name = if alike == 0 { stem } else { format!("{stem} {}", alike + 1) };
-        let home = lab.folder(&format!("home-{}", engines.len()))?;
+        let home = lab.create_dir(&format!("home-{}", engines.len()))?;
         engines.push(Engine { name, program: program.clone(), home });
     }
     Ok(engines)
 }
 
-impl<'a> Start<'a> {
+impl<'a> LaunchOptions<'a> {
     /// The flags.
     pub(super) fn flags(self) -> Vec<&'a str> {
         let mut flags =
@@ -70,12 +70,12 @@ impl<'a> Start<'a> {
         if let Some(session) = self.resume {
             flags.extend(["--resume", session]);
         }
-        if self.partial == Partial::Wanted {
+        if self.partial_messages == PartialMessages::On {
             flags.push("--include-partial-messages");
         }
-        match self.consent {
-            Consent::Given => flags.push("--dangerously-skip-permissions"),
-            Consent::Asked => {
+        match self.permissions {
+            Permissions::BypassAll => flags.push("--dangerously-skip-permissions"),
+            Permissions::AskHost => {
                 flags.extend(["--permission-prompt-tool", "stdio", "--permission-mode", "default"]);
             }
         }
@@ -85,14 +85,14 @@ impl<'a> Start<'a> {
 
 impl Engine {
     /// Its whole environment: nothing of ours, a key that opens nothing, and nobody to ask but the canned model.
-    pub(super) fn environment(&self, lab: &Lab) -> Vec<(&'static str, String)> {
+    pub(super) fn environment(&self, lab: &BenchContext) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME", self.home.display().to_string()),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "dumb".into()),
-            ("TMPDIR", lab.temporary().display().to_string()),
-            ("ANTHROPIC_BASE_URL", lab.server.address()),
+            ("TMPDIR", lab.engine_temp_dir().display().to_string()),
+            ("ANTHROPIC_BASE_URL", lab.server.base_url()),
             ("ANTHROPIC_API_KEY", "sk-ant-dummy".into()),
             ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts".into()),
             // An engine that refuses to skip permissions as root is told that this is no ordinary machine.

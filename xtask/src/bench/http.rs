@@ -9,30 +9,30 @@ use memchr::memmem;
 use super::clock;
 
 /// A request.
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     /// When its first byte was there.
-    pub(super) arrived: Instant,
+    pub(super) received_at: Instant,
     /// Its first line.
-    line: String,
+    request_line: String,
     /// What it carries.
     pub(super) body: Vec<u8>,
 }
 
 /// What a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum RequestKind {
     /// A step of the agent: a stream, with tools.
-    Step,
+    AgentStep,
     /// Some other stream, such as a title for the session.
-    Aside,
+    SideStream,
     /// A reply in one piece.
-    Whole,
+    WholeReply,
     /// Something else.
     Other,
 }
 
 /// The next request; none when the connection is closed.
-pub(super) fn read(source: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+pub(super) fn read_request(source: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
     if source.fill_buf()?.is_empty() {
         return Ok(None);
     }
@@ -54,57 +54,57 @@ pub(super) fn read(source: &mut BufReader<TcpStream>) -> io::Result<Option<Reque
     }
     let mut body = vec![0; length];
     source.read_exact(&mut body)?;
-    Ok(Some(Request { arrived, line, body }))
+    Ok(Some(HttpRequest { received_at: arrived, request_line: line, body }))
 }
 
-impl Request {
+impl HttpRequest {
     /// What it wants.
-    pub(super) fn wanted(&self) -> Wanted {
-        let asks_model = self.line.starts_with("POST /v1/messages") && !self.line.contains("count_tokens");
-        match (asks_model, self.has(r#""stream":true"#), self.has(r#""tools":[{"#)) {
-            (false, ..) => Wanted::Other,
-            (true, false, _) => Wanted::Whole,
-            (true, true, false) => Wanted::Aside,
-            (true, true, true) => Wanted::Step,
+    pub(super) fn kind(&self) -> RequestKind {
+        let asks_model = self.request_line.starts_with("POST /v1/messages") && !self.request_line.contains("count_tokens");
+        match (asks_model, self.contains(r#""stream":true"#), self.contains(r#""tools":[{"#)) {
+            (false, ..) => RequestKind::Other,
+            (true, false, _) => RequestKind::WholeReply,
+            (true, true, false) => RequestKind::SideStream,
+            (true, true, true) => RequestKind::AgentStep,
         }
     }
 
     /// How many tool results it carries. Within a text the quotes would be escaped.
-    pub(super) fn results(&self) -> usize {
-        self.count(r#""tool_use_id":"#)
+    pub(super) fn tool_result_count(&self) -> usize {
+        self.count_matches(r#""tool_use_id":"#)
     }
 
     /// Whether a tool is offered.
-    pub(super) fn offers(&self, tool: &str) -> bool {
-        self.has(&format!(r#""name":"{tool}""#))
+    pub(super) fn offers_tool(&self, tool: &str) -> bool {
+        self.contains(&format!(r#""name":"{tool}""#))
     }
 
     /// How often a text occurs.
-    pub(super) fn count(&self, text: &str) -> usize {
+    pub(super) fn count_matches(&self, text: &str) -> usize {
         memmem::find_iter(&self.body, text.as_bytes()).count()
     }
 
-    fn has(&self, text: &str) -> bool {
+    fn contains(&self, text: &str) -> bool {
         memmem::find(&self.body, text.as_bytes()).is_some()
     }
 }
 
 /// An answer in one piece.
-pub(super) fn whole(json: &str) -> Vec<u8> {
+pub(super) fn json_response(json: &str) -> Vec<u8> {
     let length = json.len();
     format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{json}")
         .into_bytes()
 }
 
 /// The head of a stream of events.
-pub(super) const STREAM: &str =
+pub(super) const STREAM_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// The end of a stream of events.
-pub(super) const END: &[u8] = b"0\r\n\r\n";
+pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// One event, in a chunk of its own as the real server sends it.
-pub(super) fn event(name: &str, data: &str) -> Vec<u8> {
+pub(super) fn event_chunk(name: &str, data: &str) -> Vec<u8> {
     let text = format!("event: {name}\ndata: {data}\n\n");
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }

@@ -9,11 +9,11 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::figures::shown;
-use crate::command::{root, succeeds};
+use super::metrics::format_metric;
+use crate::command::{workspace_root, succeeds};
 
-const FEW: u64 = 20;
-const MANY: u64 = 220;
+const FEW_REPEATS: u64 = 20;
+const MANY_REPEATS: u64 = 220;
 
 /// The packages that have one.
 const PACKAGES: [&str; 3] = ["whimbrel-wire", "whimbrel-models", "whimbrel-policy"];
@@ -27,17 +27,17 @@ pub(super) fn run() -> Result<()> {
     );
     println!("| case | instructions |\n|---|---:|");
     for package in PACKAGES {
-        let bench = build(package)?;
+        let bench = build_bench(package)?;
         for case in output(command(&bench).arg("--list"))?.lines() {
-            let (few, many) = (count(&bench, case, FEW)?, count(&bench, case, MANY)?);
-            println!("| {case} | {} |", shown((many - few) as f64 / (MANY - FEW) as f64));
+            let (few, many) = (count_instructions(&bench, case, FEW_REPEATS)?, count_instructions(&bench, case, MANY_REPEATS)?);
+            println!("| {case} | {} |", format_metric((many - few) as f64 / (MANY_REPEATS - FEW_REPEATS) as f64));
         }
     }
     Ok(())
 }
 
 /// Builds the bench of a package and gives its path.
-fn build(package: &str) -> Result<PathBuf> {
+fn build_bench(package: &str) -> Result<PathBuf> {
     let words = ["bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
     let told = output(command("cargo".as_ref()).args(words).args(["--package", package]))?;
     let built = told.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -46,7 +46,7 @@ fn build(package: &str) -> Result<PathBuf> {
 }
 
 /// All instructions of a run.
-fn count(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
+fn count_instructions(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
     let mut command = command("valgrind".as_ref());
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -55,11 +55,11 @@ fn count(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
     let run = command.output().context("valgrind cannot be started")?;
     let told = String::from_utf8_lossy(&run.stderr);
     ensure!(run.status.success(), "{case} failed under valgrind: {told}");
-    collected(&told).with_context(|| format!("valgrind told no count for {case}: {told}"))
+    parse_collected(&told).with_context(|| format!("valgrind told no count for {case}: {told}"))
 }
 
 /// The number in `==1== Collected : 123`.
-fn collected(told: &str) -> Option<u64> {
+fn parse_collected(told: &str) -> Option<u64> {
     told.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
 
@@ -72,7 +72,7 @@ fn output(command: &mut Command) -> Result<String> {
 #[expect(clippy::disallowed_methods, reason = "counting means running programs")]
 fn command(program: &std::path::Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(root());
+    command.current_dir(workspace_root());
     command
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_count_is_found_in_what_valgrind_tells() {
-        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 154672\n==7==\n"), Some(154_672));
-        assert_eq!(collected("==7== nothing"), None);
+        assert_eq!(parse_collected("==7== Events    : Ir\n==7== Collected : 154672\n==7==\n"), Some(154_672));
+        assert_eq!(parse_collected("==7== nothing"), None);
     }
 }

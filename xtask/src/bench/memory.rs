@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 /// Megabytes of one process.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Memory {
+pub(super) struct MemoryUsage {
     /// All that is resident.
     pub(super) resident: f64,
     /// Shared pages divided by their users: the only figure that can be summed.
@@ -16,22 +16,22 @@ pub(super) struct Memory {
 }
 
 /// What the engine below a meter holds.
-pub(super) fn below(meter: u32) -> Result<Memory> {
-    of(child_of(meter)?)
+pub(super) fn engine_memory(meter: u32) -> Result<MemoryUsage> {
+    process_memory(first_child(meter)?)
 }
 
-fn of(process: u32) -> Result<Memory> {
+fn process_memory(process: u32) -> Result<MemoryUsage> {
     let text =
         fs::read_to_string(format!("/proc/{process}/smaps_rollup")).context("the process has ended")?;
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<f64>().unwrap_or_default() / 1024.0
     };
-    Ok(Memory { resident: field("Rss:"), proportional: field("Pss:"), anonymous: field("Anonymous:") })
+    Ok(MemoryUsage { resident: field("Rss:"), proportional: field("Pss:"), anonymous: field("Anonymous:") })
 }
 
 /// The first child of a process that has one thread.
-pub(super) fn child_of(process: u32) -> Result<u32> {
+pub(super) fn first_child(process: u32) -> Result<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let text = fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))?;
     text.split_whitespace().next().and_then(|word| word.parse().ok()).context("the process has no child")

@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use super::clock;
 
 /// How long what was left behind may go on.
-const GRACE: Duration = Duration::from_secs(3);
+const ORPHAN_GRACE: Duration = Duration::from_secs(3);
 
 /// What a program and all its children used.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Used {
+pub(super) struct ResourceUsage {
     /// How the program ended; none if by a signal.
     pub(super) code: Option<i32>,
     /// From its start to its end, in milliseconds.
@@ -44,32 +44,32 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let mut child =
         command(program).args(arguments).spawn().with_context(|| format!("{program} cannot be started"))?;
     let code = child.wait()?.code();
-    let wall = clock::ms(began.elapsed());
-    reap_the_rest();
+    let wall = clock::to_ms(began.elapsed());
+    reap_orphans();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let cpu = milliseconds(usage.user_time()) + milliseconds(usage.system_time());
-    let used = Used { code, wall, cpu, largest: usage.max_rss() as f64 / 1024.0 };
+    let used = ResourceUsage { code, wall, cpu, largest: usage.max_rss() as f64 / 1024.0 };
     fs::write(file, serde_json::to_vec(&used)?)?;
     Ok(())
 }
 
 /// Reads what a meter wrote.
-pub(super) fn read(file: &Path) -> Result<Used> {
+pub(super) fn read_usage(file: &Path) -> Result<ResourceUsage> {
     Ok(serde_json::from_slice(&fs::read(file).context("the meter wrote nothing")?)?)
 }
 
 /// Waits for children that their parent left behind; whoever takes too long is ended.
-fn reap_the_rest() {
-    let deadline = clock::now() + GRACE;
+fn reap_orphans() {
+    let deadline = clock::now() + ORPHAN_GRACE;
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Err(Errno::EINTR) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
-            Ok(_) if clock::now() < deadline => clock::pause(Duration::from_millis(1)),
+            Ok(_) if clock::now() < deadline => clock::sleep(Duration::from_millis(1)),
             Ok(_) => {
-                let Ok(left) = super::memory::child_of(std::process::id()) else { return };
+                let Ok(left) = super::memory::first_child(std::process::id()) else { return };
                 // Whoever has gone meanwhile needs no signal.
                 let _ = kill(Pid::from_raw(left.cast_signed()), Signal::SIGKILL);
-                clock::pause(Duration::from_millis(1));
+                clock::sleep(Duration::from_millis(1));
             }
             Err(_) => return,
         }

@@ -13,61 +13,61 @@
 
 mod clock;
 mod engine;
-mod figures;
-mod grown;
+mod metrics;
+mod transcript_generator;
 mod http;
 mod instructions;
-mod killed;
-mod lab;
+mod kill_test;
+mod context;
 mod memory;
 pub(crate) mod meter;
 mod prepare;
 mod report;
-mod run;
+mod engine_process;
 mod scenarios;
 mod script;
 mod server;
-mod tree;
-mod vitals;
-mod wish;
+mod file_tree;
+mod proc_stats;
+mod args;
 
 use anyhow::Result;
 
-use lab::Lab;
-pub(crate) use prepare::built;
+use context::BenchContext;
+pub(crate) use prepare::release_program;
 use report::Report;
-use wish::{Kind, Place, Wish};
+use args::{BenchAction, Isolation, BenchArgs};
 
 /// Does what the words ask for.
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let wish = Wish::read(words)?;
-    match (&wish.place, wish.kind) {
-        (_, Kind::Instructions) => instructions::run(),
-        (_, Kind::Killed) => killed::run(&wish),
-        (Place::Outside, Kind::Scenarios) => prepare::enter(&wish),
-        (Place::Inside { swarm }, Kind::Scenarios) => measure(&wish, swarm.clone()),
+    let wish = BenchArgs::parse(words)?;
+    match (&wish.isolation, wish.action) {
+        (_, BenchAction::Instructions) => instructions::run(),
+        (_, BenchAction::KillTest) => kill_test::run(&wish),
+        (Isolation::Outside, BenchAction::Scenarios) => prepare::run_isolated(&wish),
+        (Isolation::Inside { swarm }, BenchAction::Scenarios) => run_scenarios(&wish, swarm.clone()),
     }
 }
 
 /// Plays the scenarios. In each run every engine has its turn, and another one begins, so that a ratio comes from the same
 /// minutes of the same machine.
-fn measure(wish: &Wish, swarm: Option<std::path::PathBuf>) -> Result<()> {
-    let lab = Lab::new(swarm)?;
-    let engines = engine::all(wish, &lab)?;
+fn run_scenarios(wish: &BenchArgs, swarm: Option<std::path::PathBuf>) -> Result<()> {
+    let lab = BenchContext::new(swarm)?;
+    let engines = engine::create_engines(wish, &lab)?;
     let mut report =
         Report::new(wish.out.as_deref(), engines.iter().map(|engine| engine.name.clone()).collect())?;
     for engine in &engines {
         lab.warm_up(engine)?;
     }
-    for scenario in scenarios::chosen(&wish.scenarios)? {
+    for scenario in scenarios::select(&wish.scenarios)? {
         for number in 0..wish.runs {
             for place in 0..engines.len() {
                 let engine = &engines[(place + number) % engines.len()];
-                if let Some(figures) = (scenario.play)(&lab, engine).transpose() {
+                if let Some(figures) = (scenario.run)(&lab, engine).transpose() {
                     report.add(scenario.name, &engine.name, number, figures)?;
                 }
             }
-            match (scenario.beside)(&lab) {
+            match (scenario.baseline)(&lab) {
                 Ok(beside) => {
                     for (name, figures) in beside {
                         report.add(scenario.name, &name, number, Ok(figures))?;
@@ -76,7 +76,7 @@ fn measure(wish: &Wish, swarm: Option<std::path::PathBuf>) -> Result<()> {
                 Err(error) => report.add(scenario.name, "beside", number, Err(error))?,
             }
         }
-        report.show(scenario.name, scenario.about);
+        report.print_table(scenario.name, scenario.description);
     }
     Ok(())
 }

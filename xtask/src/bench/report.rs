@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::figures::{Figures, median, ratio, shown};
+use super::metrics::{Metrics, median, format_ratio, format_metric};
 
 /// All that was measured.
 pub(super) struct Report {
@@ -18,8 +18,8 @@ pub(super) struct Report {
 
 struct Row {
     scenario: &'static str,
-    who: String,
-    figures: Figures,
+    subject: String,
+    metrics: Metrics,
 }
 
 impl Report {
@@ -35,19 +35,19 @@ impl Report {
         scenario: &'static str,
         who: &str,
         run: usize,
-        outcome: Result<Figures>,
+        outcome: Result<Metrics>,
     ) -> Result<()> {
         let mut line = json!({ "scenario": scenario, "engine": who, "run": run });
         match outcome {
             Ok(figures) => {
-                tell(&format!("{scenario} {run} {who}: {}", told(&figures)));
+                print_progress(&format!("{scenario} {run} {who}: {}", format_metrics(&figures)));
                 let map: Map<String, Value> =
                     figures.iter().map(|(name, figure)| ((*name).into(), (*figure).into())).collect();
                 line["figures"] = Value::Object(map);
-                self.rows.push(Row { scenario, who: who.to_owned(), figures });
+                self.rows.push(Row { scenario, subject: who.to_owned(), metrics: figures });
             }
             Err(error) => {
-                tell(&format!("{scenario} {run} {who}: {error:#}"));
+                print_progress(&format!("{scenario} {run} {who}: {error:#}"));
                 line["error"] = format!("{error:#}").into();
             }
         }
@@ -59,21 +59,21 @@ impl Report {
 
     /// Shows the table of a scenario: figures down, engines across.
     #[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
-    pub(super) fn show(&self, scenario: &str, about: &str) {
-        println!("{}", self.table(scenario, about));
+    pub(super) fn print_table(&self, scenario: &str, about: &str) {
+        println!("{}", self.render_table(scenario, about));
     }
 
-    fn table(&self, scenario: &str, about: &str) -> String {
+    fn render_table(&self, scenario: &str, about: &str) -> String {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.scenario == scenario).collect();
         let others = rows
             .iter()
-            .map(|row| row.who.as_str())
+            .map(|row| row.subject.as_str())
             .filter(|who| !self.engines.iter().any(|name| name == who));
         let mut columns: Vec<&str> = self.engines.iter().map(String::as_str).collect();
-        columns.retain(|who| rows.iter().any(|row| row.who == *who));
-        others.for_each(|who| push_new(&mut columns, who));
+        columns.retain(|who| rows.iter().any(|row| row.subject == *who));
+        others.for_each(|who| push_unique(&mut columns, who));
         let mut names = Vec::new();
-        rows.iter().flat_map(|row| &row.figures).for_each(|(name, _)| push_new(&mut names, name));
+        rows.iter().flat_map(|row| &row.metrics).for_each(|(name, _)| push_unique(&mut names, name));
 
         let compared = match self.engines.as_slice() {
             [ours, theirs, ..] if columns.contains(&theirs.as_str()) => {
@@ -90,10 +90,10 @@ impl Report {
             format!("\n### {scenario}: {about}\n\n| | {head} |\n|---|{}\n", "---:|".repeat(width));
         for name in names {
             let of = |who: &str| -> Vec<f64> {
-                rows.iter().filter(|row| row.who == who).filter_map(|row| find(&row.figures, name)).collect()
+                rows.iter().filter(|row| row.subject == who).filter_map(|row| find_metric(&row.metrics, name)).collect()
             };
-            let mut cells: Vec<String> = columns.iter().map(|who| cell(&of(who))).collect();
-            cells.extend(compared.map(|(ours, theirs)| ratio(median(&of(ours)), median(&of(theirs)))));
+            let mut cells: Vec<String> = columns.iter().map(|who| format_cell(&of(who))).collect();
+            cells.extend(compared.map(|(ours, theirs)| format_ratio(median(&of(ours)), median(&of(theirs)))));
             table += &format!("| {name} | {} |\n", cells.join(" | "));
         }
         table
@@ -102,30 +102,30 @@ impl Report {
 
 /// Says what goes on.
 #[expect(clippy::print_stderr, reason = "a benchmark takes long; whoever waits wants to see it move")]
-pub(super) fn tell(text: &str) {
+pub(super) fn print_progress(text: &str) {
     eprintln!("{text}");
 }
 
-fn told(figures: &Figures) -> String {
-    figures.iter().map(|(name, figure)| format!("{name} {}", shown(*figure))).collect::<Vec<_>>().join("; ")
+fn format_metrics(figures: &Metrics) -> String {
+    figures.iter().map(|(name, figure)| format!("{name} {}", format_metric(*figure))).collect::<Vec<_>>().join("; ")
 }
 
 /// The median, and the range it comes from.
-fn cell(figures: &[f64]) -> String {
+fn format_cell(figures: &[f64]) -> String {
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match figures {
         [] => "-".into(),
-        _ if shown(least) == shown(most) => shown(most),
-        _ => format!("{} ({}..{})", shown(median(figures)), shown(least), shown(most)),
+        _ if format_metric(least) == format_metric(most) => format_metric(most),
+        _ => format!("{} ({}..{})", format_metric(median(figures)), format_metric(least), format_metric(most)),
     }
 }
 
-fn find(figures: &Figures, name: &str) -> Option<f64> {
+fn find_metric(figures: &Metrics, name: &str) -> Option<f64> {
     figures.iter().find(|(known, _)| *known == name).map(|(_, figure)| *figure)
 }
 
-fn push_new<'a>(list: &mut Vec<&'a str>, item: &'a str) {
+fn push_unique<'a>(list: &mut Vec<&'a str>, item: &'a str) {
     if !list.contains(&item) {
         list.push(item);
     }

@@ -9,94 +9,94 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::clock;
-use super::http::{self, Request, Wanted};
-use super::script::{self, Reply, Script};
+use super::http::{self, HttpRequest, RequestKind};
+use super::script::{self, ModelReply, ModelScript};
 
 /// How long the log waits for replies that are under way.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Threads need little room here, and there may be a thousand.
-const STACK: usize = 128 * 1024;
+const THREAD_STACK_BYTES: usize = 128 * 1024;
 
 /// A running server.
-pub(super) struct Server {
+pub(super) struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    began: Instant,
+    started_at: Instant,
     state: Mutex<State>,
     idle: Condvar,
 }
 
 struct State {
-    script: Arc<Script>,
-    steps: Vec<Step>,
+    script: Arc<ModelScript>,
+    steps: Vec<StepTiming>,
     open: usize,
     /// The first request of the script.
-    first: Option<Request>,
+    first_request: Option<HttpRequest>,
 }
 
 /// A step of an agent, as the model saw it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct StepTiming {
     /// When the first byte of the request was there.
-    pub(super) asked: Instant,
+    pub(super) request_at: Instant,
     /// When the last byte of the reply was written, or the connection closed.
-    pub(super) answered: Instant,
+    pub(super) reply_at: Instant,
     /// The size of the request.
     pub(super) bytes: usize,
     /// How often the expected text occurs in it.
-    pub(super) hits: usize,
+    pub(super) expected_matches: usize,
 }
 
-impl Server {
+impl ModelServer {
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let state = State { script: Arc::new(Script::word()), steps: Vec::new(), open: 0, first: None };
-        let shared = Arc::new(Shared { began: clock::now(), state: Mutex::new(state), idle: Condvar::new() });
+        let state = State { script: Arc::new(ModelScript::short_reply()), steps: Vec::new(), open: 0, first_request: None };
+        let shared = Arc::new(Shared { started_at: clock::now(), state: Mutex::new(state), idle: Condvar::new() });
         let server = Self { address: listener.local_addr()?, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
                 // An engine that goes away in the middle is no concern of ours.
                 let serve = move || drop(serve(connection, &shared));
-                drop(thread::Builder::new().stack_size(STACK).spawn(serve));
+                drop(thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(serve));
             }
         });
         Ok(server)
     }
 
     /// The base URL.
-    pub(super) fn address(&self) -> String {
+    pub(super) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Follows another script from now on; the log begins anew.
-    pub(super) fn play(&self, script: Script) {
+    pub(super) fn set_script(&self, script: ModelScript) {
         let mut state = self.shared.lock();
-        *state = State { script: Arc::new(script), steps: Vec::new(), open: 0, first: None };
+        *state = State { script: Arc::new(script), steps: Vec::new(), open: 0, first_request: None };
     }
 
     /// The steps of this script, in the order in which they were asked.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<StepTiming> {
         let waiting =
-            self.shared.idle.wait_timeout_while(self.shared.lock(), PATIENCE, |state| state.open > 0);
+            self.shared.idle.wait_timeout_while(self.shared.lock(), DRAIN_TIMEOUT, |state| state.open > 0);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         let mut steps = state.steps.clone();
-        steps.sort_by_key(|step| step.asked);
+        steps.sort_by_key(|step| step.request_at);
         steps
     }
 
     /// Whether the engine has offered a tool since the script began.
-    pub(super) fn was_offered(&self, tool: &str) -> bool {
-        self.shared.lock().first.as_ref().is_some_and(|request| request.offers(tool))
+    pub(super) fn was_tool_offered(&self, tool: &str) -> bool {
+        self.shared.lock().first_request.as_ref().is_some_and(|request| request.offers_tool(tool))
     }
 
     /// The moment that a paced delta names.
-    pub(super) fn moment(&self, micros: u64) -> Instant {
-        self.shared.began + Duration::from_micros(micros)
+    pub(super) fn instant_at(&self, micros: u64) -> Instant {
+        self.shared.started_at + Duration::from_micros(micros)
     }
 }
 
@@ -106,21 +106,21 @@ impl Shared {
     }
 
     /// A step begins: what is said, and its number.
-    fn open(&self, request: Request) -> (Arc<Script>, usize) {
+    fn begin_step(&self, request: HttpRequest) -> (Arc<ModelScript>, usize) {
         let mut state = self.lock();
-        let hits = state.script.expected.as_deref().map_or(0, |text| request.count(text));
-        let asked = request.arrived;
-        state.steps.push(Step { asked, answered: asked, bytes: request.body.len(), hits });
+        let hits = state.script.expected_text.as_deref().map_or(0, |text| request.count_matches(text));
+        let asked = request.received_at;
+        state.steps.push(StepTiming { request_at: asked, reply_at: asked, bytes: request.body.len(), expected_matches: hits });
         state.open += 1;
-        state.first.get_or_insert(request);
+        state.first_request.get_or_insert(request);
         (Arc::clone(&state.script), state.steps.len() - 1)
     }
 
-    fn close(&self, number: usize) {
+    fn end_step(&self, number: usize) {
         let now = clock::now();
         let mut state = self.lock();
         if let Some(step) = state.steps.get_mut(number) {
-            step.answered = now;
+            step.reply_at = now;
             state.open = state.open.saturating_sub(1);
         }
         self.idle.notify_all();
@@ -131,16 +131,16 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut out = connection.try_clone()?;
     let mut source = BufReader::with_capacity(64 * 1024, connection);
-    while let Some(request) = http::read(&mut source)? {
-        match request.wanted() {
-            Wanted::Other => out.write_all(&http::whole("{}"))?,
-            Wanted::Whole => out.write_all(&http::whole(&script::whole()))?,
-            Wanted::Aside => out.write_all(&[&begin(0), &script::saying(["OK"])[..]].concat())?,
-            Wanted::Step => {
-                let results = request.results();
-                let (script, number) = shared.open(request);
-                let said = script.reply(results).map_or(Ok(()), |reply| say(reply, number, &mut out, shared));
-                shared.close(number);
+    while let Some(request) = http::read_request(&mut source)? {
+        match request.kind() {
+            RequestKind::Other => out.write_all(&http::json_response("{}"))?,
+            RequestKind::WholeReply => out.write_all(&http::json_response(&script::whole_reply()))?,
+            RequestKind::SideStream => out.write_all(&[&stream_start(0), &script::text_reply(["OK"])[..]].concat())?,
+            RequestKind::AgentStep => {
+                let results = request.tool_result_count();
+                let (script, number) = shared.begin_step(request);
+                let said = script.reply(results).map_or(Ok(()), |reply| write_reply(reply, number, &mut out, shared));
+                shared.end_step(number);
                 said?;
             }
         }
@@ -148,32 +148,32 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-fn say(reply: &Reply, number: usize, out: &mut TcpStream, shared: &Shared) -> io::Result<()> {
-    let mut bytes = begin(number);
+fn write_reply(reply: &ModelReply, number: usize, out: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+    let mut bytes = stream_start(number);
     match reply {
-        Reply::Flood(rest) => {
+        ModelReply::Burst(rest) => {
             bytes.extend_from_slice(rest);
             out.write_all(&bytes)
         }
-        Reply::Silence(rest) => {
+        ModelReply::Hang(rest) => {
             bytes.extend_from_slice(rest);
             out.write_all(&bytes)?;
             // Nothing comes until the engine hangs up.
             out.read(&mut [0; 64]).map(drop)
         }
-        Reply::Paced { deltas, gap } => {
-            bytes.extend(script::begin_text());
+        ModelReply::Paced { deltas, gap } => {
+            bytes.extend(script::text_start());
             out.write_all(&bytes)?;
             for _ in 0..*deltas {
-                clock::pause(*gap);
-                let micros = shared.began.elapsed().as_micros();
-                out.write_all(&script::delta(&format!("@{micros}@ ")))?;
+                clock::sleep(*gap);
+                let micros = shared.started_at.elapsed().as_micros();
+                out.write_all(&script::text_delta(&format!("@{micros}@ ")))?;
             }
-            out.write_all(&script::end("end_turn"))
+            out.write_all(&script::reply_end("end_turn"))
         }
     }
 }
 
-fn begin(number: usize) -> Vec<u8> {
-    [http::STREAM.as_bytes(), &script::opening(number)].concat()
+fn stream_start(number: usize) -> Vec<u8> {
+    [http::STREAM_HEAD.as_bytes(), &script::message_start(number)].concat()
 }

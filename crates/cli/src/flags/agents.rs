@@ -33,22 +33,22 @@ const FIELDS: [(&str, &str); 18] = [
 ];
 
 /// The kinds that a JSON value describes.
-pub(super) fn read(given: Value) -> Result<BTreeMap<String, AgentDefinition>, String> {
+pub(super) fn parse_agents(given: Value) -> Result<BTreeMap<String, AgentDefinition>, String> {
     let Value::Object(kinds) = given else {
         return Err(format!(
             "must be an object with an agent for each name, such as {{\"reviewer\": {{\"description\": \"...\", \"prompt\": \"...\"}}}}, but is {}",
-            kind(&given)
+            type_name(&given)
         ));
     };
-    kinds.into_iter().map(|(name, given)| Ok((name.clone(), one(&name, given)?))).collect()
+    kinds.into_iter().map(|(name, given)| Ok((name.clone(), parse_agent(&name, given)?))).collect()
 }
 
-fn one(name: &str, given: Value) -> Result<AgentDefinition, String> {
+fn parse_agent(name: &str, given: Value) -> Result<AgentDefinition, String> {
     let wrong = |what: String| format!("the agent {name:?} {what}");
     let Value::Object(fields) = given else {
         return Err(wrong(format!(
             "must be an object with a description and a prompt, but is {}",
-            kind(&given)
+            type_name(&given)
         )));
     };
     for needed in ["description", "prompt"] {
@@ -56,33 +56,33 @@ fn one(name: &str, given: Value) -> Result<AgentDefinition, String> {
             return Err(wrong(format!("has no {needed:?}, which must be {TEXT}")));
         }
     }
-    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| match flaw(&fields) {
+    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| match find_invalid_field(&fields) {
         Some(flaw) => wrong(flaw),
         None => wrong(format!("cannot be read: {error}")),
     })
 }
 
 /// The first field that is not what it must be.
-fn flaw(fields: &Map<String, Value>) -> Option<String> {
+fn find_invalid_field(fields: &Map<String, Value>) -> Option<String> {
     FIELDS.iter().find_map(|(field, expected)| {
         let value = fields.get(*field)?;
         let mut alone = json!({"description": "", "prompt": ""});
         alone[*field] = value.clone();
         let fits = serde_json::from_value::<AgentDefinition>(alone).is_ok();
-        (!fits).then(|| format!("has a wrong {field:?}: it must be {expected}, but is {}", shown(value)))
+        (!fits).then(|| format!("has a wrong {field:?}: it must be {expected}, but is {}", describe_value(value)))
     })
 }
 
 /// A value in words: short ones as they are.
-fn shown(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
-        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
-        Value::String(text) if text.len() > 40 => kind(value).to_owned(),
+        Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
+        Value::String(text) if text.len() > 40 => type_name(value).to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -126,9 +126,9 @@ mod tests {
             ),
         ];
         for (given, expected) in rows {
-            let error = read(given).unwrap_err();
+            let error = parse_agents(given).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
-        assert_eq!(read(agent(json!({"unheard": "of", "model": null}))).unwrap().len(), 2);
+        assert_eq!(parse_agents(agent(json!({"unheard": "of", "model": null}))).unwrap().len(), 2);
     }
 }

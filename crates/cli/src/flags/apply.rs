@@ -5,57 +5,57 @@ use std::num::{IntErrorKind, NonZeroU32, ParseIntError};
 use std::str::FromStr;
 
 use serde_json::Value;
-use whimbrel_wire::names::UnknownName;
+use whimbrel_wire::names::UnknownNameError;
 use whimbrel_wire::options::{PluginConfig, Thinking, ToolSet};
 
-use super::flag::Applied;
-use super::list::items;
-use super::typed::{InputFormat, OutputFormat, Typed};
+use super::flag::ApplyResult;
+use super::list::split_list;
+use super::raw::{InputFormat, OutputFormat, RawArgs};
 
-pub(super) fn set(option: &mut Option<String>, value: &str) -> Applied {
+pub(super) fn set(option: &mut Option<String>, value: &str) -> ApplyResult {
     *option = Some(value.to_owned());
     Ok(())
 }
 
-pub(super) fn set_parsed<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &str) -> Applied {
+pub(super) fn set_parsed<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &str) -> ApplyResult {
     *option = Some(value.parse().map_err(|error: T::Err| error.to_string())?);
     Ok(())
 }
 
-pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(option: &mut Option<T>, value: &str) -> Applied {
-    *option = Some(number(value, "0 or more")?);
+pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(option: &mut Option<T>, value: &str) -> ApplyResult {
+    *option = Some(parse_number(value, "0 or more")?);
     Ok(())
 }
 
-pub(super) fn max_turns(typed: &mut Typed, value: &str) -> Applied {
-    let turns = number::<NonZeroU32>(value, "1 or more")?;
+pub(super) fn set_max_turns(typed: &mut RawArgs, value: &str) -> ApplyResult {
+    let turns = parse_number::<NonZeroU32>(value, "1 or more")?;
     typed.options.max_turns = Some(turns.get());
     Ok(())
 }
 
-fn number<T: FromStr<Err = ParseIntError>>(value: &str, expected: &str) -> Result<T, String> {
+fn parse_number<T: FromStr<Err = ParseIntError>>(value: &str, expected: &str) -> Result<T, String> {
     value.trim().parse().map_err(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow => format!("{value:?} is too large a number"),
         _ => format!("{value:?} is not a whole number, {expected}"),
     })
 }
 
-pub(super) fn push(list: &mut Vec<String>, value: &str) -> Applied {
+pub(super) fn push_value(list: &mut Vec<String>, value: &str) -> ApplyResult {
     list.push(value.to_owned());
     Ok(())
 }
 
-pub(super) fn extend(list: &mut Vec<String>, value: &str) -> Applied {
-    list.extend(items(value));
+pub(super) fn extend_list(list: &mut Vec<String>, value: &str) -> ApplyResult {
+    list.extend(split_list(value));
     Ok(())
 }
 
-pub(super) fn read<T>(value: &str, by_name: fn(&str) -> Result<T, String>, option: &mut T) -> Applied {
+pub(super) fn parse_into<T>(value: &str, by_name: fn(&str) -> Result<T, String>, option: &mut T) -> ApplyResult {
     *option = by_name(value)?;
     Ok(())
 }
 
-pub(super) fn input_format(name: &str) -> Result<InputFormat, String> {
+pub(super) fn parse_input_format(name: &str) -> Result<InputFormat, String> {
     match name {
         "text" => Ok(InputFormat::Text),
         "stream-json" => Ok(InputFormat::StreamJson),
@@ -63,7 +63,7 @@ pub(super) fn input_format(name: &str) -> Result<InputFormat, String> {
     }
 }
 
-pub(super) fn output_format(name: &str) -> Result<OutputFormat, String> {
+pub(super) fn parse_output_format(name: &str) -> Result<OutputFormat, String> {
     match name {
         "text" => Ok(OutputFormat::Text),
         "json" => Ok(OutputFormat::Json),
@@ -72,7 +72,7 @@ pub(super) fn output_format(name: &str) -> Result<OutputFormat, String> {
     }
 }
 
-pub(super) fn json(text: &str) -> Result<Value, String> {
+pub(super) fn parse_object(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err("a JSON object is expected".into()),
@@ -80,7 +80,7 @@ pub(super) fn json(text: &str) -> Result<Value, String> {
     }
 }
 
-pub(super) fn thinking(typed: &mut Typed, value: &str) -> Applied {
+pub(super) fn set_thinking(typed: &mut RawArgs, value: &str) -> ApplyResult {
     typed.options.thinking = Some(match value {
         "adaptive" => Thinking::Adaptive { display: None },
         "enabled" => Thinking::Enabled { budget_tokens: None, display: None },
@@ -90,15 +90,15 @@ pub(super) fn thinking(typed: &mut Typed, value: &str) -> Applied {
     Ok(())
 }
 
-pub(super) fn budget(typed: &mut Typed, value: &str) -> Applied {
+pub(super) fn set_budget(typed: &mut RawArgs, value: &str) -> ApplyResult {
     let dollars = value.trim().parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars > 0.0);
     typed.options.max_budget_usd =
         Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
     Ok(())
 }
 
-pub(super) fn tools(typed: &mut Typed, value: &str) -> Applied {
-    let more = items(value);
+pub(super) fn add_tools(typed: &mut RawArgs, value: &str) -> ApplyResult {
+    let more = split_list(value);
     typed.options.tools = Some(match typed.options.tools.take() {
         _ if more == ["default"] => ToolSet::Default,
         Some(ToolSet::List(mut names)) => {
@@ -110,20 +110,20 @@ pub(super) fn tools(typed: &mut Typed, value: &str) -> Applied {
     Ok(())
 }
 
-pub(super) fn permission_prompts(typed: &mut Typed, value: &str) -> Applied {
+pub(super) fn set_permission_prompts(typed: &mut RawArgs, value: &str) -> ApplyResult {
     match value {
         "host" | "none" => set(&mut typed.options.permission_prompts, value),
         _ => Err(format!("{value:?} is not host or none")),
     }
 }
 
-pub(super) fn setting_sources(typed: &mut Typed, value: &str) -> Applied {
-    let sources = items(value).iter().map(|name| name.parse()).collect::<Result<_, _>>();
-    typed.options.setting_sources = Some(sources.map_err(|error: UnknownName| error.to_string())?);
+pub(super) fn set_setting_sources(typed: &mut RawArgs, value: &str) -> ApplyResult {
+    let sources = split_list(value).iter().map(|name| name.parse()).collect::<Result<_, _>>();
+    typed.options.setting_sources = Some(sources.map_err(|error: UnknownNameError| error.to_string())?);
     Ok(())
 }
 
-pub(super) fn switch_word(option: &mut Option<bool>, value: Option<&str>) -> Applied {
+pub(super) fn set_switch(option: &mut Option<bool>, value: Option<&str>) -> ApplyResult {
     *option = Some(match value {
         None | Some("on" | "true" | "1") => true,
         Some("off" | "false" | "0") => false,
@@ -134,19 +134,19 @@ pub(super) fn switch_word(option: &mut Option<bool>, value: Option<&str>) -> App
 
 /// What is done with a plugin's MCP servers.
 #[derive(Clone, Copy)]
-pub(super) enum Servers {
+pub(super) enum PluginServers {
     Use,
-    LeaveAlone,
+    Skip,
 }
 
-pub(super) fn plugin(typed: &mut Typed, folder: &str, servers: Servers) -> Applied {
-    let skip_mcp_discovery = matches!(servers, Servers::LeaveAlone);
+pub(super) fn add_plugin(typed: &mut RawArgs, folder: &str, servers: PluginServers) -> ApplyResult {
+    let skip_mcp_discovery = matches!(servers, PluginServers::Skip);
     typed.options.plugins.push(PluginConfig { skip_mcp_discovery, ..PluginConfig::local(folder) });
     Ok(())
 }
 
 /// A value that has no option of its own.
-pub(super) fn extra_value(typed: &mut Typed, name: &str, value: &str) -> Applied {
+pub(super) fn set_extra_value(typed: &mut RawArgs, name: &str, value: &str) -> ApplyResult {
     if value.is_empty() {
         return Err("a file has to be named".into());
     }
@@ -155,6 +155,6 @@ pub(super) fn extra_value(typed: &mut Typed, name: &str, value: &str) -> Applied
 }
 
 /// A switch that has no option of its own.
-pub(super) fn extra(typed: &mut Typed, name: &str) {
+pub(super) fn set_extra_switch(typed: &mut RawArgs, name: &str) {
     typed.options.extra_args.insert(name.to_owned(), None);
 }

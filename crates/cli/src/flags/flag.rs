@@ -1,6 +1,6 @@
 //! What a row of the flag table is.
 
-use super::typed::Typed;
+use super::raw::RawArgs;
 
 /// A flag: its names, what it takes, what it is for, and what it does.
 pub(super) struct Flag {
@@ -11,72 +11,72 @@ pub(super) struct Flag {
     /// The short name.
     pub(super) short: Option<char>,
     /// What it takes, and what it does with it.
-    pub(super) kind: Kind,
+    pub(super) kind: FlagKind,
     /// Where `--help` shows it.
-    pub(super) group: Group,
+    pub(super) group: FlagGroup,
     /// What it is for.
     pub(super) help: &'static str,
 }
 
 /// What applying a value comes to; the text says what is wrong with the value.
-pub(super) type Applied = Result<(), String>;
+pub(super) type ApplyResult = Result<(), String>;
 
 /// What a flag takes.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum FlagKind {
     /// Nothing.
-    Switch(fn(&mut Typed)),
+    Switch(fn(&mut RawArgs)),
     /// One value, always.
-    Value(&'static str, fn(&mut Typed, &str) -> Applied),
+    Value(&'static str, fn(&mut RawArgs, &str) -> ApplyResult),
     /// One value, or none.
-    Optional(&'static str, fn(&mut Typed, Option<&str>) -> Applied),
+    Optional(&'static str, fn(&mut RawArgs, Option<&str>) -> ApplyResult),
     /// One value, and those behind it that `more` takes for further ones.
     List {
         /// What a value is called.
         value: &'static str,
         /// Applied to each value.
-        apply: fn(&mut Typed, &str) -> Applied,
+        apply: fn(&mut RawArgs, &str) -> ApplyResult,
         /// Whether a further argument can only be a value.
-        more: fn(&str) -> bool,
+        takes_further: fn(&str) -> bool,
     },
 }
 
 /// The groups of the help page, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
-    Talking,
+pub(super) enum FlagGroup {
+    Conversation,
     Model,
     Permissions,
     Session,
-    Surroundings,
-    Programs,
+    Configuration,
+    Integration,
 }
 
-impl Group {
+impl FlagGroup {
     /// All of them, with their headings.
     pub(super) const ALL: [(Self, &'static str); 6] = [
-        (Self::Talking, "Talking"),
+        (Self::Conversation, "Talking"),
         (Self::Model, "The model"),
         (Self::Permissions, "Tools and permissions"),
         (Self::Session, "Sessions"),
-        (Self::Surroundings, "Settings and extensions"),
-        (Self::Programs, "For programs that start Whimbrel"),
+        (Self::Configuration, "Settings and extensions"),
+        (Self::Integration, "For programs that start Whimbrel"),
     ];
 }
 
 impl Flag {
     /// A flag without a short name or aliases.
-    pub(super) const fn new(name: &'static str, group: Group, kind: Kind, help: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, group: FlagGroup, kind: FlagKind, help: &'static str) -> Self {
         Self { name, aliases: &[], short: None, kind, group, help }
     }
 
     /// The same with a short name.
-    pub(super) const fn short(self, short: char) -> Self {
+    pub(super) const fn with_short(self, short: char) -> Self {
         Self { short: Some(short), ..self }
     }
 
     /// The same with other names.
-    pub(super) const fn also(self, aliases: &'static [&'static str]) -> Self {
+    pub(super) const fn with_aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Flag {
     }
 
     /// Whether an argument names this flag: `--name`, or `-n`.
-    pub(super) fn is_spelled(&self, spelled: &str) -> bool {
+    pub(super) fn matches(&self, spelled: &str) -> bool {
         match spelled.strip_prefix("--") {
             Some(name) => self.names().any(|known| known == name),
             None => self

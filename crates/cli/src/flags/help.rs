@@ -2,19 +2,19 @@
 
 use whimbrel_wire::PROTOCOL_VERSION;
 
-use super::flag::{Flag, Group, Kind};
+use super::flag::{Flag, FlagGroup, FlagKind};
 use super::table::FLAGS;
 
 /// How wide the left column may get.
-const LEFT: usize = 34;
+const NAME_COLUMN_WIDTH: usize = 34;
 
 /// The version, beginning with our own number as hosts expect.
-pub(crate) fn version() -> String {
+pub(crate) fn version_line() -> String {
     format!("{} (Whimbrel; speaks {PROTOCOL_VERSION})\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// The short page: what to type first.
-pub(crate) fn usage() -> &'static str {
+pub(crate) fn usage_page() -> &'static str {
     "\
 Whimbrel is an agent that works in this folder.
 
@@ -30,47 +30,47 @@ Whimbrel is an agent that works in this folder.
 }
 
 /// The whole page, wrapped to a width.
-pub(crate) fn help(width: usize) -> String {
-    let mut page = format!("{}\n", usage());
-    for (group, heading) in Group::ALL {
+pub(crate) fn help_page(width: usize) -> String {
+    let mut page = format!("{}\n", usage_page());
+    for (group, heading) in FlagGroup::ALL {
         page += &format!("{heading}:\n");
         for flag in FLAGS.iter().filter(|flag| flag.group == group) {
-            page += &row(flag, width);
+            page += &format_row(flag, width);
         }
         page += "\n";
     }
     page + "A list is comma separated, or the flag is repeated. -- ends the flags.\n"
 }
 
-fn row(flag: &Flag, width: usize) -> String {
-    let left = spelling(flag);
-    let lines = wrapped(flag.help, width.saturating_sub(LEFT).max(24));
+fn format_row(flag: &Flag, width: usize) -> String {
+    let left = format_flag(flag);
+    let lines = wrap(flag.help, width.saturating_sub(NAME_COLUMN_WIDTH).max(24));
     let mut lines = lines.into_iter();
-    let fits = left.chars().count() + 2 <= LEFT;
+    let fits = left.chars().count() + 2 <= NAME_COLUMN_WIDTH;
     let mut row = match lines.next() {
-        Some(first) if fits => format!("{left:<LEFT$}{first}\n"),
-        Some(first) => format!("{left}\n{:<LEFT$}{first}\n", ""),
+        Some(first) if fits => format!("{left:<NAME_COLUMN_WIDTH$}{first}\n"),
+        Some(first) => format!("{left}\n{:<NAME_COLUMN_WIDTH$}{first}\n", ""),
         None => format!("{left}\n"),
     };
     for line in lines {
-        row += &format!("{:<LEFT$}{line}\n", "");
+        row += &format!("{:<NAME_COLUMN_WIDTH$}{line}\n", "");
     }
     row
 }
 
-fn spelling(flag: &Flag) -> String {
+fn format_flag(flag: &Flag) -> String {
     let short = flag.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
     let value = match flag.kind {
-        Kind::Switch(_) => String::new(),
-        Kind::Value(value, _) => format!(" {value}"),
-        Kind::Optional(value, _) => format!("[={value}]"),
-        Kind::List { value, .. } => format!(" {value}.."),
+        FlagKind::Switch(_) => String::new(),
+        FlagKind::Value(value, _) => format!(" {value}"),
+        FlagKind::Optional(value, _) => format!("[={value}]"),
+        FlagKind::List { value, .. } => format!(" {value}.."),
     };
     format!("  {short}--{}{value}", flag.name)
 }
 
 /// Breaks a text into lines of at most `width` characters, at blanks.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_flag_is_on_the_page() {
-        let page = help(100);
+        let page = help_page(100);
         let missing: Vec<_> = FLAGS
             .iter()
             .filter(|flag| !page.contains(&format!("--{}", flag.name)))
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         for width in [72, 80, 100, 160] {
-            let widest = help(width).lines().map(|line| line.chars().count()).max();
+            let widest = help_page(width).lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(width), "{widest:?} in {width}");
         }
     }
 
     #[test]
     fn the_version_begins_with_a_digit() {
-        assert!(version().starts_with(|first: char| first.is_ascii_digit()));
-        assert!(version().contains(PROTOCOL_VERSION));
+        assert!(version_line().starts_with(|first: char| first.is_ascii_digit()));
+        assert!(version_line().contains(PROTOCOL_VERSION));
     }
 }

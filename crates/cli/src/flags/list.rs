@@ -1,7 +1,7 @@
 //! Lists on the command line: where a comma separates, and which arguments can only be further items. Pure.
 
 /// Splits at commas and blanks, but not inside parentheses: `Bash(a, b),Read` are two items.
-pub(super) fn items(list: &str) -> Vec<String> {
+pub(super) fn split_list(list: &str) -> Vec<String> {
     let mut items = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
     for (at, letter) in list.char_indices() {
@@ -20,7 +20,7 @@ pub(super) fn items(list: &str) -> Vec<String> {
 }
 
 /// The tools that a person may name bare behind a first one.
-pub(super) const TOOLS: &[&str] = &[
+pub(super) const TOOL_NAMES: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "Bash",
@@ -65,8 +65,8 @@ pub(super) const TOOLS: &[&str] = &[
 ];
 
 /// Whether an argument can only be a list of tool rules.
-pub(super) fn is_rules(argument: &str) -> bool {
-    let items = items(argument);
+pub(super) fn is_rule_list(argument: &str) -> bool {
+    let items = split_list(argument);
     !items.is_empty() && items.iter().all(|item| is_rule(item))
 }
 
@@ -77,23 +77,23 @@ fn is_rule(item: &str) -> bool {
                 && !tool.is_empty()
                 && tool.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
         }
-        None => TOOLS.contains(&item) || item.starts_with("mcp__"),
+        None => TOOL_NAMES.contains(&item) || item.starts_with("mcp__"),
     }
 }
 
 /// Whether an argument can only be a folder.
-pub(super) fn is_folder(argument: &str) -> bool {
+pub(super) fn is_directory_path(argument: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|start| argument.starts_with(start));
     (rooted || matches!(argument, "." | "..")) && !argument.contains(char::is_whitespace)
 }
 
 /// Whether an argument can only be an MCP configuration.
-pub(super) fn is_config(argument: &str) -> bool {
+pub(super) fn is_mcp_config(argument: &str) -> bool {
     argument.trim_start().starts_with('{') || argument.ends_with(".json")
 }
 
 /// For lists that take one argument only.
-pub(super) fn never(_argument: &str) -> bool {
+pub(super) fn takes_no_further(_argument: &str) -> bool {
     false
 }
 
@@ -114,7 +114,7 @@ mod tests {
             ("Bash(never closed, so one", &["Bash(never closed, so one"]),
         ];
         for (list, expected) in rows {
-            assert_eq!(items(list), expected, "{list:?}");
+            assert_eq!(split_list(list), expected, "{list:?}");
         }
     }
 
@@ -122,13 +122,13 @@ mod tests {
     fn a_further_argument_is_a_rule_only_if_it_cannot_be_a_prompt() {
         let rules = ["Read", "Bash(git *)", "mcp__github__list", "Read,Edit", "Bash(a) Edit"];
         let prompts = ["Hello", "Read the file", "what is (this)", "fix Bash", "", "read"];
-        assert!(rules.iter().all(|rule| is_rules(rule)));
-        assert!(!prompts.iter().any(|prompt| is_rules(prompt)));
+        assert!(rules.iter().all(|rule| is_rule_list(rule)));
+        assert!(!prompts.iter().any(|prompt| is_rule_list(prompt)));
     }
 
     #[test]
     fn a_further_argument_is_a_folder_only_if_it_looks_like_one() {
-        assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|folder| is_folder(folder)));
-        assert!(!["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_folder(prompt)));
+        assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|folder| is_directory_path(folder)));
+        assert!(!["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_directory_path(prompt)));
     }
 }

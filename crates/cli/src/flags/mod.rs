@@ -21,28 +21,28 @@ mod apply;
 mod flag;
 mod help;
 mod list;
-mod read;
-mod sense;
-mod settle;
-mod stranger;
+mod parser;
+mod validate;
+mod finalize;
+mod unknown;
 mod table;
 #[cfg(test)]
 mod tests;
 mod token;
-mod typed;
+mod raw;
 
 use whimbrel_wire::options::Options;
 
-pub(crate) use help::{help, usage, version};
-pub(crate) use read::parse;
-pub(crate) use sense::folders;
-pub(crate) use typed::{Command, InputFormat, OutputFormat};
+pub(crate) use help::{help_page, usage_page, version_line};
+pub(crate) use parser::parse;
+pub(crate) use validate::check_directories;
+pub(crate) use raw::{CliCommand, InputFormat, OutputFormat};
 
 /// What the command line means.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Args {
     /// What to do.
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
     /// The prompt that was given as an argument.
     pub(crate) prompt: Option<String>,
     /// Whether `-p` was given: answer and leave, never ask.
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 
 /// A command line that was understood, and what should be said about it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedArgs {
     /// What it means.
     pub(crate) args: Args,
     /// Warnings for stderr.
@@ -74,7 +74,7 @@ pub(crate) struct Parsed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// A person or a script.
-    Person,
+    User,
     /// One of the official SDKs, perhaps one that is newer than we are.
     Sdk,
 }
@@ -84,7 +84,7 @@ impl Caller {
     pub(crate) fn from_entrypoint(entrypoint: Option<&str>) -> Self {
         match entrypoint {
             Some(name) if name.starts_with("sdk-") => Self::Sdk,
-            _ => Self::Person,
+            _ => Self::User,
         }
     }
 }

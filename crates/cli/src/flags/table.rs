@@ -5,48 +5,48 @@ use whimbrel_wire::permission::PermissionMode;
 
 use super::apply::*;
 use super::flag::Flag;
-use super::flag::Group::{Model, Permissions, Programs, Session, Surroundings, Talking};
-use super::flag::Kind::{List, Optional, Switch, Value as One};
-use super::list::{is_config, is_folder, is_rules, never};
-use super::settle;
-use super::typed::Command;
-use crate::session::{RECORD, REPLAY};
+use super::flag::FlagGroup::{Model, Permissions, Integration, Session, Configuration, Conversation};
+use super::flag::FlagKind::{List, Optional, Switch, Value as One};
+use super::list::{is_mcp_config, is_directory_path, is_rule_list, takes_no_further};
+use super::finalize;
+use super::raw::CliCommand;
+use crate::session::{RECORD_FLAG, REPLAY_FLAG};
 
 /// The flag that an argument names.
-pub(super) fn find(spelled: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.is_spelled(spelled))
+pub(super) fn find_flag(spelled: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.matches(spelled))
 }
 
 /// The flags, in the order of the help page.
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "print",
-        Talking,
+        Conversation,
         Switch(|typed| typed.print = true),
         "Answer the prompt and leave; never ask anything.",
     )
-    .short('p'),
+    .with_short('p'),
     Flag::new(
         "output-format",
-        Talking,
-        One("FORMAT", |typed, value| read(value, output_format, &mut typed.output_format)),
+        Conversation,
+        One("FORMAT", |typed, value| parse_into(value, parse_output_format, &mut typed.output_format)),
         "What to print: text (the answer), json (one result object) or stream-json (every frame as it comes; needs --verbose).",
     ),
     Flag::new(
         "input-format",
-        Talking,
-        One("FORMAT", |typed, value| read(value, input_format, &mut typed.input_format)),
+        Conversation,
+        One("FORMAT", |typed, value| parse_into(value, parse_input_format, &mut typed.input_format)),
         "What comes on stdin: text (added to the prompt) or stream-json (frames, one per line).",
     ),
     Flag::new(
         "verbose",
-        Talking,
+        Conversation,
         Switch(|typed| typed.verbose = true),
         "Print every frame with --output-format stream-json.",
     ),
     Flag::new(
         "system-prompt",
-        Talking,
+        Conversation,
         One("TEXT", |typed, value| {
             typed.system_prompt = Some(SystemPrompt::Text(value.into()));
             Ok(())
@@ -55,7 +55,7 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     Flag::new(
         "system-prompt-file",
-        Talking,
+        Conversation,
         One("FILE", |typed, value| {
             typed.system_prompt = Some(SystemPrompt::File { path: value.into() });
             Ok(())
@@ -64,23 +64,23 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     Flag::new(
         "append-system-prompt",
-        Talking,
+        Conversation,
         One("TEXT", |typed, value| set(&mut typed.append_system_prompt, value)),
         "Add this to the system prompt.",
     ),
     Flag::new(
         "json-schema",
-        Talking,
+        Conversation,
         One("SCHEMA", |typed, value| {
-            let schema = json(value)?;
+            let schema = parse_object(value)?;
             typed.options.output_format = Some(AnswerShape::JsonSchema { schema });
             Ok(())
         }),
         "The answer must be JSON of this JSON Schema.",
     ),
-    Flag::new("help", Talking, Switch(|typed| typed.command = Command::Help), "Show this page.").short('h'),
-    Flag::new("version", Talking, Switch(|typed| typed.command = Command::Version), "Show the version.")
-        .short('v'),
+    Flag::new("help", Conversation, Switch(|typed| typed.command = CliCommand::Help), "Show this page.").with_short('h'),
+    Flag::new("version", Conversation, Switch(|typed| typed.command = CliCommand::Version), "Show the version.")
+        .with_short('v'),
     Flag::new(
         "model",
         Model,
@@ -102,7 +102,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "thinking",
         Model,
-        One("HOW", thinking),
+        One("HOW", set_thinking),
         "Whether the model thinks first: adaptive, enabled or disabled.",
     ),
     Flag::new(
@@ -117,8 +117,8 @@ pub(super) const FLAGS: &[Flag] = &[
         One("HOW", |typed, value| set_parsed(&mut typed.thinking_display, value)),
         "What is shown of it: summarized or omitted.",
     ),
-    Flag::new("max-turns", Model, One("N", max_turns), "Stop after this many calls of the model."),
-    Flag::new("max-budget-usd", Model, One("DOLLARS", budget), "Stop when this much was spent."),
+    Flag::new("max-turns", Model, One("N", set_max_turns), "Stop after this many calls of the model."),
+    Flag::new("max-budget-usd", Model, One("DOLLARS", set_budget), "Stop when this much was spent."),
     Flag::new(
         "task-budget",
         Model,
@@ -128,7 +128,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "betas",
         Model,
-        List { value: "NAMES", apply: |typed, value| extend(&mut typed.options.betas, value), more: never },
+        List { value: "NAMES", apply: |typed, value| extend_list(&mut typed.options.betas, value), takes_further: takes_no_further },
         "Beta features of the provider to use.",
     ),
     Flag::new(
@@ -142,27 +142,27 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         List {
             value: "RULES",
-            apply: |typed, value| extend(&mut typed.options.allowed_tools, value),
-            more: is_rules,
+            apply: |typed, value| extend_list(&mut typed.options.allowed_tools, value),
+            takes_further: is_rule_list,
         },
         "Calls that need no question, e.g. Read or \"Bash(git log *)\".",
     )
-    .also(&["allowed-tools"]),
+    .with_aliases(&["allowed-tools"]),
     Flag::new(
         "disallowedTools",
         Permissions,
         List {
             value: "RULES",
-            apply: |typed, value| extend(&mut typed.options.disallowed_tools, value),
-            more: is_rules,
+            apply: |typed, value| extend_list(&mut typed.options.disallowed_tools, value),
+            takes_further: is_rule_list,
         },
         "Calls that are refused in every mode.",
     )
-    .also(&["disallowed-tools"]),
+    .with_aliases(&["disallowed-tools"]),
     Flag::new(
         "tools",
         Permissions,
-        List { value: "NAMES", apply: tools, more: is_rules },
+        List { value: "NAMES", apply: add_tools, takes_further: is_rule_list },
         "The built-in tools to offer. Empty: none; default: all.",
     ),
     Flag::new(
@@ -170,8 +170,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         List {
             value: "FOLDERS",
-            apply: |typed, value| push(&mut typed.options.additional_directories, value),
-            more: is_folder,
+            apply: |typed, value| push_value(&mut typed.options.additional_directories, value),
+            takes_further: is_directory_path,
         },
         "Work in these folders, too.",
     ),
@@ -199,7 +199,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "permission-prompts",
         Permissions,
-        One("WHO", permission_prompts),
+        One("WHO", set_permission_prompts),
         "Who shows permission questions: host or none.",
     ),
     Flag::new(
@@ -220,14 +220,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch(|typed| typed.options.continue_conversation = true),
         "Go on with the last session in this folder.",
     )
-    .short('c'),
+    .with_short('c'),
     Flag::new(
         "resume",
         Session,
         One("ID", |typed, value| set(&mut typed.options.resume, value)),
         "Go on with this session.",
     )
-    .short('r'),
+    .with_short('r'),
     Flag::new(
         "fork-session",
         Session,
@@ -246,7 +246,7 @@ pub(super) const FLAGS: &[Flag] = &[
         One("TITLE", |typed, value| set(&mut typed.options.title, value)),
         "The title of the session.",
     )
-    .short('n'),
+    .with_short('n'),
     Flag::new(
         "resume-session-at",
         Session,
@@ -267,29 +267,29 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     Flag::new(
         "setting-sources",
-        Surroundings,
-        One("SOURCES", setting_sources),
+        Configuration,
+        One("SOURCES", set_setting_sources),
         "The settings files to read, of user,project,local. Empty: none; not given: all.",
     ),
     Flag::new(
         "tolerate-bad-settings",
-        Surroundings,
+        Configuration,
         Switch(|typed| typed.options.tolerate_bad_settings = true),
         "Leave out settings files that cannot be read, with a warning, instead of refusing to start.",
     ),
     Flag::new(
         "settings",
-        Surroundings,
-        One("FILE|JSON", |typed, value| push(&mut typed.settings, value)),
+        Configuration,
+        One("FILE|JSON", |typed, value| push_value(&mut typed.settings, value)),
         "Settings on top of those in the files.",
     ),
     Flag::new(
         "managed-settings",
-        Surroundings,
+        Configuration,
         One("JSON", |typed, value| {
-            let more = json(value)?;
+            let more = parse_object(value)?;
             match &mut typed.options.managed_settings {
-                Some(before) => settle::join(before, more),
+                Some(before) => finalize::merge_settings(before, more),
                 none => *none = Some(more),
             }
             Ok(())
@@ -298,135 +298,135 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     Flag::new(
         "project-config-root",
-        Surroundings,
+        Configuration,
         One("FOLDER", |typed, value| set(&mut typed.options.project_config_root, value)),
         "Where the project's settings are, when not in the working folder.",
     ),
     Flag::new(
         "mcp-config",
-        Surroundings,
+        Configuration,
         List {
             value: "FILE|JSON",
-            apply: |typed, value| push(&mut typed.mcp_configs, value),
-            more: is_config,
+            apply: |typed, value| push_value(&mut typed.mcp_configs, value),
+            takes_further: is_mcp_config,
         },
         "MCP servers to use.",
     ),
     Flag::new(
         "strict-mcp-config",
-        Surroundings,
+        Configuration,
         Switch(|typed| typed.options.strict_mcp_config = true),
         "Use no other MCP servers than those.",
     ),
     Flag::new(
         "agents",
-        Surroundings,
-        One("FILE|JSON", |typed, value| push(&mut typed.agents, value)),
+        Configuration,
+        One("FILE|JSON", |typed, value| push_value(&mut typed.agents, value)),
         "Kinds of subagent, by name.",
     ),
     Flag::new(
         "agent",
-        Surroundings,
+        Configuration,
         One("NAME", |typed, value| set(&mut typed.options.agent, value)),
         "The kind of agent that the session itself is.",
     ),
     Flag::new(
         "plugin-dir",
-        Surroundings,
-        List { value: "FOLDERS", apply: |typed, value| plugin(typed, value, Servers::Use), more: is_folder },
+        Configuration,
+        List { value: "FOLDERS", apply: |typed, value| add_plugin(typed, value, PluginServers::Use), takes_further: is_directory_path },
         "Plugins to load.",
     ),
     Flag::new(
         "plugin-dir-no-mcp",
-        Surroundings,
+        Configuration,
         List {
             value: "FOLDERS",
-            apply: |typed, value| plugin(typed, value, Servers::LeaveAlone),
-            more: is_folder,
+            apply: |typed, value| add_plugin(typed, value, PluginServers::Skip),
+            takes_further: is_directory_path,
         },
         "Plugins to load without their MCP servers.",
     ),
     Flag::new(
         "disable-slash-commands",
-        Surroundings,
-        Switch(|typed| extra(typed, "disable-slash-commands")),
+        Configuration,
+        Switch(|typed| set_extra_switch(typed, "disable-slash-commands")),
         "Take /words in a prompt as plain text.",
     ),
     Flag::new(
         "include-partial-messages",
-        Programs,
+        Integration,
         Switch(|typed| typed.options.include_partial_messages = true),
         "Also write the model's words as they come.",
     ),
     Flag::new(
         "include-hook-events",
-        Programs,
+        Integration,
         Switch(|typed| typed.options.include_hook_events = true),
         "Also tell when hooks run.",
     ),
     Flag::new(
         "replay-user-messages",
-        Programs,
+        Integration,
         Switch(|typed| typed.options.replay_user_messages = true),
         "Write prompts back when they are taken up.",
     ),
     Flag::new(
         "forward-subagent-text",
-        Programs,
+        Integration,
         Switch(|typed| typed.options.forward_subagent_text = Some(true)),
         "Also write what subagents say.",
     ),
     Flag::new(
         "prompt-suggestions",
-        Programs,
-        Optional("ON", |typed, value| switch_word(&mut typed.options.prompt_suggestions, value)),
+        Integration,
+        Optional("ON", |typed, value| set_switch(&mut typed.options.prompt_suggestions, value)),
         "Suggest the next prompt.",
     ),
     Flag::new(
         "exclude-dynamic-system-prompt-sections",
-        Programs,
+        Integration,
         Switch(|typed| typed.exclude_dynamic_sections = Some(true)),
         "Leave out of the system prompt what changes from run to run.",
     ),
     Flag::new(
         "system-prompt-snapshot",
-        Programs,
-        One("ON|OFF", |typed, value| switch_word(&mut typed.prompt_snapshot, Some(value))),
+        Integration,
+        One("ON|OFF", |typed, value| set_switch(&mut typed.prompt_snapshot, Some(value))),
         "Whether a resumed session keeps its old system prompt.",
     ),
     Flag::new(
         "session-mirror",
-        Programs,
+        Integration,
         Switch(|typed| typed.options.session_mirror = true),
         "Write a copy of every line of the transcript.",
     ),
     Flag::new(
         "await-initialize",
-        Programs,
-        Switch(|typed| extra(typed, "await-initialize")),
+        Integration,
+        Switch(|typed| set_extra_switch(typed, "await-initialize")),
         "Wait for the host's initialize before anything is loaded.",
     ),
     Flag::new(
         "strict-input",
-        Programs,
+        Integration,
         Switch(|typed| typed.strict_input = true),
         "Leave with an error when a line of the input is malformed, instead of reporting it and going on.",
     ),
     Flag::new(
-        RECORD,
-        Programs,
-        One("FILE", |typed, value| extra_value(typed, RECORD, value)),
+        RECORD_FLAG,
+        Integration,
+        One("FILE", |typed, value| set_extra_value(typed, RECORD_FLAG, value)),
         "Keep what the model says in a new file.",
     ),
     Flag::new(
-        REPLAY,
-        Programs,
-        One("FILE", |typed, value| extra_value(typed, REPLAY, value)),
+        REPLAY_FLAG,
+        Integration,
+        One("FILE", |typed, value| set_extra_value(typed, REPLAY_FLAG, value)),
         "Run again on such a file, without a model, and say where it comes out differently.",
     ),
     Flag::new(
         "debug",
-        Programs,
+        Integration,
         Optional("TOPICS", |typed, topics| {
             typed.options.debug = true;
             typed.debug_topics = topics.map(str::to_owned);
@@ -434,10 +434,10 @@ pub(super) const FLAGS: &[Flag] = &[
         }),
         "Tell on stderr what is done: all of it, some topics of api, tools, hooks, control and frames (--debug=api,hooks), or all but one (--debug=!frames).",
     )
-    .short('d'),
+    .with_short('d'),
     Flag::new(
         "debug-file",
-        Programs,
+        Integration,
         One("FILE", |typed, value| set(&mut typed.options.debug_file, value)),
         "Tell it in this file instead.",
     ),

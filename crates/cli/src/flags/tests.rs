@@ -15,31 +15,31 @@ fn no_files(_path: &str) -> io::Result<String> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-fn read(argv: &[&str], caller: Caller) -> Result<Parsed, String> {
+fn parse_args(argv: &[&str], caller: Caller) -> Result<ParsedArgs, String> {
     let argv: Vec<String> = argv.iter().map(|argument| (*argument).to_owned()).collect();
     parse(&argv, caller, &no_files)
 }
 
 /// The options of a session that an SDK starts with these flags. There must be nothing to warn of.
-fn options(argv: &[&str]) -> Options {
+fn sdk_options(argv: &[&str]) -> Options {
     let mut whole = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     whole.extend(argv);
-    let Parsed { args, warnings } =
-        read(&whole, Caller::Sdk).unwrap_or_else(|error| panic!("{argv:?}: {error}"));
+    let ParsedArgs { args, warnings } =
+        parse_args(&whole, Caller::Sdk).unwrap_or_else(|error| panic!("{argv:?}: {error}"));
     assert_eq!(warnings, Vec::<String>::new(), "{argv:?}");
     assert_eq!((args.input_format, args.output_format), (InputFormat::StreamJson, OutputFormat::StreamJson));
     args.options
 }
 
-fn person(argv: &[&str]) -> Args {
-    read(argv, Caller::Person).unwrap_or_else(|error| panic!("{argv:?}: {error}")).args
+fn user_args(argv: &[&str]) -> Args {
+    parse_args(argv, Caller::User).unwrap_or_else(|error| panic!("{argv:?}: {error}")).args
 }
 
-fn refused(argv: &[&str]) -> String {
-    read(argv, Caller::Person).map(|parsed| parsed.args).expect_err("it was taken")
+fn parse_error(argv: &[&str]) -> String {
+    parse_args(argv, Caller::User).map(|parsed| parsed.args).expect_err("it was taken")
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -106,21 +106,21 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
         ),
         ("tools", "", Options { tools: Some(ToolSet::List(vec![])), ..none() }),
         ("tools", "default", Options { tools: Some(ToolSet::Default), ..none() }),
-        ("tools", "Read,Bash", Options { tools: Some(ToolSet::List(words(&["Read", "Bash"]))), ..none() }),
+        ("tools", "Read,Bash", Options { tools: Some(ToolSet::List(strings(&["Read", "Bash"]))), ..none() }),
         (
             "allowedTools",
             "Read,Bash(a,b),Skill(x)",
-            Options { allowed_tools: words(&["Read", "Bash(a,b)", "Skill(x)"]), ..none() },
+            Options { allowed_tools: strings(&["Read", "Bash(a,b)", "Skill(x)"]), ..none() },
         ),
-        ("allowed-tools", "Read", Options { allowed_tools: words(&["Read"]), ..none() }),
-        ("disallowedTools", "Bash(rm *)", Options { disallowed_tools: words(&["Bash(rm *)"]), ..none() }),
-        ("disallowed-tools", "Write", Options { disallowed_tools: words(&["Write"]), ..none() }),
+        ("allowed-tools", "Read", Options { allowed_tools: strings(&["Read"]), ..none() }),
+        ("disallowedTools", "Bash(rm *)", Options { disallowed_tools: strings(&["Bash(rm *)"]), ..none() }),
+        ("disallowed-tools", "Write", Options { disallowed_tools: strings(&["Write"]), ..none() }),
         ("max-turns", "3", Options { max_turns: Some(3), ..none() }),
         ("max-budget-usd", "0.5", Options { max_budget_usd: Some(0.5), ..none() }),
         ("task-budget", "1000", Options { task_budget: Some(1000), ..none() }),
         ("model", "opus", Options { model: Some("opus".into()), ..none() }),
         ("fallback-model", "haiku", Options { fallback_model: Some("haiku".into()), ..none() }),
-        ("betas", "a,b", Options { betas: words(&["a", "b"]), ..none() }),
+        ("betas", "a,b", Options { betas: strings(&["a", "b"]), ..none() }),
         ("thinking", "adaptive", Options { thinking: Some(Thinking::Adaptive { display: None }), ..none() }),
         ("thinking", "disabled", Options { thinking: Some(Thinking::Disabled), ..none() }),
         ("max-thinking-tokens", "0", Options { max_thinking_tokens: Some(0), ..none() }),
@@ -141,7 +141,7 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
         ("settings", "{\"sandbox\":{}}", Options { settings: Some("{\"sandbox\":{}}".into()), ..none() }),
         ("settings", "/s.json", Options { settings: Some("/s.json".into()), ..none() }),
         ("managed-settings", "{\"a\":1}", Options { managed_settings: Some(json!({"a": 1})), ..none() }),
-        ("add-dir", "/a,b", Options { additional_directories: words(&["/a,b"]), ..none() }),
+        ("add-dir", "/a,b", Options { additional_directories: strings(&["/a,b"]), ..none() }),
         ("agent", "reviewer", Options { agent: Some("reviewer".into()), ..none() }),
         ("plugin-dir", "/p", Options { plugins: vec![PluginConfig::local("/p")], ..none() }),
         (
@@ -167,8 +167,8 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
         ("name", "a title", Options { title: Some("a title".into()), ..none() }),
     ];
     for (name, value, expected) in rows {
-        assert_eq!(options(&[&format!("--{name}"), value]), expected, "--{name} {value:?}");
-        assert_eq!(options(&[&format!("--{name}={value}")]), expected, "--{name}={value}");
+        assert_eq!(sdk_options(&[&format!("--{name}"), value]), expected, "--{name} {value:?}");
+        assert_eq!(sdk_options(&[&format!("--{name}={value}")]), expected, "--{name}={value}");
     }
 }
 
@@ -200,7 +200,7 @@ fn every_switch_that_an_sdk_sends_is_known() {
         ("--await-initialize", Options { extra_args: [("await-initialize".into(), None)].into(), ..none() }),
     ];
     for (flag, expected) in rows {
-        assert_eq!(options(&[flag]), expected, "{flag}");
+        assert_eq!(sdk_options(&[flag]), expected, "{flag}");
     }
 }
 
@@ -208,14 +208,14 @@ fn every_switch_that_an_sdk_sends_is_known() {
 fn what_our_own_sdk_writes_is_read_back() {
     let written = Options {
         model: Some("opus".into()),
-        allowed_tools: words(&["Read", "Bash(git log *)"]),
-        disallowed_tools: words(&["Bash(rm *)"]),
+        allowed_tools: strings(&["Read", "Bash(git log *)"]),
+        disallowed_tools: strings(&["Bash(rm *)"]),
         permission_mode: Some(PermissionMode::AcceptEdits),
         setting_sources: Some(vec![]),
         tools: Some(ToolSet::List(vec![])),
         max_turns: Some(2),
         thinking: Some(Thinking::Adaptive { display: Some(ThinkingDisplay::Summarized) }),
-        additional_directories: words(&["/a", "/b"]),
+        additional_directories: strings(&["/a", "/b"]),
         include_partial_messages: true,
         ..Options::default()
     };
@@ -225,7 +225,7 @@ fn what_our_own_sdk_writes_is_read_back() {
 
 #[test]
 fn a_whole_line_of_each_sdk_is_read() {
-    let typescript_02 = options(&[
+    let typescript_02 = sdk_options(&[
         "--model",
         "opus",
         "--permission-prompt-tool",
@@ -242,9 +242,9 @@ fn a_whole_line_of_each_sdk_is_read() {
     assert_eq!(typescript_02.setting_sources, Some(vec![]));
     assert!(matches!(&typescript_02.mcp_servers["s"], McpServerConfig::Sdk(server) if server.name == "s"));
     let typescript_03 =
-        options(&["--model=opus", "--max-turns=2", "--tools=", "--thinking=adaptive", "--settings", "{}"]);
+        sdk_options(&["--model=opus", "--max-turns=2", "--tools=", "--thinking=adaptive", "--settings", "{}"]);
     assert_eq!((typescript_03.max_turns, typescript_03.settings.as_deref()), (Some(2), Some("{}")));
-    let python = options(&[
+    let python = sdk_options(&[
         "--system-prompt",
         "",
         "--allowedTools",
@@ -281,10 +281,10 @@ fn a_prompt_is_found_wherever_it_stands() {
         (&["-p", "--model", "x"], None),
     ];
     for (argv, expected) in rows {
-        let args = person(argv);
+        let args = user_args(argv);
         assert_eq!(
             (args.prompt.as_deref(), args.print, args.command),
-            (expected, true, Command::Run),
+            (expected, true, CliCommand::Run),
             "{argv:?}"
         );
     }
@@ -292,7 +292,7 @@ fn a_prompt_is_found_wherever_it_stands() {
 
 #[test]
 fn further_values_of_a_list_are_taken() {
-    let args = person(&[
+    let args = user_args(&[
         "-p",
         "--allowedTools",
         "Bash(a,b) Edit",
@@ -308,17 +308,17 @@ fn further_values_of_a_list_are_taken() {
 
 #[test]
 fn a_command_is_the_first_argument() {
-    let rows: [(&[&str], Command); 7] = [
-        (&["demo"], Command::Demo),
-        (&["help"], Command::Help),
-        (&["version"], Command::Version),
-        (&["--help"], Command::Help),
-        (&["-h"], Command::Help),
-        (&["-p", "--version"], Command::Version),
-        (&["-v"], Command::Version),
+    let rows: [(&[&str], CliCommand); 7] = [
+        (&["demo"], CliCommand::Demo),
+        (&["help"], CliCommand::Help),
+        (&["version"], CliCommand::Version),
+        (&["--help"], CliCommand::Help),
+        (&["-h"], CliCommand::Help),
+        (&["-p", "--version"], CliCommand::Version),
+        (&["-v"], CliCommand::Version),
     ];
     for (argv, expected) in rows {
-        assert_eq!(person(argv).command, expected, "{argv:?}");
+        assert_eq!(user_args(argv).command, expected, "{argv:?}");
     }
 }
 
@@ -353,7 +353,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         (&["--mcp-config", "{}"], "mcpServers"),
     ];
     for (argv, expected) in rows {
-        let error = refused(argv);
+        let error = parse_error(argv);
         assert!(error.contains(expected), "{argv:?}: {error}");
     }
 }
@@ -369,10 +369,10 @@ fn an_unknown_flag_of_an_sdk_is_left_out_with_its_value() {
         &["--replay-user-messages", "true", "--model", "opus"],
     ];
     for more in rows {
-        let Parsed { args, warnings } = read(&[&base[..], more].concat(), Caller::Sdk).unwrap();
+        let ParsedArgs { args, warnings } = parse_args(&[&base[..], more].concat(), Caller::Sdk).unwrap();
         assert_eq!((args.options.model.as_deref(), warnings.len()), (Some("opus"), 1), "{more:?}");
     }
-    let error = read(&[&base[..], &["--deny-everything"]].concat(), Caller::Sdk).unwrap_err();
+    let error = parse_args(&[&base[..], &["--deny-everything"]].concat(), Caller::Sdk).unwrap_err();
     assert!(error.contains("--deny-everything"), "{error}");
 }
 
@@ -394,7 +394,7 @@ fn files_that_flags_name_are_read() {
     ];
     let argv =
         [&argv[..], &["--system-prompt-file", "prompt.md", "--append-system-prompt", "more", "hi"]].concat();
-    let args = parse(&words(&argv), Caller::Person, &files).unwrap().args;
+    let args = parse(&strings(&argv), Caller::User, &files).unwrap().args;
     assert_eq!(args.options.mcp_servers.keys().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(args.options.agents["r"].prompt, "p");
     assert_eq!(args.options.system_prompt, Some("from a file\n\nmore".into()));
@@ -404,9 +404,9 @@ fn files_that_flags_name_are_read() {
 #[test]
 fn a_bad_mcp_server_does_not_spoil_the_others() {
     let servers = r#"{"mcpServers":{"good":{"command":"x"},"pigeon":{"type":"carrier-pigeon"},"bare":{}}}"#;
-    let options = options(&["--mcp-config", servers, r#"{"mcpServers":{"bare":{"command":"y"}}}"#]);
+    let options = sdk_options(&["--mcp-config", servers, r#"{"mcpServers":{"bare":{"command":"y"}}}"#]);
     assert_eq!(options.mcp_servers.keys().collect::<Vec<_>>(), ["bare", "good"]);
-    let bad: Vec<_> = options.bad_mcp_servers.iter().collect();
+    let bad: Vec<_> = options.invalid_mcp_servers.iter().collect();
     assert!(
         matches!(&bad[..], [(name, why)] if *name == "pigeon" && why.contains("carrier-pigeon")),
         "{bad:?}"
@@ -415,17 +415,17 @@ fn a_bad_mcp_server_does_not_spoil_the_others() {
 
 #[test]
 fn settings_given_twice_are_merged_and_never_lost() {
-    let both = options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
+    let both = sdk_options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
     assert_eq!(both.settings.as_deref(), Some(r#"{"a":1,"b":2}"#));
     let one = r#"{"permissions":{"deny":["A"],"allow":["B"]},"model":"a"}"#;
     let other = r#"{"permissions":{"deny":["C","A"]},"model":"b"}"#;
     let joined = json!({"permissions": {"deny": ["A", "C"], "allow": ["B"]}, "model": "b"});
-    let both = options(&["--settings", one, "--settings", other]).settings.unwrap();
+    let both = sdk_options(&["--settings", one, "--settings", other]).settings.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&both).unwrap(), joined);
-    let managed = options(&["--managed-settings", one, "--managed-settings", other]);
+    let managed = sdk_options(&["--managed-settings", one, "--managed-settings", other]);
     assert_eq!(managed.managed_settings, Some(joined));
-    let beside_a_file = options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
+    let beside_a_file = sdk_options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
     assert_eq!(beside_a_file.settings.as_deref(), Some("/s.json"));
     assert_eq!(beside_a_file.sandbox, json!({"enabled": true}).as_object().cloned());
-    assert!(refused(&["--settings", "/s.json", "--settings", "/t.json"]).contains("twice"));
+    assert!(parse_error(&["--settings", "/s.json", "--settings", "/t.json"]).contains("twice"));
 }

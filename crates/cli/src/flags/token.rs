@@ -17,7 +17,7 @@ pub(super) enum Token<'a> {
 }
 
 /// Tells what an argument is. What has a blank in its name, or no letter first, is text.
-pub(super) fn token(argument: &str) -> Token<'_> {
+pub(super) fn tokenize(argument: &str) -> Token<'_> {
     if argument == "--" {
         return Token::End;
     }
@@ -58,7 +58,7 @@ mod tests {
             ("hello", Token::Text("hello")),
         ];
         for (argument, expected) in rows {
-            assert_eq!(token(argument), expected, "{argument:?}");
+            assert_eq!(tokenize(argument), expected, "{argument:?}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What was typed after `whimbrel mcp`. Pure.
 
 use serde_json::Value;
-use whimbrel_engine::mcp::Scope;
+use whimbrel_engine::mcp::ConfigScope;
 
-use super::entry::{self, Transport, Words};
+use super::config_entry::{self, Transport, ServerArgs};
 
 /// The page for a person.
-pub(super) const PAGE: &str = "\
+pub(super) const HELP_PAGE: &str = "\
 whimbrel mcp: MCP servers for sessions, and our own tools as one.
 
   whimbrel mcp list [--json]
@@ -43,7 +43,7 @@ whimbrel mcp: MCP servers for sessions, and our own tools as one.
 ";
 
 /// What can be done, and how it is written.
-const VERBS: [(&str, &str); 11] = [
+const SUBCOMMANDS: [(&str, &str); 11] = [
     ("list", "list [--json]"),
     ("ls", "ls [--json]"),
     ("get", "get NAME"),
@@ -59,33 +59,33 @@ const VERBS: [(&str, &str); 11] = [
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Command {
+pub(super) enum McpCommand {
     Help,
     Serve(Vec<String>),
-    List(Form),
+    List(McpListFormat),
     Get(String),
     Test(String),
-    Add { name: String, scope: Scope, entry: Value },
-    Remove { name: String, scope: Option<Scope> },
+    Add { name: String, scope: ConfigScope, entry: Value },
+    Remove { name: String, scope: Option<ConfigScope> },
     Login(String),
     Logout(String),
 }
 
 /// For whom something is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Person,
+pub(super) enum McpListFormat {
+    Text,
     Json,
 }
 
-const SEE: &str = "See whimbrel mcp --help.";
+const SEE_HELP: &str = "See whimbrel mcp --help.";
 
 /// Everything that was typed, before it is known what it is for.
 #[derive(Default)]
-struct Typed {
-    words: Vec<String>,
+struct ArgList {
+    positional: Vec<String>,
     /// What stands behind `--`.
-    behind: Option<Vec<String>>,
+    after_separator: Option<Vec<String>>,
     flags: Vec<(&'static str, Option<String>)>,
 }
 
@@ -102,77 +102,77 @@ const FLAGS: [(&[&str], &str, bool); 8] = [
 ];
 
 /// Reads what was typed. The error is a text for stderr.
-pub(super) fn parse(argv: &[String]) -> Result<Command, String> {
-    let Some((verb, rest)) = argv.split_first() else { return Ok(Command::Help) };
+pub(super) fn parse(argv: &[String]) -> Result<McpCommand, String> {
+    let Some((verb, rest)) = argv.split_first() else { return Ok(McpCommand::Help) };
     if verb == "serve" {
-        return Ok(Command::Serve(rest.to_vec()));
+        return Ok(McpCommand::Serve(rest.to_vec()));
     }
     if matches!(verb.as_str(), "help" | "-h" | "--help") {
-        return Ok(Command::Help);
+        return Ok(McpCommand::Help);
     }
-    let Some((_, usage)) = VERBS.iter().find(|(known, _)| known == verb) else { return Err(unknown(verb)) };
-    let mut typed = read(rest)?;
-    if typed.switch("--help") {
-        return Ok(Command::Help);
+    let Some((_, usage)) = SUBCOMMANDS.iter().find(|(known, _)| known == verb) else { return Err(unknown_subcommand(verb)) };
+    let mut typed = split_args(rest)?;
+    if typed.take_switch("--help") {
+        return Ok(McpCommand::Help);
     }
     // Whatever is missing or too much, the whole line is shown.
-    let command = meant(verb, &mut typed).and_then(|command| typed.nothing_left().map(|()| command));
+    let command = parse_subcommand(verb, &mut typed).and_then(|command| typed.ensure_consumed().map(|()| command));
     command.map_err(|problem| format!("{problem} Write: whimbrel mcp {usage}"))
 }
 
-fn meant(verb: &str, typed: &mut Typed) -> Result<Command, String> {
+fn parse_subcommand(verb: &str, typed: &mut ArgList) -> Result<McpCommand, String> {
     Ok(match verb {
-        "list" | "ls" => Command::List(if typed.switch("--json") { Form::Json } else { Form::Person }),
-        "get" => Command::Get(typed.name()?),
-        "test" => Command::Test(typed.name()?),
-        "login" => Command::Login(typed.name()?),
-        "logout" => Command::Logout(typed.name()?),
+        "list" | "ls" => McpCommand::List(if typed.take_switch("--json") { McpListFormat::Json } else { McpListFormat::Text }),
+        "get" => McpCommand::Get(typed.take_name()?),
+        "test" => McpCommand::Test(typed.take_name()?),
+        "login" => McpCommand::Login(typed.take_name()?),
+        "logout" => McpCommand::Logout(typed.take_name()?),
         "add" => {
-            let (name, scope) = (typed.name()?, typed.scope()?.unwrap_or(Scope::Local));
-            let words = Words {
-                transport: typed.value("--transport").map(|word| Transport::parse(&word)).transpose()?,
-                env: typed.values("--env"),
-                headers: typed.values("--header"),
-                client_id: typed.value("--client-id"),
-                callback_port: typed.value("--callback-port"),
-                words: typed.rest(),
+            let (name, scope) = (typed.take_name()?, typed.take_scope()?.unwrap_or(ConfigScope::Local));
+            let words = ServerArgs {
+                transport: typed.take_value("--transport").map(|word| Transport::parse(&word)).transpose()?,
+                env: typed.take_values("--env"),
+                headers: typed.take_values("--header"),
+                client_id: typed.take_value("--client-id"),
+                callback_port: typed.take_value("--callback-port"),
+                target: typed.take_rest(),
             };
-            Command::Add { name, scope, entry: entry::of_words(words)? }
+            McpCommand::Add { name, scope, entry: config_entry::from_args(words)? }
         }
         "add-json" => {
-            let name = typed.name()?;
-            let entry = entry::of_json(&typed.word("the entry, as JSON,")?)?;
-            Command::Add { name, scope: typed.scope()?.unwrap_or(Scope::Local), entry }
+            let name = typed.take_name()?;
+            let entry = config_entry::from_json(&typed.take_word("the entry, as JSON,")?)?;
+            McpCommand::Add { name, scope: typed.take_scope()?.unwrap_or(ConfigScope::Local), entry }
         }
-        "remove" | "rm" => Command::Remove { name: typed.name()?, scope: typed.scope()? },
-        other => return Err(unknown(other)),
+        "remove" | "rm" => McpCommand::Remove { name: typed.take_name()?, scope: typed.take_scope()? },
+        other => return Err(unknown_subcommand(other)),
     })
 }
 
 /// Says so, with what was perhaps meant.
-fn unknown(verb: &str) -> String {
-    let verbs = VERBS.iter().map(|(verb, _)| *verb);
-    match nearest(verb, verbs) {
+fn unknown_subcommand(verb: &str) -> String {
+    let verbs = SUBCOMMANDS.iter().map(|(verb, _)| *verb);
+    match suggest(verb, verbs) {
         Some(verb_meant) => {
             format!("whimbrel mcp {verb}: there is no such command. Did you mean whimbrel mcp {verb_meant}?")
         }
-        None => format!("whimbrel mcp {verb}: there is no such command. {SEE}"),
+        None => format!("whimbrel mcp {verb}: there is no such command. {SEE_HELP}"),
     }
 }
 
 /// The name that is most like a given one, if any is.
-pub(super) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn suggest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
     let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
     best.filter(|(likeness, _)| *likeness > 0.75).map(|(_, name)| name)
 }
 
-fn read(argv: &[String]) -> Result<Typed, String> {
-    let mut typed = Typed::default();
+fn split_args(argv: &[String]) -> Result<ArgList, String> {
+    let mut typed = ArgList::default();
     let mut rest = argv.iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            typed.behind = Some(rest.by_ref().cloned().collect());
+            typed.after_separator = Some(rest.by_ref().cloned().collect());
             break;
         }
         let (spelt, given) = match argument.split_once('=') {
@@ -183,7 +183,7 @@ fn read(argv: &[String]) -> Result<Typed, String> {
         match known {
             Some((_, name, true)) => {
                 let value = given.or_else(|| rest.next().cloned());
-                let value = value.ok_or_else(|| format!("{spelt} needs a value. {SEE}"))?;
+                let value = value.ok_or_else(|| format!("{spelt} needs a value. {SEE_HELP}"))?;
                 typed.flags.push((*name, Some(value)));
             }
             Some((_, name, false)) => typed.flags.push((*name, None)),
@@ -192,44 +192,44 @@ fn read(argv: &[String]) -> Result<Typed, String> {
                     "{argument:?} is no flag of whimbrel mcp. If it belongs to the server's command, put -- before the command."
                 ));
             }
-            None => typed.words.push(argument.clone()),
+            None => typed.positional.push(argument.clone()),
         }
     }
     Ok(typed)
 }
 
-impl Typed {
-    fn switch(&mut self, name: &str) -> bool {
+impl ArgList {
+    fn take_switch(&mut self, name: &str) -> bool {
         let before = self.flags.len();
         self.flags.retain(|(given, _)| *given != name);
         self.flags.len() < before
     }
 
-    fn values(&mut self, name: &str) -> Vec<String> {
+    fn take_values(&mut self, name: &str) -> Vec<String> {
         self.flags.extract_if(.., |(given, _)| *given == name).filter_map(|(_, value)| value).collect()
     }
 
-    fn value(&mut self, name: &str) -> Option<String> {
-        self.values(name).pop()
+    fn take_value(&mut self, name: &str) -> Option<String> {
+        self.take_values(name).pop()
     }
 
-    fn scope(&mut self) -> Result<Option<Scope>, String> {
+    fn take_scope(&mut self) -> Result<Option<ConfigScope>, String> {
         let read = |word: String| {
-            Scope::parse(&word)
+            ConfigScope::parse(&word)
                 .ok_or_else(|| format!("{word:?} is no scope. The scopes are local, project and user."))
         };
-        self.value("--scope").map(read).transpose()
+        self.take_value("--scope").map(read).transpose()
     }
 
-    fn name(&mut self) -> Result<String, String> {
-        self.word("the name of the server")
+    fn take_name(&mut self) -> Result<String, String> {
+        self.take_word("the name of the server")
     }
 
-    fn word(&mut self, what: &str) -> Result<String, String> {
-        if !self.words.is_empty() {
-            return Ok(self.words.remove(0));
+    fn take_word(&mut self, what: &str) -> Result<String, String> {
+        if !self.positional.is_empty() {
+            return Ok(self.positional.remove(0));
         }
-        let behind = self.behind.as_mut().filter(|behind| !behind.is_empty());
+        let behind = self.after_separator.as_mut().filter(|behind| !behind.is_empty());
         behind.map(|behind| behind.remove(0)).ok_or_else(|| {
             let mut text = format!("{what} is missing.");
             text[..1].make_ascii_uppercase();
@@ -238,15 +238,15 @@ impl Typed {
     }
 
     /// All words that are left.
-    fn rest(&mut self) -> Vec<String> {
-        let mut words = std::mem::take(&mut self.words);
-        words.extend(self.behind.take().unwrap_or_default());
+    fn take_rest(&mut self) -> Vec<String> {
+        let mut words = std::mem::take(&mut self.positional);
+        words.extend(self.after_separator.take().unwrap_or_default());
         words
     }
 
-    fn nothing_left(&mut self) -> Result<(), String> {
+    fn ensure_consumed(&mut self) -> Result<(), String> {
         let flag = self.flags.first().map(|(name, _)| (*name).to_owned());
-        match self.rest().into_iter().next().or(flag) {
+        match self.take_rest().into_iter().next().or(flag) {
             Some(word) => Err(format!("{word:?} has no meaning here.")),
             None => Ok(()),
         }
@@ -259,52 +259,52 @@ mod tests {
 
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
+    fn parse_line(line: &str) -> Result<McpCommand, String> {
         parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn what_is_typed_means_one_thing() {
-        let add = |scope, entry| Command::Add { name: "a".into(), scope, entry };
+        let add = |scope, entry| McpCommand::Add { name: "a".into(), scope, entry };
         let at = |kind: &str| json!({"type": kind, "url": "https://x.test/mcp"});
         let rows = [
-            ("", Command::Help),
-            ("list --json", Command::List(Form::Json)),
-            ("serve --allowedTools Bash", Command::Serve(vec!["--allowedTools".into(), "Bash".into()])),
-            ("get a", Command::Get("a".into())),
-            ("add a prog", add(Scope::Local, json!({"type": "stdio", "command": "prog"}))),
+            ("", McpCommand::Help),
+            ("list --json", McpCommand::List(McpListFormat::Json)),
+            ("serve --allowedTools Bash", McpCommand::Serve(vec!["--allowedTools".into(), "Bash".into()])),
+            ("get a", McpCommand::Get("a".into())),
+            ("add a prog", add(ConfigScope::Local, json!({"type": "stdio", "command": "prog"}))),
             (
                 "add -s user -e K=v=w a -- prog -y x",
                 add(
-                    Scope::User,
+                    ConfigScope::User,
                     json!({"type": "stdio", "command": "prog", "args": ["-y", "x"], "env": {"K": "v=w"}}),
                 ),
             ),
-            ("add a https://x.test/mcp --scope=project", add(Scope::Project, at("http"))),
-            ("add a -t sse https://x.test/mcp", add(Scope::Local, at("sse"))),
-            (r#"add-json a {"command":"p"}"#, add(Scope::Local, json!({"command": "p"}))),
-            ("login a", Command::Login("a".into())),
-            ("logout a", Command::Logout("a".into())),
+            ("add a https://x.test/mcp --scope=project", add(ConfigScope::Project, at("http"))),
+            ("add a -t sse https://x.test/mcp", add(ConfigScope::Local, at("sse"))),
+            (r#"add-json a {"command":"p"}"#, add(ConfigScope::Local, json!({"command": "p"}))),
+            ("login a", McpCommand::Login("a".into())),
+            ("logout a", McpCommand::Logout("a".into())),
             (
                 "add a https://x.test/mcp --client-id c --callback-port 80",
                 add(
-                    Scope::Local,
+                    ConfigScope::Local,
                     json!({"type": "http", "url": "https://x.test/mcp", "oauth": {"clientId": "c", "callbackPort": 80}}),
                 ),
             ),
-            ("rm a -s local", Command::Remove { name: "a".into(), scope: Some(Scope::Local) }),
-            ("add --help", Command::Help),
+            ("rm a -s local", McpCommand::Remove { name: "a".into(), scope: Some(ConfigScope::Local) }),
+            ("add --help", McpCommand::Help),
         ];
         for (line, expected) in rows {
-            assert_eq!(parsed(line), Ok(expected), "{line}");
+            assert_eq!(parse_line(line), Ok(expected), "{line}");
         }
     }
 
     #[test]
     fn the_page_fits_a_small_terminal_and_names_every_command() {
-        assert!(PAGE.lines().all(|line| line.chars().count() <= 80));
-        let named = |verb: &str| PAGE.contains(&format!("whimbrel mcp {verb}"));
-        assert!(VERBS.iter().all(|(verb, _)| matches!(*verb, "ls" | "rm") || named(verb)));
+        assert!(HELP_PAGE.lines().all(|line| line.chars().count() <= 80));
+        let named = |verb: &str| HELP_PAGE.contains(&format!("whimbrel mcp {verb}"));
+        assert!(SUBCOMMANDS.iter().all(|(verb, _)| matches!(*verb, "ls" | "rm") || named(verb)));
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
             ("add-json a [1]", "object"),
             ("remove a --scope", "needs a value"),
         ] {
-            let error = parsed(line).unwrap_err();
+            let error = parse_line(line).unwrap_err();
             assert!(error.contains(words), "{line}: {error}");
         }
     }

@@ -6,37 +6,37 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
-use whimbrel_engine::mcp::login::{Login, Wallet};
+use whimbrel_engine::mcp::oauth::{LoginFlow, CredentialStore};
 use whimbrel_engine::setup::Setup;
 use whimbrel_wire::options::RemoteServer;
 
-use super::reach;
+use super::connect;
 use crate::stdio;
 
 /// How long the person may take.
-const PATIENCE: Duration = Duration::from_mins(15);
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// Logs in, and gives the file in which that is kept.
 pub(super) fn login(name: &str, server: &RemoteServer, setup: &Setup) -> Result<PathBuf, String> {
-    let (runtime, surroundings) = (reach::runtime()?, reach::surroundings(setup));
+    let (runtime, surroundings) = (connect::build_runtime()?, connect::server_deps(setup));
     let done = runtime.block_on(async {
-        let login = Login::begin(server, &surroundings).await?;
+        let login = LoginFlow::start(server, &surroundings).await?;
         let page = format!(
             "To log in to {name}, open this address in a browser:\n\n  {}\n\nThe browser comes back here by itself. If it runs on another machine, paste the address that it ends at.\n",
-            login.address()
+            login.authorization_url()
         );
         stdio::print(&page).map_err(|error| format!("The output could not be written: {error}."))?;
-        let late = |_| format!("Nobody has logged in within {} minutes.", PATIENCE.as_secs() / 60);
-        timeout(PATIENCE, login.finish(lines()?)).await.map_err(late)?
+        let late = |_| format!("Nobody has logged in within {} minutes.", LOGIN_TIMEOUT.as_secs() / 60);
+        timeout(LOGIN_TIMEOUT, login.finish(read_stdin_lines()?)).await.map_err(late)?
     });
     runtime.shutdown_background();
     done.map_err(|problem: String| format!("MCP server {name}: {problem}"))?;
-    Ok(wallet(setup)?.file().to_path_buf())
+    Ok(credential_store(setup)?.file().to_path_buf())
 }
 
 /// Forgets a login.
 pub(super) fn logout(name: &str, server: &RemoteServer, setup: &Setup) -> Result<String, String> {
-    Ok(match wallet(setup)?.forget(&server.url)? {
+    Ok(match credential_store(setup)?.remove(&server.url)? {
         true => format!(
             "The login to {name} is forgotten here. To withdraw it altogether, do so at the server.\n"
         ),
@@ -44,13 +44,13 @@ pub(super) fn logout(name: &str, server: &RemoteServer, setup: &Setup) -> Result
     })
 }
 
-fn wallet(setup: &Setup) -> Result<Wallet, String> {
-    Wallet::of(&setup.workspace.environment())
+fn credential_store(setup: &Setup) -> Result<CredentialStore, String> {
+    CredentialStore::from_env(&setup.workspace.environment())
         .ok_or_else(|| "Nobody knows where logins are kept: set HOME.".into())
 }
 
 /// What the person pastes. The thread may wait for a line for ever; it ends with the program.
-fn lines() -> Result<UnboundedReceiver<String>, String> {
+fn read_stdin_lines() -> Result<UnboundedReceiver<String>, String> {
     let (send, lines) = unbounded_channel();
     let read = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {

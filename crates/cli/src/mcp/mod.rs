@@ -4,101 +4,101 @@
 //! (entries and their state in words; pure), [`reach`] (connects), [`login`] (with a browser).
 
 mod command;
-mod entry;
+mod config_entry;
 mod login;
-mod reach;
+mod connect;
 mod serve;
-mod show;
+mod render;
 
 use std::path::Path;
 
-use whimbrel_engine::mcp::{Kept, KeptEntry, Scope};
+use whimbrel_engine::mcp::{McpConfigFiles, ConfigFileEntry, ConfigScope};
 use whimbrel_engine::setup::Setup;
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 
 use crate::session::Env;
-use crate::stdio::{self, note};
-use crate::{exit, home};
-use command::{Command, Form};
+use crate::stdio::{self, print_note};
+use crate::{exit, home_dir};
+use command::{McpCommand, McpListFormat};
 
 /// Carries out what was typed after `mcp`, and gives the exit code.
 pub(crate) fn main(argv: &[String], mut env: Env) -> i32 {
     let command = match command::parse(argv) {
-        Ok(Command::Serve(flags)) => return serve::main(&flags, env),
+        Ok(McpCommand::Serve(flags)) => return serve::main(&flags, env),
         Ok(command) => command,
-        Err(text) => return fail(&text),
+        Err(text) => return report_error(&text),
     };
-    home::settle(&mut env);
-    match carry_out(command, env) {
+    home_dir::resolve_home(&mut env);
+    match execute(command, env) {
         Ok(page) => match stdio::print(&page) {
             Ok(()) => 0,
-            Err(error) => fail(&format!("The output could not be written: {error}.")),
+            Err(error) => report_error(&format!("The output could not be written: {error}.")),
         },
-        Err(text) => fail(&text),
+        Err(text) => report_error(&text),
     }
 }
 
-fn carry_out(command: Command, env: Env) -> Result<String, String> {
+fn execute(command: McpCommand, env: Env) -> Result<String, String> {
     match command {
-        Command::Help | Command::Serve(_) => Ok(command::PAGE.into()),
-        Command::List(form) => {
-            let mut setup = setup(env)?;
-            let kept = Kept::of(&setup).all()?;
+        McpCommand::Help | McpCommand::Serve(_) => Ok(command::HELP_PAGE.into()),
+        McpCommand::List(form) => {
+            let mut setup = resolve_setup(env)?;
+            let kept = McpConfigFiles::from_setup(&setup).entries()?;
             let servers = std::mem::take(&mut setup.servers);
-            servers.problems.iter().for_each(|problem| note(problem));
-            let states = reach::all(servers, &setup)?;
+            servers.problems.iter().for_each(|problem| print_note(problem));
+            let states = connect::server_statuses(servers, &setup)?;
             Ok(match form {
-                Form::Person => show::list(&states, &kept),
-                Form::Json => show::list_as_json(&states, &kept)?,
+                McpListFormat::Text => render::render_list(&states, &kept),
+                McpListFormat::Json => render::render_list_json(&states, &kept)?,
             })
         }
-        Command::Get(name) => {
-            let entries = named(&Kept::of(&setup(env)?), &name)?;
-            Ok(show::entries(&entries))
+        McpCommand::Get(name) => {
+            let entries = find_entries(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name)?;
+            Ok(render::render_entries(&entries))
         }
-        Command::Test(name) => test(&setup(env)?, &name),
-        Command::Login(name) => {
-            let setup = setup(env)?;
-            let file = login::login(&name, &address(&setup, &name)?, &setup)?;
+        McpCommand::Test(name) => test_server(&resolve_setup(env)?, &name),
+        McpCommand::Login(name) => {
+            let setup = resolve_setup(env)?;
+            let file = login::login(&name, &find_remote_server(&setup, &name)?, &setup)?;
             // The person is logged in, whatever else the server has to say.
-            let tested = test(&setup, &name).unwrap_or_else(|problem| format!("{problem}\n"));
+            let tested = test_server(&setup, &name).unwrap_or_else(|problem| format!("{problem}\n"));
             Ok(format!("Logged in to {name}. The login is kept in {}.\n{tested}", file.display()))
         }
-        Command::Logout(name) => {
-            let setup = setup(env)?;
-            login::logout(&name, &address(&setup, &name)?, &setup)
+        McpCommand::Logout(name) => {
+            let setup = resolve_setup(env)?;
+            login::logout(&name, &find_remote_server(&setup, &name)?, &setup)
         }
-        Command::Add { name, scope, entry } => {
-            let kept = Kept::of(&setup(env)?);
+        McpCommand::Add { name, scope, entry } => {
+            let kept = McpConfigFiles::from_setup(&resolve_setup(env)?);
             let file = kept.add(scope, &name, &entry)?;
             let mut page = format!("Added {name} ({scope}) to {}.\n", file.display());
-            if scope == Scope::Project {
+            if scope == ConfigScope::Project {
                 page += "Sessions start it once the project is trusted, or enabledMcpjsonServers of your settings names it.\n";
             }
             Ok(page)
         }
-        Command::Remove { name, scope } => remove(&Kept::of(&setup(env)?), &name, scope),
+        McpCommand::Remove { name, scope } => remove_server(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name, scope),
     }
 }
 
 /// Connects to a server and says what it offers.
-fn test(setup: &Setup, name: &str) -> Result<String, String> {
-    let kept = Kept::of(setup);
-    let KeptEntry { scope, entry, .. } = counting(&kept, name)?;
+fn test_server(setup: &Setup, name: &str) -> Result<String, String> {
+    let kept = McpConfigFiles::from_setup(setup);
+    let ConfigFileEntry { scope, entry, .. } = effective_entry(&kept, name)?;
     let mut servers = kept.servers(scope, name, &entry);
-    servers.admission = setup.servers.admission.clone();
-    servers.problems.iter().for_each(|problem| note(problem));
-    show::tested(&reach::one(servers, setup)?)
+    servers.policy = setup.servers.policy.clone();
+    servers.problems.iter().for_each(|problem| print_note(problem));
+    render::render_test(&connect::server_status(servers, setup)?)
 }
 
 /// The entry of a server at an address.
-fn address(setup: &Setup, name: &str) -> Result<RemoteServer, String> {
-    let kept = Kept::of(setup);
-    let KeptEntry { scope, entry, .. } = counting(&kept, name)?;
+fn find_remote_server(setup: &Setup, name: &str) -> Result<RemoteServer, String> {
+    let kept = McpConfigFiles::from_setup(setup);
+    let ConfigFileEntry { scope, entry, .. } = effective_entry(&kept, name)?;
     match kept
-        .understood(scope, name, &entry)
+        .parse_entry(scope, name, &entry)
         .map_err(|problem| format!("The entry of {name} makes no sense: {problem}"))?
     {
         McpServerConfig::Http(server) | McpServerConfig::Sse(server) => Ok(server),
@@ -108,10 +108,10 @@ fn address(setup: &Setup, name: &str) -> Result<RemoteServer, String> {
     }
 }
 
-fn remove(kept: &Kept, name: &str, scope: Option<Scope>) -> Result<String, String> {
-    let mut entries = named(kept, name)?;
+fn remove_server(kept: &McpConfigFiles, name: &str, scope: Option<ConfigScope>) -> Result<String, String> {
+    let mut entries = find_entries(kept, name)?;
     entries.retain(|entry| scope.is_none_or(|scope| entry.scope == scope));
-    let mut scopes: Vec<Scope> = entries.iter().map(|entry| entry.scope).collect();
+    let mut scopes: Vec<ConfigScope> = entries.iter().map(|entry| entry.scope).collect();
     scopes.dedup();
     let scope = match scopes.as_slice() {
         [] => return Err(format!("{name} is not kept there. See whimbrel mcp get {name}.")),
@@ -134,14 +134,14 @@ fn remove(kept: &Kept, name: &str, scope: Option<Scope>) -> Result<String, Strin
 }
 
 /// The entries of a name, the one that counts first.
-fn named(kept: &Kept, name: &str) -> Result<Vec<KeptEntry>, String> {
-    let (entries, others): (Vec<_>, Vec<_>) = kept.all()?.into_iter().partition(|entry| entry.name == name);
+fn find_entries(kept: &McpConfigFiles, name: &str) -> Result<Vec<ConfigFileEntry>, String> {
+    let (entries, others): (Vec<_>, Vec<_>) = kept.entries()?.into_iter().partition(|entry| entry.name == name);
     if !entries.is_empty() {
         return Ok(entries);
     }
     let mut names: Vec<&str> = others.iter().map(|entry| entry.name.as_str()).collect();
     names.dedup();
-    let hint = match (names.is_empty(), command::nearest(name, names.iter().copied())) {
+    let hint = match (names.is_empty(), command::suggest(name, names.iter().copied())) {
         (true, _) => "There are none yet: whimbrel mcp add.".to_owned(),
         (false, Some(near)) => format!("Did you mean {near}?"),
         (false, None) => format!("There are: {}.", names.join(", ")),
@@ -150,19 +150,19 @@ fn named(kept: &Kept, name: &str) -> Result<Vec<KeptEntry>, String> {
 }
 
 /// The entry that counts.
-fn counting(kept: &Kept, name: &str) -> Result<KeptEntry, String> {
-    let first = named(kept, name)?.into_iter().next();
+fn effective_entry(kept: &McpConfigFiles, name: &str) -> Result<ConfigFileEntry, String> {
+    let first = find_entries(kept, name)?.into_iter().next();
     first.ok_or_else(|| format!("There is no MCP server {name:?} here."))
 }
 
 /// What a session in this folder would begin with.
-fn setup(env: Env) -> Result<Setup, String> {
+fn resolve_setup(env: Env) -> Result<Setup, String> {
     let options = Options { persist_session: Some(false), ..Options::default() };
     let engine = Engine::new(Providers::offline());
     Setup::resolve(&engine, Start::new(options, env)).map_err(|error| error.to_string())
 }
 
-fn fail(text: &str) -> i32 {
-    note(text);
-    exit::FAILED
+fn report_error(text: &str) -> i32 {
+    print_note(text);
+    exit::FAILURE
 }

@@ -6,60 +6,60 @@ use std::os::fd::{AsFd, BorrowedFd};
 use tokio::fs::File;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::Farewell;
+use whimbrel_engine::SessionExit;
 use whimbrel_engine::mcp::serve_tools;
 
-use super::{command, fail};
-use crate::exit::{self, Cut, Host};
-use crate::flags::{self, Caller, Command, Parsed};
+use super::{command, report_error};
+use crate::exit::{self, Shutdown, HostKind};
+use crate::flags::{self, Caller, CliCommand, ParsedArgs};
 use crate::session::{Env, Session};
-use crate::stdio::{self, note};
+use crate::stdio::{self, print_note};
 use crate::{run, signals};
 
 /// Serves until the client leaves, and gives the exit code.
 pub(super) fn main(argv: &[String], env: Env) -> i32 {
-    let parsed = flags::parse(argv, Caller::Person, &|path| std::fs::read_to_string(path));
-    match parsed.and_then(|parsed| served(parsed, env)) {
+    let parsed = flags::parse(argv, Caller::User, &|path| std::fs::read_to_string(path));
+    match parsed.and_then(|parsed| serve(parsed, env)) {
         Ok(code) => code,
-        Err(text) => fail(&text),
+        Err(text) => report_error(&text),
     }
 }
 
-fn served(Parsed { mut args, warnings }: Parsed, mut env: Env) -> Result<i32, String> {
+fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<i32, String> {
     match args.command {
-        Command::Run => {}
-        Command::Help => {
-            return stdio::print(command::PAGE).map(|()| 0).map_err(|error| error.to_string());
+        CliCommand::Run => {}
+        CliCommand::Help => {
+            return stdio::print(command::HELP_PAGE).map(|()| 0).map_err(|error| error.to_string());
         }
-        Command::Demo | Command::Explain | Command::Version => {
+        CliCommand::Demo | CliCommand::Explain | CliCommand::Version => {
             return Err("mcp serve takes flags only. See whimbrel mcp --help.".into());
         }
     }
     if let Some(text) = &args.prompt {
         return Err(format!("mcp serve takes no prompt, but {text:?} was given. See whimbrel mcp --help."));
     }
-    warnings.iter().for_each(|warning| note(warning));
+    warnings.iter().for_each(|warning| print_note(warning));
     args.options.persist_session = Some(false);
-    run::check(&args, Caller::Person, &mut env)?;
+    run::prepare_environment(&args, Caller::User, &mut env)?;
     // This program is the engine's: nothing that a command leaves behind shall outlive it.
-    whimbrel_engine::tasks::follow_daemons();
+    whimbrel_engine::tasks::track_daemons();
     let unable = |error: io::Error| format!("The machine did not let us begin: {error}.");
     let (stop, runtime) =
         (CancellationToken::new(), Builder::new_current_thread().enable_all().build().map_err(unable)?);
-    let cut = Cut::new(stop.clone());
+    let cut = Shutdown::new(stop.clone());
     signals::watch(cut.clone()).map_err(unable)?;
-    stdio::watch_reader(cut.clone()).map_err(unable)?;
+    stdio::watch_stdout(cut.clone()).map_err(unable)?;
     let Session { engine, start } = Session::new(args.options, env);
     let (input, output) = (io::stdin(), io::stdout());
-    let streams = (stream(input.as_fd()).map_err(unable)?, stream(output.as_fd()).map_err(unable)?);
-    let served = runtime.block_on(serve_tools(engine, start, streams, stop, note));
+    let streams = (open_stream(input.as_fd()).map_err(unable)?, open_stream(output.as_fd()).map_err(unable)?);
+    let served = runtime.block_on(serve_tools(engine, start, streams, stop, print_note));
     // A read of stdin may be under way for ever.
     runtime.shutdown_background();
     served.map_err(|error| error.to_string())?;
-    Ok(exit::code(cut.why(), &Farewell::default(), Host::Usual))
+    Ok(exit::exit_code(cut.reason(), &SessionExit::default(), HostKind::Standard))
 }
 
 /// One of our own streams, without a buffer between.
-fn stream(descriptor: BorrowedFd<'_>) -> io::Result<File> {
+fn open_stream(descriptor: BorrowedFd<'_>) -> io::Result<File> {
     Ok(File::from_std(std::fs::File::from(descriptor.try_clone_to_owned()?)))
 }

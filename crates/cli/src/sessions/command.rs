@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The page for a person.
-pub(super) const PAGE: &str = "\
+pub(super) const HELP_PAGE: &str = "\
 whimbrel sessions: what was done before.
 
   whimbrel sessions                     the newest ones
@@ -24,16 +24,16 @@ An ID may be cut to its first letters (four or more). `last` is the newest sessi
 ";
 
 /// How many sessions a person is shown.
-const SHOWN: usize = 20;
+const DEFAULT_LIMIT: usize = 20;
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum SessionsCommand {
     Help,
-    List(Wish),
-    Show { name: String, form: Form },
-    Export { name: String, format: Format, file: Option<PathBuf> },
-    Search { words: String, wish: Wish },
+    List(ListOptions),
+    Show { name: String, form: ListFormat },
+    Export { name: String, format: ExportFormat, file: Option<PathBuf> },
+    Search { words: String, wish: ListOptions },
     Rename { name: String, title: String },
     Tag { name: String, tag: Option<String> },
     Fork { name: String, at: Option<String>, title: Option<String> },
@@ -42,147 +42,147 @@ pub(super) enum Command {
 
 /// Which sessions, and how they are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct ListOptions {
     /// Only those of this folder.
-    pub(super) here: bool,
+    pub(super) this_dir_only: bool,
     /// At most so many; none means all.
     pub(super) limit: Option<usize>,
     /// For whom.
-    pub(super) form: Form,
+    pub(super) form: ListFormat,
 }
 
 /// For whom something is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Person,
+pub(super) enum ListFormat {
+    Text,
     Json,
 }
 
 /// What a session is exported as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ExportFormat {
     Markdown,
     Json,
 }
 
 /// Everything that was typed, before it is known what it is for.
 #[derive(Default)]
-struct Typed {
-    words: Vec<String>,
+struct ArgList {
+    positional: Vec<String>,
     /// Switches and values that were given, and not yet asked for.
     flags: Vec<(String, Option<String>)>,
 }
 
 /// Flags that take a value.
-const WITH_VALUE: [&str; 5] = ["--limit", "--format", "--output", "--at", "--title"];
+const VALUE_FLAGS: [&str; 5] = ["--limit", "--format", "--output", "--at", "--title"];
 
 /// Reads what was typed. The error is a text for stderr.
-pub(super) fn parse(argv: &[String]) -> Result<Command, String> {
-    let mut typed = read(argv)?;
-    if typed.switch("--help") || typed.switch("-h") {
-        return Ok(Command::Help);
+pub(super) fn parse(argv: &[String]) -> Result<SessionsCommand, String> {
+    let mut typed = split_args(argv)?;
+    if typed.take_switch("--help") || typed.take_switch("-h") {
+        return Ok(SessionsCommand::Help);
     }
-    let verb = if typed.words.is_empty() { "list".to_owned() } else { typed.words.remove(0) };
+    let verb = if typed.positional.is_empty() { "list".to_owned() } else { typed.positional.remove(0) };
     let command = match verb.as_str() {
-        "help" => return Ok(Command::Help),
-        "list" | "ls" => Command::List(typed.wish()?),
-        "show" => Command::Show { name: typed.word("which session to show")?, form: typed.form() },
-        "export" => Command::Export {
-            name: typed.word("which session to export")?,
-            format: format(typed.value("--format").as_deref())?,
+        "help" => return Ok(SessionsCommand::Help),
+        "list" | "ls" => SessionsCommand::List(typed.take_list_options()?),
+        "show" => SessionsCommand::Show { name: typed.take_word("which session to show")?, form: typed.take_format() },
+        "export" => SessionsCommand::Export {
+            name: typed.take_word("which session to export")?,
+            format: parse_export_format(typed.take_value("--format").as_deref())?,
             // As everywhere, a dash is the standard output.
             file: typed
-                .value("--output")
-                .or_else(|| typed.value("-o"))
+                .take_value("--output")
+                .or_else(|| typed.take_value("-o"))
                 .filter(|file| file != "-")
                 .map(PathBuf::from),
         },
-        "search" => Command::Search { words: typed.rest("what to look for")?, wish: typed.wish()? },
-        "rename" => Command::Rename {
-            name: typed.word("which session to rename")?,
-            title: typed.rest("the new title")?,
+        "search" => SessionsCommand::Search { words: typed.take_rest("what to look for")?, wish: typed.take_list_options()? },
+        "rename" => SessionsCommand::Rename {
+            name: typed.take_word("which session to rename")?,
+            title: typed.take_rest("the new title")?,
         },
         "tag" => {
-            let name = typed.word("which session to tag")?;
-            let tag = if typed.switch("--clear") { None } else { Some(typed.rest("the tag, or --clear")?) };
-            Command::Tag { name, tag }
+            let name = typed.take_word("which session to tag")?;
+            let tag = if typed.take_switch("--clear") { None } else { Some(typed.take_rest("the tag, or --clear")?) };
+            SessionsCommand::Tag { name, tag }
         }
-        "fork" => Command::Fork {
-            name: typed.word("which session to copy")?,
-            at: typed.value("--at"),
-            title: typed.value("--title"),
+        "fork" => SessionsCommand::Fork {
+            name: typed.take_word("which session to copy")?,
+            at: typed.take_value("--at"),
+            title: typed.take_value("--title"),
         },
         "delete" | "rm" => {
-            let names = std::mem::take(&mut typed.words);
+            let names = std::mem::take(&mut typed.positional);
             if names.is_empty() {
-                return Err(missing("which session to delete"));
+                return Err(missing_argument("which session to delete"));
             }
-            Command::Delete { names, unasked: typed.switch("--yes") || typed.switch("-y") }
+            SessionsCommand::Delete { names, unasked: typed.take_switch("--yes") || typed.take_switch("-y") }
         }
-        other => return Err(format!("{other:?} is nothing that can be done with sessions. {SEE}")),
+        other => return Err(format!("{other:?} is nothing that can be done with sessions. {SEE_HELP}")),
     };
-    typed.nothing_left(&verb)?;
+    typed.ensure_consumed(&verb)?;
     Ok(command)
 }
 
-const SEE: &str = "See whimbrel sessions --help.";
+const SEE_HELP: &str = "See whimbrel sessions --help.";
 
-fn missing(what: &str) -> String {
-    format!("It was not said {what}. {SEE}")
+fn missing_argument(what: &str) -> String {
+    format!("It was not said {what}. {SEE_HELP}")
 }
 
-fn read(argv: &[String]) -> Result<Typed, String> {
-    let mut typed = Typed::default();
+fn split_args(argv: &[String]) -> Result<ArgList, String> {
+    let mut typed = ArgList::default();
     let mut rest = argv.iter();
     while let Some(argument) = rest.next() {
         match argument.split_once('=') {
-            _ if argument == "--" => typed.words.extend(rest.by_ref().cloned()),
+            _ if argument == "--" => typed.positional.extend(rest.by_ref().cloned()),
             Some((name, value)) if name.starts_with("--") => {
                 typed.flags.push((name.to_owned(), Some(value.to_owned())));
             }
-            _ if WITH_VALUE.contains(&argument.as_str()) || argument == "-o" => {
-                let value = rest.next().ok_or_else(|| format!("{argument} needs a value. {SEE}"))?;
+            _ if VALUE_FLAGS.contains(&argument.as_str()) || argument == "-o" => {
+                let value = rest.next().ok_or_else(|| format!("{argument} needs a value. {SEE_HELP}"))?;
                 typed.flags.push((argument.clone(), Some(value.clone())));
             }
             _ if argument.starts_with('-') && argument.len() > 1 => {
                 typed.flags.push((argument.clone(), None));
             }
-            _ => typed.words.push(argument.clone()),
+            _ => typed.positional.push(argument.clone()),
         }
     }
     Ok(typed)
 }
 
-impl Typed {
-    fn switch(&mut self, name: &str) -> bool {
+impl ArgList {
+    fn take_switch(&mut self, name: &str) -> bool {
         let before = self.flags.len();
         self.flags.retain(|(given, value)| given != name || value.is_some());
         self.flags.len() < before
     }
 
-    fn value(&mut self, name: &str) -> Option<String> {
+    fn take_value(&mut self, name: &str) -> Option<String> {
         let at = self.flags.iter().rposition(|(given, value)| given == name && value.is_some())?;
         self.flags.remove(at).1
     }
 
-    fn word(&mut self, what: &str) -> Result<String, String> {
-        if self.words.is_empty() { Err(missing(what)) } else { Ok(self.words.remove(0)) }
+    fn take_word(&mut self, what: &str) -> Result<String, String> {
+        if self.positional.is_empty() { Err(missing_argument(what)) } else { Ok(self.positional.remove(0)) }
     }
 
     /// All words that are left, as one text.
-    fn rest(&mut self, what: &str) -> Result<String, String> {
-        let text = std::mem::take(&mut self.words).join(" ");
-        if text.trim().is_empty() { Err(missing(what)) } else { Ok(text) }
+    fn take_rest(&mut self, what: &str) -> Result<String, String> {
+        let text = std::mem::take(&mut self.positional).join(" ");
+        if text.trim().is_empty() { Err(missing_argument(what)) } else { Ok(text) }
     }
 
-    fn form(&mut self) -> Form {
-        if self.switch("--json") { Form::Json } else { Form::Person }
+    fn take_format(&mut self) -> ListFormat {
+        if self.take_switch("--json") { ListFormat::Json } else { ListFormat::Text }
     }
 
-    fn wish(&mut self) -> Result<Wish, String> {
-        let form = self.form();
-        let limit = match self.value("--limit") {
-            None if form == Form::Person => Some(SHOWN),
+    fn take_list_options(&mut self) -> Result<ListOptions, String> {
+        let form = self.take_format();
+        let limit = match self.take_value("--limit") {
+            None if form == ListFormat::Text => Some(DEFAULT_LIMIT),
             None => None,
             Some(text) => match text.parse() {
                 Ok(0) => None,
@@ -190,22 +190,22 @@ impl Typed {
                 Err(_) => return Err(format!("--limit takes a number (0 for all), not {text:?}.")),
             },
         };
-        Ok(Wish { here: self.switch("--here"), limit, form })
+        Ok(ListOptions { this_dir_only: self.take_switch("--here"), limit, form })
     }
 
-    fn nothing_left(&self, verb: &str) -> Result<(), String> {
-        let word = self.words.first().or_else(|| self.flags.first().map(|(name, _)| name));
+    fn ensure_consumed(&self, verb: &str) -> Result<(), String> {
+        let word = self.positional.first().or_else(|| self.flags.first().map(|(name, _)| name));
         match word {
-            Some(word) => Err(format!("{word:?} has no meaning for sessions {verb}. {SEE}")),
+            Some(word) => Err(format!("{word:?} has no meaning for sessions {verb}. {SEE_HELP}")),
             None => Ok(()),
         }
     }
 }
 
-fn format(given: Option<&str>) -> Result<Format, String> {
+fn parse_export_format(given: Option<&str>) -> Result<ExportFormat, String> {
     match given {
-        None | Some("md" | "markdown") => Ok(Format::Markdown),
-        Some("json") => Ok(Format::Json),
+        None | Some("md" | "markdown") => Ok(ExportFormat::Markdown),
+        Some("json") => Ok(ExportFormat::Json),
         Some(other) => Err(format!("--format is md or json, not {other:?}.")),
     }
 }
@@ -214,47 +214,47 @@ fn format(given: Option<&str>) -> Result<Format, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
+    fn parse_line(line: &str) -> Result<SessionsCommand, String> {
         parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn what_is_typed_means_one_thing() {
-        let wish = |here, limit, form| Wish { here, limit, form };
+        let wish = |here, limit, form| ListOptions { this_dir_only: here, limit, form };
         let name = || "abcd".to_owned();
         let rows = [
-            ("", Command::List(wish(false, Some(SHOWN), Form::Person))),
-            ("list --here --limit 5", Command::List(wish(true, Some(5), Form::Person))),
-            ("--json", Command::List(wish(false, None, Form::Json))),
-            ("ls --limit=0", Command::List(wish(false, None, Form::Person))),
-            ("show abcd --json", Command::Show { name: name(), form: Form::Json }),
-            ("export abcd", Command::Export { name: name(), format: Format::Markdown, file: None }),
+            ("", SessionsCommand::List(wish(false, Some(DEFAULT_LIMIT), ListFormat::Text))),
+            ("list --here --limit 5", SessionsCommand::List(wish(true, Some(5), ListFormat::Text))),
+            ("--json", SessionsCommand::List(wish(false, None, ListFormat::Json))),
+            ("ls --limit=0", SessionsCommand::List(wish(false, None, ListFormat::Text))),
+            ("show abcd --json", SessionsCommand::Show { name: name(), form: ListFormat::Json }),
+            ("export abcd", SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None }),
             (
                 "export --format json abcd -o x.json",
-                Command::Export { name: name(), format: Format::Json, file: Some("x.json".into()) },
+                SessionsCommand::Export { name: name(), format: ExportFormat::Json, file: Some("x.json".into()) },
             ),
-            ("export abcd -o -", Command::Export { name: name(), format: Format::Markdown, file: None }),
+            ("export abcd -o -", SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None }),
             (
                 "search two words --limit 3",
-                Command::Search { words: "two words".into(), wish: wish(false, Some(3), Form::Person) },
+                SessionsCommand::Search { words: "two words".into(), wish: wish(false, Some(3), ListFormat::Text) },
             ),
             (
                 "search -- --yes",
-                Command::Search { words: "--yes".into(), wish: wish(false, Some(SHOWN), Form::Person) },
+                SessionsCommand::Search { words: "--yes".into(), wish: wish(false, Some(DEFAULT_LIMIT), ListFormat::Text) },
             ),
-            ("rename abcd a new title", Command::Rename { name: name(), title: "a new title".into() }),
-            ("tag abcd work", Command::Tag { name: name(), tag: Some("work".into()) }),
-            ("tag abcd --clear", Command::Tag { name: name(), tag: None }),
-            ("fork abcd", Command::Fork { name: name(), at: None, title: None }),
+            ("rename abcd a new title", SessionsCommand::Rename { name: name(), title: "a new title".into() }),
+            ("tag abcd work", SessionsCommand::Tag { name: name(), tag: Some("work".into()) }),
+            ("tag abcd --clear", SessionsCommand::Tag { name: name(), tag: None }),
+            ("fork abcd", SessionsCommand::Fork { name: name(), at: None, title: None }),
             (
                 "fork abcd --at m1 --title=Mine",
-                Command::Fork { name: name(), at: Some("m1".into()), title: Some("Mine".into()) },
+                SessionsCommand::Fork { name: name(), at: Some("m1".into()), title: Some("Mine".into()) },
             ),
-            ("delete abcd last -y", Command::Delete { names: vec![name(), "last".into()], unasked: true }),
-            ("delete --help", Command::Help),
+            ("delete abcd last -y", SessionsCommand::Delete { names: vec![name(), "last".into()], unasked: true }),
+            ("delete --help", SessionsCommand::Help),
         ];
         for (line, expected) in rows {
-            assert_eq!(parsed(line), Ok(expected), "{line}");
+            assert_eq!(parse_line(line), Ok(expected), "{line}");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
             ("fork abcd --at", "needs a value"),
             ("delete --yes", "which session"),
         ] {
-            let error = parsed(line).unwrap_err();
+            let error = parse_line(line).unwrap_err();
             assert!(error.contains(words), "{line}: {error}");
         }
     }

@@ -4,89 +4,89 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use whimbrel_engine::clock;
-use whimbrel_engine::session::shelf::Stored;
-use whimbrel_engine::session::summary::Summary;
+use whimbrel_engine::session::session_files::SessionFile;
+use whimbrel_engine::session::summary::SessionSummary;
 
-use super::command::{Form, Wish};
-use super::shape::{ago, column, cut, path, size};
-use super::{Desk, Outcome, Trouble, here, write_array};
-use crate::human::{Rendering, clean};
-use crate::stdio::note;
+use super::command::{ListFormat, ListOptions};
+use super::format::{format_age, pad, truncate, shorten_home, format_size};
+use super::{SessionsContext, CommandOutcome, CommandError, current_project_dir, write_json_array};
+use crate::terminal_ui::{LineBreaks, sanitize};
+use crate::stdio::print_note;
 use crate::terminal;
 
 /// How many letters of an id are shown: enough to name it by.
-pub(super) const ID: usize = 8;
+pub(super) const ID_CHARS: usize = 8;
 /// How wide the columns for time and size are.
-const WHEN: usize = 11;
-const SIZE: usize = 7;
+const AGE_WIDTH: usize = 11;
+const SIZE_WIDTH: usize = 7;
 /// How much of the rest is the title's.
-const TITLE: (usize, usize) = (3, 5);
+const TITLE_SHARE: (usize, usize) = (3, 5);
 
 /// Lists sessions, the newest first. Only as many transcripts are opened as are shown.
-pub(super) fn list(desk: &Desk, wish: &Wish, out: &mut impl Write) -> Result<Outcome, Trouble> {
-    let stored = chosen(desk, wish)?;
+pub(super) fn print_list(desk: &SessionsContext, wish: &ListOptions, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+    let stored = select_sessions(desk, wish)?;
     let total = stored.len();
-    let mut summaries = stored.iter().filter_map(readable).take(wish.limit.unwrap_or(usize::MAX));
+    let mut summaries = stored.iter().filter_map(read_summary).take(wish.limit.unwrap_or(usize::MAX));
     match wish.form {
-        Form::Json => write_array(summaries.map(Ok), out)?,
-        Form::Person => {
-            let (now, width) = (clock::wall(), terminal::width());
+        ListFormat::Json => write_json_array(summaries.map(Ok), out)?,
+        ListFormat::Text => {
+            let (now, width) = (clock::wall(), terminal::output_width());
             let mut shown = 0;
             for summary in &mut summaries {
-                writeln!(out, "{}", line(&summary, now, width, desk))?;
+                writeln!(out, "{}", format_line(&summary, now, width, desk))?;
                 shown += 1;
             }
             out.flush()?;
-            match (shown, wish.here) {
-                (0, true) => note("No session of this folder is kept. All of them: whimbrel sessions"),
-                (0, false) => note("No session is kept yet."),
+            match (shown, wish.this_dir_only) {
+                (0, true) => print_note("No session of this folder is kept. All of them: whimbrel sessions"),
+                (0, false) => print_note("No session is kept yet."),
                 _ if wish.limit == Some(shown) && total > shown => {
-                    note(&format!("{} older ones are not shown: --limit 0 shows all.", total - shown));
+                    print_note(&format!("{} older ones are not shown: --limit 0 shows all.", total - shown));
                 }
                 _ => {}
             }
         }
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The sessions that are meant.
-pub(super) fn chosen(desk: &Desk, wish: &Wish) -> Result<Vec<Stored>, Trouble> {
-    let project = if wish.here { Some(here()?) } else { None };
-    desk.shelf
-        .sessions(project.as_deref())
-        .map_err(|error| Trouble::Said(format!("The sessions cannot be read: {error}.")))
+pub(super) fn select_sessions(desk: &SessionsContext, wish: &ListOptions) -> Result<Vec<SessionFile>, CommandError> {
+    let project = if wish.this_dir_only { Some(current_project_dir()?) } else { None };
+    desk.session_dir
+        .list(project.as_deref())
+        .map_err(|error| CommandError::Message(format!("The sessions cannot be read: {error}.")))
 }
 
 /// What a session is about. One that cannot be read is told and left out.
-pub(super) fn readable(stored: &Stored) -> Option<Summary> {
+pub(super) fn read_summary(stored: &SessionFile) -> Option<SessionSummary> {
     match stored.summary() {
         Ok(summary) => summary,
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
-            note(&format!("{} cannot be read: {error}.", stored.path.display()));
+            print_note(&format!("{} cannot be read: {error}.", stored.path.display()));
             None
         }
     }
 }
 
 /// A session on one line: id, time, size, title, place.
-pub(super) fn line(summary: &Summary, now: SystemTime, width: usize, desk: &Desk) -> String {
+pub(super) fn format_line(summary: &SessionSummary, now: SystemTime, width: usize, desk: &SessionsContext) -> String {
     let then = SystemTime::UNIX_EPOCH + Duration::from_millis(summary.last_modified);
-    let rest = width.saturating_sub(ID + WHEN + SIZE + 8).max(20);
-    let title = rest * TITLE.0 / TITLE.1;
-    let mut place = summary.cwd.as_deref().map_or_else(String::new, |cwd| path(cwd, desk.home.as_deref()));
+    let rest = width.saturating_sub(ID_CHARS + AGE_WIDTH + SIZE_WIDTH + 8).max(20);
+    let title = rest * TITLE_SHARE.0 / TITLE_SHARE.1;
+    let mut place = summary.cwd.as_deref().map_or_else(String::new, |cwd| shorten_home(cwd, desk.home_dir.as_deref()));
     if let Some(tag) = &summary.tag {
         place = format!("#{tag} {place}");
     }
-    let clean = |text: &str| clean(text, Rendering::Line);
+    let clean = |text: &str| sanitize(text, LineBreaks::Replace);
     format!(
-        "{}  {}  {:>SIZE$}  {}  {}",
-        &summary.session_id[..ID],
-        column(&ago(now, then), WHEN),
-        summary.file_size.map_or_else(String::new, size),
-        column(&clean(&summary.summary), title),
-        cut(&clean(&place), rest - title)
+        "{}  {}  {:>SIZE_WIDTH$}  {}  {}",
+        &summary.session_id[..ID_CHARS],
+        pad(&format_age(now, then), AGE_WIDTH),
+        summary.file_size.map_or_else(String::new, format_size),
+        pad(&clean(&summary.summary), title),
+        truncate(&clean(&place), rest - title)
     )
     .trim_end()
     .to_owned()

@@ -4,18 +4,18 @@ use serde_json::Value;
 use whimbrel_engine::session::transcript::Message;
 
 /// How many lines of a call's output are kept.
-const OUTPUT: usize = 40;
+const MAX_OUTPUT_LINES: usize = 40;
 
 /// A message as Markdown; empty if nothing in it is to be read.
-pub(super) fn message(message: &Message) -> String {
+pub(super) fn render_message(message: &Message) -> String {
     let parts: Vec<String> = match &message.message["content"] {
-        Value::String(text) => vec![closed(text.trim())],
-        Value::Array(blocks) => blocks.iter().map(block).collect(),
+        Value::String(text) => vec![close_fences(text.trim())],
+        Value::Array(blocks) => blocks.iter().map(render_block).collect(),
         _ => Vec::new(),
     };
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let text = parts.join("\n\n");
-    match (message.kind.as_str(), is_said(message)) {
+    match (message.kind.as_str(), is_prompt(message)) {
         _ if text.is_empty() => String::new(),
         ("user", true) => format!("## Prompt\n\n{text}\n\n"),
         _ => format!("{text}\n\n"),
@@ -23,31 +23,31 @@ pub(super) fn message(message: &Message) -> String {
 }
 
 /// Whether somebody said it, in contrast to what a call gave back.
-fn is_said(message: &Message) -> bool {
+fn is_prompt(message: &Message) -> bool {
     match &message.message["content"] {
         Value::Array(blocks) => !blocks.iter().any(|block| block["type"] == "tool_result"),
         _ => true,
     }
 }
 
-fn block(block: &Value) -> String {
+fn render_block(block: &Value) -> String {
     match block["type"].as_str() {
-        Some("text") => closed(block["text"].as_str().unwrap_or_default().trim()),
-        Some("tool_use") => call(block["name"].as_str().unwrap_or("?"), &block["input"]),
-        Some("tool_result") => output(&plain(&block["content"]), block["is_error"] == true),
+        Some("text") => close_fences(block["text"].as_str().unwrap_or_default().trim()),
+        Some("tool_use") => render_call(block["name"].as_str().unwrap_or("?"), &block["input"]),
+        Some("tool_result") => render_output(&result_text(&block["content"]), block["is_error"] == true),
         Some("image") => "*(an image)*".into(),
         Some("document") => "*(a document)*".into(),
         _ => String::new(),
     }
 }
 
-fn call(name: &str, input: &Value) -> String {
+fn render_call(name: &str, input: &Value) -> String {
     let fields = input.as_object().into_iter().flatten();
     let mut text = format!("**{name}**");
     for (field, value) in fields {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if value.contains('\n') || value.len() > 80 {
-            text += &format!("\n\n{field}:\n{}", fenced(&value));
+            text += &format!("\n\n{field}:\n{}", fence(&value));
         } else {
             text += &format!(" {field}: `{}`", value.replace('`', "'"));
         }
@@ -55,19 +55,19 @@ fn call(name: &str, input: &Value) -> String {
     text
 }
 
-fn output(text: &str, failed: bool) -> String {
+fn render_output(text: &str, failed: bool) -> String {
     let total = text.lines().count();
-    let mut kept: Vec<&str> = text.lines().take(OUTPUT).collect();
-    let more = format!("... {} more lines", total.saturating_sub(OUTPUT));
-    if total > OUTPUT {
+    let mut kept: Vec<&str> = text.lines().take(MAX_OUTPUT_LINES).collect();
+    let more = format!("... {} more lines", total.saturating_sub(MAX_OUTPUT_LINES));
+    if total > MAX_OUTPUT_LINES {
         kept.push(&more);
     }
     let heading = if failed { "Failed:\n" } else { "" };
-    if kept.is_empty() { String::new() } else { heading.to_owned() + &fenced(&kept.join("\n")) }
+    if kept.is_empty() { String::new() } else { heading.to_owned() + &fence(&kept.join("\n")) }
 }
 
 /// A text in which no fence stays open: it would swallow whatever follows.
-fn closed(text: &str) -> String {
+fn close_fences(text: &str) -> String {
     let mut open: Option<&str> = None;
     for line in text.lines().map(str::trim_start) {
         let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~')).unwrap_or(' ');
@@ -89,14 +89,14 @@ fn closed(text: &str) -> String {
 }
 
 /// A text between fences that are longer than any in it.
-fn fenced(text: &str) -> String {
+fn fence(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
 /// The text of what a call gave back.
-pub(super) fn plain(content: &Value) -> String {
+pub(super) fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -112,8 +112,8 @@ mod tests {
 
     use super::*;
 
-    fn written(kind: &str, content: &Value) -> String {
-        message(&Message {
+    fn render(kind: &str, content: &Value) -> String {
+        render_message(&Message {
             kind: kind.into(),
             uuid: "u".into(),
             session_id: "s".into(),
@@ -125,17 +125,17 @@ mod tests {
 
     #[test]
     fn each_part_of_a_conversation_can_be_read() {
-        assert_eq!(written("user", &json!("Do it\n")), "## Prompt\n\nDo it\n\n");
+        assert_eq!(render("user", &json!("Do it\n")), "## Prompt\n\nDo it\n\n");
         let reply = json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Yes."},
             {"type": "tool_use", "name": "Bash", "input": {"command": "ls", "timeout": 5}}]);
-        assert_eq!(written("assistant", &reply), "Yes.\n\n**Bash** command: `ls` timeout: `5`\n\n");
+        assert_eq!(render("assistant", &reply), "Yes.\n\n**Bash** command: `ls` timeout: `5`\n\n");
         let result = json!([{"type": "tool_result", "is_error": true, "content": [{"type": "text", "text": "a ``` b\n"}]}]);
-        assert_eq!(written("user", &result), "Failed:\n````\na ``` b\n````\n\n");
+        assert_eq!(render("user", &result), "Failed:\n````\na ``` b\n````\n\n");
         let long = json!([{"type": "tool_result", "content": "x\n".repeat(50)}]);
-        assert!(written("user", &long).contains("\n... 10 more lines\n"));
-        assert_eq!(written("user", &json!([{"type": "tool_result", "content": ""}])), "");
-        assert_eq!(written("assistant", &json!([{"type": "thinking", "thinking": "hm"}])), "");
-        assert_eq!(written("user", &json!(7)), "");
+        assert!(render("user", &long).contains("\n... 10 more lines\n"));
+        assert_eq!(render("user", &json!([{"type": "tool_result", "content": ""}])), "");
+        assert_eq!(render("assistant", &json!([{"type": "thinking", "thinking": "hm"}])), "");
+        assert_eq!(render("user", &json!(7)), "");
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             ("", ""),
         ];
         for (text, expected) in rows {
-            assert_eq!(closed(text.trim()), expected, "{text}");
+            assert_eq!(close_fences(text.trim()), expected, "{text}");
         }
     }
 }

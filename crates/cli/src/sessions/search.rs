@@ -4,66 +4,66 @@ use std::io::Write;
 
 use serde::Serialize;
 use whimbrel_engine::clock;
-use whimbrel_engine::session::search::{Hit, Query};
-use whimbrel_engine::session::summary::Summary;
+use whimbrel_engine::session::search::{Hit, SearchQuery};
+use whimbrel_engine::session::summary::SessionSummary;
 
-use super::command::{Form, Wish};
-use super::list::{chosen, line, readable};
-use super::{Desk, Outcome, Trouble, write_array};
-use crate::human::{Rendering, clean};
-use crate::stdio::note;
+use super::command::{ListFormat, ListOptions};
+use super::list::{select_sessions, format_line, read_summary};
+use super::{SessionsContext, CommandOutcome, CommandError, write_json_array};
+use crate::terminal_ui::{LineBreaks, sanitize};
+use crate::stdio::print_note;
 use crate::terminal;
 
 /// How many places of one session a person is shown.
-const PLACES: usize = 3;
+const MAX_SHOWN_HITS: usize = 3;
 
 /// A session in which the words were said.
 #[derive(Serialize)]
-struct Found {
+struct SessionHits {
     #[serde(flatten)]
-    summary: Summary,
+    summary: SessionSummary,
     matches: Vec<Hit>,
 }
 
 /// Looks through the sessions, the newest first, and tells each as it is found.
 pub(super) fn search(
-    desk: &Desk,
+    desk: &SessionsContext,
     words: &str,
-    wish: &Wish,
+    wish: &ListOptions,
     out: &mut impl Write,
-) -> Result<Outcome, Trouble> {
-    let query = Query::new(words).ok_or_else(|| "There is nothing to look for.".to_owned())?;
-    let places = if wish.form == Form::Json { usize::MAX } else { PLACES };
-    let stored = chosen(desk, wish)?;
+) -> Result<CommandOutcome, CommandError> {
+    let query = SearchQuery::new(words).ok_or_else(|| "There is nothing to look for.".to_owned())?;
+    let places = if wish.form == ListFormat::Json { usize::MAX } else { MAX_SHOWN_HITS };
+    let stored = select_sessions(desk, wish)?;
     let found = stored.iter().filter_map(|stored| {
-        let matches = query.hits(&stored.path, places).unwrap_or_else(|error| {
-            note(&format!("{} cannot be read: {error}.", stored.path.display()));
+        let matches = query.search_file(&stored.path, places).unwrap_or_else(|error| {
+            print_note(&format!("{} cannot be read: {error}.", stored.path.display()));
             Vec::new()
         });
         if matches.is_empty() {
             return None;
         }
-        Some(Found { summary: readable(stored)?, matches })
+        Some(SessionHits { summary: read_summary(stored)?, matches })
     });
     let mut count = 0;
     let mut found = found.take(wish.limit.unwrap_or(usize::MAX)).inspect(|_| count += 1);
     match wish.form {
-        Form::Json => write_array(found.map(Ok), out)?,
-        Form::Person => {
-            let (now, width) = (clock::wall(), terminal::width());
-            for Found { summary, matches } in &mut found {
-                writeln!(out, "{}", line(&summary, now, width, desk))?;
+        ListFormat::Json => write_json_array(found.map(Ok), out)?,
+        ListFormat::Text => {
+            let (now, width) = (clock::wall(), terminal::output_width());
+            for SessionHits { summary, matches } in &mut found {
+                writeln!(out, "{}", format_line(&summary, now, width, desk))?;
                 for hit in matches {
                     let who = if hit.kind == "user" { ">" } else { " " };
-                    writeln!(out, "  {who} {}", clean(&hit.text, Rendering::Line))?;
+                    writeln!(out, "  {who} {}", sanitize(&hit.text, LineBreaks::Replace))?;
                 }
                 out.flush()?;
             }
         }
     }
     if count == 0 {
-        note("Nobody said that in a session that is kept.");
-        return Ok(Outcome::Nothing);
+        print_note("Nobody said that in a session that is kept.");
+        return Ok(CommandOutcome::NothingDone);
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

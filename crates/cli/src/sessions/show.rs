@@ -5,65 +5,65 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::Value;
-use whimbrel_engine::session::shelf::Stored;
-use whimbrel_engine::session::summary::Summary;
+use whimbrel_engine::session::session_files::SessionFile;
+use whimbrel_engine::session::summary::SessionSummary;
 use whimbrel_engine::session::transcript::{Message, Transcript};
 
-use super::command::{Form, Format};
-use super::shape::{date, path, size};
-use super::{Desk, Outcome, Trouble, markdown, unreadable, write_array};
-use crate::human::{Rendering, call_label, clean};
-use crate::stdio::note;
+use super::command::{ListFormat, ExportFormat};
+use super::format::{format_date, shorten_home, format_size};
+use super::{SessionsContext, CommandOutcome, CommandError, markdown, read_error, write_json_array};
+use crate::terminal_ui::{LineBreaks, call_label, sanitize};
+use crate::stdio::print_note;
 
 /// How many lines of what a call gave back are shown.
-const SHOWN: usize = 3;
+const MAX_RESULT_LINES: usize = 3;
 
 /// Shows a session to a person, or to a program.
-pub(super) fn show(desk: &Desk, name: &str, form: Form, out: &mut impl Write) -> Result<Outcome, Trouble> {
-    let stored = desk.shelf.find(name)?;
-    let transcript = open(&stored)?;
+pub(super) fn show(desk: &SessionsContext, name: &str, form: ListFormat, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+    let stored = desk.session_dir.find(name)?;
+    let transcript = open_transcript(&stored)?;
     match form {
-        Form::Json => write_array(transcript.messages(), out)?,
-        Form::Person => {
-            for line in heading(&stored, desk)? {
+        ListFormat::Json => write_json_array(transcript.messages(), out)?,
+        ListFormat::Text => {
+            for line in render_heading(&stored, desk)? {
                 writeln!(out, "{line}")?;
             }
             for message in transcript.messages() {
-                let text = told(&message.map_err(unreadable)?);
+                let text = render_message(&message.map_err(read_error)?);
                 if !text.is_empty() {
                     writeln!(out, "\n{text}")?;
                 }
             }
         }
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Opens a transcript, and says what of it cannot be read.
-fn open(stored: &Stored) -> Result<Transcript, Trouble> {
-    let transcript = Transcript::open(&stored.path).map_err(unreadable)?;
+fn open_transcript(stored: &SessionFile) -> Result<Transcript, CommandError> {
+    let transcript = Transcript::open(&stored.path).map_err(read_error)?;
     if let Some(warning) = transcript.repairs().warning() {
-        note(&warning);
+        print_note(&warning);
     }
     Ok(transcript)
 }
 
 /// Writes a session as a document or as messages. A file that is there is never written over.
 pub(super) fn export(
-    desk: &Desk,
+    desk: &SessionsContext,
     name: &str,
-    format: Format,
+    format: ExportFormat,
     file: Option<&Path>,
     out: &mut impl Write,
-) -> Result<Outcome, Trouble> {
-    let stored = desk.shelf.find(name)?;
-    let transcript = open(&stored)?;
+) -> Result<CommandOutcome, CommandError> {
+    let stored = desk.session_dir.find(name)?;
+    let transcript = open_transcript(&stored)?;
     let Some(path) = file else {
-        write(&stored, &transcript, format, desk, out)?;
-        return Ok(Outcome::Done);
+        write_document(&stored, &transcript, format, desk, out)?;
+        return Ok(CommandOutcome::Done);
     };
     let cannot = |error: io::Error| {
-        Trouble::Said(match error.kind() {
+        CommandError::Message(match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 format!("{} is there already. Name another file.", path.display())
             }
@@ -73,32 +73,32 @@ pub(super) fn export(
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(cannot)?;
     let mut file = BufWriter::new(file);
     let written =
-        write(&stored, &transcript, format, desk, &mut file).and_then(|()| file.flush().map_err(cannot));
+        write_document(&stored, &transcript, format, desk, &mut file).and_then(|()| file.flush().map_err(cannot));
     if written.is_err() {
         // Half a document is worse than none.
         let _ = std::fs::remove_file(path);
     }
     written?;
-    note(&format!("Written to {}.", path.display()));
-    Ok(Outcome::Done)
+    print_note(&format!("Written to {}.", path.display()));
+    Ok(CommandOutcome::Done)
 }
 
-fn write(
-    stored: &Stored,
+fn write_document(
+    stored: &SessionFile,
     transcript: &Transcript,
-    format: Format,
-    desk: &Desk,
+    format: ExportFormat,
+    desk: &SessionsContext,
     out: &mut impl Write,
-) -> Result<(), Trouble> {
+) -> Result<(), CommandError> {
     match format {
-        Format::Json => write_array(transcript.messages(), out),
-        Format::Markdown => {
-            let lines = heading(stored, desk)?;
+        ExportFormat::Json => write_json_array(transcript.messages(), out),
+        ExportFormat::Markdown => {
+            let lines = render_heading(stored, desk)?;
             let (title, facts) =
                 lines.split_first().map_or(("", &[][..]), |(title, facts)| (title.as_str(), facts));
             writeln!(out, "# {title}\n\n{}\n", facts.join("  \n"))?;
             for message in transcript.messages() {
-                out.write_all(markdown::message(&message.map_err(unreadable)?).as_bytes())?;
+                out.write_all(markdown::render_message(&message.map_err(read_error)?).as_bytes())?;
             }
             Ok(())
         }
@@ -106,57 +106,57 @@ fn write(
 }
 
 /// What a session is, line by line; its title first.
-fn heading(stored: &Stored, desk: &Desk) -> Result<Vec<String>, Trouble> {
-    let Summary { summary, cwd, git_branch, tag, .. } =
-        stored.summary().map_err(unreadable)?.unwrap_or_default();
+fn render_heading(stored: &SessionFile, desk: &SessionsContext) -> Result<Vec<String>, CommandError> {
+    let SessionSummary { summary, cwd, git_branch, tag, .. } =
+        stored.summary().map_err(read_error)?.unwrap_or_default();
     let title =
-        if summary.is_empty() { "(no prompt yet)".to_owned() } else { clean(&summary, Rendering::Line) };
+        if summary.is_empty() { "(no prompt yet)".to_owned() } else { sanitize(&summary, LineBreaks::Replace) };
     let place = cwd.map(|cwd| {
         let branch = git_branch.map_or_else(String::new, |branch| format!(" ({branch})"));
-        clean(&format!("{}{branch}", path(&cwd, desk.home.as_deref())), Rendering::Line)
+        sanitize(&format!("{}{branch}", shorten_home(&cwd, desk.home_dir.as_deref())), LineBreaks::Replace)
     });
-    let tag = tag.map(|tag| clean(&format!("#{tag}"), Rendering::Line));
-    let facts = format!("{}, {}", date(stored.modified), size(stored.size));
+    let tag = tag.map(|tag| sanitize(&format!("#{tag}"), LineBreaks::Replace));
+    let facts = format!("{}, {}", format_date(stored.modified), format_size(stored.size));
     Ok([Some(title), Some(stored.id.clone()), place, tag, Some(facts)].into_iter().flatten().collect())
 }
 
 /// A message as a person reads it: prompts behind `>`, calls on a line each, and how their output begins.
-fn told(message: &Message) -> String {
+fn render_message(message: &Message) -> String {
     let parts: Vec<String> = match &message.message["content"] {
-        Value::String(text) => vec![said(text, message)],
-        Value::Array(blocks) => blocks.iter().map(|block| part(block, message)).collect(),
+        Value::String(text) => vec![render_text(text, message)],
+        Value::Array(blocks) => blocks.iter().map(|block| render_block(block, message)).collect(),
         _ => Vec::new(),
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn part(block: &Value, message: &Message) -> String {
+fn render_block(block: &Value, message: &Message) -> String {
     match block["type"].as_str() {
-        Some("text") => said(block["text"].as_str().unwrap_or_default(), message),
+        Some("text") => render_text(block["text"].as_str().unwrap_or_default(), message),
         Some("tool_use") => {
             let label = call_label(block["name"].as_str().unwrap_or("?"), &block["input"]);
-            format!("  • {}", clean(&label, Rendering::Line))
+            format!("  • {}", sanitize(&label, LineBreaks::Replace))
         }
-        Some("tool_result") => result(&markdown::plain(&block["content"])),
+        Some("tool_result") => render_result(&markdown::result_text(&block["content"])),
         Some("image" | "document") => "> (an attachment)".into(),
         _ => String::new(),
     }
 }
 
-fn said(text: &str, message: &Message) -> String {
-    let text = clean(text.trim(), Rendering::Text);
+fn render_text(text: &str, message: &Message) -> String {
+    let text = sanitize(text.trim(), LineBreaks::Keep);
     match message.kind.as_str() {
         "user" => text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n"),
         _ => text,
     }
 }
 
-fn result(text: &str) -> String {
+fn render_result(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut shown: Vec<String> =
-        lines.iter().take(SHOWN).map(|line| format!("    {}", clean(line, Rendering::Line))).collect();
-    if lines.len() > SHOWN {
-        shown.push(format!("    ... {} more lines", lines.len() - SHOWN));
+        lines.iter().take(MAX_RESULT_LINES).map(|line| format!("    {}", sanitize(line, LineBreaks::Replace))).collect();
+    if lines.len() > MAX_RESULT_LINES {
+        shown.push(format!("    ... {} more lines", lines.len() - MAX_RESULT_LINES));
     }
     shown.join("\n")
 }

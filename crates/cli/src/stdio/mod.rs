@@ -4,9 +4,9 @@
 //! The threads block; the engine between them does not. Nothing waits for the reader at the end: it may sit in a read for
 //! ever, so the program leaves with `exit` once the writer has written everything.
 
-mod gone;
-mod lines;
-mod note;
+mod hangup;
+mod line_reader;
+mod stderr;
 mod reader;
 mod writer;
 
@@ -17,23 +17,23 @@ use tokio::sync::mpsc;
 use whimbrel_engine::link;
 use whimbrel_wire::Frame;
 
-use crate::exit::Cut;
+use crate::exit::Shutdown;
 
-pub(crate) use gone::watch_reader;
-pub(crate) use note::{line, note};
-pub(crate) use reader::OnMalformed;
+pub(crate) use hangup::watch_stdout;
+pub(crate) use stderr::{print_line, print_note};
+pub(crate) use reader::MalformedLinePolicy;
 
 /// Reads frames from stdin for the engine until the input ends.
-pub(crate) fn read(sender: mpsc::Sender<link::Line>, on_malformed: OnMalformed, cut: Cut) -> io::Result<()> {
+pub(crate) fn spawn_reader(sender: mpsc::Sender<link::IncomingFrame>, on_malformed: MalformedLinePolicy, cut: Shutdown) -> io::Result<()> {
     let read = move || {
-        reader::read(io::stdin().lock(), &sender, on_malformed, &cut);
+        reader::read_frames(io::stdin().lock(), &sender, on_malformed, &cut);
     };
     Builder::new().name("stdin".into()).spawn(read).map(drop)
 }
 
 /// Writes the engine's frames to stdout until there are no more. Join it before leaving.
-pub(crate) fn write(receiver: mpsc::Receiver<Frame>, cut: Cut) -> io::Result<JoinHandle<()>> {
-    Builder::new().name("stdout".into()).spawn(move || writer::write(receiver, io::stdout().lock(), &cut))
+pub(crate) fn spawn_writer(receiver: mpsc::Receiver<Frame>, cut: Shutdown) -> io::Result<JoinHandle<()>> {
+    Builder::new().name("stdout".into()).spawn(move || writer::write_frames(receiver, io::stdout().lock(), &cut))
 }
 
 /// Prints a text as it is. That nobody reads it is no reason to fail; that it could not be written is.

@@ -6,27 +6,27 @@ use tokio::sync::mpsc;
 use whimbrel_wire::Frame;
 use whimbrel_wire::codec::encode;
 
-use crate::exit::{Cut, Why};
+use crate::exit::{Shutdown, AbortReason};
 
 /// How many bytes are written at once, unless one frame has more.
-const BATCH: usize = 64 * 1024;
+const BATCH_SIZE: usize = 64 * 1024;
 
 /// Writes every frame, those that wait already in one go, and flushes whenever none waits. A host that no longer reads is
 /// gone: then everything stops.
-pub(super) fn write(mut engine: mpsc::Receiver<Frame>, mut out: impl Write, cut: &Cut) {
+pub(super) fn write_frames(mut engine: mpsc::Receiver<Frame>, mut out: impl Write, cut: &Shutdown) {
     let mut batch = Vec::with_capacity(4096);
     while let Some(frame) = engine.blocking_recv() {
         encode(&frame, &mut batch);
-        while batch.len() < BATCH
+        while batch.len() < BATCH_SIZE
             && let Ok(frame) = engine.try_recv()
         {
             encode(&frame, &mut batch);
         }
         if out.write_all(&batch).and_then(|()| out.flush()).is_err() {
-            return cut.fire(Why::HostGone);
+            return cut.trigger(AbortReason::HostDisconnected);
         }
         batch.clear();
-        batch.shrink_to(BATCH);
+        batch.shrink_to(BATCH_SIZE);
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    fn frames(count: usize) -> mpsc::Receiver<Frame> {
+    fn queued_frames(count: usize) -> mpsc::Receiver<Frame> {
         let (sender, receiver) = mpsc::channel(count.max(1));
         for _ in 0..count {
             sender.blocking_send(KeepAlive::default().into()).unwrap();
@@ -70,15 +70,15 @@ mod tests {
     #[test]
     fn what_waits_already_is_written_in_one_go() {
         let mut sink = Sink::default();
-        write(frames(100), &mut sink, &Cut::default());
+        write_frames(queued_frames(100), &mut sink, &Shutdown::default());
         assert_eq!(sink.writes, [100 * "{\"type\":\"keep_alive\"}\n".len()]);
     }
 
     #[test]
     fn a_host_that_no_longer_reads_stops_everything() {
-        let cut = Cut::default();
-        write(frames(3), &mut Sink { broken: true, ..Sink::default() }, &cut);
-        assert_eq!(cut.why(), Some(Why::HostGone));
+        let cut = Shutdown::default();
+        write_frames(queued_frames(3), &mut Sink { broken: true, ..Sink::default() }, &cut);
+        assert_eq!(cut.reason(), Some(AbortReason::HostDisconnected));
         assert!(cut.token().is_cancelled());
     }
 }

@@ -8,17 +8,17 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
-mod debugging;
-mod endings;
-mod homes;
-mod hosts;
-mod logins;
+mod debug_log;
+mod shutdown;
+mod home_dirs;
+mod host_protocol;
+mod mcp_login;
 mod mcp;
-mod people;
-mod projects;
+mod command_line;
+mod project_trust;
 mod pty;
-mod rig;
+mod harness;
 mod sessions;
-mod tapes;
-mod terminals;
+mod recordings;
+mod terminal;
 mod transcripts;

@@ -5,24 +5,24 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Output, Rig, Session, is_gone, number_in, wait_until};
+use crate::harness::{RunOutput, TestDir, TestSession, has_exited, wait_for_number, wait_until};
 
 /// A client that speaks MCP with `whimbrel mcp serve`. Its messages have no `type`, so they are told apart by their id.
-struct Client {
-    session: Session,
-    last: u64,
+struct McpClient {
+    session: TestSession,
+    last_id: u64,
 }
 
-impl Client {
-    fn start(rig: &Rig, flags: &[&str]) -> Self {
+impl McpClient {
+    fn start(rig: &TestDir, flags: &[&str]) -> Self {
         let mut command = rig.command(&[&["mcp", "serve"], flags].concat());
         // An engine that an SDK has started passes this on to its servers.
-        command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py").env("TMPDIR", rig.temporary());
-        let mut client = Self { session: Session::start(command), last: 0 };
+        command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py").env("TMPDIR", rig.temp_dir());
+        let mut client = Self { session: TestSession::start(command), last_id: 0 };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
-        let answer = client.ask("initialize", &about);
+        let answer = client.request("initialize", &about);
         assert_eq!(answer["result"]["serverInfo"]["name"], "whimbrel", "{answer}");
-        client.tell("notifications/initialized", &json!({}));
+        client.notify("notifications/initialized", &json!({}));
         client
     }
 
@@ -30,24 +30,24 @@ impl Client {
         self.session.write(format!("{message}\n").as_bytes());
     }
 
-    fn tell(&mut self, method: &str, params: &Value) {
+    fn notify(&mut self, method: &str, params: &Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    fn begin(&mut self, method: &str, params: &Value) -> u64 {
-        self.last += 1;
-        self.write(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
-        self.last
+    fn send_request(&mut self, method: &str, params: &Value) -> u64 {
+        self.last_id += 1;
+        self.write(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
+        self.last_id
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.begin(method, params);
-        self.session.find(method, |message| message["id"] == id)
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send_request(method, params);
+        self.session.find_frame(method, |message| message["id"] == id)
     }
 
     /// Calls a tool: whether it failed, and the first text.
-    fn call(&mut self, tool: &str, input: &Value) -> (bool, String) {
-        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": input}));
+    fn call_tool(&mut self, tool: &str, input: &Value) -> (bool, String) {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": input}));
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
         (result["isError"] == json!(true), text.to_owned())
@@ -56,11 +56,11 @@ impl Client {
 
 #[test]
 fn our_tools_are_served_through_the_gate() {
-    let rig = Rig::new();
-    let file = rig.work().join("birds.txt");
+    let rig = TestDir::new();
+    let file = rig.work_dir().join("birds.txt");
     fs::write(&file, "two curlews\n").unwrap();
-    let mut client = Client::start(&rig, &["--allowedTools", "Edit", "--disallowedTools", "WebFetch"]);
-    let listed = client.ask("tools/list", &json!({}));
+    let mut client = McpClient::start(&rig, &["--allowedTools", "Edit", "--disallowedTools", "WebFetch"]);
+    let listed = client.request("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let hint = |name: &str| {
         let tool = tools.iter().find(|tool| tool["name"] == name);
@@ -69,76 +69,76 @@ fn our_tools_are_served_through_the_gate() {
     assert_eq!((hint("Read"), hint("Bash"), hint("WebFetch")), (Some(true), Some(false), None));
     assert_eq!((hint("Agent"), hint("ToolSearch")), (None, None), "these need a conversation");
 
-    let (failed, text) = client.call("Read", &json!({"file_path": file}));
+    let (failed, text) = client.call_tool("Read", &json!({"file_path": file}));
     assert!(!failed && text.contains("two curlews"), "{text}");
     let edit = json!({"file_path": file, "old_string": "two", "new_string": "three"});
-    let (failed, text) = client.call("Edit", &edit);
+    let (failed, text) = client.call_tool("Edit", &edit);
     assert!(!failed, "{text}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "three curlews\n");
 
-    let other = rig.work().join("other.txt");
+    let other = rig.work_dir().join("other.txt");
     for (tool, input) in [
         ("Write", json!({"file_path": other, "content": "x"})),
         ("Bash", json!({"command": "touch other.txt"})),
     ] {
-        let (failed, text) = client.call(tool, &input);
+        let (failed, text) = client.call_tool(tool, &input);
         assert!(failed && text.contains("needs a permission"), "{text}");
     }
     assert!(!other.exists());
-    let (failed, text) = client.call("Read", &json!({"path": 5}));
+    let (failed, text) = client.call_tool("Read", &json!({"path": 5}));
     assert!(failed && text.starts_with("InputValidationError"), "{text}");
-    let unknown = client.ask("tools/call", &json!({"name": "Fly", "arguments": {}}));
+    let unknown = client.request("tools/call", &json!({"name": "Fly", "arguments": {}}));
     assert!(unknown["error"]["message"].as_str().unwrap().contains("No such tool: Fly"), "{unknown}");
     let (code, _, stderr) = client.session.finish();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert_eq!(fs::read_dir(rig.temporary()).unwrap().count(), 0, "nothing stays behind");
+    assert_eq!(fs::read_dir(rig.temp_dir()).unwrap().count(), 0, "nothing stays behind");
 }
 
 #[test]
 fn rules_of_the_settings_count() {
-    let rig = Rig::new();
-    let folder = rig.work().join("../home/.claude");
+    let rig = TestDir::new();
+    let folder = rig.work_dir().join("../home/.claude");
     fs::create_dir(&folder).unwrap();
     let rules = json!({"permissions": {"allow": ["Bash(sh bird.sh)"], "deny": ["Read(./secret.txt)"]}});
     fs::write(folder.join("settings.json"), rules.to_string()).unwrap();
-    fs::write(rig.work().join("secret.txt"), "hush").unwrap();
-    fs::write(rig.work().join("bird.sh"), "echo curlew\n").unwrap();
-    let mut client = Client::start(&rig, &[]);
-    assert_eq!(client.call("Bash", &json!({"command": "sh bird.sh"})), (false, "curlew".into()));
-    assert!(client.call("Bash", &json!({"command": "sh other.sh"})).0);
-    let (failed, text) = client.call("Read", &json!({"file_path": rig.work().join("secret.txt")}));
+    fs::write(rig.work_dir().join("secret.txt"), "hush").unwrap();
+    fs::write(rig.work_dir().join("bird.sh"), "echo curlew\n").unwrap();
+    let mut client = McpClient::start(&rig, &[]);
+    assert_eq!(client.call_tool("Bash", &json!({"command": "sh bird.sh"})), (false, "curlew".into()));
+    assert!(client.call_tool("Bash", &json!({"command": "sh other.sh"})).0);
+    let (failed, text) = client.call_tool("Read", &json!({"file_path": rig.work_dir().join("secret.txt")}));
     assert!(failed && !text.contains("hush"), "{text}");
     assert_eq!(client.session.finish().0, Some(0));
 
-    let mut client = Client::start(&rig, &["--setting-sources", "", "--permission-mode", "acceptEdits"]);
-    assert!(client.call("Bash", &json!({"command": "sh bird.sh"})).0, "nobody has read the settings");
-    let made = rig.work().join("made.txt");
-    assert!(!client.call("Write", &json!({"file_path": made, "content": "x"})).0);
+    let mut client = McpClient::start(&rig, &["--setting-sources", "", "--permission-mode", "acceptEdits"]);
+    assert!(client.call_tool("Bash", &json!({"command": "sh bird.sh"})).0, "nobody has read the settings");
+    let made = rig.work_dir().join("made.txt");
+    assert!(!client.call_tool("Write", &json!({"file_path": made, "content": "x"})).0);
     assert_eq!(client.session.finish().0, Some(0));
 }
 
 #[test]
 fn a_call_that_is_cancelled_ends_with_its_children() {
-    let rig = Rig::new();
-    let mut client = Client::start(&rig, &["--allowedTools", "Bash"]);
+    let rig = TestDir::new();
+    let mut client = McpClient::start(&rig, &["--allowedTools", "Bash"]);
     let sleep = |file: &str| json!({"name": "Bash", "arguments": {"command": format!("echo $$ > {file}; sleep 300")}});
-    let id = client.begin("tools/call", &sleep("first"));
-    let first = number_in(&rig.work().join("first"));
-    client.tell("notifications/cancelled", &json!({"requestId": id}));
-    wait_until("the end of what was cancelled", || is_gone(first).then_some(()));
-    assert_eq!(client.call("Bash", &json!({"command": "echo still here"})), (false, "still here".into()));
+    let id = client.send_request("tools/call", &sleep("first"));
+    let first = wait_for_number(&rig.work_dir().join("first"));
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    wait_until("the end of what was cancelled", || has_exited(first).then_some(()));
+    assert_eq!(client.call_tool("Bash", &json!({"command": "echo still here"})), (false, "still here".into()));
 
     let background = json!({"command": "echo $$ > second; sleep 300", "run_in_background": true});
-    assert!(!client.call("Bash", &background).0);
-    client.begin("tools/call", &sleep("third"));
-    let left = ["second", "third"].map(|name| number_in(&rig.work().join(name)));
+    assert!(!client.call_tool("Bash", &background).0);
+    client.send_request("tools/call", &sleep("third"));
+    let left = ["second", "third"].map(|name| wait_for_number(&rig.work_dir().join(name)));
     assert_eq!(client.session.finish().0, Some(0));
-    assert!(left.into_iter().all(is_gone), "nothing outlives the client");
+    assert!(left.into_iter().all(has_exited), "nothing outlives the client");
 }
 
 #[test]
 fn what_cannot_be_served_is_said() {
-    let rig = Rig::new();
+    let rig = TestDir::new();
     for (args, words) in [
         (["mcp", "serve", "a prompt"], "takes no prompt"),
         (["mcp", "serve", "--permission-mode=nap"], "nap"),
@@ -153,8 +153,8 @@ fn what_cannot_be_served_is_said() {
 }
 
 /// A server of one tool, as a shell script.
-fn script(rig: &Rig) -> PathBuf {
-    let path = rig.work().join("server.sh");
+fn write_server_script(rig: &TestDir) -> PathBuf {
+    let path = rig.work_dir().join("server.sh");
     let text = r#"echo $$ > server.pid
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -169,14 +169,14 @@ done
 }
 
 #[track_caller]
-fn ok(rig: &Rig, args: &[&str]) -> String {
-    let Output { code, stdout, stderr } = rig.run(&[&["mcp"], args].concat(), "");
+fn run_ok(rig: &TestDir, args: &[&str]) -> String {
+    let RunOutput { code, stdout, stderr } = rig.run(&[&["mcp"], args].concat(), "");
     assert_eq!(code, Some(0), "{args:?}: {stderr}");
     stdout
 }
 
 #[track_caller]
-fn fails(rig: &Rig, args: &[&str]) -> String {
+fn run_failing(rig: &TestDir, args: &[&str]) -> String {
     let out = rig.run(&[&["mcp"], args].concat(), "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
     out.stderr
@@ -184,74 +184,74 @@ fn fails(rig: &Rig, args: &[&str]) -> String {
 
 #[test]
 fn servers_are_added_shown_tried_and_removed() {
-    let rig = Rig::new();
-    let server = script(&rig);
-    let (server, mine) = (server.to_str().unwrap(), rig.work().join("../home/.claude.json"));
+    let rig = TestDir::new();
+    let server = write_server_script(&rig);
+    let (server, mine) = (server.to_str().unwrap(), rig.work_dir().join("../home/.claude.json"));
     fs::write(&mine, "{\n  \"numStartups\": 7,\n  \"odd\": [1,2]\n}\n").unwrap();
-    assert!(ok(&rig, &["list"]).contains("no MCP servers"));
-    let added = ok(&rig, &["add", "birds", "-e", "BIRD=curlews", "--", "sh", server]);
+    assert!(run_ok(&rig, &["list"]).contains("no MCP servers"));
+    let added = run_ok(&rig, &["add", "birds", "-e", "BIRD=curlews", "--", "sh", server]);
     assert!(added.contains("birds (local)"), "{added}");
     let text = fs::read_to_string(&mine).unwrap();
     assert!(
         text.starts_with("{\n  \"numStartups\": 7,\n  \"odd\": [1,2]"),
         "the rest stays as it was: {text}"
     );
-    let here = rig.work().canonicalize().unwrap();
+    let here = rig.work_dir().canonicalize().unwrap();
     let kept: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         kept["projects"][here.to_str().unwrap()]["mcpServers"]["birds"],
         json!({"type": "stdio", "command": "sh", "args": [server], "env": {"BIRD": "curlews"}})
     );
-    assert!(fails(&rig, &["add", "birds", "other"]).contains("already"));
+    assert!(run_failing(&rig, &["add", "birds", "other"]).contains("already"));
 
-    let tested = ok(&rig, &["test", "birds"]);
+    let tested = run_ok(&rig, &["test", "birds"]);
     assert!(tested.contains("birds 7, 1 tool\n  count  Counts curlews\n"), "{tested}");
-    let pid = number_in(&rig.work().join("server.pid"));
-    assert!(is_gone(pid), "a server that was tried is ended");
-    ok(&rig, &["add", "none", "--scope", "user", "--", "/no/such/program"]);
-    assert!(fails(&rig, &["test", "none"]).contains("/no/such/program"));
+    let pid = wait_for_number(&rig.work_dir().join("server.pid"));
+    assert!(has_exited(pid), "a server that was tried is ended");
+    run_ok(&rig, &["add", "none", "--scope", "user", "--", "/no/such/program"]);
+    assert!(run_failing(&rig, &["test", "none"]).contains("/no/such/program"));
 
-    let shown = ok(&rig, &["get", "birds"]);
+    let shown = run_ok(&rig, &["get", "birds"]);
     assert!(shown.contains("env: BIRD (values") && !shown.contains("curlews"), "{shown}");
-    let listed = ok(&rig, &["list"]);
+    let listed = run_ok(&rig, &["list"]);
     assert!(
         listed.contains("birds  local  connected, 1 tool") && listed.contains("none   user   failed"),
         "{listed}"
     );
-    let json: Value = serde_json::from_str(&ok(&rig, &["list", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&run_ok(&rig, &["list", "--json"])).unwrap();
     assert_eq!((&json[0]["name"], &json[0]["status"]), (&json!("birds"), &json!("connected")));
 
-    ok(&rig, &["add", "birds", "-s", "user", "https://birds.test/mcp", "-H", "X-Key: hush"]);
-    assert!(fails(&rig, &["remove", "birds"]).contains("local, user"));
-    assert!(ok(&rig, &["remove", "birds", "--scope", "local"]).contains("Removed birds (local)"));
-    let shown = ok(&rig, &["get", "birds"]);
+    run_ok(&rig, &["add", "birds", "-s", "user", "https://birds.test/mcp", "-H", "X-Key: hush"]);
+    assert!(run_failing(&rig, &["remove", "birds"]).contains("local, user"));
+    assert!(run_ok(&rig, &["remove", "birds", "--scope", "local"]).contains("Removed birds (local)"));
+    let shown = run_ok(&rig, &["get", "birds"]);
     assert!(shown.contains("https://birds.test/mcp") && !shown.contains("hush"), "{shown}");
-    ok(&rig, &["remove", "birds"]);
-    assert!(fails(&rig, &["get", "birds"]).contains("no MCP server \"birds\""));
+    run_ok(&rig, &["remove", "birds"]);
+    assert!(run_failing(&rig, &["get", "birds"]).contains("no MCP server \"birds\""));
 }
 
 #[test]
 fn servers_of_a_project_wait_for_approval() {
-    let rig = Rig::new();
-    let server = script(&rig);
+    let rig = TestDir::new();
+    let server = write_server_script(&rig);
     let entry = json!({"command": "sh", "args": [server]}).to_string();
-    assert!(ok(&rig, &["add-json", "birds", &entry, "-s", "project"]).contains("enabledMcpjsonServers"));
+    assert!(run_ok(&rig, &["add-json", "birds", &entry, "-s", "project"]).contains("enabledMcpjsonServers"));
     let kept: Value =
-        serde_json::from_str(&fs::read_to_string(rig.work().join(".mcp.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(rig.work_dir().join(".mcp.json")).unwrap()).unwrap();
     assert_eq!(kept["mcpServers"]["birds"]["command"], "sh");
-    let listed = ok(&rig, &["list"]);
+    let listed = run_ok(&rig, &["list"]);
     assert!(listed.contains("birds  project  not approved"), "{listed}");
-    assert!(!rig.work().join("server.pid").exists(), "it was not started");
-    assert!(ok(&rig, &["test", "birds"]).contains("1 tool"), "who names it means it");
+    assert!(!rig.work_dir().join("server.pid").exists(), "it was not started");
+    assert!(run_ok(&rig, &["test", "birds"]).contains("1 tool"), "who names it means it");
     for (entry, words) in
         [(r#"{"type":"sdk","name":"x"}"#, "part of its host"), (r#"{"url":"x"}"#, "makes no sense")]
     {
-        let error = fails(&rig, &["add-json", "bad", entry]);
+        let error = run_failing(&rig, &["add-json", "bad", entry]);
         assert!(error.contains(words), "{error}");
     }
-    assert!(fails(&rig, &["add", "a/b", "x"]).contains("no name for a server"));
-    ok(&rig, &["remove", "birds"]);
-    fs::write(rig.work().join(".mcp.json"), "{").unwrap();
-    assert!(fails(&rig, &["add", "x", "-s", "project", "y"]).contains(".mcp.json"));
-    assert_eq!(fs::read_to_string(rig.work().join(".mcp.json")).unwrap(), "{");
+    assert!(run_failing(&rig, &["add", "a/b", "x"]).contains("no name for a server"));
+    run_ok(&rig, &["remove", "birds"]);
+    fs::write(rig.work_dir().join(".mcp.json"), "{").unwrap();
+    assert!(run_failing(&rig, &["add", "x", "-s", "project", "y"]).contains(".mcp.json"));
+    assert_eq!(fs::read_to_string(rig.work_dir().join(".mcp.json")).unwrap(), "{");
 }

@@ -10,74 +10,74 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::rig::{ended, wait_until};
+use crate::harness::{wait_for_exit, wait_until};
 
 /// A program at a terminal.
-pub(crate) struct Seat {
+pub(crate) struct PtySession {
     pub(crate) child: Child,
-    keys: File,
+    pty: File,
     /// Kept open, so that what was shown last can still be read, and the settings be looked at.
-    screen: File,
-    settings: String,
-    shown: Arc<Mutex<Vec<u8>>>,
+    tty: File,
+    initial_settings: String,
+    output: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Seat {
+impl PtySession {
     /// Starts a command with all its ends at a terminal of some width.
-    pub(crate) fn take(mut command: Command, columns: u16) -> Self {
+    pub(crate) fn start(mut command: Command, columns: u16) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
         let name = ptsname(&keys, Vec::new()).unwrap().into_string().unwrap();
-        let screen = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let tty = OpenOptions::new().read(true).write(true).open(name).unwrap();
         let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&screen, size).unwrap();
-        let end = || screen.try_clone().unwrap();
-        let settings = settings(&screen);
+        tcsetwinsize(&tty, size).unwrap();
+        let end = || tty.try_clone().unwrap();
+        let initial_settings = terminal_settings(&tty);
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         drop(command);
-        let keys = File::from(keys);
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut source, sink) = (keys.try_clone().unwrap(), Arc::clone(&shown));
+        let pty = File::from(keys);
+        let output = Arc::new(Mutex::new(Vec::new()));
+        let (mut source, sink) = (pty.try_clone().unwrap(), Arc::clone(&output));
         thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(count) = source.read(&mut piece) {
                 sink.lock().unwrap().extend_from_slice(&piece[..count]);
             }
         });
-        Self { child, keys, screen, settings, shown }
+        Self { child, pty, tty, initial_settings, output }
     }
 
     /// Everything that was shown so far.
-    pub(crate) fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    pub(crate) fn output(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
     /// Waits until something is shown.
-    pub(crate) fn until(&self, text: &str) {
-        wait_until(text, || self.shown().contains(text).then_some(()));
+    pub(crate) fn wait_for_text(&self, text: &str) {
+        wait_until(text, || self.output().contains(text).then_some(()));
     }
 
-    pub(crate) fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.pty.write_all(keys.as_bytes()).unwrap();
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub(crate) fn send_signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the end, and sees to it that the terminal is as it was and everything shown was read.
-    pub(crate) fn ended(&mut self) -> ExitStatus {
-        let status = ended(&mut self.child);
-        assert_eq!(settings(&self.screen), self.settings, "the terminal is as it was");
-        self.screen.write_all(b"<end>").unwrap();
-        self.until("<end>");
+    pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
+        let status = wait_for_exit(&mut self.child);
+        assert_eq!(terminal_settings(&self.tty), self.initial_settings, "the terminal is as it was");
+        self.tty.write_all(b"<end>").unwrap();
+        self.wait_for_text("<end>");
         status
     }
 }
 
 /// How a terminal treats what is typed and shown.
-fn settings(terminal: &File) -> String {
+fn terminal_settings(terminal: &File) -> String {
     let settings = tcgetattr(terminal).unwrap();
     format!("{:?} {:?} {:?}", settings.input_modes, settings.output_modes, settings.local_modes)
 }

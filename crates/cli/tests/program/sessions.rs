@@ -4,76 +4,76 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::pty::Seat;
-use crate::rig::{Rig, call};
+use crate::pty::PtySession;
+use crate::harness::{TestDir, tool_call};
 
 /// Has a session with one prompt, and gives its id.
-fn had(rig: &Rig, prompt: &str, replies: &Value) -> String {
-    let mut session = rig.session(replies, &["--allowedTools", "Bash"]);
-    session.say(prompt);
-    let id = session.next("result")["session_id"].as_str().unwrap().to_owned();
+fn run_session(rig: &TestDir, prompt: &str, replies: &Value) -> String {
+    let mut session = rig.start_session(replies, &["--allowedTools", "Bash"]);
+    session.send_prompt(prompt);
+    let id = session.next_frame("result")["session_id"].as_str().unwrap().to_owned();
     assert_eq!(session.finish().0, Some(0));
     id
 }
 
 #[track_caller]
-fn ok(rig: &Rig, args: &[&str]) -> String {
+fn run_ok(rig: &TestDir, args: &[&str]) -> String {
     let out = rig.run(&[&["sessions"], args].concat(), "");
     assert_eq!(out.code, Some(0), "{args:?}: {}", out.stderr);
     out.stdout
 }
 
 #[track_caller]
-fn fails(rig: &Rig, args: &[&str]) -> String {
+fn run_failing(rig: &TestDir, args: &[&str]) -> String {
     let out = rig.run(&[&["sessions"], args].concat(), "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
     out.stderr
 }
 
-fn projects(rig: &Rig) -> PathBuf {
-    rig.work().join("../home/.claude/projects").canonicalize().unwrap()
+fn projects_dir(rig: &TestDir) -> PathBuf {
+    rig.work_dir().join("../home/.claude/projects").canonicalize().unwrap()
 }
 
 #[test]
 fn sessions_are_listed_shown_found_and_named() {
-    let rig = Rig::new();
-    let first = had(
+    let rig = TestDir::new();
+    let first = run_session(
         &rig,
         "Count the curlews",
-        &json!([call("Bash", &json!({"command": "echo two"})), "There are two."]),
+        &json!([tool_call("Bash", &json!({"command": "echo two"})), "There are two."]),
     );
-    let second = had(&rig, "And the\u{1b}[2J godwits?", &json!(["None."]));
-    let listed = ok(&rig, &[]);
+    let second = run_session(&rig, "And the\u{1b}[2J godwits?", &json!(["None."]));
+    let listed = run_ok(&rig, &[]);
     let lines: Vec<&str> = listed.lines().collect();
     assert_eq!(lines.len(), 2, "{listed}");
     assert!(lines[0].starts_with(&second[..8]) && lines[1].starts_with(&first[..8]), "{listed}");
     assert!(lines[1].contains("just now") && lines[1].contains("Count the curlews"), "{listed}");
     assert!(!listed.contains('\u{1b}'), "a title cannot command the terminal");
 
-    let shown = ok(&rig, &["show", &first[..8]]);
+    let shown = run_ok(&rig, &["show", &first[..8]]);
     for part in ["> Count the curlews", "• Bash  echo two", "    two", "There are two."] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let found = ok(&rig, &["search", "GODWITS"]);
+    let found = run_ok(&rig, &["search", "GODWITS"]);
     assert!(found.contains(&second[..8]) && !found.contains(&first[..8]), "{found}");
-    assert!(fails(&rig, &["search", "avocets"]).contains("Nobody said that"));
+    assert!(run_failing(&rig, &["search", "avocets"]).contains("Nobody said that"));
 
-    ok(&rig, &["rename", &first, "Waders", "of", "the", "coast"]);
-    ok(&rig, &["tag", &first, "birds"]);
-    let json: Value = serde_json::from_str(&ok(&rig, &["list", "--json"])).unwrap();
+    run_ok(&rig, &["rename", &first, "Waders", "of", "the", "coast"]);
+    run_ok(&rig, &["tag", &first, "birds"]);
+    let json: Value = serde_json::from_str(&run_ok(&rig, &["list", "--json"])).unwrap();
     let row = json.as_array().unwrap().iter().find(|row| row["sessionId"] == first.as_str()).unwrap();
     assert_eq!((&row["customTitle"], &row["tag"]), (&json!("Waders of the coast"), &json!("birds")));
-    assert_eq!(row["cwd"], json!(rig.work().canonicalize().unwrap()));
+    assert_eq!(row["cwd"], json!(rig.work_dir().canonicalize().unwrap()));
 }
 
 #[test]
 fn what_a_subagent_did_on_a_persons_word_is_shown() {
-    let rig = Rig::new();
-    let folder = rig.work().join(".claude/skills/count");
+    let rig = TestDir::new();
+    let folder = rig.work_dir().join(".claude/skills/count");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("SKILL.md"), "---\ndescription: d\ncontext: fork\n---\nCount.").unwrap();
-    let id = had(&rig, "/count waders", &json!(["There are two."]));
-    let shown = ok(&rig, &["show", &id]);
+    let id = run_session(&rig, "/count waders", &json!(["There are two."]));
+    let shown = run_ok(&rig, &["show", &id]);
     assert!(
         shown.contains("/count") && shown.contains("waders") && shown.contains("There are two."),
         "{shown}"
@@ -82,67 +82,67 @@ fn what_a_subagent_did_on_a_persons_word_is_shown() {
 
 #[test]
 fn a_session_is_exported_once() {
-    let rig = Rig::new();
-    let id = had(&rig, "Count", &json!([call("Bash", &json!({"command": "echo two"})), "Two."]));
-    let document = ok(&rig, &["export", "last"]);
+    let rig = TestDir::new();
+    let id = run_session(&rig, "Count", &json!([tool_call("Bash", &json!({"command": "echo two"})), "Two."]));
+    let document = run_ok(&rig, &["export", "last"]);
     assert!(
         document.starts_with("# Count\n") && document.contains("**Bash** command: `echo two`"),
         "{document}"
     );
-    let file = rig.work().join("out.json");
+    let file = rig.work_dir().join("out.json");
     let name = file.to_str().unwrap();
-    assert_eq!(ok(&rig, &["export", &id, "--format", "json", "--output", name]), "");
+    assert_eq!(run_ok(&rig, &["export", &id, "--format", "json", "--output", name]), "");
     let messages: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(messages.as_array().unwrap().len(), 4);
-    assert!(fails(&rig, &["export", &id, "-o", name]).contains("is there already"));
+    assert!(run_failing(&rig, &["export", &id, "-o", name]).contains("is there already"));
 }
 
 #[test]
 fn removal_asks_and_needs_somebody_to_ask() {
-    let rig = Rig::new();
-    let id = had(&rig, "Count", &json!(["Two."]));
-    assert!(fails(&rig, &["delete", &id]).contains("--yes"));
+    let rig = TestDir::new();
+    let id = run_session(&rig, "Count", &json!(["Two."]));
+    assert!(run_failing(&rig, &["delete", &id]).contains("--yes"));
     for (keys, says, code) in [("n\r", "Nothing was removed", 1), ("y\r", "Removed", 0)] {
         let mut command = rig.command(&["sessions", "delete", &id]);
         command.env("TERM", "xterm");
-        let mut seat = Seat::take(command, 100);
-        seat.until("Remove for good? [y/N]");
-        seat.press(keys);
-        assert_eq!(seat.ended().code(), Some(code), "{}", seat.shown());
-        assert!(seat.shown().contains(says), "{}", seat.shown());
+        let mut seat = PtySession::start(command, 100);
+        seat.wait_for_text("Remove for good? [y/N]");
+        seat.type_keys(keys);
+        assert_eq!(seat.wait_for_exit().code(), Some(code), "{}", seat.output());
+        assert!(seat.output().contains(says), "{}", seat.output());
     }
-    assert!(fails(&rig, &["delete", &id, "--yes"]).contains("No session"));
-    let folder = std::fs::read_dir(projects(&rig)).unwrap().next().unwrap().unwrap().path();
+    assert!(run_failing(&rig, &["delete", &id, "--yes"]).contains("No session"));
+    let folder = std::fs::read_dir(projects_dir(&rig)).unwrap().next().unwrap().unwrap().path();
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
 }
 
 #[test]
 fn what_cannot_be_done_is_said_with_its_remedy() {
-    let rig = Rig::new();
-    assert_eq!(ok(&rig, &["list", "--json"]), "[\n]\n");
+    let rig = TestDir::new();
+    assert_eq!(run_ok(&rig, &["list", "--json"]), "[\n]\n");
     assert!(rig.run(&["sessions"], "").stderr.contains("No session is kept yet"));
-    assert!(ok(&rig, &["--help"]).contains("whimbrel sessions delete"));
+    assert!(run_ok(&rig, &["--help"]).contains("whimbrel sessions delete"));
     for (args, words) in [
         (&["show", "last"][..], "whimbrel sessions"),
         (&["show", "../../etc"], "is no session"),
         (&["paint"], "sessions --help"),
         (&["list", "--colour"], "--colour"),
     ] {
-        assert!(fails(&rig, args).contains(words), "{args:?}");
+        assert!(run_failing(&rig, args).contains(words), "{args:?}");
     }
 }
 
 #[test]
 fn a_session_that_cannot_be_read_does_not_hide_the_others() {
-    let rig = Rig::new();
-    let id = had(&rig, "Count", &json!(["Two."]));
-    let folder = std::fs::read_dir(projects(&rig)).unwrap().next().unwrap().unwrap().path();
+    let rig = TestDir::new();
+    let id = run_session(&rig, "Count", &json!(["Two."]));
+    let folder = std::fs::read_dir(projects_dir(&rig)).unwrap().next().unwrap().unwrap().path();
     for (number, bytes) in [&b""[..], b"\0\0\0", b"{\"type\":\"user\""].iter().enumerate() {
         std::fs::write(folder.join(format!("{number}aaaaaaa-2222-4333-8444-555555555555.jsonl")), bytes)
             .unwrap();
     }
     std::fs::create_dir(folder.join("9aaaaaaa-2222-4333-8444-555555555555.jsonl")).unwrap();
-    let listed = ok(&rig, &[]);
+    let listed = run_ok(&rig, &[]);
     assert!(listed.lines().count() == 1 && listed.starts_with(&id[..8]), "{listed}");
-    assert_eq!(ok(&rig, &["show", "0aaaaaaa", "--json"]), "[\n]\n");
+    assert_eq!(run_ok(&rig, &["show", "0aaaaaaa", "--json"]), "[\n]\n");
 }

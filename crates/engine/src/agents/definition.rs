@@ -5,10 +5,10 @@ use whimbrel_models::Effort;
 use whimbrel_wire::options::{AgentDefinition, AgentEffort};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::hired::Wanted;
-use super::hooked;
-use super::notes::Keeper;
-use crate::setup::model::effort_of;
+use super::mcp_servers::ServerSpecs;
+use super::hooks;
+use super::memory::MemoryScope;
+use crate::setup::model::to_model_effort;
 
 /// A kind of subagent.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,25 +48,25 @@ pub struct Definition {
     /// Skills that it begins with: it has read them when it hears of its errand.
     pub skills: Vec<String>,
     /// The MCP servers that it asks for.
-    pub servers: Wanted,
+    pub servers: ServerSpecs,
     /// Hooks that run while an agent of this kind works, as settings write them.
     pub hooks: Option<Value>,
     /// What is wrong with the rest, in words. It runs without.
-    pub flaws: Vec<String>,
+    pub parse_warnings: Vec<String>,
     /// Who wrote it.
-    pub origin: Origin,
+    pub source: DefinitionSource,
 }
 
 /// Who wrote a definition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum DefinitionSource {
     /// The engine.
     #[default]
     BuiltIn,
     /// A plugin.
     Plugin,
     /// The person.
-    Person,
+    User,
     /// The project.
     Project,
     /// The host.
@@ -75,9 +75,9 @@ pub enum Origin {
 
 impl Definition {
     /// A definition as a host gives it. The error says what is wrong with it.
-    pub fn of_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
+    pub fn from_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
         let (effort, flaws) = match given.effort {
-            Some(AgentEffort::Named(effort)) => (Some(effort_of(effort)), Vec::new()),
+            Some(AgentEffort::Named(effort)) => (Some(to_model_effort(effort)), Vec::new()),
             Some(AgentEffort::Number(number)) => {
                 (None, vec![format!("its effort must be low, medium, high, xhigh or max, not {number}")])
             }
@@ -89,7 +89,7 @@ impl Definition {
             prompt: given.prompt,
             tools: given.tools,
             disallowed_tools: given.disallowed_tools.unwrap_or_default(),
-            model: own_model(given.model),
+            model: explicit_model(given.model),
             effort,
             max_turns: given.max_turns,
             permission_mode: given.permission_mode,
@@ -101,16 +101,16 @@ impl Definition {
             memory: given.memory,
             isolation: given.isolation,
             skills: given.skills.unwrap_or_default(),
-            servers: Wanted::read(given.mcp_servers.unwrap_or_default()),
+            servers: ServerSpecs::parse(given.mcp_servers.unwrap_or_default()),
             hooks: None,
-            flaws,
-            origin: Origin::Host,
+            parse_warnings: flaws,
+            source: DefinitionSource::Host,
         };
-        definition.checked()
+        definition.validate()
     }
 
     /// The definition, if it can be used.
-    pub(super) fn checked(self) -> Result<Self, String> {
+    pub(super) fn validate(self) -> Result<Self, String> {
         let flaw = if self.name.trim().is_empty() {
             "it has no name"
         } else if self.name.chars().any(|c| c.is_control() || matches!(c, '(' | ')' | ',')) {
@@ -128,56 +128,56 @@ impl Definition {
     }
 
     /// What this version cannot give it, in words. It runs without.
-    pub fn lacks(&self) -> Vec<String> {
-        let mut lacks = [self.flaws.as_slice(), &self.servers.flaws].concat();
-        if self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()) {
+    pub fn warnings(&self) -> Vec<String> {
+        let mut lacks = [self.parse_warnings.as_slice(), &self.servers.warnings].concat();
+        if self.memory.as_deref().is_some_and(|name| MemoryScope::from_name(name).is_none()) {
             lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
         }
         let lacks = lacks.into_iter().map(|what| format!("The agent {}: {what}.", self.name));
-        lacks.chain(hooked::hooks(self).1).collect()
+        lacks.chain(hooks::agent_hooks(self).1).collect()
     }
 
     /// The kinds that an agent of this kind may start: all, some, or none.
-    pub fn may_start(&self) -> Starts {
-        let Some(tools) = &self.tools else { return Starts::Nothing };
+    pub fn startable_agents(&self) -> StartableAgents {
+        let Some(tools) = &self.tools else { return StartableAgents::NoAgents };
         let mut named = Vec::new();
         for tool in tools {
-            match tool_and_content(tool) {
-                ("Agent" | "Task", None) => return Starts::Everything,
+            match split_tool_rule(tool) {
+                ("Agent" | "Task", None) => return StartableAgents::All,
                 ("Agent" | "Task", Some(kinds)) => {
                     named.extend(kinds.split(',').map(|kind| kind.trim().to_owned()));
                 }
                 _ => {}
             }
         }
-        if named.is_empty() { Starts::Nothing } else { Starts::Only(named) }
+        if named.is_empty() { StartableAgents::NoAgents } else { StartableAgents::Listed(named) }
     }
 }
 
 /// Which kinds an agent may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Starts {
+pub enum StartableAgents {
     /// Any.
-    Everything,
+    All,
     /// These.
-    Only(Vec<String>),
+    Listed(Vec<String>),
     /// None.
-    Nothing,
+    NoAgents,
 }
 
-impl Starts {
+impl StartableAgents {
     /// Whether a kind is among them.
     pub fn allows(&self, kind: &str) -> bool {
         match self {
-            Self::Everything => true,
-            Self::Only(kinds) => kinds.iter().any(|allowed| allowed == kind),
-            Self::Nothing => false,
+            Self::All => true,
+            Self::Listed(kinds) => kinds.iter().any(|allowed| allowed == kind),
+            Self::NoAgents => false,
         }
     }
 }
 
 /// A tool as a definition names it: its name, and what stands in parentheses behind it.
-pub(super) fn tool_and_content(tool: &str) -> (&str, Option<&str>) {
+pub(super) fn split_tool_rule(tool: &str) -> (&str, Option<&str>) {
     match tool.split_once('(') {
         Some((name, rest)) => (name.trim(), Some(rest.trim_end().trim_end_matches(')'))),
         None => (tool.trim(), None),
@@ -185,30 +185,30 @@ pub(super) fn tool_and_content(tool: &str) -> (&str, Option<&str>) {
 }
 
 /// A model of its own, if the name says one.
-pub(super) fn own_model(name: Option<String>) -> Option<String> {
+pub(super) fn explicit_model(name: Option<String>) -> Option<String> {
     name.filter(|name| !matches!(name.trim(), "" | "inherit" | "default"))
 }
 
 /// The kind that is used when none is named.
-pub const GENERAL: &str = "general-purpose";
+pub const GENERAL_PURPOSE: &str = "general-purpose";
 
-const LOOKING: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
+const READ_ONLY_TOOLS: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
 
-const REPORT: &str = "You are a subagent: another agent gave you an errand and waits for your report. Your last message is the report, and all that the other agent will see: \
+const REPORT_PROMPT: &str = "You are a subagent: another agent gave you an errand and waits for your report. Your last message is the report, and all that the other agent will see: \
 say what you found or did, with file paths as path:line and the facts it needs to go on; say plainly what you could not do. No preamble.";
 
 /// The kinds that every session has.
-pub fn built_in() -> Vec<Definition> {
+pub fn built_in_definitions() -> Vec<Definition> {
     let kind = |name: &str, description: &str, work: &str| Definition {
         name: name.into(),
         description: description.into(),
-        prompt: format!("{REPORT}\n\n{work}"),
+        prompt: format!("{REPORT_PROMPT}\n\n{work}"),
         ..Definition::default()
     };
-    let looking = || Some(LOOKING.map(str::to_owned).to_vec());
+    let looking = || Some(READ_ONLY_TOOLS.map(str::to_owned).to_vec());
     vec![
         kind(
-            GENERAL,
+            GENERAL_PURPOSE,
             "Research and work of several steps that need no talk in between",
             "Do exactly the errand, with the tools you have and without asking back.",
         ),
@@ -235,7 +235,7 @@ pub fn built_in() -> Vec<Definition> {
 mod tests {
     use super::*;
 
-    fn given(change: impl FnOnce(&mut AgentDefinition)) -> AgentDefinition {
+    fn host_definition(change: impl FnOnce(&mut AgentDefinition)) -> AgentDefinition {
         let mut given = AgentDefinition {
             description: "looks".into(),
             prompt: "Look.".into(),
@@ -248,15 +248,15 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_told_with_the_reason() {
         let rows = [
-            ("x", given(|_| {}), None),
-            ("", given(|_| {}), Some("no name")),
-            ("a(b)", given(|_| {}), Some("parentheses")),
-            ("x", given(|given| given.prompt = " ".into()), Some("no prompt")),
-            ("x", given(|given| given.description.clear()), Some("no description")),
-            ("x", given(|given| given.max_turns = Some(0)), Some("maxTurns")),
+            ("x", host_definition(|_| {}), None),
+            ("", host_definition(|_| {}), Some("no name")),
+            ("a(b)", host_definition(|_| {}), Some("parentheses")),
+            ("x", host_definition(|given| given.prompt = " ".into()), Some("no prompt")),
+            ("x", host_definition(|given| given.description.clear()), Some("no description")),
+            ("x", host_definition(|given| given.max_turns = Some(0)), Some("maxTurns")),
         ];
         for (name, given, flaw) in rows {
-            let error = Definition::of_host(name, given).err();
+            let error = Definition::from_host(name, given).err();
             assert_eq!(error.is_some(), flaw.is_some(), "{name}: {error:?}");
             assert!(error.unwrap_or_default().contains(flaw.unwrap_or_default()));
         }
@@ -266,40 +266,40 @@ mod tests {
     fn an_effort_that_no_model_knows_is_told_and_does_not_count() {
         let definition = |effort: &str| {
             let given = format!(r#"{{"description": "looks", "prompt": "Look.", "effort": {effort}}}"#);
-            Definition::of_host("x", serde_json::from_str(&given).unwrap()).unwrap()
+            Definition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
         };
         assert_eq!(
-            (definition("\"high\"").effort, definition("\"high\"").lacks().len()),
+            (definition("\"high\"").effort, definition("\"high\"").warnings().len()),
             (Some(Effort::High), 0)
         );
         let by_number = definition("3");
         assert_eq!(by_number.effort, None);
-        assert!(by_number.lacks()[0].contains("not 3"), "{:?}", by_number.lacks());
+        assert!(by_number.warnings()[0].contains("not 3"), "{:?}", by_number.warnings());
     }
 
     #[test]
     fn the_tools_say_which_kinds_may_be_started() {
-        let rows: [(Option<&[&str]>, Starts); 5] = [
-            (None, Starts::Nothing),
-            (Some(&["Read"]), Starts::Nothing),
-            (Some(&["Read", "Agent"]), Starts::Everything),
+        let rows: [(Option<&[&str]>, StartableAgents); 5] = [
+            (None, StartableAgents::NoAgents),
+            (Some(&["Read"]), StartableAgents::NoAgents),
+            (Some(&["Read", "Agent"]), StartableAgents::All),
             (
                 Some(&["Task(Explore, Plan)", "Agent(x)"]),
-                Starts::Only(vec!["Explore".into(), "Plan".into(), "x".into()]),
+                StartableAgents::Listed(vec!["Explore".into(), "Plan".into(), "x".into()]),
             ),
-            (Some(&["Agent(x)", "Agent"]), Starts::Everything),
+            (Some(&["Agent(x)", "Agent"]), StartableAgents::All),
         ];
         for (tools, expected) in rows {
             let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
             let definition = Definition { tools, ..Definition::default() };
-            assert_eq!(definition.may_start(), expected, "{:?}", definition.tools);
+            assert_eq!(definition.startable_agents(), expected, "{:?}", definition.tools);
         }
     }
 
     #[test]
     fn a_model_that_is_the_parents_is_none_of_its_own() {
         for (name, own) in [("inherit", None), ("", None), ("haiku", Some("haiku"))] {
-            assert_eq!(own_model(Some(name.into())).as_deref(), own);
+            assert_eq!(explicit_model(Some(name.into())).as_deref(), own);
         }
     }
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use whimbrel_wire::options::SettingSource;
 
-use super::definition::{Definition, Origin};
-use super::file::{self, Written};
-use crate::files::{self, Kind};
-use crate::ground::Ground;
-use crate::ground::search::{Author, Search};
-use crate::settings::{Scope, Trust};
+use super::definition::{Definition, DefinitionSource};
+use super::definition_file::{self, ParsedDefinition};
+use crate::files::{self, FileKind};
+use crate::config_locations::ConfigLocations;
+use crate::config_locations::file_search::{FileAuthor, FileSearch};
+use crate::settings::{LayerScope, Trust};
 
 /// How many kinds files may describe.
-const MOST: usize = 500;
+const MAX_FILES: usize = 500;
 
 /// A plugin's folder of agents, and the name that goes before theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,93 +21,93 @@ pub struct PluginAgents {
     /// The plugin.
     pub prefix: String,
     /// The folder, or a single file.
-    pub folder: PathBuf,
+    pub path: PathBuf,
 }
 
 /// The kinds that files describe, the nearest first, and what the host should know about them. Of two with one name the
 /// nearer counts. Touches the disk.
-pub(super) fn find(ground: &Ground, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
-    let mut finds = Finds { search: Search::new(ground, "agents"), kept: Vec::new() };
-    for (source, folder) in folders(ground) {
-        finds.folder(&Whose::Source(source), &folder);
+pub(super) fn discover(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
+    let mut finds = AgentDiscovery { search: FileSearch::new(ground, "agents"), found: Vec::new() };
+    for (source, folder) in search_dirs(ground) {
+        finds.scan_dir(&DirOwner::Source(source), &folder);
     }
     for plugin in plugins {
-        match files::kind(&plugin.folder) {
-            Ok(Kind::File(_)) => finds.file(&Whose::Plugin(plugin), &plugin.folder),
-            _ => finds.folder(&Whose::Plugin(plugin), &plugin.folder),
+        match files::file_kind(&plugin.path) {
+            Ok(FileKind::File(_)) => finds.load_file(&DirOwner::Plugin(plugin), &plugin.path),
+            _ => finds.scan_dir(&DirOwner::Plugin(plugin), &plugin.path),
         }
     }
-    (finds.kept, finds.search.warnings)
+    (finds.found, finds.search.warnings)
 }
 
 /// Where files are looked for, the nearest first.
-fn folders(ground: &Ground) -> Vec<(SettingSource, PathBuf)> {
-    let project = ground.project_folders(".claude/agents").into_iter();
+fn search_dirs(ground: &ConfigLocations) -> Vec<(SettingSource, PathBuf)> {
+    let project = ground.project_dirs(".claude/agents").into_iter();
     let mut folders: Vec<_> = project.map(|folder| (SettingSource::Project, folder)).collect();
-    if let (Some(config), true) = (&ground.config, ground.asks(SettingSource::User)) {
+    if let (Some(config), true) = (&ground.user_dir, ground.includes(SettingSource::User)) {
         folders.push((SettingSource::User, config.join("agents")));
     }
     folders
 }
 
 /// Who owns a folder.
-enum Whose<'a> {
+enum DirOwner<'a> {
     Source(SettingSource),
     Plugin(&'a PluginAgents),
 }
 
-impl Whose<'_> {
-    fn author(&self) -> Author<'_> {
+impl DirOwner<'_> {
+    fn author(&self) -> FileAuthor<'_> {
         match self {
-            Self::Source(source) => Author::Source(*source),
-            Self::Plugin(plugin) => Author::Within(&plugin.folder),
+            Self::Source(source) => FileAuthor::Source(*source),
+            Self::Plugin(plugin) => FileAuthor::Within(&plugin.path),
         }
     }
 }
 
 /// What was found so far.
-struct Finds<'a> {
-    search: Search<'a>,
-    kept: Vec<Definition>,
+struct AgentDiscovery<'a> {
+    search: FileSearch<'a>,
+    found: Vec<Definition>,
 }
 
-impl Finds<'_> {
-    fn folder(&mut self, whose: &Whose<'_>, folder: &Path) {
-        for found in self.search.below(whose.author(), folder) {
-            self.file(whose, &found.path);
+impl AgentDiscovery<'_> {
+    fn scan_dir(&mut self, whose: &DirOwner<'_>, folder: &Path) {
+        for found in self.search.find_markdown(whose.author(), folder) {
+            self.load_file(whose, &found.path);
         }
     }
 
-    fn file(&mut self, whose: &Whose<'_>, path: &Path) {
-        let Some(real) = self.search.reached(whose.author(), path) else { return };
-        if self.kept.len() == MOST {
-            let text = format!("There are more than {MOST} files of agents; {} is not used.", path.display());
+    fn load_file(&mut self, whose: &DirOwner<'_>, path: &Path) {
+        let Some(real) = self.search.resolve(whose.author(), path) else { return };
+        if self.found.len() == MAX_FILES {
+            let text = format!("There are more than {MAX_FILES} files of agents; {} is not used.", path.display());
             return self.search.warnings.push(text);
         }
         let origin = match whose {
-            Whose::Plugin(_) => Origin::Plugin,
-            Whose::Source(source) => match self.search.ground.scope(*source, path) {
-                Scope::Person => Origin::Person,
-                Scope::Project => Origin::Project,
+            DirOwner::Plugin(_) => DefinitionSource::Plugin,
+            DirOwner::Source(source) => match self.search.locations.scope(*source, path) {
+                LayerScope::User => DefinitionSource::User,
+                LayerScope::Project => DefinitionSource::Project,
             },
         };
-        match file::read(&real, origin) {
-            Ok(written) => self.keep(whose, path, written),
+        match definition_file::load(&real, origin) {
+            Ok(written) => self.add(whose, path, written),
             Err(warning) => self.search.warnings.push(warning),
         }
     }
 
-    fn keep(&mut self, whose: &Whose<'_>, path: &Path, Written { mut definition, warnings }: Written) {
-        if let Whose::Plugin(plugin) = whose {
+    fn add(&mut self, whose: &DirOwner<'_>, path: &Path, ParsedDefinition { mut definition, warnings }: ParsedDefinition) {
+        if let DirOwner::Plugin(plugin) = whose {
             definition.name = format!("{}:{}", plugin.prefix, definition.name);
         }
-        if self.kept.iter().any(|other| other.name == definition.name) {
+        if self.found.iter().any(|other| other.name == definition.name) {
             return;
         }
         self.search.warnings.extend(warnings);
-        let untrusted = definition.origin == Origin::Project && self.search.ground.trust != Trust::Full;
-        let foreign = definition.origin == Origin::Plugin || untrusted;
-        let own_servers = foreign && definition.servers.give_up_own();
+        let untrusted = definition.source == DefinitionSource::Project && self.search.locations.trust != Trust::Full;
+        let foreign = definition.source == DefinitionSource::Plugin || untrusted;
+        let own_servers = foreign && definition.servers.remove_own();
         let taken = [
             own_servers.then(|| "mcpServers with a configuration do".to_owned()),
             definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
@@ -119,7 +119,7 @@ impl Finds<'_> {
                 path.display()
             ));
         }
-        self.kept.push(definition);
+        self.found.push(definition);
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::ground::site::site;
+    use crate::config_locations::test_project::test_project;
 
     fn agent(name: &str, more: &str) -> String {
         format!("---\nname: {name}\ndescription: d\n{more}---\nPrompt of {name}.")
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_nearest_of_two_counts_and_only_asked_for_sources_are_read() {
-        let mut site = site(&[
+        let mut site = test_project(&[
             ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
             ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
             ("code/.claude/agents/c.md", agent("both", "model: opus\n")),
@@ -146,32 +146,32 @@ mod tests {
             ),
             ("code/app/.claude/agents/notes.txt", String::new()),
         ]);
-        let (found, warnings) = find(&site.ground, &[]);
+        let (found, warnings) = discover(&site.locations, &[]);
         let names: Vec<_> =
-            found.iter().map(|kind| (kind.name.as_str(), kind.origin, kind.permission_mode)).collect();
+            found.iter().map(|kind| (kind.name.as_str(), kind.source, kind.permission_mode)).collect();
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
-        assert_eq!(names, [("both", Origin::Project, None), ("mine", Origin::Person, mode)]);
+        assert_eq!(names, [("both", DefinitionSource::Project, None), ("mine", DefinitionSource::User, mode)]);
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
-        assert_eq!(found[0].servers.named, ["docs"]);
+        assert_eq!(found[0].servers.referenced, ["docs"]);
         assert!(found[0].servers.own.is_empty(), "a stranger starts no programs");
-        site.ground.sources = [SettingSource::User].into();
-        assert_eq!(find(&site.ground, &[]).0[0].model.as_deref(), Some("haiku"));
-        site.ground.sources.clear();
-        assert_eq!(find(&site.ground, &[]), (vec![], vec![]));
+        site.locations.sources = [SettingSource::User].into();
+        assert_eq!(discover(&site.locations, &[]).0[0].model.as_deref(), Some("haiku"));
+        site.locations.sources.clear();
+        assert_eq!(discover(&site.locations, &[]), (vec![], vec![]));
     }
 
     #[test]
     fn a_bad_file_is_told_and_the_rest_counts() {
-        let site = site(&[
+        let site = test_project(&[
             ("code/app/.claude/agents/good.md", agent("good", "")),
             ("code/app/.claude/agents/bad.md", "no head".into()),
             ("home/secret.md", agent("secret", "")),
         ]);
-        let folder = site.top.join("code/app/.claude/agents");
-        symlink(site.top.join("home/secret.md"), folder.join("steal.md")).unwrap();
+        let folder = site.root.join("code/app/.claude/agents");
+        symlink(site.root.join("home/secret.md"), folder.join("steal.md")).unwrap();
         symlink("..", folder.join("circle")).unwrap();
         nix::unistd::mkfifo(&folder.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let (found, warnings) = find(&site.ground, &[]);
+        let (found, warnings) = discover(&site.locations, &[]);
         assert_eq!(found.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["good"]);
         for part in ["bad.md", "steal.md leads", "pipe.md"] {
             assert_eq!(warnings.iter().filter(|text| text.contains(part)).count(), 1, "{part}: {warnings:?}");
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn agents_of_plugins_carry_its_name_and_no_mode() {
-        let site = site(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
-        let plugin = PluginAgents { prefix: "kit".into(), folder: site.top.join("plugin/agents") };
-        let (found, warnings) = find(&site.ground, &[plugin]);
+        let site = test_project(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
+        let plugin = PluginAgents { prefix: "kit".into(), path: site.root.join("plugin/agents") };
+        let (found, warnings) = discover(&site.locations, &[plugin]);
         assert_eq!((found[0].name.as_str(), found[0].permission_mode), ("kit:helper", None));
         assert_eq!(warnings.len(), 1, "{warnings:?}");
     }

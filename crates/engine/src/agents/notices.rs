@@ -5,13 +5,13 @@ use whimbrel_wire::system::{
     BackgroundTask, BackgroundTasksChanged, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
 
-use super::Report;
+use super::AgentReport;
 use crate::clock;
-use crate::outbox::Outbox;
-use crate::tasks::{TaskFacts, TaskInfo, TaskStatus, Tasks};
+use crate::frame_sender::FrameSender;
+use crate::tasks::{TaskFacts, TaskSnapshot, TaskStatus, TaskRegistry};
 
 /// Where an agent stands in the tree.
-pub(super) struct Standing<'a> {
+pub(super) struct AgentStart<'a> {
     pub(super) depth: usize,
     pub(super) parent: Option<&'a str>,
     pub(super) background: bool,
@@ -19,7 +19,7 @@ pub(super) struct Standing<'a> {
 }
 
 /// Tells the host that an agent begins.
-pub(super) async fn begun(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, standing: Standing<'_>) {
+pub(super) async fn notify_started(outbox: &FrameSender, tasks: &TaskRegistry, facts: &TaskFacts, standing: AgentStart<'_>) {
     let notice = TaskStarted {
         task_id: facts.task_id.clone(),
         tool_use_id: Some(facts.tool_use_id.clone()),
@@ -28,32 +28,32 @@ pub(super) async fn begun(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, sta
         is_backgrounded: Some(standing.background),
         spawn_depth: u32::try_from(standing.depth).ok(),
         parent_task_id: standing.parent.map(Into::into),
-        task_type: Some(facts.kind.word().into()),
+        task_type: Some(facts.kind.as_str().into()),
         prompt: Some(standing.prompt.to_owned()),
         ..TaskStarted::default()
     };
     outbox.notify(notice).await;
     if standing.background {
-        outbox.notify(list(&tasks.beside())).await;
+        outbox.notify(list(&tasks.running_in_background())).await;
     }
 }
 
 /// Tells the host that the turn goes on beside agents that it waited for. A command tells of itself once it is in the
 /// background.
-pub(crate) async fn let_go(outbox: &Outbox, tasks: &Tasks, changed: &[TaskInfo]) {
-    let agents: Vec<&TaskInfo> = changed.iter().filter(|task| task.facts.kind.is_agent()).collect();
+pub(crate) async fn notify_backgrounded(outbox: &FrameSender, tasks: &TaskRegistry, changed: &[TaskSnapshot]) {
+    let agents: Vec<&TaskSnapshot> = changed.iter().filter(|task| task.facts.kind.is_agent()).collect();
     for task in &agents {
         let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
         let task_id = task.facts.task_id.clone();
         outbox.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
     }
     if !agents.is_empty() {
-        outbox.notify(list(&tasks.beside())).await;
+        outbox.notify(list(&tasks.running_in_background())).await;
     }
 }
 
 /// Tells the host that an agent has ended.
-pub(super) async fn ended(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, report: &Report) {
+pub(super) async fn notify_ended(outbox: &FrameSender, tasks: &TaskRegistry, facts: &TaskFacts, report: &AgentReport) {
     let (end, state) = match report.status() {
         TaskStatus::Completed => (TaskEnd::Completed, WireStatus::Completed),
         TaskStatus::Failed => (TaskEnd::Failed, WireStatus::Failed),
@@ -61,8 +61,8 @@ pub(super) async fn ended(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, rep
     };
     let patch = TaskPatch {
         status: Some(state),
-        end_time: Some(clock::milliseconds()),
-        error: report.trouble(),
+        end_time: Some(clock::unix_millis()),
+        error: report.failure_reason(),
         ..TaskPatch::default()
     };
     let task_id = facts.task_id.clone();
@@ -79,29 +79,29 @@ pub(super) async fn ended(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, rep
     };
     outbox.notify(notice).await;
     if report.background {
-        let others: Vec<TaskInfo> =
-            tasks.beside().into_iter().filter(|task| task.facts.task_id != facts.task_id).collect();
+        let others: Vec<TaskSnapshot> =
+            tasks.running_in_background().into_iter().filter(|task| task.facts.task_id != facts.task_id).collect();
         outbox.notify(list(&others)).await;
     }
 }
 
 /// The end in a sentence.
-fn summary(facts: &TaskFacts, report: &Report) -> String {
-    let text = format!("Agent \"{}\" {}", facts.description, report.status().word());
-    match report.trouble() {
+fn summary(facts: &TaskFacts, report: &AgentReport) -> String {
+    let text = format!("Agent \"{}\" {}", facts.description, report.status().as_str());
+    match report.failure_reason() {
         Some(reason) if report.status() == TaskStatus::Failed => format!("{text}: {reason}"),
         _ => text,
     }
 }
 
 /// What the main model reads when an agent in the background has ended.
-pub(super) fn for_model(facts: &TaskFacts, report: &Report) -> String {
+pub(super) fn render_notification(facts: &TaskFacts, report: &AgentReport) -> String {
     let TaskFacts { task_id, tool_use_id, output_file, .. } = facts;
     let usage = &report.task_usage;
     format!(
         "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{}</summary>\n<result>{}</result>\n<usage>tokens: {}, tool uses: {}</usage>\n</task-notification>",
         output_file.display(),
-        report.status().word(),
+        report.status().as_str(),
         summary(facts, report),
         report.text(),
         usage.total_tokens,
@@ -110,10 +110,10 @@ pub(super) fn for_model(facts: &TaskFacts, report: &Report) -> String {
 }
 
 /// The background work that is under way, as hosts are told of it.
-pub(crate) fn list(tasks: &[TaskInfo]) -> BackgroundTasksChanged {
+pub(crate) fn list(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
     let shown = tasks.iter().map(|task| BackgroundTask {
         task_id: task.facts.task_id.clone(),
-        task_type: task.facts.kind.word().into(),
+        task_type: task.facts.kind.as_str().into(),
         subagent_type: task.facts.agent_type.clone(),
         description: task.facts.description.clone(),
         ..BackgroundTask::default()

@@ -10,7 +10,7 @@ use crate::tasks::TaskFacts;
 
 /// How far an agent is.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct AgentProgress {
     /// What the host knows it by; the main agent has no such name.
     task: Option<(TaskFacts, Instant)>,
     tool_uses: u64,
@@ -18,20 +18,20 @@ pub struct Progress {
     last_text: String,
 }
 
-impl Progress {
+impl AgentProgress {
     /// Nothing so far, of an agent that the host knows as this task.
-    pub fn of_task(facts: TaskFacts) -> Self {
+    pub fn for_task(facts: TaskFacts) -> Self {
         Self { task: Some((facts, clock::monotonic())), ..Self::default() }
     }
 
     /// It called a tool.
-    pub fn called(&mut self, tool: &str) {
+    pub fn record_tool_call(&mut self, tool: &str) {
         self.tool_uses += 1;
         self.last_tool = Some(tool.to_owned());
     }
 
     /// It said something.
-    pub fn said(&mut self, text: &str) {
+    pub fn record_text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             text.clone_into(&mut self.last_text);
         }
@@ -54,14 +54,14 @@ impl Agent {
         let began = self.progress.task.as_ref().map(|(_, began)| *began);
         let took = began.map_or(0, |began| (clock::monotonic() - began).as_millis());
         TaskUsage {
-            total_tokens: self.ledger.own().total(),
+            total_tokens: self.ledger.own_usage().total(),
             tool_uses: self.progress.tool_uses,
             duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
         }
     }
 
     /// Tells the host how far it is, if it is a subagent.
-    pub async fn tell_progress(&self) {
+    pub async fn notify_progress(&self) {
         let Some((facts, _)) = &self.progress.task else { return };
         let notice = TaskProgress {
             task_id: facts.task_id.clone(),
@@ -72,6 +72,6 @@ impl Agent {
             last_tool_name: self.progress.last_tool.clone(),
             ..TaskProgress::default()
         };
-        self.outbox.notify(notice).await;
+        self.frame_sender.notify(notice).await;
     }
 }

@@ -8,199 +8,199 @@ use tokio::sync::{mpsc, oneshot};
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 
-use super::desk::Rested;
-use super::places::Ticket;
-use super::progress::Progress;
-use super::raise::Role;
-use super::recover::Recovered;
-use super::report::together;
-use super::sidecar::Sidecar;
-use super::{Agents, Definition, Errand, Report, apart, hired, notices};
+use super::registry::FinishedAgent;
+use super::spawn_limits::SpawnReservation;
+use super::progress::AgentProgress;
+use super::build::AgentRole;
+use super::restore::RestorableAgent;
+use super::report::join_texts;
+use super::metadata::AgentMetadata;
+use super::{AgentSpawner, Definition, SubagentTask, AgentReport, isolation, mcp_servers, notices};
 use crate::agent::Agent;
 use crate::clock;
-use crate::hooks::Scene;
-use crate::inbox::{News, Post};
-use crate::skills::desk;
-use crate::tasks::{Capture, Entry};
-use crate::tools::Call;
-use crate::turn::{self, Ending};
-use crate::verdict::End;
+use crate::hooks::HookInputBuilder;
+use crate::internal_events::{Notification, InternalEvent};
+use crate::skills::agent_skills;
+use crate::tasks::{OutputCapture, AgentTask};
+use crate::tools::ToolContext;
+use crate::turn::{self, TurnOutcome};
+use crate::next_step::TurnEnd;
 use crate::worktree::Worktree;
 
 /// How long an agent that is told to stop may take to leave its conversation in order.
-const WIND_UP: Duration = Duration::from_millis(1000);
+const STOP_GRACE: Duration = Duration::from_millis(1000);
 
 /// An agent that is about to go.
-pub(super) struct Run {
-    pub(super) agents: Agents,
-    pub(super) who: Who,
-    pub(super) errand: Errand,
-    pub(super) call: Call,
-    pub(super) entry: Entry,
-    pub(super) ticket: Ticket,
+pub(super) struct AgentRun {
+    pub(super) agents: AgentSpawner,
+    pub(super) origin: AgentOrigin,
+    pub(super) task: SubagentTask,
+    pub(super) tool_context: ToolContext,
+    pub(super) entry: AgentTask,
+    pub(super) reservation: SpawnReservation,
     pub(super) mailbox: mpsc::UnboundedReceiver<String>,
     /// The work tree that was made for it.
-    pub(super) tree: Option<Worktree>,
+    pub(super) worktree: Option<Worktree>,
 }
 
 /// Who goes.
-pub(super) enum Who {
+pub(super) enum AgentOrigin {
     /// A new agent of this kind.
     New(Box<Definition>),
     /// One that has been there before.
-    Again(Box<Rested>),
+    Continued(Box<FinishedAgent>),
     /// One that was there in an earlier run.
-    Back(Box<Recovered>),
+    Restored(Box<RestorableAgent>),
 }
 
 /// What is left when an agent has ended.
-struct Ended {
-    report: Report,
-    rested: Option<Rested>,
+struct RunResult {
+    report: AgentReport,
+    finished: Option<FinishedAgent>,
 }
 
-impl Run {
+impl AgentRun {
     /// Does the errand and tells everybody.
-    pub(super) async fn go(self, done: oneshot::Sender<Report>) {
-        let Self { agents, who, errand, mut call, entry, ticket, mut mailbox, tree } = self;
+    pub(super) async fn run(self, done: oneshot::Sender<AgentReport>) {
+        let Self { agents, origin: who, task: errand, tool_context: mut call, entry, reservation: ticket, mut mailbox, worktree: tree } = self;
         if let Some(tree) = &tree {
-            call.workspace = Arc::new(call.workspace.apart(tree.clone()));
+            call.workspace = Arc::new(call.workspace.for_worktree(tree.clone()));
         }
-        let goes_on = !matches!(who, Who::New(_));
-        let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
-        let Ended { mut report, mut rested } = match &place {
+        let goes_on = !matches!(who, AgentOrigin::New(_));
+        let place = entry.stop.run_until_cancelled(ticket.acquire()).await.flatten();
+        let RunResult { mut report, finished: mut rested } = match &place {
             Some(_) => {
-                let (agent, definition) = begin(&agents, who, &errand, &call, &entry).await;
-                work(&agents, agent, definition, &errand, &entry, &mut mailbox).await
+                let (agent, definition) = start_agent(&agents, who, &errand, &call, &entry).await;
+                run_turns(&agents, agent, definition, &errand, &entry, &mut mailbox).await
             }
-            None => Ended { report: never_began(&entry), rested: None },
+            None => RunResult { report: not_started_report(&entry), finished: None },
         };
-        let home = &agents.home;
+        let home = &agents.context;
         if let Some(tree) = tree {
-            rested.iter_mut().for_each(|rested| rested.tree = Some(tree.clone()));
-            report.kept = apart::leave(tree, &call).await;
+            rested.iter_mut().for_each(|rested| rested.worktree = Some(tree.clone()));
+            report.kept = isolation::remove_if_clean(tree, &call).await;
         }
-        report.background = entry.seal();
+        report.background = entry.freeze_background();
         // What was reported there by one that goes on is not its word any more.
         if report.background || goes_on {
             write_output(&entry, &report.text());
         }
-        notices::ended(&home.outbox, &call.tasks, &entry.facts, &report).await;
+        notices::notify_ended(&home.frame_sender, &call.tasks, &entry.facts, &report).await;
         // Only now: to the host, too, no more than may are ever at work.
         drop(place);
         if let Some(rested) = rested {
-            home.desk.keep(entry.id(), rested);
+            home.registry.store_finished(entry.id(), rested);
         }
         // An agent that stopped it need not be told; what the host stopped is no reason for a turn.
         let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
             true => {
-                let news = News::of_task(notices::for_model(&entry.facts, &report));
-                Post::News(Box::new(News { wakes: !report.stopped, ..news }))
+                let news = Notification::from_task(notices::render_notification(&entry.facts, &report));
+                InternalEvent::Notification(Box::new(Notification { starts_turn: !report.stopped, ..news }))
             }
-            false => Post::Quiet,
+            false => InternalEvent::RecheckIdle,
         };
         // Nobody may be listening any more.
-        let _ = home.inbox.send(post);
-        entry.end(report.status());
+        let _ = home.event_sender.send(post);
+        entry.finish(report.status());
         let _ = done.send(report);
     }
 }
 
 /// The agent, told of its errand.
-async fn begin(
-    agents: &Agents,
-    who: Who,
-    errand: &Errand,
-    call: &Call,
-    entry: &Entry,
+async fn start_agent(
+    agents: &AgentSpawner,
+    who: AgentOrigin,
+    errand: &SubagentTask,
+    call: &ToolContext,
+    entry: &AgentTask,
 ) -> (Agent, Definition) {
     match who {
-        Who::New(definition) => {
-            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, None);
-            let notes = announce(&agent, &definition, entry).await;
-            agents.hire(&mut agent, &definition, &entry.stop).await;
+        AgentOrigin::New(definition) => {
+            let mut agent = agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, None);
+            let notes = run_start_hooks(&agent, &definition, entry).await;
+            agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
-            agents.open_notes(&mut agent, &definition).await;
+            agents.inject_memory(&mut agent, &definition).await;
             let words = match &errand.skill {
                 Some(skill) => {
-                    let tools = &agents.position.toolbox;
-                    let words = desk::read_out(&mut agent, skill, tools, &entry.stop).await;
+                    let tools = &agents.position.tool_set;
+                    let words = agent_skills::render(&mut agent, skill, tools, &entry.stop).await;
                     // Its errand is the skill for as long as it lives.
-                    agent.bench.gate.rights.keep_denials();
+                    agent.tool_env.checker.permissions.retain_denials();
                     words
                 }
                 None => errand.prompt.clone(),
             };
-            agent.conversation.hear_errand(&Content::from(words.as_str())).await;
+            agent.conversation.push_task(&Content::from(words.as_str())).await;
             let above = &agents.position;
-            let about = Sidecar::of(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
-            about.write(&agents.home, entry.id(), agent.conversation.journal());
+            let about = AgentMetadata::for_task(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
+            about.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
             if let Some(text) = &definition.reminder {
-                agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
+                agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
-            turn::brief(&mut agent, &notes);
+            turn::inject_hook_context(&mut agent, &notes);
             (agent, *definition)
         }
-        Who::Again(rested) => {
-            let Rested { mut agent, definition, position, tree, .. } = *rested;
+        AgentOrigin::Continued(rested) => {
+            let FinishedAgent { mut agent, definition, position, worktree: tree, .. } = *rested;
             if tree.is_some() {
-                agent.bench.call.workspace.enter(call.workspace.entered());
+                agent.tool_env.context.workspace.set_worktree(call.workspace.worktree());
             }
-            let around = &mut Arc::make_mut(&mut agent.bench).call;
-            around.agents = position.map(|position| agents.at(position));
+            let around = &mut Arc::make_mut(&mut agent.tool_env).context;
+            around.agents = position.map(|position| agents.with_position(position));
             around.cancel = entry.stop.clone();
-            agent.progress = Progress::of_task(entry.facts.clone());
-            agent.conversation.answer_to(&call.id);
-            let notes = announce(&agent, &definition, entry).await;
-            agents.hire(&mut agent, &definition, &entry.stop).await;
-            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
-            turn::brief(&mut agent, &notes);
+            agent.progress = AgentProgress::for_task(entry.facts.clone());
+            agent.conversation.set_parent_call(&call.id);
+            let notes = run_start_hooks(&agent, &definition, entry).await;
+            agents.start_servers(&mut agent, &definition, &entry.stop).await;
+            agent.conversation.push_task(&Content::from(errand.prompt.as_str())).await;
+            turn::inject_hook_context(&mut agent, &notes);
             (agent, definition)
         }
-        Who::Back(back) => {
-            let Recovered { definition, past, about, .. } = *back;
-            let agents = agents.no_higher_than(about.spawn_depth);
-            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, Some(past));
-            let notes = announce(&agent, &definition, entry).await;
-            agents.hire(&mut agent, &definition, &entry.stop).await;
-            let words = match about.deny_again(&agent.bench.gate.rights) {
+        AgentOrigin::Restored(back) => {
+            let RestorableAgent { definition, resumed: past, metadata: about, .. } = *back;
+            let agents = agents.at_least_depth(about.spawn_depth);
+            let mut agent = agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, Some(past));
+            let notes = run_start_hooks(&agent, &definition, entry).await;
+            agents.start_servers(&mut agent, &definition, &entry.stop).await;
+            let words = match about.restore_denials(&agent.tool_env.checker.permissions) {
                 Ok(()) => errand.prompt.clone(),
                 Err(why) => format!("You cannot go on, and should say so: {why}"),
             };
-            agent.conversation.hear_errand(&Content::from(words.as_str())).await;
-            turn::brief(&mut agent, &notes);
+            agent.conversation.push_task(&Content::from(words.as_str())).await;
+            turn::inject_hook_context(&mut agent, &notes);
             (agent, definition)
         }
     }
 }
 
 /// Tells the hooks that an agent begins, for the first time or again, and gives what they want it to know.
-pub(super) async fn announce(agent: &Agent, definition: &Definition, entry: &Entry) -> Vec<String> {
-    let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
-    let lookout = &agent.bench.gate.lookout;
-    lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await.contexts
+pub(super) async fn run_start_hooks(agent: &Agent, definition: &Definition, entry: &AgentTask) -> Vec<String> {
+    let told = |scene: &HookInputBuilder| scene.subagent_start(entry.id(), &definition.name);
+    let lookout = &agent.tool_env.checker.hooks;
+    lookout.dispatch(HookEvent::SubagentStart, told, &entry.stop).await.contexts
 }
 
 /// Runs turns until nothing is left to do.
-async fn work(
-    agents: &Agents,
+async fn run_turns(
+    agents: &AgentSpawner,
     mut agent: Agent,
     definition: Definition,
-    errand: &Errand,
-    entry: &Entry,
+    errand: &SubagentTask,
+    entry: &AgentTask,
     mailbox: &mut mpsc::UnboundedReceiver<String>,
-) -> Ended {
+) -> RunResult {
     let began = clock::monotonic();
     let mut said = Vec::new();
     let ending = loop {
-        let ending = one_turn(&mut agent, entry).await;
-        if ending.end != End::Done || entry.stop.is_cancelled() {
+        let ending = run_one_turn(&mut agent, entry).await;
+        if ending.end != TurnEnd::Done || entry.stop.is_cancelled() {
             break ending;
         }
-        match agents.home.desk.next_or_close(entry.id(), mailbox) {
+        match agents.context.registry.take_next_or_close(entry.id(), mailbox) {
             Some(letter) => {
                 said.push(ending.text);
-                agent.conversation.hear_errand(&Content::from(letter.as_str())).await;
+                agent.conversation.push_task(&Content::from(letter.as_str())).await;
             }
             None => break ending,
         }
@@ -208,89 +208,89 @@ async fn work(
     // Who cannot go on takes no more messages; those that came too late are told of.
     mailbox.close();
     let unread = std::iter::from_fn(|| mailbox.try_recv().ok()).count();
-    hired::dismiss(&agent, &entry.stop).await;
-    let stopped = entry.stop.is_cancelled() && ending.end != End::Broke;
-    if ending.end == End::Broke {
-        agent.bench.call.tasks.stop_owned(entry.id());
+    mcp_servers::stop_servers(&agent, &entry.stop).await;
+    let stopped = entry.stop.is_cancelled() && ending.end != TurnEnd::BudgetExceeded;
+    if ending.end == TurnEnd::BudgetExceeded {
+        agent.tool_env.context.tasks.stop_tasks_of(entry.id());
     }
     let ending = match ending.end {
-        End::Done => Ending { text: together(&said, &ending.text), ..ending },
+        TurnEnd::Done => TurnOutcome { text: join_texts(&said, &ending.text), ..ending },
         _ => ending,
     };
     // Who has said nothing since its last message came has said that before.
     let since =
         Some(agent.progress.last_text()).filter(|text| said.last().is_none_or(|before| before != text));
-    let report = Report {
+    let report = AgentReport {
         agent_id: entry.id().to_owned(),
-        partial: together(&said, since.unwrap_or_default()),
+        partial_text: join_texts(&said, since.unwrap_or_default()),
         model: agent.model(),
-        usage: agent.ledger.own(),
-        dollars: agent.ledger.own_dollars(),
+        usage: agent.ledger.own_usage(),
+        cost_usd: agent.ledger.own_cost_usd(),
         task_usage: agent.task_usage(),
-        took: clock::monotonic() - began,
+        duration: clock::monotonic() - began,
         background: false,
         stopped,
         kept: None,
-        unread,
-        ending,
+        unread_messages: unread,
+        outcome: ending,
     };
-    let position = Arc::make_mut(&mut agent.bench).call.agents.take().map(|agents| agents.position);
+    let position = Arc::make_mut(&mut agent.tool_env).context.agents.take().map(|agents| agents.position);
     let parent = agents.position.agent_id.clone();
     let description = errand.description.clone();
-    let rested = Rested { agent, position, definition, description, parent, tree: None };
-    Ended { report, rested: Some(rested) }
+    let rested = FinishedAgent { agent, position, definition, description, parent, worktree: None };
+    RunResult { report, finished: Some(rested) }
 }
 
 /// One turn; who does not leave in time when told to stop is cut off. Once nothing is left to spend, nobody goes on, also
 /// not with something that costs nothing.
-pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
+pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOutcome {
     let ledger = agent.ledger.clone();
     let too_late = async {
         tokio::select! {
             () = entry.stop.cancelled() => {}
-            () = ledger.ran_out() => entry.stop.cancel(),
+            () = ledger.wait_until_exhausted() => entry.stop.cancel(),
         }
-        tokio::time::sleep(WIND_UP).await;
+        tokio::time::sleep(STOP_GRACE).await;
     };
     let ending = tokio::select! {
         biased;
         ending = turn::run(agent, &entry.stop) => ending,
-        () = too_late => Ending::new(End::AbortedStreaming),
+        () = too_late => TurnOutcome::new(TurnEnd::AbortedStreaming),
     };
     // What a skill has lent counts for its turn, also for one that was cut off.
-    agent.bench.gate.rights.take_back();
-    agent.knobs.take_back();
+    agent.tool_env.checker.permissions.clear_turn_rules();
+    agent.runtime_settings.clear_overrides();
     match ending.end {
-        End::AbortedStreaming | End::AbortedTools if ledger.is_used_up() => {
-            Ending { end: End::Broke, ..ending }
+        TurnEnd::AbortedStreaming | TurnEnd::AbortedTools if ledger.is_budget_exhausted() => {
+            TurnOutcome { end: TurnEnd::BudgetExceeded, ..ending }
         }
         _ => ending,
     }
 }
 
 /// The report of an agent that was stopped while it waited for its place.
-fn never_began(entry: &Entry) -> Report {
-    Report {
+fn not_started_report(entry: &AgentTask) -> AgentReport {
+    AgentReport {
         agent_id: entry.id().to_owned(),
-        ending: Ending::new(End::AbortedStreaming),
-        partial: String::new(),
+        outcome: TurnOutcome::new(TurnEnd::AbortedStreaming),
+        partial_text: String::new(),
         model: String::new(),
         usage: whimbrel_wire::Usage::default(),
-        dollars: 0.0,
+        cost_usd: 0.0,
         task_usage: whimbrel_wire::system::TaskUsage::default(),
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
         background: false,
         stopped: true,
         kept: None,
-        unread: 0,
+        unread_messages: 0,
     }
 }
 
 /// Puts a report where `TaskOutput` and the main agent find it.
-pub(super) fn write_output(entry: &Entry, text: &str) {
+pub(super) fn write_output(entry: &AgentTask, text: &str) {
     // What cannot be written is in the news all the same.
-    if let Ok(mut capture) = Capture::in_file(entry.facts.output_file.clone()) {
-        capture.take(text.as_bytes());
+    if let Ok(mut capture) = OutputCapture::in_file(entry.facts.output_file.clone()) {
+        capture.push(text.as_bytes());
         capture.finish();
     }
 }

@@ -5,17 +5,17 @@ use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
-use crate::commands::{Action, Command, answer};
-use crate::opening;
-use crate::turn::Ending;
-use crate::verdict::End;
+use crate::commands::{BuiltinAction, BuiltinCommand, answer_without_model};
+use crate::turn_start;
+use crate::turn::TurnOutcome;
+use crate::next_step::TurnEnd;
 
 /// The command.
-pub const COMMAND: Command = Command {
+pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "clear",
     description: "Forget the conversation so far",
     argument_hint: "",
-    action: Action::Clear,
+    action: BuiltinAction::Clear,
 };
 
 /// Runs it in place of a turn. Hooks hear of an end and of a beginning: what they tell the model at the beginning it has
@@ -25,22 +25,22 @@ pub(super) async fn run(
     prompt: &User,
     unheard: &str,
     cancel: &CancellationToken,
-) -> Ending {
-    let lookout = agent.bench.gate.lookout.clone();
-    lookout.raise(HookEvent::SessionEnd, |scene| scene.session_end("clear"), cancel).await;
+) -> TurnOutcome {
+    let lookout = agent.tool_env.checker.hooks.clone();
+    lookout.dispatch(HookEvent::SessionEnd, |scene| scene.session_end("clear"), cancel).await;
     clear(agent);
-    let stopped = opening::begin(agent, Some("clear"), cancel).await;
-    let ending = answer(agent, prompt, format!("The conversation is cleared.{unheard}")).await;
-    if stopped { Ending::new(End::HookStopped) } else { ending }
+    let stopped = turn_start::run_session_start_hooks(agent, Some("clear"), cancel).await;
+    let ending = answer_without_model(agent, prompt, format!("The conversation is cleared.{unheard}")).await;
+    if stopped { TurnOutcome::new(TurnEnd::HookStopped) } else { ending }
 }
 
 /// Forgets it, and tells the model where it is as at the beginning. What it knew of files it knows no more.
 fn clear(agent: &mut Agent) {
-    let workspace = &agent.bench.call.workspace;
-    for (path, _) in workspace.all_seen() {
-        workspace.forget(&path);
+    let workspace = &agent.tool_env.context.workspace;
+    for (path, _) in workspace.seen_files() {
+        workspace.forget_seen(&path);
     }
     agent.conversation.clear();
-    agent.memory = agent.memory.fresh();
-    agent.orient();
+    agent.instructions = agent.instructions.for_new_agent();
+    agent.inject_context();
 }

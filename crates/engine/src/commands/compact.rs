@@ -5,24 +5,24 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::system::CompactTrigger;
 
 use crate::agent::Agent;
-use crate::commands::{Action, Command};
-use crate::context::compact::{self, Failed, Source};
-use crate::opening::Notices;
-use crate::turn::Ending;
-use crate::verdict::End;
+use crate::commands::{BuiltinAction, BuiltinCommand};
+use crate::context::compact::{self, CompactionError, SummaryInput};
+use crate::turn_start::TurnNotices;
+use crate::turn::TurnOutcome;
+use crate::next_step::TurnEnd;
 
 /// The command.
-pub const COMMAND: Command = Command {
+pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "compact",
     description: "Replace the conversation so far by a summary, to make room",
     argument_hint: "[what the summary should keep]",
-    action: Action::Compact,
+    action: BuiltinAction::Compact,
 };
 
 /// What was asked for.
-pub struct Wish {
+pub struct CompactRequest {
     /// What the summary should keep.
-    pub keep: String,
+    pub instructions: String,
     /// The prompt that asked for it.
     pub prompt: Box<User>,
 }
@@ -30,53 +30,53 @@ pub struct Wish {
 /// Runs it in place of a turn.
 pub(crate) async fn run(
     agent: &mut Agent,
-    wish: Wish,
-    notices: Notices,
+    wish: CompactRequest,
+    notices: TurnNotices,
     cancel: &CancellationToken,
-) -> Ending {
-    if agent.limits.compaction.forbidden {
-        notices.tell(&agent.outbox).await;
+) -> TurnOutcome {
+    if agent.limits.compaction.fully_disabled {
+        notices.send(&agent.frame_sender).await;
         let text = "Summaries are switched off by DISABLE_COMPACT.";
-        agent.conversation.command(&wish.prompt, text).await;
-        agent.conversation.settle().await;
-        return Ending { text: text.into(), ..Ending::new(End::Done) };
+        agent.conversation.push_local_command(&wish.prompt, text).await;
+        agent.conversation.end_turn().await;
+        return TurnOutcome { text: text.into(), ..TurnOutcome::new(TurnEnd::Done) };
     }
-    agent.understudies.begin_turn();
-    let (trigger, source) = (CompactTrigger::Manual, Source::Whole);
-    let summary = compact::summarise(agent, trigger, &wish.keep, source, cancel).await;
-    notices.tell(&agent.outbox).await;
-    let done = Ending::new(End::Done);
+    agent.fallback_models.begin_turn();
+    let (trigger, source) = (CompactTrigger::Manual, SummaryInput::FullHistory);
+    let summary = compact::summarise(agent, trigger, &wish.instructions, source, cancel).await;
+    notices.send(&agent.frame_sender).await;
+    let done = TurnOutcome::new(TurnEnd::Done);
     let ending = match summary {
         Ok(summary) => {
-            compact::replace(agent, CompactTrigger::Manual, summary).await;
-            agent.conversation.command(&wish.prompt, "Compacted.").await;
+            compact::replace_history(agent, CompactTrigger::Manual, summary).await;
+            agent.conversation.push_local_command(&wish.prompt, "Compacted.").await;
             done
         }
-        Err(Failed::Nothing) => {
+        Err(CompactionError::EmptyConversation) => {
             let text = "There is nothing to summarise yet.";
-            agent.conversation.command(&wish.prompt, text).await;
-            Ending { text: text.into(), ..done }
+            agent.conversation.push_local_command(&wish.prompt, text).await;
+            TurnOutcome { text: text.into(), ..done }
         }
-        Err(Failed::Blocked(reason)) => {
+        Err(CompactionError::Blocked(reason)) => {
             let text = format!("A hook does not want the conversation summarised: {reason}");
-            agent.conversation.command(&wish.prompt, &text).await;
-            Ending { text, ..done }
+            agent.conversation.push_local_command(&wish.prompt, &text).await;
+            TurnOutcome { text, ..done }
         }
-        Err(Failed::Interrupted) => {
-            agent.conversation.command(&wish.prompt, "Interrupted.").await;
-            Ending::new(End::AbortedStreaming)
+        Err(CompactionError::Interrupted) => {
+            agent.conversation.push_local_command(&wish.prompt, "Interrupted.").await;
+            TurnOutcome::new(TurnEnd::AbortedStreaming)
         }
-        Err(Failed::Model(fault)) if agent.ledger.is_used_up() => {
-            agent.conversation.command(&wish.prompt, &fault.message).await;
-            Ending::new(End::Broke)
+        Err(CompactionError::Model(fault)) if agent.ledger.is_budget_exhausted() => {
+            agent.conversation.push_local_command(&wish.prompt, &fault.message).await;
+            TurnOutcome::new(TurnEnd::BudgetExceeded)
         }
-        Err(Failed::Model(fault)) => {
+        Err(CompactionError::Model(fault)) => {
             let text = format!("The conversation could not be summarised: {}", fault.message);
-            agent.conversation.command(&wish.prompt, &text).await;
-            agent.conversation.failure(&text, fault.failure(), Some(&fault)).await;
-            Ending { text, fault: Some(fault), ..Ending::new(End::ApiFailure) }
+            agent.conversation.push_local_command(&wish.prompt, &text).await;
+            agent.conversation.push_error(&text, fault.failure_kind(), Some(&fault)).await;
+            TurnOutcome { text, fault: Some(fault), ..TurnOutcome::new(TurnEnd::ApiError) }
         }
     };
-    agent.conversation.settle().await;
+    agent.conversation.end_turn().await;
     ending
 }

@@ -2,18 +2,18 @@
 
 use whimbrel_wire::control::ContextUsage;
 
-use crate::commands::{Action, Command};
+use crate::commands::{BuiltinAction, BuiltinCommand};
 
 /// The command.
-pub const COMMAND: Command = Command {
+pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "context",
     description: "Show what fills the context",
     argument_hint: "",
-    action: Action::Context,
+    action: BuiltinAction::Context,
 };
 
 /// The usage as a person reads it, in Markdown.
-pub fn text(usage: &ContextUsage) -> String {
+pub fn render(usage: &ContextUsage) -> String {
     let mut text = match usage.max_tokens {
         0 => {
             format!("{}: {} tokens (the size of its window is not known)\n", usage.model, usage.total_tokens)
@@ -55,10 +55,10 @@ mod tests {
             memory_files: vec![json!({"path": "/w/CLAUDE.md", "tokens": 3})],
             ..ContextUsage::default()
         };
-        let shown = text(&usage);
+        let shown = render(&usage);
         for part in ["m: 40 of 200 tokens (20%)", "| Messages | 40 |", "| /w/CLAUDE.md | 3 |"] {
             assert!(shown.contains(part), "{shown}");
         }
-        assert!(text(&ContextUsage::default()).contains("not known"));
+        assert!(render(&ContextUsage::default()).contains("not known"));
     }
 }

@@ -10,29 +10,29 @@ use whimbrel_wire::content::{Content, ResultContent};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
 
-use super::head::Recipe;
-use super::template::{self, Piece};
-use super::{CommandFile, answer, errand};
+use super::parse::ParsedCommand;
+use super::template::{self, TemplatePiece};
+use super::{CommandFile, answer_without_model, fork};
 use crate::agent::Agent;
-use crate::context::attach;
-use crate::hooks::{Scene, joined};
+use crate::context::mentioned_files;
+use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::ids;
-use crate::opening;
-use crate::skills::brought;
-use crate::toolbox::Toolbox;
-use crate::turn::{self, Ending};
-use crate::verdict::End;
-use crate::workshop::{Bench, Wanted, Workshop};
+use crate::turn_start;
+use crate::skills::skill_hooks;
+use crate::tool_set::AgentToolSet;
+use crate::turn::{self, TurnOutcome};
+use crate::next_step::TurnEnd;
+use crate::tool_scheduler::{ToolEnv, ToolCall, ToolScheduler};
 
 /// The tool that runs commands.
 const BASH: &str = "Bash";
 
 /// A command file that was called.
-pub struct Expansion {
+pub struct CommandExpansion {
     /// The file.
     pub file: Arc<CommandFile>,
     /// What it says.
-    pub recipe: Recipe,
+    pub parsed: ParsedCommand,
     /// What followed its name.
     pub arguments: String,
     /// The prompt that called it.
@@ -42,83 +42,83 @@ pub struct Expansion {
 }
 
 /// Makes the prompt and has the model answer it.
-pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationToken) -> Ending {
-    let agents = agent.bench.call.agents.clone().filter(|_| expansion.recipe.head.is_fork());
+pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &CancellationToken) -> TurnOutcome {
+    let agents = agent.tool_env.context.agents.clone().filter(|_| expansion.parsed.front_matter.is_fork());
     if let Some(agents) = agents {
-        return Box::pin(errand::run(agent, &agents, expansion, cancel)).await;
+        return Box::pin(fork::run(agent, &agents, expansion, cancel)).await;
     }
-    let Expansion { file, recipe, arguments, prompt, mode } = expansion;
-    for warning in brought::hooks(agent, &file, &recipe.head) {
-        agent.outbox.warn(warning).await;
+    let CommandExpansion { file, parsed: recipe, arguments, prompt, mode } = expansion;
+    for warning in skill_hooks::add_skill_hooks(agent, &file, &recipe.front_matter) {
+        agent.frame_sender.warn(warning).await;
     }
-    let tools = Arc::clone(&agent.bench.toolbox);
-    let made = make(agent, &tools, &file, &recipe.body, &arguments);
+    let tools = Arc::clone(&agent.tool_env.tool_set);
+    let made = expand_file(agent, &tools, &file, &recipe.body, &arguments);
     let made = match cancel.run_until_cancelled(made).await {
         Some(made) => made,
         None => {
-            agent.conversation.command(&prompt, "Interrupted.").await;
-            return Ending::new(End::AbortedStreaming);
+            agent.conversation.push_local_command(&prompt, "Interrupted.").await;
+            return TurnOutcome::new(TurnEnd::AbortedStreaming);
         }
     };
-    let Made { text, said } = match made {
+    let ExpandedPrompt { text, authored: said } = match made {
         Ok(made) => made,
-        Err(why) => return answer(agent, &prompt, format!("/{} was not run. {why}", file.name)).await,
+        Err(why) => return answer_without_model(agent, &prompt, format!("/{} was not run. {why}", file.name)).await,
     };
     let uuid = prompt.uuid.clone();
-    let told = |scene: &Scene| scene.user_prompt_expansion(&file.name, &arguments, text.as_str());
-    let expanded = agent.bench.gate.lookout.raise(HookEvent::UserPromptExpansion, told, cancel).await;
+    let told = |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, text.as_str());
+    let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
     if !expanded.blocked.is_empty() {
-        let why = joined(&expanded.blocked);
-        return answer(agent, &prompt, format!("/{} was not run. A hook stops it: {why}", file.name)).await;
+        let why = join_reasons(&expanded.blocked);
+        return answer_without_model(agent, &prompt, format!("/{} was not run. A hook stops it: {why}", file.name)).await;
     }
-    let submitted = match opening::submit(agent, uuid.as_deref(), &text, cancel).await {
+    let submitted = match turn_start::run_host_prompt_hooks(agent, uuid.as_deref(), &text, cancel).await {
         Ok(submitted) => submitted,
         Err(ending) => return ending,
     };
     if expanded.interrupted {
-        return Ending::new(End::AbortedStreaming);
+        return TurnOutcome::new(TurnEnd::AbortedStreaming);
     }
     if expanded.stop.is_some() || submitted.stop.is_some() {
-        return Ending::new(End::HookStopped);
+        return TurnOutcome::new(TurnEnd::HookStopped);
     }
-    attach::mentioned(agent, &said).await;
-    let content = content(&file.name, &arguments, text, prompt.message.content);
-    agent.conversation.prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);
-    turn::brief(agent, &[expanded.contexts, submitted.contexts].concat());
+    mentioned_files::attach_mentioned_files(agent, &said).await;
+    let content = build_content(&file.name, &arguments, text, prompt.message.content);
+    agent.conversation.push_prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);
+    turn::inject_hook_context(agent, &[expanded.contexts, submitted.contexts].concat());
     turn::run(agent, cancel).await
 }
 
 /// A prompt that was made of a file.
-pub(crate) struct Made {
+pub(crate) struct ExpandedPrompt {
     /// All of it.
     pub(crate) text: String,
     /// What the file and the person say in it, without what commands answered.
-    pub(crate) said: String,
+    pub(crate) authored: String,
 }
 
 /// Fills in the arguments, and runs what the file wants run, by these tools. The error says what may not be.
-pub(crate) async fn make(
+pub(crate) async fn expand_file(
     agent: &mut Agent,
-    tools: &Arc<Toolbox>,
+    tools: &Arc<AgentToolSet>,
     file: &CommandFile,
     body: &str,
     arguments: &str,
-) -> Result<Made, String> {
-    let mut made = Made { text: String::new(), said: String::new() };
-    if let Some(folder) = &file.folder {
+) -> Result<ExpandedPrompt, String> {
+    let mut made = ExpandedPrompt { text: String::new(), authored: String::new() };
+    if let Some(folder) = &file.skill_dir {
         made.text = format!("Base directory for this skill: {}\n\n", folder.display());
     }
     // What the file names is filled in last, so that nothing in a path is taken for a command.
     for piece in template::fill(body, arguments) {
         match piece {
-            Piece::Text(text) => {
-                let text = named(agent, file, &text);
+            TemplatePiece::Text(text) => {
+                let text = expand_variables(agent, file, &text);
                 made.text.push_str(&text);
-                made.said.push_str(&text);
+                made.authored.push_str(&text);
             }
-            Piece::Run(command) => {
-                let command = named(agent, file, &command);
-                made.text.push_str(&output(agent, tools, &command).await?);
+            TemplatePiece::Command(command) => {
+                let command = expand_variables(agent, file, &command);
+                made.text.push_str(&run_shell(agent, tools, &command).await?);
             }
         }
     }
@@ -126,23 +126,23 @@ pub(crate) async fn make(
 }
 
 /// A text with the folders filled in that the file can name, and the session.
-fn named(agent: &Agent, file: &CommandFile, text: &str) -> String {
-    file.fill_in(text).replace("${CLAUDE_SESSION_ID}", agent.outbox.session())
+fn expand_variables(agent: &Agent, file: &CommandFile, text: &str) -> String {
+    file.expand_paths(text).replace("${CLAUDE_SESSION_ID}", agent.frame_sender.session_id())
 }
 
 /// What a command prints, permission granted. One that fails says so in its place; the error is that it may not run.
-async fn output(agent: &mut Agent, tools: &Arc<Toolbox>, command: &str) -> Result<String, String> {
+async fn run_shell(agent: &mut Agent, tools: &Arc<AgentToolSet>, command: &str) -> Result<String, String> {
     if tools.find(BASH).is_none() {
         return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
     }
-    let bench = Bench { toolbox: Arc::clone(tools), ..Bench::clone(&agent.bench) };
-    let mut workshop = Workshop::new(Arc::new(bench));
+    let bench = ToolEnv { tool_set: Arc::clone(tools), ..ToolEnv::clone(&agent.tool_env) };
+    let mut workshop = ToolScheduler::new(Arc::new(bench));
     let input = json!({"command": command});
-    workshop.take(Wanted { id: ids::task('c'), tool: BASH.into(), input, bad_input: None });
-    workshop.reply_complete();
-    let Some(made) = workshop.next().await else { return Ok(String::new()) };
+    workshop.submit(ToolCall { id: ids::new_task_id('c'), tool: BASH.into(), input, bad_input: None });
+    workshop.mark_reply_complete();
+    let Some(made) = workshop.next_result().await else { return Ok(String::new()) };
     if let Some(refused) = made.denial {
-        agent.denials.add(refused.denial);
+        agent.denials.record(refused.denial);
         return Err(format!("It needs `{command}`. {}", refused.message));
     }
     Ok(match made.content {
@@ -152,13 +152,13 @@ async fn output(agent: &mut Agent, tools: &Arc<Toolbox>, command: &str) -> Resul
 }
 
 /// Which command it was, as the model reads it.
-pub(super) fn head(name: &str, arguments: &str) -> String {
+pub(super) fn command_header(name: &str, arguments: &str) -> String {
     format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>")
 }
 
 /// The prompt as the model gets it: which command it was, what it says, and whatever else the host sent along.
-fn content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
-    let head = head(name, arguments);
+fn build_content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
+    let head = command_header(name, arguments);
     let others = sent.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));
     Content::Blocks([Block::text(head), Block::text(text)].into_iter().chain(others).collect())
 }

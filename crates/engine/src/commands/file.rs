@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::head::{self, Recipe};
+use super::parse::{self, ParsedCommand};
 use crate::plugins::Plugin;
-use crate::settings::{Scope, Trust};
+use crate::settings::{LayerScope, Trust};
 
 /// The variable that names a skill's folder, for its hooks and in its texts.
-pub(crate) const FOLDER_VARIABLE: &str = "CLAUDE_SKILL_DIR";
+pub(crate) const SKILL_DIR_VARIABLE: &str = "CLAUDE_SKILL_DIR";
 
 /// A command in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,26 +21,26 @@ pub struct CommandFile {
     /// The file, links followed.
     pub path: PathBuf,
     /// The folder of a skill; none for a command.
-    pub folder: Option<PathBuf>,
+    pub skill_dir: Option<PathBuf>,
     /// Who wrote it.
-    pub owner: Owner,
+    pub owner: CommandOwner,
     /// Whose word it is.
-    pub scope: Scope,
+    pub scope: LayerScope,
     /// What it does.
-    pub description: Description,
+    pub description: CommandDescription,
     /// What may follow it.
     pub argument_hint: String,
     /// Who may call it.
-    pub callers: Callers,
+    pub callers: CommandCallers,
     /// Whether it would have something done that nobody was asked about.
-    pub grants: bool,
+    pub grants_permissions: bool,
     /// What was wrong with its head when it was found; the host has been told.
-    pub flaw: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// Who wrote a command.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Owner {
+pub enum CommandOwner {
     /// The person.
     User,
     /// The project.
@@ -51,76 +51,76 @@ pub enum Owner {
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Description {
+pub enum CommandDescription {
     /// Its head says so.
     Given(String),
     /// This is its first line.
-    Guessed(String),
+    FirstLine(String),
 }
 
-impl Description {
+impl CommandDescription {
     /// The text.
     pub fn text(&self) -> &str {
         match self {
-            Self::Given(text) | Self::Guessed(text) => text,
+            Self::Given(text) | Self::FirstLine(text) => text,
         }
     }
 }
 
 /// Who may call a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Callers {
+pub enum CommandCallers {
     /// The person and the model.
     All,
     /// The person only.
-    Person,
+    User,
     /// The model only.
     Model,
     /// Nobody: it is there for subagents whose kind names it.
-    Nobody,
+    SubagentsOnly,
 }
 
-impl Callers {
+impl CommandCallers {
     /// Whether the person may.
-    pub fn has_person(self) -> bool {
-        matches!(self, Self::All | Self::Person)
+    pub fn includes_user(self) -> bool {
+        matches!(self, Self::All | Self::User)
     }
 
     /// Whether the model may.
-    pub fn has_model(self) -> bool {
+    pub fn includes_model(self) -> bool {
         matches!(self, Self::All | Self::Model)
     }
 }
 
 impl CommandFile {
     /// Reads the file as it is now.
-    pub fn read(&self) -> Result<Recipe, String> {
-        head::read(&self.path)
+    pub fn parse(&self) -> Result<ParsedCommand, String> {
+        parse::parse_file(&self.path)
     }
 
     /// Whether it is a skill.
     pub fn is_skill(&self) -> bool {
-        self.folder.is_some()
+        self.skill_dir.is_some()
     }
 
     /// Whether it answers to a name.
-    pub fn answers_to(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         self.name == name || self.alias.as_deref() == Some(name)
     }
 
     /// Whether what it grants counts. What came with a project grants nothing unless the project is trusted.
-    pub fn may_grant(&self, trust: Trust) -> bool {
-        self.scope == Scope::Person || trust == Trust::Full
+    pub fn may_grant_permissions(&self, trust: Trust) -> bool {
+        self.scope == LayerScope::User || trust == Trust::Full
     }
 
     /// A text of it with the folders filled in that it can name.
-    pub fn fill_in(&self, text: &str) -> String {
+    pub fn expand_paths(&self, text: &str) -> String {
         let text = match &self.owner {
-            Owner::Plugin(plugin) => plugin.fill_in(text),
-            Owner::User | Owner::Project => text.to_owned(),
+            CommandOwner::Plugin(plugin) => plugin.expand_root(text),
+            CommandOwner::User | CommandOwner::Project => text.to_owned(),
         };
-        match &self.folder {
-            Some(folder) => text.replace(&format!("${{{FOLDER_VARIABLE}}}"), &folder.display().to_string()),
+        match &self.skill_dir {
+            Some(folder) => text.replace(&format!("${{{SKILL_DIR_VARIABLE}}}"), &folder.display().to_string()),
             None => text,
         }
     }

@@ -1,14 +1,14 @@
 //! `/help`: lists the commands.
 
-use crate::commands::{Action, Command, Commands};
+use crate::commands::{BuiltinAction, BuiltinCommand, Commands};
 
 /// The command.
-pub const COMMAND: Command =
-    Command { name: "help", description: "List the commands", argument_hint: "", action: Action::Help };
+pub const COMMAND: BuiltinCommand =
+    BuiltinCommand { name: "help", description: "List the commands", argument_hint: "", action: BuiltinAction::Help };
 
 /// The list as a person reads it.
-pub fn text(commands: &Commands) -> String {
-    let lines = commands.listed().into_iter().map(|command| {
+pub fn render(commands: &Commands) -> String {
+    let lines = commands.slash_commands().into_iter().map(|command| {
         let hint = Some(command.argument_hint).filter(|hint| !hint.is_empty());
         let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
         format!("/{}{hint}: {}", command.name, command.description)
@@ -19,12 +19,12 @@ pub fn text(commands: &Commands) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::Ground;
+    use crate::config_locations::ConfigLocations;
     use crate::plugins::Plugins;
 
     #[test]
     fn every_command_is_on_the_list() {
-        let shown = text(&Commands::find(&Ground::default(), &Plugins::default()).0);
+        let shown = render(&Commands::discover(&ConfigLocations::default(), &Plugins::default()).0);
         assert!(shown.contains("/compact [what the summary should keep]: Replace"), "{shown}");
         assert!(shown.contains("\n/help: List the commands"), "{shown}");
     }

@@ -10,15 +10,15 @@ pub mod clear;
 pub mod compact;
 pub mod context;
 pub mod cost;
-pub mod errand;
+pub mod fork;
 pub mod expand;
 pub mod file;
-mod find;
-pub mod head;
+mod discover;
+pub mod parse;
 pub mod help;
-pub mod loan;
+pub mod overrides;
 pub mod model;
-pub mod server_prompt;
+pub mod mcp_prompt;
 pub mod template;
 
 use std::sync::Arc;
@@ -28,19 +28,19 @@ use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
-use crate::ground::Ground;
-use crate::mcp::Supply;
+use crate::config_locations::ConfigLocations;
+use crate::mcp::ToolCache;
 use crate::model_switch::ModelSwitch;
-use crate::opening::Notices;
+use crate::turn_start::TurnNotices;
 use crate::plugins::Plugins;
-use crate::turn::Ending;
-use crate::verdict::End;
-pub(crate) use file::FOLDER_VARIABLE;
-pub use file::{Callers, CommandFile, Description, Owner};
+use crate::turn::TurnOutcome;
+use crate::next_step::TurnEnd;
+pub(crate) use file::SKILL_DIR_VARIABLE;
+pub use file::{CommandCallers, CommandFile, CommandDescription, CommandOwner};
 
 /// A command of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command {
+pub struct BuiltinCommand {
     /// Its name, without the slash.
     pub name: &'static str,
     /// What it does, for people.
@@ -48,12 +48,12 @@ pub struct Command {
     /// What may follow it.
     pub argument_hint: &'static str,
     /// What is done.
-    pub action: Action,
+    pub action: BuiltinAction,
 }
 
 /// What a command of the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum BuiltinAction {
     /// Forgets the conversation.
     Clear,
     /// Replaces the conversation by a summary.
@@ -68,9 +68,9 @@ pub enum Action {
     Model,
 }
 
-impl Action {
+impl BuiltinAction {
     /// What the person is told of words behind a command that has no use for them; nothing if there are none.
-    pub fn unheard(self, rest: &str) -> String {
+    pub fn ignored_arguments(self, rest: &str) -> String {
         match self {
             Self::Compact | Self::Model => String::new(),
             Self::Clear | Self::Context | Self::Cost | Self::Help if rest.is_empty() => String::new(),
@@ -82,43 +82,43 @@ impl Action {
 }
 
 /// The engine's own commands.
-pub const ALL: &[Command] =
+pub const BUILTINS: &[BuiltinCommand] =
     &[clear::COMMAND, compact::COMMAND, context::COMMAND, cost::COMMAND, help::COMMAND, model::COMMAND];
 
 /// The commands of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
-    own: &'static [Command],
+    builtins: &'static [BuiltinCommand],
     files: Vec<Arc<CommandFile>>,
     /// What MCP servers bring.
-    supply: Option<Supply>,
+    tool_cache: Option<ToolCache>,
 }
 
 /// A command that a prompt calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Called {
+pub struct Invocation {
     /// The command.
-    pub order: Order,
+    pub target: CommandTarget,
     /// What follows its name.
-    pub rest: String,
+    pub arguments: String,
 }
 
 /// A command of whatever kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Order {
+pub enum CommandTarget {
     /// The engine's own.
-    Own(Command),
+    Builtin(BuiltinCommand),
     /// In a file.
     File(Arc<CommandFile>),
     /// A prompt of an MCP server, by its whole name; or what may become one when a server that is starting is there.
-    Prompt(String),
+    McpPrompt(String),
 }
 
 impl Commands {
     /// The engine's own commands and those in files, and what the host should know about the files. Touches the disk.
-    pub fn find(ground: &Ground, plugins: &Plugins) -> (Self, Vec<String>) {
-        let (files, warnings) = find::find(ground, plugins);
-        (Self { own: ALL, files, supply: None }, warnings)
+    pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
+        let (files, warnings) = discover::find_commands(ground, plugins);
+        (Self { builtins: BUILTINS, files, tool_cache: None }, warnings)
     }
 
     /// No commands: everything is an ordinary prompt.
@@ -129,13 +129,13 @@ impl Commands {
     /// The same commands, and the prompts of MCP servers as they come and go. Where there are no commands, these are none
     /// either.
     #[must_use]
-    pub fn with_servers(self, supply: Supply) -> Self {
-        let supply = (!self.own.is_empty()).then_some(supply);
-        Self { supply, ..self }
+    pub fn with_mcp_prompts(self, supply: ToolCache) -> Self {
+        let supply = (!self.builtins.is_empty()).then_some(supply);
+        Self { tool_cache: supply, ..self }
     }
 
     /// The command that a prompt calls.
-    pub fn called(&self, prompt: &User) -> Option<Called> {
+    pub fn parse_invocation(&self, prompt: &User) -> Option<Invocation> {
         // Such a prompt is taken to the letter.
         if prompt.client_composed == Some(true) {
             return None;
@@ -143,14 +143,14 @@ impl Commands {
         let text = prompt.message.content.joined_text();
         let text = text.trim().strip_prefix('/')?;
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let own = self.own.iter().find(|command| command.name == name).map(|command| Order::Own(*command));
+        let own = self.builtins.iter().find(|command| command.name == name).map(|command| CommandTarget::Builtin(*command));
         let file = || {
-            let mut named = self.for_people().filter(|file| file.name == name);
-            named.next().or_else(|| self.for_people().find(|file| file.answers_to(name)))
+            let mut named = self.user_callable().filter(|file| file.name == name);
+            named.next().or_else(|| self.user_callable().find(|file| file.matches_name(name)))
         };
-        let in_file = || file().cloned().map(Order::File);
-        let of_server = || self.supply.as_ref()?.may_mean(name).then(|| Order::Prompt(name.to_owned()));
-        Some(Called { order: own.or_else(in_file).or_else(of_server)?, rest: rest.trim().to_owned() })
+        let in_file = || file().cloned().map(CommandTarget::File);
+        let of_server = || self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()));
+        Some(Invocation { target: own.or_else(in_file).or_else(of_server)?, arguments: rest.trim().to_owned() })
     }
 
     /// The commands in files, skills included.
@@ -158,37 +158,37 @@ impl Commands {
         &self.files
     }
 
-    fn for_people(&self) -> impl Iterator<Item = &Arc<CommandFile>> {
-        self.files.iter().filter(|file| file.callers.has_person())
+    fn user_callable(&self) -> impl Iterator<Item = &Arc<CommandFile>> {
+        self.files.iter().filter(|file| file.callers.includes_user())
     }
 
     /// The names, without the slash.
     pub fn names(&self) -> Vec<String> {
-        self.listed().into_iter().map(|command| command.name).collect()
+        self.slash_commands().into_iter().map(|command| command.name).collect()
     }
 
     /// The commands as hosts are told of them.
-    pub fn listed(&self) -> Vec<SlashCommand> {
-        let own = self.own.iter().map(|command| SlashCommand {
+    pub fn slash_commands(&self) -> Vec<SlashCommand> {
+        let own = self.builtins.iter().map(|command| SlashCommand {
             name: command.name.into(),
             description: command.description.into(),
             argument_hint: command.argument_hint.into(),
             builtin: Some(true),
             ..SlashCommand::default()
         });
-        let prompts = self.supply.as_ref().map(Supply::prompts).unwrap_or_default();
-        let files = self.for_people().map(|file| described(file));
-        own.chain(files).chain(prompts.into_iter().map(server_prompt::described)).collect()
+        let prompts = self.tool_cache.as_ref().map(ToolCache::prompts).unwrap_or_default();
+        let files = self.user_callable().map(|file| to_slash_command(file));
+        own.chain(files).chain(prompts.into_iter().map(mcp_prompt::to_slash_command)).collect()
     }
 }
 
 /// A command in a file as hosts are told of it.
-pub fn described(file: &CommandFile) -> SlashCommand {
+pub fn to_slash_command(file: &CommandFile) -> SlashCommand {
     let text = file.description.text();
     let description = match &file.owner {
-        Owner::User => format!("{text} (user)"),
-        Owner::Project => format!("{text} (project)"),
-        Owner::Plugin(plugin) => format!("({}) {text}", plugin.name),
+        CommandOwner::User => format!("{text} (user)"),
+        CommandOwner::Project => format!("{text} (project)"),
+        CommandOwner::Plugin(plugin) => format!("({}) {text}", plugin.name),
     };
     SlashCommand {
         name: file.name.clone(),
@@ -200,9 +200,9 @@ pub fn described(file: &CommandFile) -> SlashCommand {
 }
 
 /// What a command does in place of a turn, or before it.
-pub enum Job {
+pub enum CommandJob {
     /// Summarises.
-    Compact(compact::Wish),
+    Compact(compact::CompactRequest),
     /// Has been done; this is what the person is told.
     Answer {
         /// The prompt that called it.
@@ -215,7 +215,7 @@ pub enum Job {
         /// The prompt that called it.
         prompt: Box<User>,
         /// What the person is told about words behind the command.
-        unheard: String,
+        ignored_arguments: String,
     },
     /// Switches the model, if hooks agree.
     Model {
@@ -225,78 +225,78 @@ pub enum Job {
         switch: Box<ModelSwitch>,
     },
     /// Makes a prompt of a file and has it answered.
-    Expand(Box<expand::Expansion>),
+    Expand(Box<expand::CommandExpansion>),
     /// Asks an MCP server for a prompt and has it answered.
-    Prompt(Box<server_prompt::Errand>),
+    McpPrompt(Box<mcp_prompt::McpPromptCall>),
 }
 
 /// Does it. What the host is told before comes first, but for a summary: there hosts expect it after the work.
-pub(crate) async fn run(agent: &mut Agent, job: Job, notices: Notices, cancel: &CancellationToken) -> Ending {
+pub(crate) async fn run(agent: &mut Agent, job: CommandJob, notices: TurnNotices, cancel: &CancellationToken) -> TurnOutcome {
     match job {
-        Job::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
-        Job::Answer { prompt, text } => {
-            notices.tell(&agent.outbox).await;
-            answer(agent, &prompt, text).await
+        CommandJob::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
+        CommandJob::Answer { prompt, text } => {
+            notices.send(&agent.frame_sender).await;
+            answer_without_model(agent, &prompt, text).await
         }
-        Job::Clear { prompt, unheard } => {
-            notices.tell(&agent.outbox).await;
+        CommandJob::Clear { prompt, ignored_arguments: unheard } => {
+            notices.send(&agent.frame_sender).await;
             clear::run(agent, &prompt, &unheard, cancel).await
         }
-        Job::Model { prompt, switch } => {
-            notices.tell(&agent.outbox).await;
-            let told = model::chosen(switch.to());
-            let text = switch.make(cancel).await.map_or_else(|why| why, |()| told);
-            answer(agent, &prompt, text).await
+        CommandJob::Model { prompt, switch } => {
+            notices.send(&agent.frame_sender).await;
+            let told = model::model_notice(switch.model());
+            let text = switch.apply(cancel).await.map_or_else(|why| why, |()| told);
+            answer_without_model(agent, &prompt, text).await
         }
-        Job::Expand(expansion) => {
-            notices.tell(&agent.outbox).await;
+        CommandJob::Expand(expansion) => {
+            notices.send(&agent.frame_sender).await;
             expand::run(agent, *expansion, cancel).await
         }
-        Job::Prompt(errand) => {
-            notices.tell(&agent.outbox).await;
-            server_prompt::run(agent, *errand, cancel).await
+        CommandJob::McpPrompt(errand) => {
+            notices.send(&agent.frame_sender).await;
+            mcp_prompt::run(agent, *errand, cancel).await
         }
     }
 }
 
 /// Answers without a model.
-async fn answer(agent: &mut Agent, prompt: &User, text: String) -> Ending {
+async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) -> TurnOutcome {
     agent.conversation.answer(prompt, &text).await;
-    agent.conversation.settle().await;
-    Ending { text, ..Ending::new(End::Done) }
+    agent.conversation.end_turn().await;
+    TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Scope;
+    use crate::settings::LayerScope;
 
     fn commands() -> Commands {
         let file = CommandFile {
             name: "front:end".into(),
             alias: None,
             path: "/w/.claude/commands/front/end.md".into(),
-            folder: None,
-            owner: Owner::Project,
-            scope: Scope::Project,
-            description: Description::Given("Ends it".into()),
+            skill_dir: None,
+            owner: CommandOwner::Project,
+            scope: LayerScope::Project,
+            description: CommandDescription::Given("Ends it".into()),
             argument_hint: "[how]".into(),
-            callers: Callers::All,
-            grants: false,
-            flaw: None,
+            callers: CommandCallers::All,
+            grants_permissions: false,
+            warning: None,
         };
         let skill = CommandFile { name: "p:pdf".into(), alias: Some("pdf".into()), ..file.clone() };
-        let hidden = CommandFile { name: "hidden".into(), callers: Callers::Model, ..file.clone() };
-        Commands { own: ALL, files: [file, skill, hidden].map(Arc::new).into(), supply: None }
+        let hidden = CommandFile { name: "hidden".into(), callers: CommandCallers::Model, ..file.clone() };
+        Commands { builtins: BUILTINS, files: [file, skill, hidden].map(Arc::new).into(), tool_cache: None }
     }
 
     #[test]
     fn only_known_names_at_the_beginning_are_commands() {
         let called = |prompt: &str| {
-            commands().called(&User::prompt(prompt)).map(|called| match called.order {
-                Order::Own(command) => format!("{}|{}", command.name, called.rest),
-                Order::File(file) => format!("{}|{}", file.name, called.rest),
-                Order::Prompt(name) => format!("{name}|{}", called.rest),
+            commands().parse_invocation(&User::prompt(prompt)).map(|called| match called.target {
+                CommandTarget::Builtin(command) => format!("{}|{}", command.name, called.arguments),
+                CommandTarget::File(file) => format!("{}|{}", file.name, called.arguments),
+                CommandTarget::McpPrompt(name) => format!("{name}|{}", called.arguments),
             })
         };
         let rows = [
@@ -317,8 +317,8 @@ mod tests {
             assert_eq!(called(prompt).as_deref(), expected, "{prompt}");
         }
         let letter = User { client_composed: Some(true), ..User::prompt("/compact") };
-        assert_eq!(commands().called(&letter), None);
-        assert_eq!(Commands::none().called(&User::prompt("/compact")), None);
+        assert_eq!(commands().parse_invocation(&letter), None);
+        assert_eq!(Commands::none().parse_invocation(&User::prompt("/compact")), None);
     }
 
     #[test]
@@ -328,22 +328,22 @@ mod tests {
             {"type": "text", "text": "/cost"}, {"type": "text", "text": "more"}]}}),
         )
         .unwrap();
-        let called = commands().called(&prompt).unwrap();
-        let Order::Own(command) = called.order else { panic!() };
-        assert!(command.action.unheard(&called.rest).contains("not heard"), "{}", called.rest);
-        assert_eq!(command.action.unheard(""), "");
-        assert_eq!(Action::Compact.unheard("keep the names"), "");
+        let called = commands().parse_invocation(&prompt).unwrap();
+        let CommandTarget::Builtin(command) = called.target else { panic!() };
+        assert!(command.action.ignored_arguments(&called.arguments).contains("not heard"), "{}", called.arguments);
+        assert_eq!(command.action.ignored_arguments(""), "");
+        assert_eq!(BuiltinAction::Compact.ignored_arguments("keep the names"), "");
     }
 
     #[test]
     fn hosts_are_told_whose_a_command_is() {
-        let listed = commands().listed();
+        let listed = commands().slash_commands();
         let [.., file, skill] = listed.as_slice() else { panic!("{listed:?}") };
         assert_eq!(skill.aliases, Some(vec!["pdf".to_owned()]));
         assert_eq!(
             (file.name.as_str(), file.description.as_str(), file.argument_hint.as_str(), file.builtin),
             ("front:end", "Ends it (project)", "[how]", Some(false))
         );
-        assert_eq!(commands().names().len(), ALL.len() + 2);
+        assert_eq!(commands().names().len(), BUILTINS.len() + 2);
     }
 }

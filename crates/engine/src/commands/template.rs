@@ -3,38 +3,38 @@
 //! A template is taken apart before anything is filled in, so that nothing in an argument is taken for a command.
 
 /// What stands for all arguments, after a `$`.
-const ALL: &str = "ARGUMENTS";
+const ARGUMENTS: &str = "ARGUMENTS";
 
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum TemplatePiece {
     /// Text for the model.
     Text(String),
     /// A command whose output takes its place.
-    Run(String),
+    Command(String),
 }
 
 /// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$0` or `$ARGUMENTS[0]` the first word.
 /// What stands for a word that there is not is left as it is: it may be a price, or meant for a shell. So is what follows
 /// a backslash, which goes. If the template has no place for the arguments, they are put at its end.
-pub fn fill(template: &str, arguments: &str) -> Vec<Piece> {
-    let words = words(arguments);
+pub fn fill(template: &str, arguments: &str) -> Vec<TemplatePiece> {
+    let words = split_words(arguments);
     let mut used = false;
-    let mut pieces: Vec<Piece> = apart(template)
+    let mut pieces: Vec<TemplatePiece> = split_pieces(template)
         .into_iter()
         .map(|piece| match piece {
-            Piece::Text(text) => Piece::Text(filled(&text, arguments, &words, &mut used)),
-            Piece::Run(command) => Piece::Run(filled(&command, arguments, &words, &mut used)),
+            TemplatePiece::Text(text) => TemplatePiece::Text(fill_text(&text, arguments, &words, &mut used)),
+            TemplatePiece::Command(command) => TemplatePiece::Command(fill_text(&command, arguments, &words, &mut used)),
         })
         .collect();
     if !used && !arguments.is_empty() {
-        pieces.push(Piece::Text(format!("\n\nARGUMENTS: {arguments}")));
+        pieces.push(TemplatePiece::Text(format!("\n\nARGUMENTS: {arguments}")));
     }
     pieces
 }
 
 /// Text and commands: `` !`command` `` after a blank or at the beginning of a line, or a fence that begins with `` ```! ``.
-fn apart(template: &str) -> Vec<Piece> {
+fn split_pieces(template: &str) -> Vec<TemplatePiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template;
@@ -43,7 +43,7 @@ fn apart(template: &str) -> Vec<Piece> {
         let earlier = text.chars().next_back().or((!pieces.is_empty()).then_some('`'));
         let before = |at: usize| rest[..at].chars().next_back().or(earlier);
         let fence = rest[..at].ends_with("```") && before(at - 3).is_none_or(|c| c == '\n');
-        let found = if fence { fenced(&rest[at + 1..]) } else { spanned(&rest[at + 1..], before(at)) };
+        let found = if fence { parse_fence(&rest[at + 1..]) } else { parse_inline(&rest[at + 1..], before(at)) };
         let Some((command, after)) = found else {
             text.push_str(&rest[..=at]);
             rest = &rest[at + 1..];
@@ -51,20 +51,20 @@ fn apart(template: &str) -> Vec<Piece> {
         };
         text.push_str(&rest[..if fence { at - 3 } else { at }]);
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(TemplatePiece::Text(std::mem::take(&mut text)));
         }
-        pieces.push(Piece::Run(command.trim().to_owned()));
+        pieces.push(TemplatePiece::Command(command.trim().to_owned()));
         rest = after;
     }
     text.push_str(rest);
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(TemplatePiece::Text(text));
     }
     pieces
 }
 
 /// The command between backticks that follow a mark, and what comes after.
-fn spanned(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
+fn parse_inline(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     if !before.is_none_or(char::is_whitespace) {
         return None;
     }
@@ -73,7 +73,7 @@ fn spanned(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
 }
 
 /// The commands in a fence whose first line follows, and what comes after.
-fn fenced(rest: &str) -> Option<(&str, &str)> {
+fn parse_fence(rest: &str) -> Option<(&str, &str)> {
     let (first, body) = rest.split_once('\n')?;
     let (command, after) = body.split_once("\n```")?;
     (first.trim().is_empty() && !command.trim().is_empty()).then_some((command, after))
@@ -81,7 +81,7 @@ fn fenced(rest: &str) -> Option<(&str, &str)> {
 
 /// The words of the arguments; quotes hold a word together. This is a person's text, not a shell's: a `#` begins no
 /// comment, a backslash is one, and a quote that is never closed is an apostrophe.
-fn words(arguments: &str) -> Vec<String> {
+fn split_words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in arguments.chars() {
         match quote {
@@ -102,8 +102,8 @@ fn words(arguments: &str) -> Vec<String> {
 }
 
 /// The word that a place is for, counted from zero, and what comes after the place: `0` or `ARGUMENTS[0]`.
-fn numbered(rest: &str) -> Option<(usize, &str)> {
-    let bracket = rest.strip_prefix(ALL).and_then(|rest| rest.strip_prefix('['));
+fn parse_index(rest: &str) -> Option<(usize, &str)> {
+    let bracket = rest.strip_prefix(ARGUMENTS).and_then(|rest| rest.strip_prefix('['));
     let digits = bracket.unwrap_or(rest);
     let end = digits.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, after) = digits.split_at(end);
@@ -116,18 +116,18 @@ fn numbered(rest: &str) -> Option<(usize, &str)> {
 }
 
 /// What a place is for, if there is that, and what comes after the place.
-fn meant<'a>(rest: &'a str, all: &'a str, words: &'a [String]) -> Option<(Option<&'a str>, &'a str)> {
-    match numbered(rest) {
+fn resolve_placeholder<'a>(rest: &'a str, all: &'a str, words: &'a [String]) -> Option<(Option<&'a str>, &'a str)> {
+    match parse_index(rest) {
         Some((number, after)) => Some((words.get(number).map(String::as_str), after)),
-        None => rest.strip_prefix(ALL).map(|after| (Some(all), after)),
+        None => rest.strip_prefix(ARGUMENTS).map(|after| (Some(all), after)),
     }
 }
 
-fn filled(text: &str, all: &str, words: &[String], used: &mut bool) -> String {
+fn fill_text(text: &str, all: &str, words: &[String], used: &mut bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
-        let Some((value, beyond)) = meant(&rest[at + 1..], all, words) else {
+        let Some((value, beyond)) = resolve_placeholder(&rest[at + 1..], all, words) else {
             out.push_str(&rest[..=at]);
             rest = &rest[at + 1..];
             continue;
@@ -151,9 +151,9 @@ mod tests {
     use super::*;
 
     fn shown(template: &str, arguments: &str) -> String {
-        let shown = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Run(command) => format!("<{command}>"),
+        let shown = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.clone(),
+            TemplatePiece::Command(command) => format!("<{command}>"),
         };
         fill(template, arguments).iter().map(shown).collect()
     }

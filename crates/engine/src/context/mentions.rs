@@ -3,10 +3,10 @@
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// Punctuation that ends a sentence rather than a path.
-const AFTERWARDS: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
+const TRAILING_PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
 
 /// More than this nobody means.
-pub const MOST: usize = 100;
+pub const MAX_MENTIONS: usize = 100;
 
 /// A path that a text names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Mention {
 
 impl Mention {
     /// The ways to read it, the longest first.
-    pub fn readings(&self) -> impl Iterator<Item = &str> {
+    pub fn candidates(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.trimmed.as_deref())
     }
 }
@@ -30,16 +30,16 @@ pub fn find(text: &str) -> (Vec<Mention>, bool) {
     if !text.contains('@') {
         return (Vec::new(), false);
     }
-    let text = without_code(text);
+    let text = blank_code(text);
     let mut found = Vec::new();
     let mut before = ' ';
     for (at, c) in text.char_indices() {
         if c == '@'
             && (before.is_whitespace() || before == '(')
-            && let Some(mention) = read(&text[at + 1..])
+            && let Some(mention) = parse_mention(&text[at + 1..])
             && !found.contains(&mention)
         {
-            if found.len() == MOST {
+            if found.len() == MAX_MENTIONS {
                 return (found, true);
             }
             found.push(mention);
@@ -50,7 +50,7 @@ pub fn find(text: &str) -> (Vec<Mention>, bool) {
 }
 
 /// The path at the beginning of a text.
-fn read(text: &str) -> Option<Mention> {
+fn parse_mention(text: &str) -> Option<Mention> {
     let mut path = String::new();
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
@@ -67,13 +67,13 @@ fn read(text: &str) -> Option<Mention> {
     if !begins_well || path == "/" {
         return None;
     }
-    let trimmed = path.trim_end_matches(AFTERWARDS);
+    let trimmed = path.trim_end_matches(TRAILING_PUNCTUATION);
     let trimmed = (trimmed != path && !trimmed.is_empty()).then(|| trimmed.to_owned());
     Some(Mention { path, trimmed })
 }
 
 /// The text with code blanked out.
-fn without_code(text: &str) -> String {
+fn blank_code(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
         // What is indented is as often a list as it is code: only fences count.
@@ -112,7 +112,7 @@ mod tests {
         ];
         for (text, expected) in rows {
             let (found, _) = find(text);
-            let found: Vec<&str> = found.iter().flat_map(Mention::readings).collect();
+            let found: Vec<&str> = found.iter().flat_map(Mention::candidates).collect();
             assert_eq!(found, expected, "{text:?}");
         }
     }
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn a_text_cannot_name_files_without_end() {
         let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
-        for (count, more) in [(MOST, false), (1_000, true)] {
+        for (count, more) in [(MAX_MENTIONS, false), (1_000, true)] {
             let (found, said) = find(&text(count));
-            assert_eq!((found.len(), said), (MOST, more));
+            assert_eq!((found.len(), said), (MAX_MENTIONS, more));
         }
     }
 }

@@ -6,17 +6,17 @@
 //! conversation), [`room`] (when that is due), [`retell`] (a conversation that is too long to be summarised as it is),
 //! [`planning`] (plan mode), [`vet`](mod@vet) (what a prompt may hold).
 
-pub mod attach;
-pub mod changes;
+pub mod mentioned_files;
+pub mod stale_files;
 pub mod compact;
-pub mod memory;
+pub mod instructions;
 pub mod mentions;
-pub mod planning;
-pub mod prompt;
-pub mod retell;
-pub mod room;
+pub mod plan_mode;
+pub mod system_prompt;
+pub mod render_history;
+pub mod auto_compact;
 pub mod surroundings;
 pub mod usage;
-pub mod vet;
+pub mod sanitize;
 
-pub use planning::Planning;
+pub use plan_mode::PlanModeState;

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use crate::clock;
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 
 /// The surroundings as the model reads them.
-pub fn describe(cwd: &Path, model: &str, branch: Option<&str>) -> String {
+pub fn render_environment(cwd: &Path, model: &str, branch: Option<&str>) -> String {
     let git = match branch {
         Some(branch) => format!("a git repository, on {branch}"),
         None => "not a git repository".into(),
@@ -26,7 +26,7 @@ pub fn git_branch(cwd: &Path) -> Option<String> {
     let git = cwd
         .ancestors()
         .map(|folder| folder.join(".git"))
-        .find(|git| !matches!(files::kind(git), Ok(Kind::Missing) | Err(_)))?;
+        .find(|git| !matches!(files::file_kind(git), Ok(FileKind::Missing) | Err(_)))?;
     // In a worktree `.git` is a file that names the real folder.
     let folder = match read_text(&git) {
         Some(text) => git.parent()?.join(text.strip_prefix("gitdir: ")?.trim()),

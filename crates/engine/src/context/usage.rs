@@ -12,51 +12,51 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::control::{ContextCategory, ContextUsage};
 
 use crate::clock;
-use crate::context::memory::Loaded;
+use crate::context::instructions::InstructionFile;
 
 /// Shows how full the context of a conversation is, also while a turn owns it. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Gauge(Arc<Mutex<Reading>>);
+pub struct ContextMeter(Arc<Mutex<MeterReading>>);
 
 /// What a gauge shows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reading {
+pub struct MeterReading {
     /// What the provider counted for the last request and its reply.
     pub usage: Option<Usage>,
     /// When that was.
-    pub heard: Option<Instant>,
+    pub last_reply_at: Option<Instant>,
     /// The size of the conversation then, in bytes.
-    pub counted_at: usize,
+    pub size_when_counted: usize,
     /// Its size now.
     pub size: usize,
     /// The instruction files in it.
-    pub memory: Vec<Loaded>,
+    pub instructions: Vec<InstructionFile>,
 }
 
-impl Gauge {
+impl ContextMeter {
     /// Notes what the provider counted.
     pub fn note_usage(&self, usage: &Usage) {
-        let mut reading = self.open();
-        reading.counted_at = reading.size;
+        let mut reading = self.lock();
+        reading.size_when_counted = reading.size;
         reading.usage = Some(usage.clone());
-        reading.heard = Some(clock::monotonic());
+        reading.last_reply_at = Some(clock::monotonic());
     }
 
     /// Notes how many bytes the conversation has.
     pub fn note_size(&self, size: usize) {
-        self.open().size = size;
+        self.lock().size = size;
     }
 
     /// Notes which instruction files are in it.
-    pub fn note_memory(&self, files: &[Loaded]) {
-        let mut reading = self.open();
-        if reading.memory != files {
-            reading.memory = files.to_vec();
+    pub fn note_instructions(&self, files: &[InstructionFile]) {
+        let mut reading = self.lock();
+        if reading.instructions != files {
+            reading.instructions = files.to_vec();
         }
     }
 
     /// The conversation is so many bytes that were there before, and so many tokens if the provider counted them.
-    pub fn recall(&self, size: usize, counted: u64) {
+    pub fn restore(&self, size: usize, counted: u64) {
         self.note_size(size);
         if counted > 0 {
             self.note_usage(&Usage { input_tokens: counted, ..Usage::default() });
@@ -65,62 +65,62 @@ impl Gauge {
 
     /// The conversation is empty again.
     pub fn reset(&self) {
-        *self.open() = Reading::default();
+        *self.lock() = MeterReading::default();
     }
 
     /// How many tokens the provider counted last, if it did.
-    pub fn counted(&self) -> Option<u64> {
-        self.open().usage.as_ref().map(Usage::total).filter(|total| *total > 0)
+    pub fn counted_tokens(&self) -> Option<u64> {
+        self.lock().usage.as_ref().map(Usage::total).filter(|total| *total > 0)
     }
 
     /// When the provider was heard last, if it was.
-    pub fn heard(&self) -> Option<Instant> {
-        self.open().heard
+    pub fn last_reply_at(&self) -> Option<Instant> {
+        self.lock().last_reply_at
     }
 
     /// What it shows.
-    pub fn read(&self) -> Reading {
-        self.open().clone()
+    pub fn read(&self) -> MeterReading {
+        self.lock().clone()
     }
 
-    fn open(&self) -> MutexGuard<'_, Reading> {
+    fn lock(&self) -> MutexGuard<'_, MeterReading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What the computation is made of.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct UsageInput<'a> {
     /// The model.
     pub model: &'a str,
     /// Its window, in tokens; nought if it is not known.
     pub window: u64,
     /// Whether room is made when it is nearly full.
-    pub room: Room,
+    pub auto_compact: AutoCompact,
     /// The blocks of the system prompt.
     pub system: &'a [String],
     /// The tools that the model has, those of MCP servers apart.
     pub tools: &'a [Arc<ToolSpec>],
     /// The tools of MCP servers.
-    pub guests: &'a [Guest],
+    pub mcp_tools: &'a [McpToolEntry],
     /// How many slash commands there are. The model does not see them.
     pub commands: usize,
     /// The conversation.
-    pub reading: &'a Reading,
+    pub meter: &'a MeterReading,
 }
 
 /// Whether the engine makes room by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum AutoCompact {
     /// It does not.
-    Never,
+    Disabled,
     /// It does, from so many tokens on; none if the window is not known.
-    From(Option<u64>),
+    Threshold(Option<u64>),
 }
 
 /// A tool of an MCP server.
 #[derive(Debug, Clone)]
-pub struct Guest {
+pub struct McpToolEntry {
     /// The tool.
     pub spec: Arc<ToolSpec>,
     /// The server, as it stands in the tool's name.
@@ -130,20 +130,20 @@ pub struct Guest {
 }
 
 /// What fills the context.
-pub fn usage(facts: &Facts<'_>) -> ContextUsage {
-    let Reading { usage, counted_at, size, memory, .. } = facts.reading;
+pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
+    let MeterReading { usage, size_when_counted: counted_at, size, instructions: memory, .. } = facts.meter;
     let prompt: usize = facts.system.iter().map(String::len).sum();
     let tools: Vec<(&str, usize)> =
-        facts.tools.iter().map(|tool| (tool.name.as_str(), bytes_of(tool))).collect();
+        facts.tools.iter().map(|tool| (tool.name.as_str(), spec_size(tool))).collect();
     let own_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
-    let loaded = facts.guests.iter().filter(|guest| guest.is_loaded);
-    let all_guests: usize = loaded.map(|guest| bytes_of(&guest.spec)).sum();
+    let loaded = facts.mcp_tools.iter().filter(|guest| guest.is_loaded);
+    let all_guests: usize = loaded.map(|guest| spec_size(&guest.spec)).sum();
     let all_tools = own_tools + all_guests;
     let all_files: usize = memory.iter().map(|file| file.bytes).sum();
     let counted_tokens = usage.as_ref().map(Usage::total).filter(|total| *total > 0);
     let rate = match counted_tokens {
-        Some(tokens) => Rate { tokens, bytes: prompt + all_tools + counted_at },
-        None => Rate { tokens: 1, bytes: 4 },
+        Some(tokens) => TokenRate { tokens, bytes: prompt + all_tools + counted_at },
+        None => TokenRate { tokens: 1, bytes: 4 },
     };
     let total = match counted_tokens {
         Some(tokens) => tokens + rate.tokens(size.saturating_sub(*counted_at)),
@@ -167,14 +167,14 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
         raw_max_tokens: facts.window,
         percentage: percentage(total, facts.window),
         model: facts.model.to_owned(),
-        is_auto_compact_enabled: facts.room != Room::Never,
-        auto_compact_threshold: match facts.room {
-            Room::From(threshold) => threshold.map(|tokens| tokens as f64),
-            Room::Never => None,
+        is_auto_compact_enabled: facts.auto_compact != AutoCompact::Disabled,
+        auto_compact_threshold: match facts.auto_compact {
+            AutoCompact::Threshold(threshold) => threshold.map(|tokens| tokens as f64),
+            AutoCompact::Disabled => None,
         },
-        memory_files: memory.iter().map(|file| described(file, rate.tokens(file.bytes))).collect(),
-        mcp_tools: facts.guests.iter().map(|guest| hosted(guest, rate)).collect(),
-        api_usage: usage.as_ref().map(counted),
+        memory_files: memory.iter().map(|file| file_json(file, rate.tokens(file.bytes))).collect(),
+        mcp_tools: facts.mcp_tools.iter().map(|guest| mcp_tool_json(guest, rate)).collect(),
+        api_usage: usage.as_ref().map(usage_json),
         system_tools: Some(
             tools.iter().map(|(name, bytes)| json!({"name": name, "tokens": rate.tokens(*bytes)})).collect(),
         ),
@@ -185,19 +185,19 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
 
 /// How many tokens so many bytes make.
 #[derive(Debug, Clone, Copy)]
-struct Rate {
+struct TokenRate {
     tokens: u64,
     bytes: usize,
 }
 
-impl Rate {
+impl TokenRate {
     fn tokens(self, bytes: usize) -> u64 {
         let tokens = bytes as u128 * u128::from(self.tokens) / self.bytes.max(1) as u128;
         u64::try_from(tokens).unwrap_or(u64::MAX)
     }
 }
 
-fn bytes_of(tool: &ToolSpec) -> usize {
+fn spec_size(tool: &ToolSpec) -> usize {
     tool.name.len() + tool.description.len() + tool.input_schema.as_str().len()
 }
 
@@ -212,16 +212,16 @@ fn category((id, name, tokens, color, kind): (&str, &str, u64, &str, &str)) -> C
     }
 }
 
-fn hosted(guest: &Guest, rate: Rate) -> Value {
-    let Guest { spec, server, is_loaded } = guest;
-    json!({"name": spec.name, "serverName": server, "tokens": rate.tokens(bytes_of(spec)), "isLoaded": is_loaded})
+fn mcp_tool_json(guest: &McpToolEntry, rate: TokenRate) -> Value {
+    let McpToolEntry { spec, server, is_loaded } = guest;
+    json!({"name": spec.name, "serverName": server, "tokens": rate.tokens(spec_size(spec)), "isLoaded": is_loaded})
 }
 
-fn described(file: &Loaded, tokens: u64) -> Value {
+fn file_json(file: &InstructionFile, tokens: u64) -> Value {
     json!({"path": file.path, "type": file.kind.name(), "tokens": tokens})
 }
 
-fn counted(usage: &Usage) -> Value {
+fn usage_json(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -239,7 +239,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::context::memory::{Kind, Reason};
+    use crate::context::instructions::{InstructionKind, LoadReason};
 
     fn parts(usage: &ContextUsage) -> Vec<(&str, u64)> {
         usage.categories.iter().map(|part| (part.id.as_deref().unwrap(), part.tokens)).collect()
@@ -247,28 +247,28 @@ mod tests {
 
     #[test]
     fn the_parts_make_up_what_the_provider_counted() {
-        let gauge = Gauge::default();
-        let file = Loaded {
+        let gauge = ContextMeter::default();
+        let file = InstructionFile {
             path: PathBuf::from("/w/CLAUDE.md"),
-            kind: Kind::Project,
-            reason: Reason::SessionStart,
+            kind: InstructionKind::Project,
+            reason: LoadReason::SessionStart,
             trigger: None,
             parent: None,
             bytes: 400,
         };
-        gauge.note_memory(&[file]);
+        gauge.note_instructions(&[file]);
         gauge.note_size(2_000);
         let system = ["x".repeat(40)];
-        let facts = |reading: Reading| {
-            usage(&Facts {
+        let facts = |reading: MeterReading| {
+            compute_usage(&UsageInput {
                 model: "m",
                 window: 10_000,
-                room: Room::From(Some(7_000)),
+                auto_compact: AutoCompact::Threshold(Some(7_000)),
                 system: &system,
                 tools: &[],
-                guests: &[],
+                mcp_tools: &[],
                 commands: 3,
-                reading: &reading,
+                meter: &reading,
             })
         };
         let guessed = facts(gauge.read());
@@ -295,19 +295,19 @@ mod tests {
     fn tools_of_servers_are_told_apart_and_count_once_they_are_loaded() {
         let spec = |name: &str, bytes: usize| {
             let (name, description) = (name.to_owned(), "x".repeat(bytes - name.len() - 2));
-            let input_schema = whimbrel_wire::RawJson::of(&json!({})).unwrap();
+            let input_schema = whimbrel_wire::RawJson::from_value(&json!({})).unwrap();
             Arc::new(ToolSpec { name, description, input_schema })
         };
-        let guest = |name, bytes, is_loaded| Guest { spec: spec(name, bytes), server: "s".into(), is_loaded };
-        let found = usage(&Facts {
+        let guest = |name, bytes, is_loaded| McpToolEntry { spec: spec(name, bytes), server: "s".into(), is_loaded };
+        let found = compute_usage(&UsageInput {
             model: "m",
             window: 0,
-            room: Room::Never,
+            auto_compact: AutoCompact::Disabled,
             system: &[],
             tools: &[spec("Read", 40)],
-            guests: &[guest("mcp__s__a", 80, true), guest("mcp__s__b", 400, false)],
+            mcp_tools: &[guest("mcp__s__a", 80, true), guest("mcp__s__b", 400, false)],
             commands: 0,
-            reading: &Reading::default(),
+            meter: &MeterReading::default(),
         });
         assert_eq!(parts(&found), [("system_tools", 10), ("mcp_tools", 20)]);
         assert_eq!((found.is_auto_compact_enabled, found.auto_compact_threshold), (false, None));
@@ -322,16 +322,16 @@ mod tests {
 
     #[test]
     fn a_window_that_nobody_knows_is_never_full() {
-        let reading = Reading { size: 400, ..Reading::default() };
-        let found = usage(&Facts {
+        let reading = MeterReading { size: 400, ..MeterReading::default() };
+        let found = compute_usage(&UsageInput {
             model: "m",
             window: 0,
-            room: Room::From(None),
+            auto_compact: AutoCompact::Threshold(None),
             system: &[],
             tools: &[],
-            guests: &[],
+            mcp_tools: &[],
             commands: 0,
-            reading: &reading,
+            meter: &reading,
         });
         assert_eq!((parts(&found), found.percentage), (vec![("messages", 100)], 0.0));
     }

@@ -8,41 +8,41 @@ use whimbrel_wire::control::{
     ReloadSkillsReply,
 };
 
-use super::kind;
+use super::agent_info;
 use crate::output_styles;
-use crate::serve::Session;
+use crate::event_loop::Session;
 
 /// Takes up what `initialize` brings before a session begins.
-pub(super) fn begin(session: &mut Session, initialize: &Initialize) {
+pub(super) fn apply_initialize(session: &mut Session, initialize: &Initialize) {
     if let Some(plugins) = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty()) {
         session.load_plugins(plugins);
     }
     if initialize.skills.is_some() {
         session.setup.extensions.skills.limit(initialize.skills.clone());
-        session.setup.offer_skills();
+        session.setup.update_skill_tool();
     }
 }
 
 /// The answer to `initialize` with what was added.
-pub(super) fn describe(
+pub(super) fn describe_extensions(
     session: &Session,
     initialize: &Initialize,
     reply: InitializeReply,
 ) -> InitializeReply {
     let extensions = &session.setup.extensions;
     let asked = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty());
-    let styles = output_styles::of_person(&session.setup.ground);
+    let styles = output_styles::user_styles_dir(&session.setup.config_locations);
     InitializeReply {
         output_style: extensions.style_name().into(),
         available_output_styles: extensions.styles.names(),
-        plugins_applied: asked.map(|plugins| extensions.have_plugins(plugins).into()),
+        plugins_applied: asked.map(|plugins| extensions.has_plugins(plugins).into()),
         user_output_styles_dir: styles.map(|folder| folder.display().to_string()),
         ..reply
     }
 }
 
 /// Loads plugins anew, and some more perhaps.
-pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlugins) -> ControlResponse {
+pub(super) async fn reload_plugins(session: &mut Session, id: String, asked: ReloadPlugins) -> ControlResponse {
     if asked.refuse_if_busy == Some(true) && session.is_busy() {
         let text = "Plugins were not loaded anew: the session is busy. Ask again when it is idle.";
         return ControlResponse::error_with_code(id, text, "reload_plugins_busy");
@@ -52,12 +52,12 @@ pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlug
         let text = format!("add_plugins: {} is not an absolute path.", config.path);
         return ControlResponse::error(id, text);
     }
-    session.reload(&more).await;
+    session.reload_extensions(&more).await;
     let plugins = &session.setup.extensions.plugins;
-    let listed = plugins.listed().into_iter().filter_map(|plugin| serde_json::to_value(plugin).ok());
+    let listed = plugins.init_plugins().into_iter().filter_map(|plugin| serde_json::to_value(plugin).ok());
     let reply = ReloadPluginsReply {
-        commands: session.setup.commands.listed(),
-        agents: session.setup.kinds.iter().map(kind).collect(),
+        commands: session.setup.commands.slash_commands(),
+        agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
         plugins: listed.collect(),
         error_count: plugins.errors().len() as u64,
         // The tools of the session do not depend on it.
@@ -68,16 +68,16 @@ pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlug
 }
 
 /// Loads skills anew.
-pub(super) async fn skills(session: &mut Session, id: String) -> ControlResponse {
-    session.reload(&[]).await;
-    let listed = session.setup.extensions.skills.listed().into_iter();
+pub(super) async fn reload_skills(session: &mut Session, id: String) -> ControlResponse {
+    session.reload_extensions(&[]).await;
+    let listed = session.setup.extensions.skills.slash_commands().into_iter();
     let skills: Vec<Value> = listed.map(|skill| json!(skill)).collect();
     ControlResponse::success(id, &ReloadSkillsReply { skills })
 }
 
 /// Loads output styles anew.
-pub(super) async fn output_styles(session: &mut Session, id: String) -> ControlResponse {
-    session.reload(&[]).await;
+pub(super) async fn reload_output_styles(session: &mut Session, id: String) -> ControlResponse {
+    session.reload_extensions(&[]).await;
     let available_output_styles = session.setup.extensions.styles.names();
     ControlResponse::success(id, &ReloadOutputStylesReply { available_output_styles })
 }

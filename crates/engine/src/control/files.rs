@@ -5,51 +5,51 @@ use std::io::{self, Read};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
-use whimbrel_policy::{Decision, Place, ToolFacts};
+use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
 use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
 
-use crate::files::{self, Spot};
-use crate::serve::Session;
-use crate::tools::is_off_limits;
+use crate::files::{self, FileHandle};
+use crate::event_loop::Session;
+use crate::tools::is_special_path;
 
 /// How much is read unless the host says otherwise, and at most.
-const MOST: u64 = 1_000_000;
+const MAX_READ_BYTES: u64 = 1_000_000;
 /// How much of a line on the wire the contents may take.
-const ROOM: usize = 900_000;
+const MAX_ENCODED_BYTES: usize = 900_000;
 
 /// Reads a file.
-pub(super) async fn read(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
-    let path = files::tidy(&session.setup.workspace.resolve(&asked.path));
+pub(super) async fn read_file(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
+    let path = files::normalize_path(&session.setup.workspace.resolve(&asked.path));
     let input = json!({"file_path": path});
-    let judged = session.setup.rights.judge("Read", &ToolFacts::named("Read", &[]), &input, None);
-    let (Decision::Allow(_), Some(place)) = (judged.decision, judged.place) else {
+    let judged = session.setup.permission_state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
+    let (Decision::Allow(_), Some(place)) = (judged.decision, judged.file) else {
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };
     let shown = path.display().to_string();
-    match files::aside(move || look(&place, &asked)).await.and_then(|looked| looked) {
+    match files::run_blocking(move || read_allowed(&place, &asked)).await.and_then(|looked| looked) {
         Ok(reply) => ControlResponse::success(id, &ReadFileReply { abs_path: shown, ..reply }),
         Err(error) => ControlResponse::error(id, format!("{shown} cannot be read: {error}.")),
     }
 }
 
-fn look(place: &Place, asked: &ReadFile) -> io::Result<ReadFileReply> {
-    if is_off_limits(&place.real) || is_off_limits(&place.shown) {
+fn read_allowed(place: &ResolvedFile, asked: &ReadFile) -> io::Result<ReadFileReply> {
+    if is_special_path(&place.real_path) || is_special_path(&place.display_path) {
         return Err(io::Error::other("it belongs to the system"));
     }
-    let limit = asked.max_bytes.unwrap_or(MOST).min(MOST);
-    let (file, _) = Spot::find(&place.real)?.open()?;
+    let limit = asked.max_bytes.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
+    let (file, _) = FileHandle::for_real_path(&place.real_path)?.open()?;
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes)?;
     let is_cut = bytes.len() as u64 > limit;
     bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(match asked.encoding.as_deref() {
-        Some("base64") => in_base64(&bytes, is_cut),
-        _ => in_text(&bytes, is_cut),
+        Some("base64") => encode_base64(&bytes, is_cut),
+        _ => encode_text(&bytes, is_cut),
     })
 }
 
-fn in_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
-    let kept = &bytes[..bytes.len().min(ROOM / 4 * 3)];
+fn encode_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+    let kept = &bytes[..bytes.len().min(MAX_ENCODED_BYTES / 4 * 3)];
     ReadFileReply {
         contents: BASE64_STANDARD.encode(kept),
         truncated: Some(is_cut || kept.len() < bytes.len()),
@@ -58,11 +58,11 @@ fn in_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
     }
 }
 
-fn in_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+fn encode_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
     let text = String::from_utf8_lossy(bytes);
     let mut kept = text.len();
     // What has to be escaped takes up to six times its room.
-    while serde_json::to_string(&text[..kept]).map_or(0, |json| json.len()) > ROOM {
+    while serde_json::to_string(&text[..kept]).map_or(0, |json| json.len()) > MAX_ENCODED_BYTES {
         kept = text.floor_char_boundary(kept / 10 * 9);
     }
     ReadFileReply {

@@ -1,20 +1,20 @@
 //! Which rules are in force, for a host that shows them to its person.
 
 use serde_json::{Value, json};
-use whimbrel_policy::{RuleRef, Source};
+use whimbrel_policy::{SourcedRule, RuleSource};
 use whimbrel_wire::control::{ControlResponse, PermissionRules, PermissionRulesState};
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::serve::Session;
+use crate::event_loop::Session;
 
 /// Lists the rules and directories, each with where it comes from.
-pub(super) fn list(session: &Session, id: String) -> ControlResponse {
-    let now = session.setup.rights.now();
+pub(super) fn list_rules(session: &Session, id: String) -> ControlResponse {
+    let now = session.setup.permission_state.snapshot();
     let behaviors = [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
-    let rules = behaviors.into_iter().flat_map(|behavior| now.rules.saying(behavior));
+    let rules = behaviors.into_iter().flat_map(|behavior| now.rules.with_behavior(behavior));
     let directories = now.dirs.extra.iter();
     let state = PermissionRulesState {
-        rules: rules.map(|rule| entry(&rule.reference)).collect(),
+        rules: rules.map(|rule| rule_json(&rule.sourced)).collect(),
         workspace_directories: directories
             .map(|(directory, source)| json!({"path": directory.lexical, "source": source.as_str()}))
             .collect(),
@@ -25,7 +25,7 @@ pub(super) fn list(session: &Session, id: String) -> ControlResponse {
     ControlResponse::success(id, &PermissionRules { state })
 }
 
-fn entry(rule: &RuleRef) -> Value {
+fn rule_json(rule: &SourcedRule) -> Value {
     json!({
         "behavior": rule.behavior.to_string(),
         "source": rule.source.as_str(),
@@ -35,10 +35,10 @@ fn entry(rule: &RuleRef) -> Value {
 }
 
 /// Where a rule lives, as far as that says whether it can be changed.
-fn editability(source: Source) -> &'static str {
+fn editability(source: RuleSource) -> &'static str {
     match source {
-        Source::UserSettings | Source::ProjectSettings | Source::LocalSettings => "persistent",
-        Source::CliArg | Source::Session => "session",
-        Source::Managed | Source::FlagSettings | Source::Skill => "readonly",
+        RuleSource::UserSettings | RuleSource::ProjectSettings | RuleSource::LocalSettings => "persistent",
+        RuleSource::CliArg | RuleSource::Session => "session",
+        RuleSource::Managed | RuleSource::FlagSettings | RuleSource::Skill => "readonly",
     }
 }

@@ -7,13 +7,13 @@ use nix::sys::stat::{FileStat, SFlag};
 
 /// What stands somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Nothing.
     Missing,
     /// A regular file.
-    File(Stamp),
+    File(FileStamp),
     /// A folder.
-    Folder,
+    Directory,
     /// A named pipe.
     Pipe,
     /// A socket.
@@ -22,12 +22,12 @@ pub enum Kind {
     Device,
 }
 
-impl Kind {
+impl FileKind {
     /// What an entry is that is no link.
-    pub(super) fn of(found: &FileStat) -> Self {
-        match format(found) {
-            SFlag::S_IFREG => Self::File(Stamp::of_entry(found)),
-            SFlag::S_IFDIR => Self::Folder,
+    pub(super) fn from_stat(found: &FileStat) -> Self {
+        match file_type(found) {
+            SFlag::S_IFREG => Self::File(FileStamp::from_stat(found)),
+            SFlag::S_IFDIR => Self::Directory,
             SFlag::S_IFIFO => Self::Pipe,
             SFlag::S_IFSOCK => Self::Socket,
             _ => Self::Device,
@@ -37,21 +37,21 @@ impl Kind {
 
 /// By what a change of a file is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     /// When it was changed last.
     pub modified: SystemTime,
     /// How many bytes it has.
     pub size: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// The stamp of an open file.
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self { modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), size: metadata.len() }
     }
 
     /// The stamp of an entry: the same that the file has when it is open.
-    pub(super) fn of_entry(found: &FileStat) -> Self {
+    pub(super) fn from_stat(found: &FileStat) -> Self {
         let part = Duration::from_nanos(u64::try_from(found.st_mtime_nsec).unwrap_or(0));
         let whole = Duration::from_secs(found.st_mtime.unsigned_abs());
         let modified = match found.st_mtime {
@@ -63,10 +63,10 @@ impl Stamp {
 }
 
 /// Whether an entry is a symbolic link.
-pub(super) fn is_link(found: &FileStat) -> bool {
-    format(found) == SFlag::S_IFLNK
+pub(super) fn is_symlink(found: &FileStat) -> bool {
+    file_type(found) == SFlag::S_IFLNK
 }
 
-fn format(found: &FileStat) -> SFlag {
+fn file_type(found: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT
 }

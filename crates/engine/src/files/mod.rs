@@ -8,14 +8,14 @@
 //! and `keep` carries over what belongs to a file beside its bytes. The functions in this file take paths by name,
 //! links included: they are for what needs no judgement.
 
-mod ends;
-mod folder;
-mod keep;
+mod head_tail;
+mod dir_handle;
+mod copy_metadata;
 mod kind;
-mod put;
+mod atomic_write;
 mod restore;
-mod spot;
-mod stage;
+mod file_handle;
+mod temp_file;
 #[cfg(test)]
 mod tests;
 
@@ -28,22 +28,22 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use ends::{Ends, ends, open_for_parts, part};
-pub(crate) use folder::Folder;
-pub use kind::{Kind, Stamp};
-pub use put::create;
-pub use restore::{create_with_mode, link, mode, private_folder, remove, remove_empty};
-pub use spot::{Moved, Spot};
-pub(crate) use stage::{Reader, Staged, begin_in};
+pub use head_tail::{HeadTail, read_head_tail, open_regular, read_range};
+pub(crate) use dir_handle::DirHandle;
+pub use kind::{FileKind, FileStamp};
+pub use atomic_write::create;
+pub use restore::{create_with_mode, link_or_copy, file_mode, create_private_dir, remove_file, remove_empty_dirs};
+pub use file_handle::{PathChangedError, FileHandle};
+pub(crate) use temp_file::{ReadAccess, TempFile, new_temp_file_in};
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
 /// and ends by itself.
-pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await.map_err(io::Error::other)
 }
 
 /// Takes `.` and `..` out of a path, by name only.
-pub fn tidy(path: &Path) -> PathBuf {
+pub fn normalize_path(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {
@@ -58,10 +58,10 @@ pub fn tidy(path: &Path) -> PathBuf {
 }
 
 /// Looks what stands at a path, without opening it. Symbolic links are followed.
-pub fn kind(path: &Path) -> io::Result<Kind> {
+pub fn file_kind(path: &Path) -> io::Result<FileKind> {
     match stat(path).map_err(io::Error::from) {
-        Ok(found) => Ok(Kind::of(&found)),
-        Err(error) if is_missing(&error) => Ok(Kind::Missing),
+        Ok(found) => Ok(FileKind::from_stat(&found)),
+        Err(error) if is_missing(&error) => Ok(FileKind::Missing),
         Err(error) => Err(error),
     }
 }
@@ -81,7 +81,7 @@ pub fn link_target(path: &Path) -> Option<PathBuf> {
 }
 
 /// The user who owns what a path leads to.
-pub fn owner(path: &Path) -> Option<u32> {
+pub fn owner_uid(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
@@ -92,25 +92,25 @@ pub fn names(folder: &Path, limit: usize) -> Vec<String> {
 }
 
 /// Opens a regular file for reading. Should it have become a pipe meanwhile, this neither waits nor reads.
-pub fn open(path: &Path) -> io::Result<(impl Read + use<>, Stamp)> {
+pub fn open(path: &Path) -> io::Result<(impl Read + use<>, FileStamp)> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    Ok((file, Stamp::of(&metadata)))
+    Ok((file, FileStamp::from_metadata(&metadata)))
 }
 
 /// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is older
 /// than the bytes, so a change during the read is noticed later.
-pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
+pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
     let (file, stamp) = open(path)?;
-    Ok((whole(file, stamp, limit)?, stamp))
+    Ok((read_limited(file, stamp, limit)?, stamp))
 }
 
 /// Reads an open file to its end.
-fn whole(file: impl Read, stamp: Stamp, limit: u64) -> io::Result<Vec<u8>> {
+fn read_limited(file: impl Read, stamp: FileStamp, limit: u64) -> io::Result<Vec<u8>> {
     if stamp.size > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -123,7 +123,7 @@ fn whole(file: impl Read, stamp: Stamp, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Removes a folder with all that is in it. One that is not there is removed already.
-pub fn remove_folder(folder: &Path) -> io::Result<()> {
+pub fn remove_dir(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -131,11 +131,11 @@ pub fn remove_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// The nearest thing above a path that is no folder, so that nothing can lie below it.
-pub fn blocker(path: &Path) -> Option<&Path> {
+pub fn non_directory_ancestor(path: &Path) -> Option<&Path> {
     let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;
     (!above.is_dir()).then_some(above)
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_dir(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

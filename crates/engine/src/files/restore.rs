@@ -6,28 +6,28 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use super::folder::Folder;
-use super::stage::{Reader, Staged};
-use super::{Stamp, folder_of, is_missing};
+use super::dir_handle::DirHandle;
+use super::temp_file::{ReadAccess, TempFile};
+use super::{FileStamp, parent_dir, is_missing};
 
 /// Puts a new file with this mode at a path where nothing stands, and makes its folders. Nobody ever sees half of it, or
 /// sees it with another mode. A link is not followed: it stands in the way.
-pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<Stamp> {
+pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<FileStamp> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let folder = Folder::open_or_make(folder_of(path))?;
-    let staged = Staged::write(&folder, folder_of(path), bytes, Reader::Owner)?;
+    let folder = DirHandle::open_or_create(parent_dir(path))?;
+    let staged = TempFile::write(&folder, parent_dir(path), bytes, ReadAccess::OwnerOnly)?;
     staged.file().set_permissions(Permissions::from_mode(mode & 0o777))?;
-    staged.take_free_place(name)
+    staged.persist_new(name)
 }
 
 /// Makes a folder that only the user can enter, and those above it.
-pub fn private_folder(folder: &Path) -> io::Result<()> {
+pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Gives a file a second name; where file systems have no second names, the bytes are copied. What has the name already
 /// keeps it: it may be the file itself, which a copy onto itself would empty.
-pub fn link(path: &Path, name: &Path) -> io::Result<()> {
+pub fn link_or_copy(path: &Path, name: &Path) -> io::Result<()> {
     match fs::hard_link(path, name) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -36,12 +36,12 @@ pub fn link(path: &Path, name: &Path) -> io::Result<()> {
 }
 
 /// The permission bits of a file.
-pub fn mode(path: &Path) -> io::Result<u32> {
+pub fn file_mode(path: &Path) -> io::Result<u32> {
     Ok(fs::metadata(path)?.mode() & 0o777)
 }
 
 /// Removes a regular file, and nothing else. One that is not there is removed already.
-pub fn remove(path: &Path) -> io::Result<()> {
+pub fn remove_file(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => fs::remove_file(path),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
@@ -51,7 +51,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Removes the folders around a path that are empty, up to one that stays. One that has something in it stays, too.
-pub fn remove_empty(path: &Path, above: &Path) {
+pub fn remove_empty_dirs(path: &Path, above: &Path) {
     let around = path.ancestors().skip(1).take_while(|folder| *folder != above && folder.starts_with(above));
     for folder in around {
         match fs::remove_dir(folder) {
@@ -73,7 +73,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         create_with_mode(&at("deep/run.sh"), b"x", 0o750).unwrap();
-        assert_eq!(mode(&at("deep/run.sh")).unwrap(), 0o750);
+        assert_eq!(file_mode(&at("deep/run.sh")).unwrap(), 0o750);
         symlink("elsewhere", at("link")).unwrap();
         let error = create_with_mode(&at("link"), b"x", 0o600).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
@@ -87,7 +87,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::write(at("one"), "long").unwrap();
         for _ in 0..2 {
-            link(&at("one"), &at("two")).unwrap();
+            link_or_copy(&at("one"), &at("two")).unwrap();
             assert_eq!(fs::read_to_string(at("two")).unwrap(), "long");
         }
         assert_eq!(fs::read_to_string(at("one")).unwrap(), "long");
@@ -100,10 +100,10 @@ mod tests {
         fs::write(at("file"), "x").unwrap();
         symlink("file", at("link")).unwrap();
         for kept in ["link", "."] {
-            assert_eq!(remove(&at(kept)).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{kept}");
+            assert_eq!(remove_file(&at(kept)).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{kept}");
         }
-        remove(&at("file")).unwrap();
-        remove(&at("file")).unwrap();
+        remove_file(&at("file")).unwrap();
+        remove_file(&at("file")).unwrap();
         assert_eq!(names(folder.path(), 9), ["link"]);
     }
 }

@@ -7,40 +7,40 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::folder::Folder;
-use super::stage::{Reader, Staged};
+use super::dir_handle::DirHandle;
+use super::temp_file::{ReadAccess, TempFile};
 use super::*;
 
-fn folder() -> TempDir {
+fn temp_dir() -> TempDir {
     TempDir::new().unwrap()
 }
 
 /// Replaces what a path leads to now.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
-    Spot::follow(path)?.replace(bytes)
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<FileStamp> {
+    FileHandle::for_path(path)?.replace(bytes)
 }
 
 #[test]
 fn each_kind_of_thing_is_told_apart_without_opening_it() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("file"), "abc").unwrap();
     nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let _socket = UnixListener::bind(at("socket")).unwrap();
     symlink("pipe", at("link")).unwrap();
-    assert!(matches!(kind(&at("file")).unwrap(), Kind::File(stamp) if stamp.size == 3));
-    assert_eq!(kind(folder.path()).unwrap(), Kind::Folder);
-    assert_eq!(kind(&at("pipe")).unwrap(), Kind::Pipe);
-    assert_eq!(kind(&at("link")).unwrap(), Kind::Pipe);
-    assert_eq!(kind(&at("socket")).unwrap(), Kind::Socket);
-    assert_eq!(kind(Path::new("/dev/zero")).unwrap(), Kind::Device);
-    assert_eq!(kind(&at("none")).unwrap(), Kind::Missing);
-    assert_eq!(kind(&at("file/below")).unwrap(), Kind::Missing);
+    assert!(matches!(file_kind(&at("file")).unwrap(), FileKind::File(stamp) if stamp.size == 3));
+    assert_eq!(file_kind(folder.path()).unwrap(), FileKind::Directory);
+    assert_eq!(file_kind(&at("pipe")).unwrap(), FileKind::Pipe);
+    assert_eq!(file_kind(&at("link")).unwrap(), FileKind::Pipe);
+    assert_eq!(file_kind(&at("socket")).unwrap(), FileKind::Socket);
+    assert_eq!(file_kind(Path::new("/dev/zero")).unwrap(), FileKind::Device);
+    assert_eq!(file_kind(&at("none")).unwrap(), FileKind::Missing);
+    assert_eq!(file_kind(&at("file/below")).unwrap(), FileKind::Missing);
 }
 
 #[test]
 fn a_pipe_is_refused_at_once_even_if_nobody_looked_first() {
-    let folder = folder();
+    let folder = temp_dir();
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(read(&pipe, 10).unwrap_err().kind(), io::ErrorKind::InvalidInput);
@@ -49,7 +49,7 @@ fn a_pipe_is_refused_at_once_even_if_nobody_looked_first() {
 
 #[test]
 fn a_read_never_takes_more_than_its_limit() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "12345").unwrap();
     assert_eq!(read(&path, 5).unwrap().0, b"12345");
@@ -58,24 +58,24 @@ fn a_read_never_takes_more_than_its_limit() {
 
 #[test]
 fn replacing_keeps_the_mode_and_leaves_nothing_beside_the_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o751)).unwrap();
     let stamp = replace(&path, b"newer").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"newer");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o751);
-    assert_eq!(kind(&path).unwrap(), Kind::File(stamp));
+    assert_eq!(file_kind(&path).unwrap(), FileKind::File(stamp));
     assert_eq!(names(folder.path(), 9), ["f"]);
 }
 
 #[test]
 fn a_write_that_fails_leaves_the_old_file_and_no_other() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
-    let held = Folder::open(folder.path()).unwrap();
-    drop(Staged::write(&held, folder.path(), b"new", Reader::Owner).unwrap());
+    let held = DirHandle::open(folder.path()).unwrap();
+    drop(TempFile::write(&held, folder.path(), b"new", ReadAccess::OwnerOnly).unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(folder.path(), 9), ["f"]);
     fs::create_dir(folder.path().join("d")).unwrap();
@@ -86,7 +86,7 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
 
 #[test]
 fn creating_never_overwrites() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     create(&path, b"first").unwrap();
     assert_eq!(create(&path, b"second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
@@ -96,7 +96,7 @@ fn creating_never_overwrites() {
 
 #[test]
 fn a_link_stays_a_link_and_its_target_changes() {
-    let folder = folder();
+    let folder = temp_dir();
     fs::write(folder.path().join("real"), "old").unwrap();
     let link = folder.path().join("link");
     symlink("real", &link).unwrap();
@@ -113,13 +113,13 @@ fn a_link_stays_a_link_and_its_target_changes() {
 
 #[test]
 fn dots_are_taken_out_of_paths_by_name() {
-    assert_eq!(tidy(Path::new("/a/./b/../c")), Path::new("/a/c"));
-    assert_eq!(tidy(Path::new("/../a")), Path::new("/a"));
+    assert_eq!(normalize_path(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    assert_eq!(normalize_path(Path::new("/../a")), Path::new("/a"));
 }
 
 #[test]
 fn all_names_of_a_file_see_the_change() {
-    let folder = folder();
+    let folder = temp_dir();
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
     for (old, new) in [("old", "longer than before"), ("rather long", "short"), ("x", ""), ("", "x")] {
         fs::write(&one, old).unwrap();
@@ -129,7 +129,7 @@ fn all_names_of_a_file_see_the_change() {
         fs::set_permissions(&one, Permissions::from_mode(0o640)).unwrap();
         let stamp = replace(&one, new.as_bytes()).unwrap();
         assert_eq!(fs::read_to_string(&other).unwrap(), new);
-        assert_eq!(kind(&other).unwrap(), Kind::File(stamp));
+        assert_eq!(file_kind(&other).unwrap(), FileKind::File(stamp));
         assert_eq!(fs::metadata(&one).unwrap().ino(), fs::metadata(&other).unwrap().ino());
         assert_eq!(fs::metadata(&one).unwrap().mode() & 0o7777, 0o640);
     }
@@ -138,7 +138,7 @@ fn all_names_of_a_file_see_the_change() {
 
 #[test]
 fn a_read_only_file_is_left_alone() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
@@ -149,7 +149,7 @@ fn a_read_only_file_is_left_alone() {
 
 #[test]
 fn extended_attributes_stay_where_there_are_any() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
     let flags = rustix::fs::XattrFlags::empty();
@@ -164,7 +164,7 @@ fn extended_attributes_stay_where_there_are_any() {
 
 #[test]
 fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
     let (mut reader, _) = open(&path).unwrap();
@@ -175,7 +175,7 @@ fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
 }
 
 /// Makes a file that was last changed so long ago.
-fn age(path: &Path, age: Duration) {
+fn write_aged_file(path: &Path, age: Duration) {
     fs::write(path, "half").unwrap();
     let long_ago = fs::metadata(path).unwrap().modified().unwrap() - age;
     File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
@@ -183,11 +183,11 @@ fn age(path: &Path, age: Duration) {
 
 #[test]
 fn each_folder_is_cleared_once() {
-    let folders = [folder(), folder()];
+    let folders = [temp_dir(), temp_dir()];
     for folder in &folders {
         let forgotten = folder.path().join(".whimbrel-abcdefGHI012.part");
         for (name, is_cleared) in [("first", true), ("second", false)] {
-            age(&forgotten, Duration::from_hours(24));
+            write_aged_file(&forgotten, Duration::from_hours(24));
             create(&folder.path().join(name), b"x").unwrap();
             assert_eq!(!forgotten.exists(), is_cleared, "{name}");
         }
@@ -196,18 +196,18 @@ fn each_folder_is_cleared_once() {
 
 #[test]
 fn a_file_that_grows_piece_by_piece_is_cleared_away_like_any_other() {
-    let folder = folder();
-    let left = begin_in(folder.path()).unwrap().into_temp_path().keep().unwrap();
-    age(&left, Duration::from_hours(24));
-    let other = self::folder();
-    age(&other.path().join(left.file_name().unwrap()), Duration::from_hours(24));
-    drop(begin_in(other.path()).unwrap());
+    let folder = temp_dir();
+    let left = new_temp_file_in(folder.path()).unwrap().into_temp_path().keep().unwrap();
+    write_aged_file(&left, Duration::from_hours(24));
+    let other = self::temp_dir();
+    write_aged_file(&other.path().join(left.file_name().unwrap()), Duration::from_hours(24));
+    drop(new_temp_file_in(other.path()).unwrap());
     assert_eq!(names(other.path(), 9), [""; 0]);
 }
 
 #[test]
 fn only_our_own_forgotten_files_are_cleared_away() {
-    let folder = folder();
+    let folder = temp_dir();
     let day = Duration::from_hours(24);
     for (name, old) in [
         (".whimbrel-abcdefGHI012.part", day),
@@ -216,7 +216,7 @@ fn only_our_own_forgotten_files_are_cleared_away() {
         (".whimbrel-abc.part", day),
         (".whimbrel-abcdefGHI_12.part", day),
     ] {
-        age(&folder.path().join(name), old);
+        write_aged_file(&folder.path().join(name), old);
     }
     symlink("elsewhere", folder.path().join(".whimbrel-abcdefGHI014.part")).unwrap();
     create(&folder.path().join("new"), b"x").unwrap();
@@ -235,28 +235,28 @@ fn only_our_own_forgotten_files_are_cleared_away() {
 
 #[test]
 fn while_it_is_written_nobody_else_reads_what_replaces_a_file() {
-    let folder = folder();
-    let held = Folder::open(folder.path()).unwrap();
+    let folder = temp_dir();
+    let held = DirHandle::open(folder.path()).unwrap();
     let mode = |reader| {
-        let staged = Staged::write(&held, folder.path(), b"secret", reader).unwrap();
+        let staged = TempFile::write(&held, folder.path(), b"secret", reader).unwrap();
         staged.file().metadata().unwrap().mode() & 0o077
     };
-    assert_eq!(mode(Reader::Owner), 0);
-    assert_ne!(mode(Reader::Everybody), 0);
+    assert_eq!(mode(ReadAccess::OwnerOnly), 0);
+    assert_ne!(mode(ReadAccess::Everyone), 0);
 }
 
 #[test]
 fn what_stands_in_the_way_of_a_path_is_named() {
-    let folder = folder();
+    let folder = temp_dir();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    assert_eq!(blocker(&file.join("a/b")), Some(file.as_path()));
-    assert_eq!(blocker(&folder.path().join("none/b")), None);
+    assert_eq!(non_directory_ancestor(&file.join("a/b")), Some(file.as_path()));
+    assert_eq!(non_directory_ancestor(&folder.path().join("none/b")), None);
     assert_eq!(create(&file.join("a/b"), b"").unwrap_err().kind(), io::ErrorKind::NotADirectory);
 }
 
 /// Does something as a user who owns nothing. Whoever runs the tests without being root is one already, more or less.
-fn as_a_stranger<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn as_other_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let stranger = scope.spawn(|| {
             // Counts for this thread alone, and takes root's privileges over files away.
@@ -267,21 +267,21 @@ fn as_a_stranger<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-fn with_mode(path: &Path, mode: u32) {
+fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 #[test]
 fn a_file_that_the_user_may_not_write_is_left_alone() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
-    with_mode(&path, 0o444);
-    with_mode(folder.path(), 0o777);
-    assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
-    with_mode(&path, 0o644);
+    set_mode(&path, 0o444);
+    set_mode(folder.path(), 0o777);
+    assert_eq!(as_other_user(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+    set_mode(&path, 0o644);
     if nix::unistd::geteuid().is_root() {
-        assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+        assert_eq!(as_other_user(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
     }
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(folder.path(), 9), ["f"]);
@@ -289,15 +289,15 @@ fn a_file_that_the_user_may_not_write_is_left_alone() {
 
 #[test]
 fn a_file_in_a_folder_where_nothing_can_be_made_is_written_in_place() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
-    with_mode(&path, 0o666);
-    with_mode(folder.path(), 0o555);
-    let replaced = as_a_stranger(|| replace(&path, b"newer"));
-    let created = as_a_stranger(|| create(&folder.path().join("g"), b"x"));
-    with_mode(folder.path(), 0o755);
-    assert_eq!(kind(&path).unwrap(), Kind::File(replaced.unwrap()));
+    set_mode(&path, 0o666);
+    set_mode(folder.path(), 0o555);
+    let replaced = as_other_user(|| replace(&path, b"newer"));
+    let created = as_other_user(|| create(&folder.path().join("g"), b"x"));
+    set_mode(folder.path(), 0o755);
+    assert_eq!(file_kind(&path).unwrap(), FileKind::File(replaced.unwrap()));
     assert_eq!(fs::read(&path).unwrap(), b"newer");
     assert_eq!(created.unwrap_err().raw_os_error(), Some(13));
 }
@@ -307,13 +307,13 @@ fn a_file_of_somebody_else_stays_theirs() {
     if !nix::unistd::geteuid().is_root() {
         return; // Only root can make a file of somebody else.
     }
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
-    with_mode(&path, 0o666);
-    with_mode(folder.path(), 0o777);
+    set_mode(&path, 0o666);
+    set_mode(folder.path(), 0o777);
     let before = fs::metadata(&path).unwrap();
-    as_a_stranger(|| replace(&path, b"new")).unwrap();
+    as_other_user(|| replace(&path, b"new")).unwrap();
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.uid(), after.mode(), after.ino()), (before.uid(), before.mode(), before.ino()));
     std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).unwrap();

@@ -4,48 +4,48 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::codec::restore;
+use whimbrel_wire::codec::restore_truncated;
 use whimbrel_wire::control::HookCallback;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookOutput, HookSpecific};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::events::Occasion;
-use super::outcome::Said;
-use crate::ask::{Ask, NoAnswer};
+use super::inputs::HookCall;
+use super::output::ParsedOutput;
+use crate::host_requests::{HostRequests, HostRequestError};
 use crate::ids;
 
 /// Asks the host what its hook says. If nobody waits any more, the question is taken back.
 pub(super) async fn run(
-    ask: &Ask,
+    ask: &HostRequests,
     (event, id): (HookEvent, &str),
-    occasion: &Occasion,
+    occasion: &HookCall,
     limit: Duration,
     cancel: &CancellationToken,
-) -> Said {
+) -> ParsedOutput {
     let question = HookCallback {
         callback_id: id.to_owned(),
         input: occasion.input.clone(),
-        tool_use_id: Some(occasion.tool_use_id.clone().unwrap_or_else(ids::uuid)),
+        tool_use_id: Some(occasion.tool_use_id.clone().unwrap_or_else(ids::new_uuid)),
     };
-    let answer = tokio::time::timeout(limit, ask.ask(question));
+    let answer = tokio::time::timeout(limit, ask.request(question));
     match cancel.run_until_cancelled(answer).await {
-        None | Some(Ok(Err(NoAnswer::Withdrawn))) => Said::Cancelled,
-        Some(Err(_)) => Said::TimedOut(limit),
+        None | Some(Ok(Err(HostRequestError::Cancelled))) => ParsedOutput::Cancelled,
+        Some(Err(_)) => ParsedOutput::TimedOut(limit),
         // Who wants a say in every call and can no longer be asked has not agreed.
-        Some(Ok(Err(NoAnswer::Deaf))) if event == HookEvent::PreToolUse => {
-            Said::Block { reason: NoAnswer::Deaf.to_string(), besides: None }
+        Some(Ok(Err(HostRequestError::Closed))) if event == HookEvent::PreToolUse => {
+            ParsedOutput::Block { reason: HostRequestError::Closed.to_string(), output: None }
         }
-        Some(Ok(Err(error))) => Said::Fault(error.to_string()),
+        Some(Ok(Err(error))) => ParsedOutput::Failed(error.to_string()),
         Some(Ok(Ok(mut output))) => {
-            make_whole(&mut output, &occasion.input.event);
-            Said::by_host(event, output)
+            restore_truncated_input(&mut output, &occasion.input.event);
+            ParsedOutput::from_host(event, output)
         }
     }
 }
 
 /// Hosts often give back what they were shown, and that may have been shortened to fit a line: what was cut then means
 /// the whole.
-fn make_whole(output: &mut HookOutput, event: &HookEventInput) {
+fn restore_truncated_input(output: &mut HookOutput, event: &HookEventInput) {
     let HookOutput::Sync(output) = output else { return };
     let (given, original) = match (&mut output.specific, event) {
         (Some(HookSpecific::PreToolUse(answer)), HookEventInput::PreToolUse(on)) => {
@@ -61,7 +61,7 @@ fn make_whole(output: &mut HookOutput, event: &HookEventInput) {
     };
     if let Some(given) = given {
         let mut whole = Value::Object(std::mem::take(given));
-        restore(&mut whole, original);
+        restore_truncated(&mut whole, original);
         *given = match whole {
             Value::Object(fields) => fields,
             _ => Map::new(),

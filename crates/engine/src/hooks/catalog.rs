@@ -9,33 +9,33 @@ use whimbrel_wire::hook::HookEvent;
 
 /// What there is to know about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct EventRow {
     /// When it is raised.
-    pub raised: &'static str,
+    pub trigger: &'static str,
     /// What it means when a hook blocks.
-    pub block: Block,
+    pub block: BlockEffect,
     /// What the answer of a hook may change.
     pub changes: &'static str,
     /// What becomes of a command's output that is no JSON.
-    pub text: Text,
+    pub plain_text_use: PlainTextUse,
     /// How long a command may take that does not say so itself.
-    pub usual_limit: Duration,
+    pub default_timeout: Duration,
 }
 
 /// What it means when a hook blocks: by exit code 2, by `decision: "block"`, or by a failure that must not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block {
+pub enum BlockEffect {
     /// What was about to happen does not happen.
     Prevents,
     /// It has happened already; the model is told the reason.
-    TellsModel,
+    InformsModel,
     /// It cannot be helped; the person is told the reason.
-    TellsUser,
+    InformsUser,
 }
 
 /// What becomes of a command's output that is no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text {
+pub enum PlainTextUse {
     /// The model reads it.
     Context,
     /// It is the answer itself: a path.
@@ -44,26 +44,26 @@ pub enum Text {
     Dropped,
 }
 
-const USUAL: Duration = Duration::from_secs(600);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The row of an event.
-pub fn row(event: HookEvent) -> Row {
-    use Block::{Prevents, TellsModel, TellsUser};
+pub fn row(event: HookEvent) -> EventRow {
+    use BlockEffect::{Prevents, InformsModel, InformsUser};
     use HookEvent as On;
     let (raised, block, changes) = match event {
         On::PreToolUse => {
             ("before a call, once its input is valid", Prevents, "the permission, the input, context")
         }
-        On::PostToolUse => ("after a call that worked", TellsModel, "the result, context"),
-        On::PostToolUseFailure => ("after a call that failed", TellsModel, "context"),
+        On::PostToolUse => ("after a call that worked", InformsModel, "the result, context"),
+        On::PostToolUseFailure => ("after a call that failed", InformsModel, "context"),
         On::PostToolBatch => ("after all calls of a reply, before the next model call", Prevents, "context"),
         On::PermissionRequest => {
             ("when the host would be asked, at the same time", Prevents, "the permission, the input, rules")
         }
         On::PermissionDenied => {
-            ("after a call was refused without a person's say", TellsUser, "whether it may be tried again")
+            ("after a call was refused without a person's say", InformsUser, "whether it may be tried again")
         }
-        On::Notification => ("when the person should look", TellsUser, "context"),
+        On::Notification => ("when the person should look", InformsUser, "context"),
         On::UserPromptSubmit => {
             ("when a prompt comes in", Prevents, "context, the title, the prompt's place")
         }
@@ -71,52 +71,52 @@ pub fn row(event: HookEvent) -> Row {
             ("when a command has become a prompt", Prevents, "context, the prompt's place")
         }
         On::SessionStart => {
-            ("before the first turn, and after a compaction", TellsUser, "context, a first prompt, the title")
+            ("before the first turn, and after a compaction", InformsUser, "context, a first prompt, the title")
         }
-        On::SessionEnd => ("when nothing more will happen", TellsUser, "nothing"),
+        On::SessionEnd => ("when nothing more will happen", InformsUser, "nothing"),
         On::Stop => ("when the model wants to end its turn", Prevents, "context, which makes it go on too"),
-        On::StopFailure => ("when a turn ends by a fault of the API", TellsUser, "nothing"),
-        On::SubagentStart => ("when a subagent begins", TellsUser, "context for the subagent"),
+        On::StopFailure => ("when a turn ends by a fault of the API", InformsUser, "nothing"),
+        On::SubagentStart => ("when a subagent begins", InformsUser, "context for the subagent"),
         On::SubagentStop => ("when a subagent wants to end", Prevents, "context, which makes it go on too"),
         On::PreCompact => ("before the conversation is made shorter", Prevents, "nothing"),
-        On::PostCompact => ("after the conversation was made shorter", TellsUser, "nothing"),
+        On::PostCompact => ("after the conversation was made shorter", InformsUser, "nothing"),
         On::PreModelSwitch => ("before another model is used on request", Prevents, "the permission"),
-        On::PostModelSwitch => ("after another model is in use", TellsUser, "context"),
-        On::Setup => ("when the engine is started to set up a project", TellsUser, "context"),
+        On::PostModelSwitch => ("after another model is in use", InformsUser, "context"),
+        On::Setup => ("when the engine is started to set up a project", InformsUser, "context"),
         On::TeammateIdle => ("when a teammate runs out of work", Prevents, "nothing"),
         On::TaskCreated => ("before a task is put on the list", Prevents, "nothing"),
         On::TaskCompleted => ("before a task on the list is marked as done", Prevents, "nothing"),
         On::Elicitation => ("when an MCP server asks the person", Prevents, "the answer"),
         On::ElicitationResult => ("before the person's answer goes to an MCP server", Prevents, "the answer"),
         On::ConfigChange => ("when settings have changed, before they count", Prevents, "nothing"),
-        On::InstructionsLoaded => ("after an instruction file was read", TellsUser, "nothing"),
+        On::InstructionsLoaded => ("after an instruction file was read", InformsUser, "nothing"),
         On::WorktreeCreate => ("when a work tree is wanted", Prevents, "the path of the work tree"),
         On::WorktreeRemove => ("when a work tree is no longer wanted", Prevents, "nothing"),
-        On::CwdChanged => ("after the working directory changed", TellsUser, "which files are watched"),
-        On::FileChanged => ("after a watched file changed", TellsUser, "which files are watched"),
-        On::DirectoryAdded => ("after a directory was added", TellsUser, "nothing"),
-        On::MessageDisplay => ("before text of the model is shown", TellsUser, "the text that is shown"),
+        On::CwdChanged => ("after the working directory changed", InformsUser, "which files are watched"),
+        On::FileChanged => ("after a watched file changed", InformsUser, "which files are watched"),
+        On::DirectoryAdded => ("after a directory was added", InformsUser, "nothing"),
+        On::MessageDisplay => ("before text of the model is shown", InformsUser, "the text that is shown"),
     };
-    Row { raised, block, changes, text: text(event), usual_limit: usual_limit(event) }
+    EventRow { trigger: raised, block, changes, plain_text_use: plain_text_use(event), default_timeout: default_timeout(event) }
 }
 
-fn text(event: HookEvent) -> Text {
+fn plain_text_use(event: HookEvent) -> PlainTextUse {
     use HookEvent as On;
     match event {
         On::UserPromptSubmit | On::UserPromptExpansion | On::SessionStart | On::PostModelSwitch => {
-            Text::Context
+            PlainTextUse::Context
         }
-        On::WorktreeCreate => Text::Path,
-        _ => Text::Dropped,
+        On::WorktreeCreate => PlainTextUse::Path,
+        _ => PlainTextUse::Dropped,
     }
 }
 
-fn usual_limit(event: HookEvent) -> Duration {
+fn default_timeout(event: HookEvent) -> Duration {
     use HookEvent as On;
     match event {
         On::UserPromptSubmit | On::PreModelSwitch | On::PostModelSwitch => Duration::from_secs(30),
         On::MessageDisplay => Duration::from_secs(10),
         On::SessionEnd => Duration::from_secs(5),
-        _ => USUAL,
+        _ => DEFAULT_TIMEOUT,
     }
 }

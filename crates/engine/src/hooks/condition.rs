@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, Facts, Rule, RuleSet, Source, ToolFacts, ToolKind, WorkDirs, is_limited};
+use whimbrel_policy::{Call, CallContext, Rule, RuleSet, RuleSource, ToolFacts, ToolKind, WorkDirs, may_be_denied};
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
 use whimbrel_wire::permission::PermissionBehavior;
 
@@ -15,16 +15,16 @@ use crate::workspace::Workspace;
 
 /// A rule that a call must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Condition(Rule);
+pub(super) struct HookCondition(Rule);
 
-impl Condition {
+impl HookCondition {
     /// Reads a condition. An error says what is wrong with the rule.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         Rule::parse(text).map(Self).map_err(|error| error.to_string())
     }
 
     /// Whether an event can have one: it is about a call.
-    pub(super) fn is_for(event: HookEvent) -> bool {
+    pub(super) fn is_supported(event: HookEvent) -> bool {
         use HookEvent as On;
         matches!(
             event,
@@ -37,36 +37,36 @@ impl Condition {
     }
 
     /// Whether the call that this is about matches. What is about no call does not.
-    pub(super) fn fits(&self, input: &HookEventInput, cwd: &Path, workspace: &Workspace) -> bool {
+    pub(super) fn matches_event(&self, input: &HookEventInput, cwd: &Path, workspace: &Workspace) -> bool {
         use HookEventInput as On;
         match input {
-            On::PreToolUse(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
-            On::PostToolUse(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
-            On::PostToolUseFailure(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
-            On::PermissionRequest(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
-            On::PermissionDenied(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PreToolUse(on) => self.matches_call(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PostToolUse(on) => self.matches_call(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PostToolUseFailure(on) => self.matches_call(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PermissionRequest(on) => self.matches_call(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PermissionDenied(on) => self.matches_call(&on.tool_name, &on.tool_input, cwd, workspace),
             _ => false,
         }
     }
 
-    fn matches(&self, tool: &str, input: &Value, cwd: &Path, workspace: &Workspace) -> bool {
-        let (root, home) = (workspace.root(), workspace.home().unwrap_or_default());
+    fn matches_call(&self, tool: &str, input: &Value, cwd: &Path, workspace: &Workspace) -> bool {
+        let (root, home) = (workspace.root(), workspace.home_dir().unwrap_or_default());
         let mut rules = RuleSet::new(&home, root);
-        if rules.add_rule(self.0.clone(), PermissionBehavior::Deny, Source::CliArg, &RealFs).is_err() {
+        if rules.add_rule(self.0.clone(), PermissionBehavior::Deny, RuleSource::CliArg, &RealFs).is_err() {
             return true;
         }
         let fields: Vec<&str> =
             input.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
-        let facts = ToolFacts::named(tool, &fields);
+        let facts = ToolFacts::for_tool(tool, &fields);
         let call = Call { tool, input };
         // Rules about files hold for commands too; a condition is about the tool that it names.
-        let is_named = rules.about(PermissionBehavior::Deny, facts.name(&call)).next().is_some();
+        let is_named = rules.rules_for_tool(PermissionBehavior::Deny, facts.name(&call)).next().is_some();
         if facts.kind == ToolKind::Shell && !is_named {
             return false;
         }
-        let facts = Facts::new(cwd, &home, &RealFs, facts);
+        let facts = CallContext::new(cwd, &home, &RealFs, facts);
         let dirs = WorkDirs::new(root, &RealFs);
-        is_limited(&call, &rules, &dirs, &facts)
+        may_be_denied(&call, &rules, &dirs, &facts)
     }
 }
 
@@ -110,11 +110,11 @@ mod tests {
         ] {
             let occasion =
                 PreToolUse { tool_name: tool.into(), tool_input: input.clone(), ..PreToolUse::default() };
-            let fits = Condition::parse(rule).unwrap().fits(&occasion.into(), &root, &workspace);
+            let fits = HookCondition::parse(rule).unwrap().matches_event(&occasion.into(), &root, &workspace);
             assert_eq!(fits, expected, "{rule}: {tool} {input}");
         }
-        let condition = Condition::parse("Bash").unwrap();
-        assert!(!condition.fits(&Stop::default().into(), &root, &workspace), "a stop is no call");
-        assert!(Condition::parse("Bash(git").is_err());
+        let condition = HookCondition::parse("Bash").unwrap();
+        assert!(!condition.matches_event(&Stop::default().into(), &root, &workspace), "a stop is no call");
+        assert!(HookCondition::parse("Bash(git").is_err());
     }
 }

@@ -9,22 +9,22 @@ use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
 use whimbrel_wire::hook::{HookEvent, HookInput};
 
 use super::catalog;
-use super::condition::Condition;
+use super::condition::HookCondition;
 use super::error::HookError;
-use super::handler::{Action, Failure, Handler};
+use super::handler::{HookAction, FailurePolicy, HookHandler};
 use super::http::HttpHook;
-use super::matcher::{Matcher, subject};
+use super::matcher::{Matcher, match_target};
 use crate::tools;
 use crate::workspace::Workspace;
 
 /// How long a hook of the host may take that does not say so itself.
-const CALLBACK_LIMIT: Duration = Duration::from_secs(60);
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(60);
 /// No hook may take longer, whatever it says; at the end of a session people wait for the program to end.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-const LONGEST_AT_END: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_SESSION_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where hooks of the host come from, in words.
-const HOST: &str = "the host (initialize)";
+const HOST_ORIGIN: &str = "the host (initialize)";
 
 /// A command as a hook.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub struct CommandHook {
 /// The hooks of a session.
 #[derive(Debug, Clone, Default)]
 pub struct HookSet {
-    hooks: Vec<Hook>,
+    hooks: Vec<RegisteredHook>,
     /// One bit for each event that has a hook.
     events: u64,
     warnings: Vec<String>,
@@ -56,14 +56,14 @@ pub struct HookSet {
 
 /// A hook, and what it is for.
 #[derive(Debug, Clone)]
-struct Hook {
+struct RegisteredHook {
     event: HookEvent,
     matcher: Matcher,
     /// What a call must match besides.
-    condition: Option<Condition>,
+    condition: Option<HookCondition>,
     /// Set when it has run, if it runs only once. Copies of the hook are the same hook.
-    spent: Option<Arc<AtomicBool>>,
-    handler: Handler,
+    has_run: Option<Arc<AtomicBool>>,
+    handler: HookHandler,
 }
 
 impl HookSet {
@@ -86,17 +86,17 @@ impl HookSet {
         hooks: Vec<CommandHook>,
         origin: &str,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
         for hook in hooks {
             let CommandHook { command, timeout, background, on_failure, condition, once, environment } = hook;
-            let condition = self.condition(event, condition.as_deref(), origin)?;
+            let condition = self.parse_condition(event, condition.as_deref(), origin)?;
             let spent = once.then(Arc::default);
             let command = command.into();
-            let action = if background { Action::Background(command) } else { Action::Command(command) };
-            let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
-            let failure = failure(event, on_failure.as_ref(), origin)?;
-            let handler = Handler { action, limit, failure, environment: Arc::new(environment) };
-            self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
+            let action = if background { HookAction::BackgroundCommand(command) } else { HookAction::Command(command) };
+            let limit = parse_timeout(event, timeout).unwrap_or_else(|| catalog::row(event).default_timeout);
+            let failure = parse_on_failure(event, on_failure.as_ref(), origin)?;
+            let handler = HookHandler { action, timeout: limit, failure, environment: Arc::new(environment) };
+            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run: spent, handler });
         }
         Ok(())
     }
@@ -109,38 +109,38 @@ impl HookSet {
         hook: &HttpHook,
         origin: &str,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
-        if let Some(reason) = hook.flaw() {
+        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
+        if let Some(reason) = hook.validation_error() {
             return Err(HookError::BadAddress { event, origin: origin.into(), reason });
         }
-        let handler = Handler {
-            limit: seconds(event, hook.timeout).unwrap_or_else(|| catalog::row(event).usual_limit),
-            failure: failure(event, hook.on_failure.as_ref(), origin)?,
-            action: Action::Http(Arc::new(hook.clone())),
+        let handler = HookHandler {
+            timeout: parse_timeout(event, hook.timeout).unwrap_or_else(|| catalog::row(event).default_timeout),
+            failure: parse_on_failure(event, hook.on_failure.as_ref(), origin)?,
+            action: HookAction::Http(Arc::new(hook.clone())),
             environment: Arc::default(),
         };
-        let condition = self.condition(event, hook.condition.as_deref(), origin)?;
+        let condition = self.parse_condition(event, hook.condition.as_deref(), origin)?;
         let spent = hook.once.then(Arc::default);
-        self.push(Hook { event, matcher, condition, spent, handler });
+        self.push(RegisteredHook { event, matcher, condition, has_run: spent, handler });
         Ok(())
     }
 
     /// Adds a hook that cannot run and without which nothing may go on: it always fails.
-    pub fn add_lost(
+    pub fn add_unavailable(
         &mut self,
         event: &str,
         matcher: Option<&str>,
         why: &str,
         origin: &str,
     ) -> Result<(), HookError> {
-        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
-        let handler = Handler {
-            action: Action::Lost(format!("{origin}: {why}").into()),
-            limit: LONGEST,
-            failure: Failure::Blocks,
+        let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
+        let handler = HookHandler {
+            action: HookAction::Unavailable(format!("{origin}: {why}").into()),
+            timeout: MAX_TIMEOUT,
+            failure: FailurePolicy::Block,
             environment: Arc::default(),
         };
-        self.push(Hook { event, matcher, condition: None, spent: None, handler });
+        self.push(RegisteredHook { event, matcher, condition: None, has_run: None, handler });
         Ok(())
     }
 
@@ -157,14 +157,14 @@ impl HookSet {
     }
 
     /// Whether an event has a hook.
-    pub fn listens(&self, event: HookEvent) -> bool {
-        self.events & bit(event) != 0
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.events & event_bit(event) != 0
     }
 
     /// Whether a hook may answer what a tool asks of a person: one that is asked in the person's place, or one before calls
     /// that names the tool. One that looks at every call is no sign that somebody answers.
-    pub fn may_answer(&self, tool: &str) -> bool {
-        let meant = |hook: &Hook| match hook.event {
+    pub fn can_answer_tool(&self, tool: &str) -> bool {
+        let meant = |hook: &RegisteredHook| match hook.event {
             HookEvent::PermissionRequest => hook.matcher.matches(Some(tool)),
             HookEvent::PreToolUse => hook.matcher.names(tool),
             _ => false,
@@ -179,23 +179,23 @@ impl HookSet {
 
     /// What is to be done now on an occasion, in the order of registration and nothing twice. A hook that runs only once
     /// has had its turn with that.
-    pub(super) fn handlers(&self, input: &HookInput, workspace: &Workspace) -> Vec<Handler> {
+    pub(super) fn handlers(&self, input: &HookInput, workspace: &Workspace) -> Vec<HookHandler> {
         let HookInput { base, event: input } = input;
         let Some(event) = input.event() else { return Vec::new() };
         // An agent may stand elsewhere than the session.
         let cwd = if base.cwd.is_empty() { workspace.cwd() } else { base.cwd.clone().into() };
-        let subject = subject(input);
-        let mut chosen: Vec<Handler> = Vec::new();
+        let subject = match_target(input);
+        let mut chosen: Vec<HookHandler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
-            if !hook.handler.hears(input)
+            if !hook.handler.accepts(input)
                 || !hook.matcher.matches(subject.as_deref())
-                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, &cwd, workspace))
-                || hook.spent.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
+                || hook.condition.as_ref().is_some_and(|condition| !condition.matches_event(input, &cwd, workspace))
+                || hook.has_run.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
             {
                 continue;
             }
             match chosen.iter_mut().find(|handler| handler.is_same(&hook.handler)) {
-                Some(twin) => twin.join(&hook.handler),
+                Some(twin) => twin.merge(&hook.handler),
                 None => chosen.push(hook.handler.clone()),
             }
         }
@@ -203,30 +203,30 @@ impl HookSet {
     }
 
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
-        let found = self.entry(event, group.matcher.as_deref(), HOST)?;
+        let found = self.parse_entry(event, group.matcher.as_deref(), HOST_ORIGIN)?;
         let Some((event, matcher)) = found else { return Ok(()) };
-        let failure = failure(event, group.on_failure.as_ref(), HOST)?;
+        let failure = parse_on_failure(event, group.on_failure.as_ref(), HOST_ORIGIN)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
-                "The field `{field}` of a {event} hook from {HOST} is not known here and says nothing. Check the spelling."
+                "The field `{field}` of a {event} hook from {HOST_ORIGIN} is not known here and says nothing. Check the spelling."
             ));
         }
         for id in &group.hook_callback_ids {
-            let handler = Handler {
-                action: Action::Callback(id.as_str().into()),
-                limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
+            let handler = HookHandler {
+                action: HookAction::Callback(id.as_str().into()),
+                timeout: parse_timeout(event, group.timeout).unwrap_or(CALLBACK_TIMEOUT),
                 failure,
                 environment: Arc::default(),
             };
             let (condition, spent) = (None, None);
-            self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
+            self.push(RegisteredHook { event, matcher: matcher.clone(), condition, has_run: spent, handler });
         }
         Ok(())
     }
 
     /// Reads event and matcher. A hook for an event that we do not know would never be called: that is no reason to
     /// refuse a newer host, but one to say so.
-    fn entry(
+    fn parse_entry(
         &mut self,
         event: &str,
         matcher: Option<&str>,
@@ -244,55 +244,55 @@ impl HookSet {
             matcher: matcher.unwrap_or_default().into(),
             reason,
         })?;
-        Ok(Some((event, with_current_names(event, matcher))))
+        Ok(Some((event, with_renamed_tools(event, matcher))))
     }
 
     /// Reads a condition. Where there are no calls it never holds, which nobody can mean.
-    fn condition(
+    fn parse_condition(
         &mut self,
         event: HookEvent,
         text: Option<&str>,
         origin: &str,
-    ) -> Result<Option<Condition>, HookError> {
+    ) -> Result<Option<HookCondition>, HookError> {
         let Some(text) = text else { return Ok(None) };
-        if !Condition::is_for(event) {
+        if !HookCondition::is_supported(event) {
             self.warnings.push(format!(
                 "A {event} hook from {origin} has an \"if\", which is about tool calls; {event} is not, so the hook never runs."
             ));
         }
         let bad = |reason| HookError::BadCondition { event, origin: origin.into(), reason };
-        Condition::parse(text).map(Some).map_err(bad)
+        HookCondition::parse(text).map(Some).map_err(bad)
     }
 
-    fn push(&mut self, hook: Hook) {
-        self.events |= bit(hook.event);
+    fn push(&mut self, hook: RegisteredHook) {
+        self.events |= event_bit(hook.event);
         self.hooks.push(hook);
     }
 }
 
 /// What the failure of a hook means; a word that nobody knows is an error, lest a guard be lost by it.
-fn failure(event: HookEvent, on_failure: Option<&OnFailure>, origin: &str) -> Result<Failure, HookError> {
+fn parse_on_failure(event: HookEvent, on_failure: Option<&OnFailure>, origin: &str) -> Result<FailurePolicy, HookError> {
     match on_failure {
-        None => Ok(Failure::Told),
-        Some(OnFailure::Block) => Ok(Failure::Blocks),
+        None => Ok(FailurePolicy::Report),
+        Some(OnFailure::Block) => Ok(FailurePolicy::Block),
         Some(OnFailure::Other(word)) => {
-            Err(HookError::BadTerms { event, origin: origin.into(), word: word.clone() })
+            Err(HookError::BadOnFailure { event, origin: origin.into(), word: word.clone() })
         }
     }
 }
 
-fn bit(event: HookEvent) -> u64 {
+fn event_bit(event: HookEvent) -> u64 {
     1 << (event as u32)
 }
 
-fn seconds(event: HookEvent, given: Option<f64>) -> Option<Duration> {
-    let longest = if event == HookEvent::SessionEnd { LONGEST_AT_END } else { LONGEST };
+fn parse_timeout(event: HookEvent, given: Option<f64>) -> Option<Duration> {
+    let longest = if event == HookEvent::SessionEnd { MAX_SESSION_END_TIMEOUT } else { MAX_TIMEOUT };
     let given = given.filter(|seconds| *seconds > 0.0)?;
     Some(Duration::try_from_secs_f64(given).unwrap_or(longest).min(longest))
 }
 
 /// A list of names that also fits tools which once had one of these names.
-fn with_current_names(event: HookEvent, matcher: Matcher) -> Matcher {
+fn with_renamed_tools(event: HookEvent, matcher: Matcher) -> Matcher {
     use HookEvent as On;
     let Matcher::Names(mut names) = matcher else { return matcher };
     let is_about_tools = matches!(
@@ -306,7 +306,7 @@ fn with_current_names(event: HookEvent, matcher: Matcher) -> Matcher {
     if !is_about_tools {
         return Matcher::Names(names);
     }
-    for tool in tools::all() {
+    for tool in tools::builtin_tools() {
         if names.iter().any(|name| tool.aliases().contains(&name.as_str())) {
             names.push(tool.name().to_owned());
         }

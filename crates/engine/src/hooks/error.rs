@@ -44,7 +44,7 @@ pub enum HookError {
     #[error(
         "onFailure of a {event} hook from {origin} is {word:?}. The only choice is \"block\"; leave it out otherwise"
     )]
-    BadTerms {
+    BadOnFailure {
         /// The event.
         event: HookEvent,
         /// Where the hook comes from.

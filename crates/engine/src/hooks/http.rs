@@ -14,15 +14,15 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::http::{Door, Url};
+use whimbrel_models::http::{HttpClient, Url};
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookEvent;
 
-use super::outcome::Said;
+use super::output::ParsedOutput;
 use crate::workspace::Workspace;
 
 /// The most bytes of an answer.
-const LONGEST: usize = 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 /// A web address as a hook.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -52,7 +52,7 @@ pub struct HttpHook {
 
 impl HttpHook {
     /// What is wrong with it, if anything.
-    pub(super) fn flaw(&self) -> Option<String> {
+    pub(super) fn validation_error(&self) -> Option<String> {
         match Url::parse(&self.url) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
             _ => return Some(format!("{:?} is no address that begins with http:// or https://", self.url)),
@@ -69,23 +69,23 @@ impl HttpHook {
         workspace: &Workspace,
         limit: Duration,
         cancel: &CancellationToken,
-    ) -> Said {
+    ) -> ParsedOutput {
         let answer = tokio::time::timeout(limit, self.post(told, workspace));
         match cancel.run_until_cancelled(answer).await {
-            None => Said::Cancelled,
-            Some(Err(_)) => Said::TimedOut(limit),
-            Some(Ok(Err(why))) => Said::Fault(why),
-            Some(Ok(Ok(text))) => Said::by_text(event, &text),
+            None => ParsedOutput::Cancelled,
+            Some(Err(_)) => ParsedOutput::TimedOut(limit),
+            Some(Ok(Err(why))) => ParsedOutput::Failed(why),
+            Some(Ok(Ok(text))) => ParsedOutput::from_http(event, &text),
         }
     }
 
     async fn post(&self, told: Bytes, workspace: &Workspace) -> Result<String, String> {
-        let door = Door::from_env(|name| workspace.variable(name));
+        let door = HttpClient::from_env(|name| workspace.variable(name));
         let headers = self.headers(|name| workspace.variable(name))?;
         let answer = door.post(&self.url, headers, told).await.map_err(|fault| fault.message)?;
         match answer.status {
             200..=299 => {
-                let body = answer.whole(LONGEST).await.map_err(|fault| fault.message)?;
+                let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|fault| fault.message)?;
                 Ok(String::from_utf8_lossy(&body).into_owned())
             }
             status @ 300..=399 => {
@@ -99,7 +99,7 @@ impl HttpHook {
         let mut headers =
             HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         for (name, value) in &self.headers {
-            let value = filled(value, |name| {
+            let value = expand_variables(value, |name| {
                 variable(name).filter(|_| self.allowed_env_vars.iter().any(|allowed| allowed == name))
             });
             // What a variable holds may be a secret, so it is not repeated.
@@ -112,7 +112,7 @@ impl HttpHook {
 }
 
 /// A text with its variables filled in.
-fn filled(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+fn expand_variables(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
     let Ok(pattern) = Regex::new(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))") else {
         return text.to_owned();
     };
@@ -150,10 +150,10 @@ mod tests {
             ("", false),
         ] {
             let hook = HttpHook { url: url.into(), ..HttpHook::default() };
-            assert_eq!(hook.flaw().is_none(), good, "{url}");
+            assert_eq!(hook.validation_error().is_none(), good, "{url}");
         }
         let headers = BTreeMap::from([("no name".into(), String::new())]);
         let hook = HttpHook { url: "http://127.0.0.1".into(), headers, ..HttpHook::default() };
-        assert!(hook.flaw().unwrap().contains("no name"));
+        assert!(hook.validation_error().unwrap().contains("no name"));
     }
 }

@@ -30,7 +30,7 @@ impl Matcher {
         if text.is_empty() || text == "*" || ignores_matcher(event) {
             return Ok(Self::All);
         }
-        if text.chars().all(|letter| is_plain(event, letter)) {
+        if text.chars().all(|letter| is_list_char(event, letter)) {
             let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
             return Ok(Self::Names(names.map(Into::into).collect()));
         }
@@ -56,7 +56,7 @@ impl Matcher {
 }
 
 /// What a matcher is compared with; none where an event knows no matchers.
-pub fn subject(input: &HookEventInput) -> Option<Cow<'_, str>> {
+pub fn match_target(input: &HookEventInput) -> Option<Cow<'_, str>> {
     use HookEventInput as On;
     let name: &str = match input {
         On::PreToolUse(on) => &on.tool_name,
@@ -68,13 +68,13 @@ pub fn subject(input: &HookEventInput) -> Option<Cow<'_, str>> {
         On::UserPromptExpansion(on) => &on.command_name,
         On::SessionStart(on) => &on.source,
         On::SessionEnd(on) => &on.reason,
-        On::StopFailure(on) => return Some(word(&on.error)),
+        On::StopFailure(on) => return Some(wire_str(&on.error)),
         On::SubagentStart(on) => &on.agent_type,
         On::SubagentStop(on) => &on.agent_type,
-        On::PreCompact(on) => return Some(word(&on.trigger)),
-        On::PostCompact(on) => return Some(word(&on.trigger)),
-        On::PreModelSwitch(on) => model(&on.to_model),
-        On::PostModelSwitch(on) => model(&on.to_model),
+        On::PreCompact(on) => return Some(wire_str(&on.trigger)),
+        On::PostCompact(on) => return Some(wire_str(&on.trigger)),
+        On::PreModelSwitch(on) => base_model(&on.to_model),
+        On::PostModelSwitch(on) => base_model(&on.to_model),
         On::Setup(on) => &on.trigger,
         On::Elicitation(on) => &on.mcp_server_name,
         On::ElicitationResult(on) => &on.mcp_server_name,
@@ -116,18 +116,18 @@ fn ignores_matcher(event: HookEvent) -> bool {
 }
 
 /// Whether a character may stand in a list of names.
-fn is_plain(event: HookEvent, letter: char) -> bool {
+fn is_list_char(event: HookEvent, letter: char) -> bool {
     let wide = !matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
     letter.is_alphanumeric() || matches!(letter, '_' | '|') || (wide && matches!(letter, '-' | ' ' | ','))
 }
 
 /// A model's name without the mark for a larger window.
-fn model(name: &str) -> &str {
+fn base_model(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
 /// A value that is one word on the wire.
-fn word(value: &impl Serialize) -> Cow<'static, str> {
+fn wire_str(value: &impl Serialize) -> Cow<'static, str> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Cow::Owned(word),
         _ => Cow::Borrowed(""),
@@ -249,7 +249,7 @@ mod tests {
             };
             fields["hook_event_name"] = event.as_str().into();
             let input: HookInput = serde_json::from_value(fields).unwrap();
-            assert_eq!(subject(&input.event).as_deref(), expected, "{event}");
+            assert_eq!(match_target(&input.event).as_deref(), expected, "{event}");
             assert_eq!(ignores_matcher(*event), expected.is_none(), "{event}");
         }
     }

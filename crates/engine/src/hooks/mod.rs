@@ -13,37 +13,37 @@
 //!
 //! A session without hooks has an empty [`Hooks`]: raising an event is one look.
 
-mod brake;
+mod stop_flag;
 mod callback;
 pub mod catalog;
 mod command;
 mod condition;
 mod config;
-mod covered;
+mod allow_scope;
 mod error;
-pub mod events;
-pub mod fold;
+pub mod inputs;
+pub mod merge;
 mod handler;
-mod herald;
+mod progress;
 mod http;
-mod late;
-mod long;
-pub mod lookout;
+mod async_results;
+mod truncate;
+pub mod dispatcher;
 pub mod matcher;
-mod outcome;
-mod restraint;
-mod run;
+mod output;
+mod salvage;
+mod executor;
 #[cfg(test)]
 mod tests;
-mod twice;
+mod duplicate_keys;
 
 pub use config::{CommandHook, HookSet};
 pub use error::HookError;
-pub use events::{Called, Occasion, Scene};
-pub use fold::{Folded, Reason, Ruling, joined};
-pub use herald::Announce;
+pub use inputs::{ToolCallRef, HookCall, HookInputBuilder};
+pub use merge::{MergedOutput, HookReason, MergedDecision, join_reasons};
+pub use progress::ProgressPolicy;
 pub use http::HttpHook;
-pub use late::{Late, LateAnswer};
-pub use lookout::Lookout;
-pub use outcome::{Outcome, Said};
-pub use run::{Desk, Hooks};
+pub use async_results::{AsyncResults, AsyncResult};
+pub use dispatcher::HookDispatcher;
+pub use output::{HookResult, ParsedOutput};
+pub use executor::{HookDeps, HookExecutor};

@@ -13,19 +13,19 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 
-use super::connection::Caller;
-use super::fault::Fault;
+use super::connection::CallContext;
+use super::fault::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
-use super::result::Shelf;
-use super::roster::Roster;
-use super::server::Server;
-use super::tool::patience;
+use super::tool_result::OutputLimits;
+use super::roster::ServerRegistry;
+use super::server::ServerHandle;
+use super::tool::request_timeouts;
 use super::{listing, names};
 
-impl Roster {
+impl ServerRegistry {
     /// What a prompt says, given what was written after its command. Long things go below `spill`.
-    pub async fn prompt(
+    pub async fn get_prompt(
         &self,
         command: &PromptCommand,
         written: &str,
@@ -33,11 +33,11 @@ impl Roster {
     ) -> Result<Vec<Block>, String> {
         let server = self.find(&command.server)?;
         let limits = self.inner().surroundings.limits;
-        let shelf = Shelf { spill: spill.to_path_buf(), limit: limits.output };
+        let shelf = OutputLimits { spill_dir: spill.to_path_buf(), limit: limits.max_output_bytes };
         let asked = async {
             let connection = server.connection().await?;
-            let patience = patience(&server.config, limits);
-            prompts::get(&connection, &command.prompt, command.fill(written), patience, shelf).await
+            let patience = request_timeouts(&server.config, limits);
+            prompts::get(&connection, &command.prompt, command.parse_arguments(written), patience, shelf).await
         };
         asked.await.map_err(|fault| failed(&server, &fault))
     }
@@ -83,25 +83,25 @@ impl Roster {
             let params = ReadResourceRequestParams::new(uri);
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
             let never = CancellationToken::new();
-            let caller = Caller { tool: uri, tool_use_id: "", cancel: &never };
+            let caller = CallContext { tool: uri, tool_use_id: "", cancel: &never };
             let limits = self.inner().surroundings.limits;
-            contents(connection.request(request, patience(&server.config, limits), caller).await?)
+            parse_contents(connection.request(request, request_timeouts(&server.config, limits), caller).await?)
         };
         asked.await.map_err(|fault| failed(&server, &fault))
     }
 
     /// Calls a tool by its whole name, as a host may do beside the conversation. The answer is the server's own.
-    pub async fn call(
+    pub async fn call_tool(
         &self,
         tool: &str,
         arguments: JsonObject,
         cancel: &CancellationToken,
     ) -> Result<Value, String> {
-        for (_, prefix, _, local) in self.locals() {
-            let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normal(&own.name));
+        for (_, prefix, _, local) in self.local_servers() {
+            let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normalize(&own.name));
             if let Some(own) = local.tools().iter().find(called) {
                 let answer = cancel.run_until_cancelled(own.answer(Value::Object(arguments))).await;
-                return answer.ok_or_else(|| Fault::Cancelled.to_string());
+                return answer.ok_or_else(|| McpError::Cancelled.to_string());
             }
         }
         let mut taken = HashSet::new();
@@ -109,15 +109,15 @@ impl Roster {
             let names = offer
                 .tools
                 .iter()
-                .map(|listed| (names::tool(&prefix, &listed.name, &mut taken), listed.name.clone()));
+                .map(|listed| (names::tool_name(&prefix, &listed.name, &mut taken), listed.name.clone()));
             names.map(|(whole, name)| (whole, name, Arc::clone(&server))).collect::<Vec<_>>()
         });
         let found = all.find(|(whole, ..)| whole == tool);
         let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
         let asked = async {
             let connection = server.connection().await?;
-            let patience = patience(&server.config, self.inner().surroundings.limits);
-            let caller = Caller { tool, tool_use_id: "", cancel };
+            let patience = request_timeouts(&server.config, self.inner().surroundings.limits);
+            let caller = CallContext { tool, tool_use_id: "", cancel };
             super::tool::call_tool(&connection, &name, arguments, patience, caller).await
         };
         let result = asked.await.map_err(|fault| failed(&server, &fault))?;
@@ -125,17 +125,17 @@ impl Roster {
     }
 }
 
-fn failed(server: &Server, fault: &Fault) -> String {
+fn failed(server: &ServerHandle, fault: &McpError) -> String {
     format!("MCP server {}: {fault}", server.name)
 }
 
-fn contents(result: ServerResult) -> Result<McpReadResourceReply, Fault> {
+fn parse_contents(result: ServerResult) -> Result<McpReadResourceReply, McpError> {
     let value = match result {
         ServerResult::ReadResourceResult(result) => serde_json::to_value(result.contents).ok(),
         ServerResult::CustomResult(CustomResult(mut value)) => value.get_mut("contents").map(Value::take),
         _ => None,
     };
-    let Some(Value::Array(parts)) = value else { return Err(Fault::Nonsense("this is no resource.".into())) };
+    let Some(Value::Array(parts)) = value else { return Err(McpError::InvalidResponse("this is no resource.".into())) };
     let parts = parts.into_iter().filter_map(|part| serde_json::from_value::<McpResourceContents>(part).ok());
     Ok(McpReadResourceReply { contents: parts.collect() })
 }

@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 use whimbrel_models::http::Url;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
-use super::admission::Admission;
-use super::expand::{Expansion, Variables};
+use super::server_policy::ServerPolicy;
+use super::expand::{VariableExpander, VariableLookup};
 use crate::files;
 
 /// The largest configuration file that is read.
-const LARGEST_FILE: u64 = 4 << 20;
+const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 
 /// Where an entry comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ServerOrigin {
     /// The person's own settings.
     User,
     /// The project's `.mcp.json`.
@@ -32,9 +32,9 @@ pub enum Origin {
     Dynamic,
 }
 
-impl Origin {
+impl ServerOrigin {
     /// The word that hosts know it by.
-    pub fn scope(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Project => "project",
@@ -46,16 +46,16 @@ impl Origin {
 
 /// One server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ServerEntry {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ServerOrigin,
     /// How to reach it, or what is wrong with the entry.
     pub config: Result<McpServerConfig, String>,
 }
 
 /// Which servers of a project the person has approved of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Approval {
+pub struct ProjectApproval {
     /// All of them.
     pub all: bool,
     /// These.
@@ -64,9 +64,9 @@ pub struct Approval {
     pub disabled: Vec<String>,
 }
 
-impl Approval {
+impl ProjectApproval {
     /// Whether a server may be started.
-    pub fn covers(&self, name: &str) -> bool {
+    pub fn approves(&self, name: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|other| other == name);
         !named(&self.disabled) && (self.all || named(&self.enabled))
     }
@@ -74,112 +74,112 @@ impl Approval {
 
 /// The servers of a session, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Servers {
+pub struct ServerConfigs {
     /// The entries.
-    pub entries: BTreeMap<String, Entry>,
+    pub entries: BTreeMap<String, ServerEntry>,
     /// Who may come in.
-    pub admission: Admission,
+    pub policy: ServerPolicy,
     /// What the user should be told: sources that could not be read, variables that are not set.
     pub problems: Vec<String>,
 }
 
-impl Servers {
+impl ServerConfigs {
     /// Adds the servers of a map. Like all sources, it wins over what was added before.
-    pub fn add(
+    pub fn add_configs(
         &mut self,
-        origin: Origin,
+        origin: ServerOrigin,
         servers: &BTreeMap<String, McpServerConfig>,
-        variables: Variables<'_>,
+        variables: VariableLookup<'_>,
     ) {
         for (name, config) in servers {
-            self.put(name, origin, Ok(config.clone()), variables);
+            self.insert(name, origin, Ok(config.clone()), variables);
         }
     }
 
     /// Adds a value of `--mcp-config`: JSON, or the name of a file, relative to `cwd`.
-    pub fn add_value(&mut self, value: &str, cwd: &Path, variables: Variables<'_>) {
+    pub fn add_flag(&mut self, value: &str, cwd: &Path, variables: VariableLookup<'_>) {
         if value.trim_start().starts_with('{') {
-            return self.add_text(Origin::Dynamic, "--mcp-config", value, variables);
+            return self.add_json(ServerOrigin::Dynamic, "--mcp-config", value, variables);
         }
         let path = cwd.join(value);
-        match files::read(&path, LARGEST_FILE) {
+        match files::read(&path, MAX_CONFIG_FILE_BYTES) {
             Ok((bytes, _)) => {
-                self.add_text(Origin::Dynamic, value, &String::from_utf8_lossy(&bytes), variables);
+                self.add_json(ServerOrigin::Dynamic, value, &String::from_utf8_lossy(&bytes), variables);
             }
             Err(error) => self.problems.push(format!("--mcp-config: {value} cannot be read: {error}.")),
         }
     }
 
     /// Adds the text of a file or flag: `{"mcpServers": {...}}`. `what` names it in a complaint.
-    pub fn add_text(&mut self, origin: Origin, what: &str, text: &str, variables: Variables<'_>) {
-        self.add_some(origin, what, text, variables, |_| true);
+    pub fn add_json(&mut self, origin: ServerOrigin, what: &str, text: &str, variables: VariableLookup<'_>) {
+        self.add_filtered(origin, what, text, variables, |_| true);
     }
 
     /// Adds the text of a project's `.mcp.json`, as far as the person approves of its servers. The others are not looked
     /// at.
-    pub fn add_project(&mut self, what: &str, text: &str, approval: &Approval, variables: Variables<'_>) {
-        self.add_some(Origin::Project, what, text, variables, |name| approval.covers(name));
+    pub fn add_project_json(&mut self, what: &str, text: &str, approval: &ProjectApproval, variables: VariableLookup<'_>) {
+        self.add_filtered(ServerOrigin::Project, what, text, variables, |name| approval.approves(name));
     }
 
-    fn add_some(
+    fn add_filtered(
         &mut self,
-        origin: Origin,
+        origin: ServerOrigin,
         what: &str,
         text: &str,
-        variables: Variables<'_>,
+        variables: VariableLookup<'_>,
         wanted: impl Fn(&str) -> bool,
     ) {
-        match read(text) {
+        match parse_servers(text) {
             Ok(mut servers) => {
                 servers.retain(|name, _| wanted(name));
-                self.add_map(origin, servers, variables);
+                self.add_entries(origin, servers, variables);
             }
             Err(problem) => self.problems.push(format!("{what}: {problem}")),
         }
     }
 
     /// Adds entries as they stand in a file.
-    pub fn add_map(&mut self, origin: Origin, servers: Map<String, Value>, variables: Variables<'_>) {
+    pub fn add_entries(&mut self, origin: ServerOrigin, servers: Map<String, Value>, variables: VariableLookup<'_>) {
         for (name, entry) in servers {
             let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
-            self.put(&name, origin, config, variables);
+            self.insert(&name, origin, config, variables);
         }
     }
 
     /// Adds an entry that could not be read.
-    pub fn add_bad(&mut self, origin: Origin, name: &str, problem: &str) {
-        self.put(name, origin, Err(problem.to_owned()), &|_| None);
+    pub fn add_invalid(&mut self, origin: ServerOrigin, name: &str, problem: &str) {
+        self.insert(name, origin, Err(problem.to_owned()), &|_| None);
     }
 
     /// Only what the host or a flag named counts.
-    pub fn strict(mut self) -> Self {
-        self.entries.retain(|_, entry| entry.origin == Origin::Dynamic);
+    pub fn into_strict(mut self) -> Self {
+        self.entries.retain(|_, entry| entry.origin == ServerOrigin::Dynamic);
         self
     }
 
-    fn put(
+    fn insert(
         &mut self,
         name: &str,
-        origin: Origin,
+        origin: ServerOrigin,
         config: Result<McpServerConfig, String>,
-        variables: Variables<'_>,
+        variables: VariableLookup<'_>,
     ) {
         if name.trim().is_empty() {
             return self.problems.push("An MCP server has no name. Give it one.".into());
         }
-        let mut expansion = Expansion::new(variables);
-        let config = config.and_then(|config| checked(config, &mut expansion));
+        let mut expansion = VariableExpander::new(variables);
+        let config = config.and_then(|config| validate(config, &mut expansion));
         for variable in &expansion.missing {
             self.problems.push(format!(
                 "MCP server {name}: the variable {variable} is not set. Set it, or write ${{{variable}:-default}}."
             ));
         }
-        self.entries.insert(name.to_owned(), Entry { origin, config });
+        self.entries.insert(name.to_owned(), ServerEntry { origin, config });
     }
 }
 
 /// The entries of a file or flag, by name.
-pub fn read(text: &str) -> Result<Map<String, Value>, String> {
+pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
     let whole: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("{error}."))?;
     match whole {
@@ -192,19 +192,19 @@ pub fn read(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// Checks an entry for what can be wrong with it without trying it, and replaces its variables.
-pub(super) fn checked(
+pub(super) fn validate(
     mut config: McpServerConfig,
-    expansion: &mut Expansion<'_>,
+    expansion: &mut VariableExpander<'_>,
 ) -> Result<McpServerConfig, String> {
     match &mut config {
-        McpServerConfig::Stdio(server) => check_program(server, expansion)?,
-        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => check_address(server, expansion)?,
+        McpServerConfig::Stdio(server) => validate_stdio(server, expansion)?,
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => validate_remote(server, expansion)?,
         McpServerConfig::Sdk(_) => {}
     }
     Ok(config)
 }
 
-fn check_program(server: &mut StdioServer, expansion: &mut Expansion<'_>) -> Result<(), String> {
+fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
     expansion.of(&mut server.command);
     server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expansion.of(text));
     if server.command.trim().is_empty() {
@@ -220,7 +220,7 @@ fn check_program(server: &mut StdioServer, expansion: &mut Expansion<'_>) -> Res
     Ok(())
 }
 
-fn check_address(server: &mut RemoteServer, expansion: &mut Expansion<'_>) -> Result<(), String> {
+fn validate_remote(server: &mut RemoteServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
     expansion.of(&mut server.url);
     server.headers.values_mut().for_each(|value| expansion.of(value));
     let url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;

@@ -3,28 +3,28 @@
 use std::collections::BTreeSet;
 
 /// The value of a variable, if it is set.
-pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Replaces variables in texts, and remembers which were not set.
-pub(super) struct Expansion<'a> {
-    variables: Variables<'a>,
+pub(super) struct VariableExpander<'a> {
+    variables: VariableLookup<'a>,
     /// Variables that are not set and have no default. They stay in the text as they are written.
     pub(super) missing: BTreeSet<String>,
 }
 
-impl<'a> Expansion<'a> {
-    pub(super) fn new(variables: Variables<'a>) -> Self {
+impl<'a> VariableExpander<'a> {
+    pub(super) fn new(variables: VariableLookup<'a>) -> Self {
         Self { variables, missing: BTreeSet::new() }
     }
 
     /// Replaces the variables of one text, in place.
     pub(super) fn of(&mut self, text: &mut String) {
         if text.contains("${") {
-            *text = self.expanded(text);
+            *text = self.expand_text(text);
         }
     }
 
-    fn expanded(&mut self, text: &str) -> String {
+    fn expand_text(&mut self, text: &str) -> String {
         let mut whole = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find("${") {
@@ -32,7 +32,7 @@ impl<'a> Expansion<'a> {
             rest = &rest[at..];
             // One that is never closed is none.
             let Some((written, after)) = rest[2..].split_once('}') else { break };
-            match self.value(written) {
+            match self.resolve(written) {
                 Some(value) => whole.push_str(&value),
                 None => whole.push_str(&rest[..written.len() + 3]),
             }
@@ -43,12 +43,12 @@ impl<'a> Expansion<'a> {
     }
 
     /// What stands for the words between the braces; none if they are to stay.
-    fn value(&mut self, written: &str) -> Option<String> {
+    fn resolve(&mut self, written: &str) -> Option<String> {
         let (name, default) = match written.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (written, None),
         };
-        if !is_name(name) {
+        if !is_variable_name(name) {
             return None;
         }
         let set = (self.variables)(name).filter(|value| !value.is_empty() || default.is_none());
@@ -60,7 +60,7 @@ impl<'a> Expansion<'a> {
     }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
@@ -94,7 +94,7 @@ mod tests {
             ("no name", "${} ${1} ${a b}", "${} ${1} ${a b}", None),
             ("not ours", "${A%x}", "${A%x}", None),
         ] {
-            let mut expansion = Expansion::new(&set);
+            let mut expansion = VariableExpander::new(&set);
             let mut text = text.to_owned();
             expansion.of(&mut text);
             assert_eq!(text, expected, "{name}");

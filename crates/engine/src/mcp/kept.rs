@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use whimbrel_wire::options::McpServerConfig;
 
-use super::config::{Entry, Origin, Servers, read};
+use super::config::{ServerEntry, ServerOrigin, ServerConfigs, parse_servers};
 use crate::files;
-use crate::settings::edit::Change;
-use crate::settings::vouched;
-use crate::settings::write::{self, Readers};
+use crate::settings::edit::SettingsChange;
+use crate::settings::trusted_dirs;
+use crate::settings::write::{self, FileAccess};
 use crate::setup::{LARGEST_SERVER_FILE, PROJECT_FILE, Setup, server_files};
 
 /// For whom a server is kept. In the order in which they win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum ConfigScope {
     /// For the person, in this folder.
     Local,
     /// For everybody who works on the project.
@@ -26,35 +26,35 @@ pub enum Scope {
     User,
 }
 
-impl Scope {
+impl ConfigScope {
     /// Reads the word that a person writes.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.to_string() == word)
     }
 
     /// The same as sessions call it.
-    pub fn origin(self) -> Origin {
+    pub fn origin(self) -> ServerOrigin {
         match self {
-            Self::Local => Origin::Local,
-            Self::Project => Origin::Project,
-            Self::User => Origin::User,
+            Self::Local => ServerOrigin::Local,
+            Self::Project => ServerOrigin::Project,
+            Self::User => ServerOrigin::User,
         }
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for ConfigScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.origin().scope())
+        f.pad(self.origin().as_str())
     }
 }
 
 /// A server as it is written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptEntry {
+pub struct ConfigFileEntry {
     /// Its name.
     pub name: String,
     /// For whom it is kept.
-    pub scope: Scope,
+    pub scope: ConfigScope,
     /// Where.
     pub file: PathBuf,
     /// What is written.
@@ -63,62 +63,62 @@ pub struct KeptEntry {
 
 /// The servers that are kept for a folder.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct McpConfigFiles {
     env: BTreeMap<String, String>,
     root: PathBuf,
     /// The files of the project, the nearest last.
     project: Vec<PathBuf>,
 }
 
-impl Kept {
+impl McpConfigFiles {
     /// The servers for the folder that a session would work in.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn from_setup(setup: &Setup) -> Self {
         Self {
             env: setup.workspace.environment(),
-            root: setup.ground.root.clone(),
-            project: server_files(&setup.ground),
+            root: setup.config_locations.working_dir.clone(),
+            project: server_files(&setup.config_locations),
         }
     }
 
     /// All of them, those that win first. Touches the disk.
-    pub fn all(&self) -> Result<Vec<KeptEntry>, String> {
-        let mine = vouched::servers(&self.env, &self.root);
+    pub fn entries(&self) -> Result<Vec<ConfigFileEntry>, String> {
+        let mine = trusted_dirs::servers(&self.env, &self.root);
         let mut found = Vec::new();
         let mut add = |scope, file: PathBuf, entries: Map<String, Value>| {
-            let kept = |(name, entry)| KeptEntry { name, scope, file: file.clone(), entry };
+            let kept = |(name, entry)| ConfigFileEntry { name, scope, file: file.clone(), entry };
             found.extend(entries.into_iter().map(kept));
         };
-        if let Some(file) = vouched::kept_in(&self.env) {
-            add(Scope::Local, file, mine.here);
+        if let Some(file) = trusted_dirs::user_state_file(&self.env) {
+            add(ConfigScope::Local, file, mine.local);
         }
         for file in self.project.iter().rev() {
             let wrong = |why: String| format!("{} cannot be used: {why}", file.display());
             match files::read(file, LARGEST_SERVER_FILE) {
                 Ok((bytes, _)) => {
-                    add(Scope::Project, file.clone(), read(&String::from_utf8_lossy(&bytes)).map_err(wrong)?);
+                    add(ConfigScope::Project, file.clone(), parse_servers(&String::from_utf8_lossy(&bytes)).map_err(wrong)?);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(wrong(format!("{error}."))),
             }
         }
-        if let Some(file) = vouched::kept_in(&self.env) {
-            add(Scope::User, file, mine.everywhere);
+        if let Some(file) = trusted_dirs::user_state_file(&self.env) {
+            add(ConfigScope::User, file, mine.user);
         }
         Ok(found)
     }
 
     /// Adds a server, and gives the file. One that is there already is not replaced.
-    pub fn add(&self, scope: Scope, name: &str, entry: &Value) -> Result<PathBuf, String> {
+    pub fn add(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<PathBuf, String> {
         let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
         if name.is_empty() || !name.chars().all(good) {
             return Err(format!("{name:?} is no name for a server. Use letters, digits, - and _."));
         }
-        if let Err(problem) = self.understood(scope, name, entry) {
+        if let Err(problem) = self.parse_entry(scope, name, entry) {
             return Err(format!("The entry for {name} makes no sense: {problem}"));
         }
         let file = self.file(scope)?;
-        let there = |kept: &KeptEntry| (kept.scope, kept.name.as_str(), &kept.file) == (scope, name, &file);
-        if self.all()?.iter().any(there) {
+        let there = |kept: &ConfigFileEntry| (kept.scope, kept.name.as_str(), &kept.file) == (scope, name, &file);
+        if self.entries()?.iter().any(there) {
             return Err(format!(
                 "There is a server {name} in {} already. Remove it first, or choose another name.",
                 file.display()
@@ -129,52 +129,52 @@ impl Kept {
     }
 
     /// Takes a server away, and gives the file; none if it was not there.
-    pub fn remove(&self, scope: Scope, name: &str) -> Result<Option<PathBuf>, String> {
+    pub fn remove(&self, scope: ConfigScope, name: &str) -> Result<Option<PathBuf>, String> {
         let written = self.write(scope, name, None)?;
         Ok(if written { Some(self.file(scope)?) } else { None })
     }
 
     /// The entry as a session would understand it.
-    pub fn understood(&self, scope: Scope, name: &str, entry: &Value) -> Result<McpServerConfig, String> {
+    pub fn parse_entry(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<McpServerConfig, String> {
         let mut servers = self.servers(scope, name, entry);
         match servers.entries.remove(name) {
-            Some(Entry { config: Ok(McpServerConfig::Sdk(_)), .. }) => {
+            Some(ServerEntry { config: Ok(McpServerConfig::Sdk(_)), .. }) => {
                 Err("a server of type sdk is part of its host and cannot be kept in a file.".into())
             }
-            Some(Entry { config, .. }) => config,
+            Some(ServerEntry { config, .. }) => config,
             None => Err("it has no name.".into()),
         }
     }
 
     /// A list with this server only.
-    pub fn servers(&self, scope: Scope, name: &str, entry: &Value) -> Servers {
-        let mut servers = Servers::default();
+    pub fn servers(&self, scope: ConfigScope, name: &str, entry: &Value) -> ServerConfigs {
+        let mut servers = ServerConfigs::default();
         let variable = |name: &str| self.env.get(name).cloned();
         let entries = Map::from_iter([(name.to_owned(), entry.clone())]);
-        servers.add_map(scope.origin(), entries, &variable);
+        servers.add_entries(scope.origin(), entries, &variable);
         servers
     }
 
-    fn file(&self, scope: Scope) -> Result<PathBuf, String> {
+    fn file(&self, scope: ConfigScope) -> Result<PathBuf, String> {
         match scope {
-            Scope::Project => Ok(self.root.join(PROJECT_FILE)),
-            Scope::Local | Scope::User => vouched::kept_in(&self.env)
+            ConfigScope::Project => Ok(self.root.join(PROJECT_FILE)),
+            ConfigScope::Local | ConfigScope::User => trusted_dirs::user_state_file(&self.env)
                 .ok_or_else(|| "Nobody knows where your servers are kept: set HOME.".into()),
         }
     }
 
-    fn write(&self, scope: Scope, name: &str, value: Option<Value>) -> Result<bool, String> {
+    fn write(&self, scope: ConfigScope, name: &str, value: Option<Value>) -> Result<bool, String> {
         let root = || self.root.to_str().ok_or("The path of this folder is not UTF-8.").map(str::to_owned);
         let mut path = match scope {
-            Scope::Local => vec!["projects".to_owned(), root()?],
-            Scope::Project | Scope::User => Vec::new(),
+            ConfigScope::Local => vec!["projects".to_owned(), root()?],
+            ConfigScope::Project | ConfigScope::User => Vec::new(),
         };
         path.extend(["mcpServers".to_owned(), name.to_owned()]);
         let readers = match scope {
-            Scope::Local | Scope::User => Readers::Person,
-            Scope::Project => Readers::Project,
+            ConfigScope::Local | ConfigScope::User => FileAccess::User,
+            ConfigScope::Project => FileAccess::Project,
         };
-        let changed = write::change(&self.file(scope)?, readers, &Change::Entry { path, value });
+        let changed = write::change_file(&self.file(scope)?, readers, &SettingsChange::Entry { path, value });
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
     }
 }

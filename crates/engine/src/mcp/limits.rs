@@ -2,68 +2,68 @@
 
 use std::time::Duration;
 
-use super::expand::Variables;
-use super::fault::Backoff;
+use super::expand::VariableLookup;
+use super::fault::ReconnectBackoff;
 
 /// The longest message that a server may send. One that says more at once is ended.
-pub(super) const MESSAGE: usize = 32 << 20;
+pub(super) const MAX_MESSAGE_BYTES: usize = 32 << 20;
 /// How many tools, prompts or resources of a server are taken, and from how many pages.
-pub(super) const ITEMS: usize = 1000;
-pub(super) const PAGES: usize = 100;
+pub(super) const MAX_LISTED_ITEMS: usize = 1000;
+pub(super) const MAX_LIST_PAGES: usize = 100;
 /// How much of a description is kept, and of a server's instructions.
-pub(super) const DESCRIPTION: usize = 2048;
-pub(super) const INSTRUCTIONS: usize = 4 * 1024;
+pub(super) const MAX_DESCRIPTION_BYTES: usize = 2048;
+pub(super) const MAX_INSTRUCTIONS_BYTES: usize = 4 * 1024;
 /// How much all servers together may want the model to know.
-pub(super) const ALL_INSTRUCTIONS: usize = 32 * 1024;
+pub(super) const MAX_TOTAL_INSTRUCTIONS_BYTES: usize = 32 * 1024;
 /// How large and how deep a schema may be.
-pub(super) const SCHEMA: usize = 100_000;
-pub(super) const SCHEMA_DEPTH: usize = 40;
+pub(super) const MAX_SCHEMA_BYTES: usize = 100_000;
+pub(super) const MAX_SCHEMA_DEPTH: usize = 40;
 
 /// Limits of time and size that the user can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct McpLimits {
     /// How long a server may take to start (`MCP_TIMEOUT`).
     pub connect: Duration,
     /// How long a call may take (`MCP_TOOL_TIMEOUT`); an entry's own `timeout` wins.
-    pub call: Duration,
+    pub call_timeout: Duration,
     /// How long a server at an address may be silent during a call.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
     /// How many bytes of text a result may have for the model (`MAX_MCP_OUTPUT_TOKENS`, four bytes each).
-    pub output: usize,
+    pub max_output_bytes: usize,
     /// How a lost server is looked for.
-    pub backoff: Backoff,
+    pub backoff: ReconnectBackoff,
 }
 
-impl Default for Limits {
+impl Default for McpLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),
             // Some tools wait for a person.
-            call: Duration::from_hours(24),
-            silence: Duration::from_mins(5),
-            output: 100_000,
-            backoff: Backoff::default(),
+            call_timeout: Duration::from_hours(24),
+            idle_timeout: Duration::from_mins(5),
+            max_output_bytes: 100_000,
+            backoff: ReconnectBackoff::default(),
         }
     }
 }
 
-impl Limits {
+impl McpLimits {
     /// What the environment says.
-    pub fn from_env(variables: Variables<'_>) -> Self {
+    pub fn from_env(variables: VariableLookup<'_>) -> Self {
         let number = |name: &str| variables(name)?.trim().parse::<u64>().ok().filter(|number| *number > 0);
         let usual = Self::default();
         let tokens = number("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
         Self {
             connect: number("MCP_TIMEOUT").map_or(usual.connect, Duration::from_millis),
-            call: number("MCP_TOOL_TIMEOUT").map_or(usual.call, Duration::from_millis),
-            output: tokens.map_or(usual.output, |tokens| tokens.saturating_mul(4)),
+            call_timeout: number("MCP_TOOL_TIMEOUT").map_or(usual.call_timeout, Duration::from_millis),
+            max_output_bytes: tokens.map_or(usual.max_output_bytes, |tokens| tokens.saturating_mul(4)),
             ..usual
         }
     }
 }
 
 /// An entry's own `timeout`, in milliseconds, if it makes sense.
-pub(super) fn own(timeout: Option<f64>) -> Option<Duration> {
+pub(super) fn entry_timeout(timeout: Option<f64>) -> Option<Duration> {
     let millis = timeout.filter(|millis| *millis >= 1.0)?;
     Duration::try_from_secs_f64(millis / 1000.0).ok()
 }
@@ -80,16 +80,16 @@ mod tests {
             "MAX_MCP_OUTPUT_TOKENS" => Some("10".to_owned()),
             _ => None,
         };
-        let expected = Limits { connect: Duration::from_millis(1500), output: 40, ..Limits::default() };
-        assert_eq!(Limits::from_env(&set), expected);
-        assert_eq!(Limits::from_env(&|_| Some("0".into())), Limits::default());
+        let expected = McpLimits { connect: Duration::from_millis(1500), max_output_bytes: 40, ..McpLimits::default() };
+        assert_eq!(McpLimits::from_env(&set), expected);
+        assert_eq!(McpLimits::from_env(&|_| Some("0".into())), McpLimits::default());
     }
 
     #[test]
     fn an_entry_may_have_a_limit_of_its_own() {
-        assert_eq!(own(Some(250.0)), Some(Duration::from_millis(250)));
+        assert_eq!(entry_timeout(Some(250.0)), Some(Duration::from_millis(250)));
         for timeout in [None, Some(0.0), Some(-1.0), Some(f64::NAN), Some(f64::INFINITY)] {
-            assert_eq!(own(timeout), None, "{timeout:?}");
+            assert_eq!(entry_timeout(timeout), None, "{timeout:?}");
         }
     }
 }

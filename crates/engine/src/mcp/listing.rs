@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations, McpToolInfo};
 
-use super::connection::{Caller, Connection, Patience};
-use super::fault::Fault;
+use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::fault::McpError;
 use super::limits;
-use super::schema::{Fitted, fit};
+use super::schema::{SanitizedSchema, sanitize};
 
 /// All that a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Offer {
+pub(super) struct ServerFeatures {
     /// What it calls itself.
     pub(super) info: McpServerInfo,
     /// What it wants the model to know.
     pub(super) instructions: Option<String>,
-    pub(super) tools: Vec<Listed>,
+    pub(super) tools: Vec<ListedTool>,
     pub(super) prompts: Vec<Prompt>,
     /// Whether it has resources.
     pub(super) has_resources: bool,
@@ -38,7 +38,7 @@ pub(super) struct Offer {
 
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     /// Its name there.
     pub(super) name: String,
     pub(super) description: String,
@@ -53,7 +53,7 @@ pub(super) struct Listed {
     pub(super) annotations: Option<McpToolAnnotations>,
 }
 
-impl Listed {
+impl ListedTool {
     /// The tool as a host sees it.
     pub(super) fn info(&self) -> McpToolInfo {
         let description = Some(self.description.clone()).filter(|text| !text.is_empty());
@@ -62,32 +62,32 @@ impl Listed {
 }
 
 /// Asks a server for all that it offers.
-pub(super) async fn offer(connection: &Connection, limit: Duration) -> Result<Offer, Fault> {
+pub(super) async fn offer(connection: &Connection, limit: Duration) -> Result<ServerFeatures, McpError> {
     let (info, can) = (&connection.info, &connection.info.capabilities);
     let us = info.server_info.as_ref();
-    let mut offer = Offer {
+    let mut offer = ServerFeatures {
         info: us
             .map(|us| McpServerInfo { name: us.name.clone(), version: us.version.clone() })
             .unwrap_or_default(),
-        instructions: info.instructions.as_deref().map(|text| shortened(text, limits::INSTRUCTIONS)),
+        instructions: info.instructions.as_deref().map(|text| truncate(text, limits::MAX_INSTRUCTIONS_BYTES)),
         has_resources: can.resources.is_some(),
-        ..Offer::default()
+        ..ServerFeatures::default()
     };
     if can.tools.is_some() {
-        let listed = all(
+        let listed = list_all(
             connection,
             limit,
             |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
-            tools,
+            parse_tools_page,
         )
         .await?;
         offer.notes.extend(listed.notes("tools"));
-        offer.take_tools(listed.items);
+        offer.add_tools(listed.items);
     }
     if can.prompts.is_some() {
         let request = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
         // Prompts are a help; a server whose tools work is of use without them.
-        match all(connection, limit, request, prompts).await {
+        match list_all(connection, limit, request, parse_prompts_page).await {
             Ok(listed) => {
                 offer.notes.extend(listed.notes("prompts"));
                 offer.prompts = listed.items;
@@ -99,34 +99,34 @@ pub(super) async fn offer(connection: &Connection, limit: Duration) -> Result<Of
 }
 
 /// Asks a server for its resources.
-pub(super) async fn resources(connection: &Connection, limit: Duration) -> Result<Vec<Resource>, Fault> {
+pub(super) async fn resources(connection: &Connection, limit: Duration) -> Result<Vec<Resource>, McpError> {
     let request = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
-    Ok(all(connection, limit, request, |result| match result {
-        ServerResult::ListResourcesResult(list) => Some(Page::of(list.resources, list.next_cursor)),
-        other => lenient(other, "resources"),
+    Ok(list_all(connection, limit, request, |result| match result {
+        ServerResult::ListResourcesResult(list) => Some(Page::new(list.resources, list.next_cursor)),
+        other => parse_page_leniently(other, "resources"),
     })
     .await?
     .items)
 }
 
-fn tools(result: ServerResult) -> Option<Page<Tool>> {
+fn parse_tools_page(result: ServerResult) -> Option<Page<Tool>> {
     match result {
-        ServerResult::ListToolsResult(list) => Some(Page::of(list.tools, list.next_cursor)),
-        other => lenient(other, "tools"),
+        ServerResult::ListToolsResult(list) => Some(Page::new(list.tools, list.next_cursor)),
+        other => parse_page_leniently(other, "tools"),
     }
 }
 
-fn prompts(result: ServerResult) -> Option<Page<Prompt>> {
+fn parse_prompts_page(result: ServerResult) -> Option<Page<Prompt>> {
     match result {
-        ServerResult::ListPromptsResult(list) => Some(Page::of(list.prompts, list.next_cursor)),
-        other => lenient(other, "prompts"),
+        ServerResult::ListPromptsResult(list) => Some(Page::new(list.prompts, list.next_cursor)),
+        other => parse_page_leniently(other, "prompts"),
     }
 }
 
-impl Offer {
-    fn take_tools(&mut self, tools: Vec<Tool>) {
+impl ServerFeatures {
+    fn add_tools(&mut self, tools: Vec<Tool>) {
         for tool in tools {
-            match listed(tool) {
+            match to_listed_tool(tool) {
                 Ok((tool, note)) => {
                     self.tools.push(tool);
                     self.notes.extend(note);
@@ -138,15 +138,15 @@ impl Offer {
 }
 
 /// A tool within bounds, and what had to be changed; or why it cannot be offered.
-fn listed(tool: Tool) -> Result<(Listed, Option<String>), String> {
+fn to_listed_tool(tool: Tool) -> Result<(ListedTool, Option<String>), String> {
     let name = tool.name.into_owned();
     if name.trim().is_empty() {
         return Err("a tool without a name is left out.".into());
     }
-    let mut description = shortened(tool.description.as_deref().unwrap_or_default(), limits::DESCRIPTION);
-    let (schema, note) = match fit(&tool.input_schema) {
-        Fitted::Whole(schema) => (schema, None),
-        Fitted::Open(schema) => {
+    let mut description = truncate(tool.description.as_deref().unwrap_or_default(), limits::MAX_DESCRIPTION_BYTES);
+    let (schema, note) = match sanitize(&tool.input_schema) {
+        SanitizedSchema::Accepted(schema) => (schema, None),
+        SanitizedSchema::Replaced(schema) => {
             description += "\n(Its input schema cannot be shown.)";
             (
                 schema,
@@ -155,19 +155,19 @@ fn listed(tool: Tool) -> Result<(Listed, Option<String>), String> {
                 )),
             )
         }
-        Fitted::Unusable(field) => {
+        SanitizedSchema::Unusable(field) => {
             return Err(format!("{name} is left out: no model can fill in its field {field:?}."));
         }
     };
     let said = |key: &str| tool.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_bool);
     let interactive = said("anthropic/requiresUserInteraction").unwrap_or(false);
     let always_load = said("anthropic/alwaysLoad");
-    let annotations = tool.annotations.as_ref().map(promises);
+    let annotations = tool.annotations.as_ref().map(to_annotations);
     let read_only = annotations.as_ref().and_then(|hints| hints.read_only).unwrap_or(false);
-    Ok((Listed { name, description, schema, read_only, interactive, always_load, annotations }, note))
+    Ok((ListedTool { name, description, schema, read_only, interactive, always_load, annotations }, note))
 }
 
-fn promises(hints: &ToolAnnotations) -> McpToolAnnotations {
+fn to_annotations(hints: &ToolAnnotations) -> McpToolAnnotations {
     McpToolAnnotations {
         read_only: hints.read_only_hint,
         destructive: hints.destructive_hint,
@@ -184,22 +184,22 @@ struct Page<T> {
 }
 
 impl<T> Page<T> {
-    fn of(items: Vec<T>, next: Option<String>) -> Self {
+    fn new(items: Vec<T>, next: Option<String>) -> Self {
         Self { items, next, unreadable: 0 }
     }
 }
 
 /// A whole list.
-struct List<T> {
+struct WholeList<T> {
     items: Vec<T>,
     unreadable: usize,
-    cut: bool,
+    truncated: bool,
 }
 
-impl<T> List<T> {
+impl<T> WholeList<T> {
     fn notes(&self, what: &str) -> impl Iterator<Item = String> + use<T> {
         let cut =
-            self.cut.then(|| format!("it has more than {} {what}; the rest is left out.", limits::ITEMS));
+            self.truncated.then(|| format!("it has more than {} {what}; the rest is left out.", limits::MAX_LISTED_ITEMS));
         let bad = (self.unreadable > 0)
             .then(|| format!("{} of its {what} cannot be read and are left out.", self.unreadable));
         cut.into_iter().chain(bad)
@@ -207,37 +207,37 @@ impl<T> List<T> {
 }
 
 /// Turns pages until the last, or until it is enough.
-async fn all<T>(
+async fn list_all<T>(
     connection: &Connection,
     limit: Duration,
     request: impl Fn(PaginatedRequestParams) -> ClientRequest,
     read: impl Fn(ServerResult) -> Option<Page<T>>,
-) -> Result<List<T>, Fault> {
+) -> Result<WholeList<T>, McpError> {
     let never = CancellationToken::new();
-    let caller = Caller { tool: "", tool_use_id: "", cancel: &never };
-    let mut list = List { items: Vec::new(), unreadable: 0, cut: false };
+    let caller = CallContext { tool: "", tool_use_id: "", cancel: &never };
+    let mut list = WholeList { items: Vec::new(), unreadable: 0, truncated: false };
     let mut cursor: Option<String> = None;
-    for _ in 0..limits::PAGES {
+    for _ in 0..limits::MAX_LIST_PAGES {
         let mut page = PaginatedRequestParams::default();
         page.cursor.clone_from(&cursor);
-        let result = connection.request(request(page), Patience::of(limit), caller).await?;
-        let page = read(result).ok_or_else(|| Fault::Nonsense("this is no list.".into()))?;
+        let result = connection.request(request(page), RequestTimeouts::from_total(limit), caller).await?;
+        let page = read(result).ok_or_else(|| McpError::InvalidResponse("this is no list.".into()))?;
         list.unreadable += page.unreadable;
         list.items.extend(page.items);
-        list.cut = list.items.len() > limits::ITEMS;
-        list.items.truncate(limits::ITEMS);
+        list.truncated = list.items.len() > limits::MAX_LISTED_ITEMS;
+        list.items.truncate(limits::MAX_LISTED_ITEMS);
         // A server that names the same page again would keep us for ever.
-        if list.cut || page.next.is_none() || page.next == cursor {
+        if list.truncated || page.next.is_none() || page.next == cursor {
             return Ok(list);
         }
         cursor = page.next;
     }
-    list.cut = true;
+    list.truncated = true;
     Ok(list)
 }
 
 /// A list in which something does not fit: what does is taken.
-fn lenient<T: DeserializeOwned>(result: ServerResult, key: &str) -> Option<Page<T>> {
+fn parse_page_leniently<T: DeserializeOwned>(result: ServerResult, key: &str) -> Option<Page<T>> {
     let ServerResult::CustomResult(CustomResult(mut value)) = result else { return None };
     let Value::Array(items) = value.get_mut(key)?.take() else { return None };
     let count = items.len();
@@ -247,7 +247,7 @@ fn lenient<T: DeserializeOwned>(result: ServerResult, key: &str) -> Option<Page<
 }
 
 /// The beginning of a text, up to a whole sign.
-fn shortened(text: &str, limit: usize) -> String {
+fn truncate(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

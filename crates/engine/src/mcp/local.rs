@@ -9,16 +9,16 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-use super::listing::Listed;
+use super::listing::ListedTool;
 
 /// Does the work of a tool. The error is for the model.
-pub type LocalWork = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
+pub type LocalToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
 
 /// A server in this process. Cheap to clone.
 #[derive(Clone)]
-pub struct LocalServer(Arc<Local>);
+pub struct LocalServer(Arc<Inner>);
 
-struct Local {
+struct Inner {
     info: McpServerInfo,
     instructions: Option<String>,
     tools: Vec<LocalTool>,
@@ -38,13 +38,13 @@ pub struct LocalTool {
     /// Whether the model is always shown it, if somebody has said anything about that.
     pub always_load: Option<bool>,
     /// The function.
-    pub work: LocalWork,
+    pub function: LocalToolFn,
 }
 
 impl LocalServer {
     /// A server with these tools.
     pub fn new(info: McpServerInfo, instructions: Option<String>, tools: Vec<LocalTool>) -> Self {
-        Self(Arc::new(Local { info, instructions, tools }))
+        Self(Arc::new(Inner { info, instructions, tools }))
     }
 
     /// What it calls itself.
@@ -64,8 +64,8 @@ impl LocalServer {
 
 impl LocalTool {
     /// The tool as a server would list it.
-    pub(super) fn listed(&self) -> Listed {
-        Listed {
+    pub(super) fn to_listed_tool(&self) -> ListedTool {
+        ListedTool {
             name: self.name.clone(),
             description: self.description.clone(),
             schema: self.schema.clone(),
@@ -78,7 +78,7 @@ impl LocalTool {
 
     /// Calls it, and gives what a server would answer.
     pub(super) async fn answer(&self, arguments: Value) -> Value {
-        match (self.work)(arguments).await {
+        match (self.function)(arguments).await {
             Ok(blocks) => json!({"content": blocks}),
             Err(text) => json!({"content": [{"type": "text", "text": text}], "isError": true}),
         }

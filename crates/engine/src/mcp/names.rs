@@ -4,32 +4,32 @@
 use std::collections::{BTreeMap, HashSet};
 
 /// The longest name of a tool that a model takes.
-const LONGEST: usize = 128;
+const MAX_TOOL_NAME_BYTES: usize = 128;
 
 /// A name in signs that a tool's name may have.
-pub fn normal(name: &str) -> String {
+pub fn normalize(name: &str) -> String {
     let sign = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     name.chars().map(sign).collect()
 }
 
 /// How each server stands in the names of its tools. Servers whose names would look alike are numbered; one whose name
 /// needs no change keeps it.
-pub fn prefixes<'a>(servers: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+pub fn tool_prefixes<'a>(servers: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut servers: Vec<&str> = servers.collect();
-    servers.sort_by_key(|name| (normal(name) != **name, *name));
+    servers.sort_by_key(|name| (normalize(name) != **name, *name));
     let mut taken = HashSet::new();
-    servers.into_iter().map(|name| (name.to_owned(), free(&normal(name), &mut taken))).collect()
+    servers.into_iter().map(|name| (name.to_owned(), unique_name(&normalize(name), &mut taken))).collect()
 }
 
 /// The whole name of a tool, or of a prompt as a command. A name that is taken is numbered.
-pub fn tool(prefix: &str, tool: &str, taken: &mut HashSet<String>) -> String {
-    free(&format!("mcp__{prefix}__{}", normal(tool)), taken)
+pub fn tool_name(prefix: &str, tool: &str, taken: &mut HashSet<String>) -> String {
+    unique_name(&format!("mcp__{prefix}__{}", normalize(tool)), taken)
 }
 
-fn free(name: &str, taken: &mut HashSet<String>) -> String {
+fn unique_name(name: &str, taken: &mut HashSet<String>) -> String {
     let numbered = |number: usize| match number {
-        1 => fitted(name, ""),
-        _ => fitted(name, &format!("_{number}")),
+        1 => truncate_name(name, ""),
+        _ => truncate_name(name, &format!("_{number}")),
     };
     let name = (1..).map(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
     taken.insert(name.clone());
@@ -37,11 +37,11 @@ fn free(name: &str, taken: &mut HashSet<String>) -> String {
 }
 
 /// A name with its ending. One that is too long is cut, and a number that stands for the whole is put in.
-fn fitted(name: &str, ending: &str) -> String {
-    if name.len() + ending.len() <= LONGEST {
+fn truncate_name(name: &str, ending: &str) -> String {
+    if name.len() + ending.len() <= MAX_TOOL_NAME_BYTES {
         return format!("{name}{ending}");
     }
-    let kept = &name[..LONGEST - ending.len() - 9];
+    let kept = &name[..MAX_TOOL_NAME_BYTES - ending.len() - 9];
     format!("{kept}_{:08x}{ending}", digest(name))
 }
 
@@ -63,14 +63,14 @@ mod tests {
             ("größe", "gr__e"),
             ("", ""),
         ] {
-            assert_eq!(normal(name), expected, "{name}");
+            assert_eq!(normalize(name), expected, "{name}");
         }
     }
 
     #[test]
     fn tools_that_look_alike_are_numbered() {
         let mut taken = HashSet::new();
-        let mut name = |prefix, name| tool(prefix, name, &mut taken);
+        let mut name = |prefix, name| tool_name(prefix, name, &mut taken);
         assert_eq!(name("a", "x_y"), "mcp__a__x_y");
         assert_eq!(name("a", "x.y"), "mcp__a__x_y_2");
         assert_eq!(name("a", "x y"), "mcp__a__x_y_3");
@@ -82,9 +82,9 @@ mod tests {
     fn long_names_are_cut_and_still_differ() {
         let mut taken = HashSet::new();
         let long = |end: &str| format!("{}{end}", "x".repeat(300));
-        let mut name = |name: &str| tool("server", name, &mut taken);
+        let mut name = |name: &str| tool_name("server", name, &mut taken);
         let names = [name(&long("a")), name(&long("b")), name(&long("a"))];
-        assert!(names.iter().all(|name| name.len() <= LONGEST && name.starts_with("mcp__server__xxx")));
+        assert!(names.iter().all(|name| name.len() <= MAX_TOOL_NAME_BYTES && name.starts_with("mcp__server__xxx")));
         assert!(names[0] != names[1] && names[2] != names[0] && names[2].ends_with("_2"));
     }
 
@@ -97,7 +97,7 @@ mod tests {
         expected[0].1 = "a_b_3".into();
         expected[2].1 = "a_b_2".into();
         for order in [["a.b", "a_b", "a b", "c"], ["c", "a b", "a_b", "a.b"]] {
-            let prefixes = prefixes(order.into_iter());
+            let prefixes = tool_prefixes(order.into_iter());
             for (name, prefix) in &expected {
                 assert_eq!(prefixes[*name], *prefix, "{name}");
             }

@@ -7,9 +7,9 @@ use rmcp::model::{
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
-use super::connection::{Caller, Connection, Patience};
-use super::fault::Fault;
-use super::result::{Shelf, blocks};
+use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::fault::McpError;
+use super::tool_result::{OutputLimits, to_blocks};
 
 /// A prompt of a server, as a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl PromptCommand {
     }
 
     /// What a person wrote after the command, by argument: one word each, and the last takes the rest.
-    pub(super) fn fill(&self, written: &str) -> JsonObject {
+    pub(super) fn parse_arguments(&self, written: &str) -> JsonObject {
         let mut rest = written.trim();
         let mut filled = JsonObject::new();
         for (number, name) in self.arguments.iter().enumerate() {
@@ -59,25 +59,25 @@ pub(super) async fn get(
     connection: &Connection,
     prompt: &str,
     arguments: JsonObject,
-    patience: Patience,
-    shelf: Shelf,
-) -> Result<Vec<Block>, Fault> {
+    patience: RequestTimeouts,
+    shelf: OutputLimits,
+) -> Result<Vec<Block>, McpError> {
     let mut params = GetPromptRequestParams::new(prompt);
     params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
     let never = CancellationToken::new();
     let result = connection
-        .request(request, patience, Caller { tool: prompt, tool_use_id: "", cancel: &never })
+        .request(request, patience, CallContext { tool: prompt, tool_use_id: "", cancel: &never })
         .await?;
     match result {
         ServerResult::GetPromptResult(result) => {
             let content = result.messages.into_iter().map(|message| message.content).collect();
-            Ok(blocks(content, shelf).await)
+            Ok(to_blocks(content, shelf).await)
         }
         ServerResult::CustomResult(CustomResult(value)) => {
-            Err(Fault::Nonsense(format!("this is no prompt: {:.200}", value.to_string())))
+            Err(McpError::InvalidResponse(format!("this is no prompt: {:.200}", value.to_string())))
         }
-        _ => Err(Fault::Nonsense("this is no prompt.".into())),
+        _ => Err(McpError::InvalidResponse("this is no prompt.".into())),
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
             (&["a", "b"], "1", json!({"a": "1"})),
             (&["a"], "", json!({})),
         ] {
-            assert_eq!(Value::Object(command(names).fill(written)), expected, "{written}");
+            assert_eq!(Value::Object(command(names).parse_arguments(written)), expected, "{written}");
         }
         assert_eq!(command(&["a", "b"]).argument_hint(), "[a] [b]");
     }

@@ -10,16 +10,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use whimbrel_wire::control::McpResourceContents;
 
-use super::result::{Shelf, long_text, save};
-use super::roster::{Inner, Roster};
+use super::tool_result::{OutputLimits, fit_text, save_bytes};
+use super::roster::{RegistryInner, ServerRegistry};
 use crate::files;
-use crate::tools::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use crate::tools::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 
 /// Lists resources.
-pub(super) struct ListMcpResources(pub(super) Weak<Inner>);
+pub(super) struct ListMcpResources(pub(super) Weak<RegistryInner>);
 
 /// Reads one.
-pub(super) struct ReadMcpResource(pub(super) Weak<Inner>);
+pub(super) struct ReadMcpResource(pub(super) Weak<RegistryInner>);
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -45,22 +45,22 @@ impl Tool for ListMcpResources {
     const ALIASES: &'static [&'static str] = &["ListMcpResources"];
     const DESCRIPTION: &'static str = "Lists what MCP servers have to read, each with its server and uri.";
 
-    fn touches(_: &ListInput) -> Touches {
-        Touches::Network
+    fn effects(_: &ListInput) -> Effects {
+        Effects::Network
     }
 
-    async fn run(&self, input: ListInput, call: Call) -> Output {
-        let roster = roster(&self.0)?;
+    async fn run(&self, input: ListInput, call: ToolContext) -> ToolResult {
+        let roster = upgrade_registry(&self.0)?;
         let listing = roster.resources(input.server.as_deref());
         let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
-        let (resources, problems) = listed.map_err(Trouble::Refused)?;
+        let (resources, problems) = listed.map_err(ToolError::Rejected)?;
         let mut text = match resources.as_slice() {
             [] => "There are no resources. Servers may still have tools.".to_owned(),
             resources => Value::from(resources.to_vec()).to_string(),
         };
         problems.iter().for_each(|problem| text += &format!("\n{problem}"));
-        let text = long_text(text, &shelf(&call, &roster)).await;
-        Ok(Done::text(text, resources.into()))
+        let text = fit_text(text, &output_limits(&call, &roster)).await;
+        Ok(ToolOutput::text(text, resources.into()))
     }
 
     fn examples() -> Vec<Example> {
@@ -75,23 +75,23 @@ impl Tool for ReadMcpResource {
     const ALIASES: &'static [&'static str] = &["ReadMcpResource"];
     const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Bytes are saved to a file.";
 
-    fn touches(_: &ReadInput) -> Touches {
-        Touches::Network
+    fn effects(_: &ReadInput) -> Effects {
+        Effects::Network
     }
 
-    async fn run(&self, input: ReadInput, call: Call) -> Output {
-        let roster = roster(&self.0)?;
+    async fn run(&self, input: ReadInput, call: ToolContext) -> ToolResult {
+        let roster = upgrade_registry(&self.0)?;
         let reading = roster.read_resource(&input.server, &input.uri);
         let read = call.cancel.run_until_cancelled(reading).await.ok_or_else(interrupted)?;
-        let contents = read.map_err(Trouble::Failed)?.contents;
-        let shelf = shelf(&call, &roster);
-        let spill = shelf.spill.clone();
+        let contents = read.map_err(ToolError::Failed)?.contents;
+        let shelf = output_limits(&call, &roster);
+        let spill = shelf.spill_dir.clone();
         let meta =
-            files::aside(move || contents.into_iter().map(|part| told(part, &spill)).collect::<Vec<_>>());
+            files::run_blocking(move || contents.into_iter().map(|part| render_part(part, &spill)).collect::<Vec<_>>());
         let meta =
-            meta.await.map_err(|error| Trouble::Failed(format!("The resource cannot be read: {error}.")))?;
+            meta.await.map_err(|error| ToolError::Failed(format!("The resource cannot be read: {error}.")))?;
         let meta = json!({"contents": meta});
-        Ok(Done::text(long_text(meta.to_string(), &shelf).await, meta))
+        Ok(ToolOutput::text(fit_text(meta.to_string(), &shelf).await, meta))
     }
 
     fn examples() -> Vec<Example> {
@@ -99,21 +99,21 @@ impl Tool for ReadMcpResource {
     }
 }
 
-fn roster(weak: &Weak<Inner>) -> Result<Roster, Trouble> {
-    let gone = || Trouble::Failed("The MCP servers of this session have been ended.".into());
-    weak.upgrade().map(Roster::from).ok_or_else(gone)
+fn upgrade_registry(weak: &Weak<RegistryInner>) -> Result<ServerRegistry, ToolError> {
+    let gone = || ToolError::Failed("The MCP servers of this session have been ended.".into());
+    weak.upgrade().map(ServerRegistry::from).ok_or_else(gone)
 }
 
-fn interrupted() -> Trouble {
-    Trouble::Failed("The call was interrupted.".into())
+fn interrupted() -> ToolError {
+    ToolError::Failed("The call was interrupted.".into())
 }
 
-fn shelf(call: &Call, roster: &Roster) -> Shelf {
-    Shelf { spill: call.workspace.spill().to_path_buf(), limit: roster.output_limit() }
+fn output_limits(call: &ToolContext, roster: &ServerRegistry) -> OutputLimits {
+    OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), limit: roster.max_output_bytes() }
 }
 
 /// A part of a resource as the model reads it: bytes are put into a file.
-fn told(part: McpResourceContents, spill: &Path) -> Value {
+fn render_part(part: McpResourceContents, spill: &Path) -> Value {
     let McpResourceContents { uri, mime_type, text, blob, .. } = part;
     let mut told = json!({"uri": uri});
     if let Some(kind) = &mime_type {
@@ -125,7 +125,7 @@ fn told(part: McpResourceContents, spill: &Path) -> Value {
     if let Some(blob) = blob {
         let bytes = BASE64_STANDARD.decode(blob.trim()).map_err(|error| format!("it is no base64: {error}"));
         let kind = mime_type.as_deref().unwrap_or_default();
-        match bytes.and_then(|bytes| save(spill, &bytes, kind)) {
+        match bytes.and_then(|bytes| save_bytes(spill, &bytes, kind)) {
             Ok((path, _)) => told["blobSavedTo"] = path.display().to_string().into(),
             Err(problem) => told["text"] = format!("[bytes that cannot be read: {problem}]").into(),
         }

@@ -8,41 +8,41 @@ use super::limits;
 
 /// A schema as the model gets it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Fitted {
+pub(super) enum SanitizedSchema {
     /// As the server wrote it, or nearly so.
-    Whole(RawJson),
+    Accepted(RawJson),
     /// It was too large or too deep: anything goes, and the server must judge.
-    Open(RawJson),
+    Replaced(RawJson),
     /// It has a field that no model can fill in.
     Unusable(String),
 }
 
 /// Keys that models do not take at the top of a schema.
-const NOT_AT_THE_TOP: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+const FORBIDDEN_TOP_LEVEL_KEYS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
 /// Fits a schema. References are never followed, so that one that refers to itself does no harm.
-pub(super) fn fit(schema: &JsonObject) -> Fitted {
+pub(super) fn sanitize(schema: &JsonObject) -> SanitizedSchema {
     let fields = schema.get("properties").and_then(Value::as_object);
     let strange = fields.and_then(|fields| fields.keys().find(|name| !is_field_name(name)));
     if let Some(name) = strange {
-        return Fitted::Unusable(name.clone());
+        return SanitizedSchema::Unusable(name.clone());
     }
     let open = || {
-        RawJson::of(&json!({"type": "object"}))
-            .map_or_else(|error| Fitted::Unusable(error.to_string()), Fitted::Open)
+        RawJson::from_value(&json!({"type": "object"}))
+            .map_or_else(|error| SanitizedSchema::Unusable(error.to_string()), SanitizedSchema::Replaced)
     };
-    if depth(schema) > limits::SCHEMA_DEPTH || !is_sound(schema) {
+    if depth(schema) > limits::MAX_SCHEMA_DEPTH || !is_valid(schema) {
         return open();
     }
-    let text = if is_plain(schema) { RawJson::of(schema) } else { RawJson::of(&plain(schema.clone())) };
+    let text = if is_plain_object(schema) { RawJson::from_value(schema) } else { RawJson::from_value(&strip_top_level(schema.clone())) };
     match text {
-        Ok(text) if text.as_str().len() <= limits::SCHEMA => Fitted::Whole(text),
+        Ok(text) if text.as_str().len() <= limits::MAX_SCHEMA_BYTES => SanitizedSchema::Accepted(text),
         Ok(_) | Err(_) => open(),
     }
 }
 
 /// Whether the parts that every provider looks at are of the right kind. One that is not would cost the whole request.
-fn is_sound(schema: &JsonObject) -> bool {
+fn is_valid(schema: &JsonObject) -> bool {
     let names = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     schema.get("properties").is_none_or(Value::is_object) && schema.get("required").is_none_or(names)
 }
@@ -53,14 +53,14 @@ fn is_field_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(sign)
 }
 
-fn is_plain(schema: &JsonObject) -> bool {
+fn is_plain_object(schema: &JsonObject) -> bool {
     schema.get("type").is_some_and(|kind| kind == "object")
-        && !NOT_AT_THE_TOP.iter().any(|key| schema.contains_key(*key))
+        && !FORBIDDEN_TOP_LEVEL_KEYS.iter().any(|key| schema.contains_key(*key))
 }
 
 /// At the top a schema is an object and nothing else.
-fn plain(mut schema: JsonObject) -> JsonObject {
-    schema.retain(|key, _| !NOT_AT_THE_TOP.contains(&key.as_str()));
+fn strip_top_level(mut schema: JsonObject) -> JsonObject {
+    schema.retain(|key, _| !FORBIDDEN_TOP_LEVEL_KEYS.contains(&key.as_str()));
     schema.insert("type".into(), "object".into());
     schema
 }
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn schemas_stay_as_they_are_as_far_as_models_take_them() {
         let usual = json!({"type": "object", "properties": {"z": {"type": "string"}, "a": {"$ref": "#"}}, "required": ["z"]});
-        let whole = |schema: Value| Fitted::Whole(RawJson::of(&schema).unwrap());
-        let open = Fitted::Open(RawJson::of(&json!({"type": "object"})).unwrap());
+        let whole = |schema: Value| SanitizedSchema::Accepted(RawJson::from_value(&schema).unwrap());
+        let open = SanitizedSchema::Replaced(RawJson::from_value(&json!({"type": "object"})).unwrap());
         for (name, schema, expected) in [
             ("a usual one, in its order", usual.clone(), whole(usual)),
             ("an empty one", json!({}), whole(json!({"type": "object"}))),
@@ -103,15 +103,15 @@ mod tests {
                 whole(json!({"type": "object", "properties": {"a": {"anyOf": []}}})),
             ),
             ("too deep", json!({"type": "object", "not": nested(100)}), open.clone()),
-            ("too large", json!({"type": "object", "description": "x".repeat(limits::SCHEMA)}), open.clone()),
+            ("too large", json!({"type": "object", "description": "x".repeat(limits::MAX_SCHEMA_BYTES)}), open.clone()),
             ("fields as a list", json!({"type": "object", "properties": []}), open.clone()),
             ("what is required as a word", json!({"type": "object", "required": "a"}), open.clone()),
-            ("a field with a space", json!({"properties": {"a b": {}}}), Fitted::Unusable("a b".into())),
+            ("a field with a space", json!({"properties": {"a b": {}}}), SanitizedSchema::Unusable("a b".into())),
         ] {
             let schema = schema.as_object().unwrap();
-            let fitted = fit(schema);
+            let fitted = sanitize(schema);
             assert_eq!(fitted, expected, "{name}");
-            if let (Fitted::Whole(text), Some(_)) = (&fitted, schema.get("required")) {
+            if let (SanitizedSchema::Accepted(text), Some(_)) = (&fitted, schema.get("required")) {
                 assert!(text.as_str().find("\"z\"") < text.as_str().find("\"a\""), "{name}: {text:?}");
             }
         }

@@ -11,204 +11,204 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::connection::Connection;
-use super::fault::Fault;
-use super::listing::{Offer, offer};
-use super::surroundings::Surroundings;
-use super::transport::Letterbox;
+use super::fault::McpError;
+use super::listing::{ServerFeatures, offer};
+use super::surroundings::ServerDeps;
+use super::transport::HostedInbox;
 
 /// A server that lived this long was well; its end begins a new count.
-const STEADY: Duration = Duration::from_secs(60);
+const STABLE_UPTIME: Duration = Duration::from_secs(60);
 /// How often a server can make us ask again what it offers.
-const ASK_AGAIN: Duration = Duration::from_millis(200);
+const LIST_CHANGED_DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// A handle on a server. When it is dropped, the server is ended.
-pub(super) struct Server {
+pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
     pub(super) config: McpServerConfig,
-    state: watch::Receiver<State>,
-    orders: mpsc::Sender<Order>,
-    letterbox: Letterbox,
-    connect_limit: Duration,
-    end: CancellationToken,
-    _end_with_us: DropGuard,
+    state: watch::Receiver<ServerState>,
+    reconnects: mpsc::Sender<ReconnectRequest>,
+    inbox: HostedInbox,
+    connect_timeout: Duration,
+    shutdown: CancellationToken,
+    _shutdown_guard: DropGuard,
 }
 
 /// How a server is.
 #[derive(Clone)]
-pub(super) struct State {
-    pub(super) phase: Phase,
+pub(super) struct ServerState {
+    pub(super) phase: ServerPhase,
     /// What it offers, as it was told last. It stays while a lost server is looked for.
-    pub(super) offer: Arc<Offer>,
+    pub(super) offer: Arc<ServerFeatures>,
 }
 
 /// Where a server is in its life.
 #[derive(Clone)]
-pub(super) enum Phase {
+pub(super) enum ServerPhase {
     /// It is being connected to.
     Starting,
     /// It can be used.
     Connected(Arc<Connection>),
     /// It was lost and is being looked for.
-    Lost(Fault),
+    Reconnecting(McpError),
     /// It cannot be used.
-    Failed(Fault),
+    Failed(McpError),
 }
 
 /// Connect anew, and say how that went.
-type Order = oneshot::Sender<Result<(), Fault>>;
+type ReconnectRequest = oneshot::Sender<Result<(), McpError>>;
 
-impl Server {
+impl ServerHandle {
     /// Starts a server. It is not waited for.
-    pub(super) fn start(name: &str, config: McpServerConfig, surroundings: Surroundings) -> Self {
-        let starting = State { phase: Phase::Starting, offer: Arc::default() };
+    pub(super) fn start(name: &str, config: McpServerConfig, surroundings: ServerDeps) -> Self {
+        let starting = ServerState { phase: ServerPhase::Starting, offer: Arc::default() };
         let (tell, state) = watch::channel(starting);
-        let (orders, incoming) = mpsc::channel(4);
-        let (end, name) = (CancellationToken::new(), Arc::<str>::from(name));
-        let letterbox = Letterbox::default();
-        let connect_limit = surroundings.limits.connect;
-        let keeper = Keeper {
+        let (reconnects, incoming) = mpsc::channel(4);
+        let (shutdown, name) = (CancellationToken::new(), Arc::<str>::from(name));
+        let inbox = HostedInbox::default();
+        let connect_timeout = surroundings.limits.connect;
+        let keeper = ServerTask {
             name: Arc::clone(&name),
             config: config.clone(),
-            surroundings,
-            letterbox: letterbox.clone(),
+            deps: surroundings,
+            inbox: inbox.clone(),
             state: tell,
-            orders: incoming,
-            end: end.clone(),
+            reconnects: incoming,
+            shutdown: shutdown.clone(),
         };
-        tokio::spawn(keeper.keep());
-        let _end_with_us = end.clone().drop_guard();
-        Self { name, config, state, orders, letterbox, connect_limit, end, _end_with_us }
+        tokio::spawn(keeper.run());
+        let _shutdown_guard = shutdown.clone().drop_guard();
+        Self { name, config, state, reconnects, inbox, connect_timeout, shutdown, _shutdown_guard }
     }
 
     /// How it is now.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }
 
     /// Tells of every change.
-    pub(super) fn changes(&self) -> watch::Receiver<State> {
+    pub(super) fn changes(&self) -> watch::Receiver<ServerState> {
         self.state.clone()
     }
 
     /// Waits until it has been tried to connect.
-    pub(super) async fn settled(&self) -> State {
+    pub(super) async fn wait_settled(&self) -> ServerState {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| !matches!(state.phase, Phase::Starting)).await;
+        let settled = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
         settled.map_or_else(|_| self.state(), |state| state.clone())
     }
 
     /// The connection. One that is being made, or looked for again, is waited for.
-    pub(super) async fn connection(&self) -> Result<Arc<Connection>, Fault> {
+    pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| match &state.phase {
             // It may be lost before its keeper knows.
-            Phase::Connected(connection) => !connection.fate.is_lost(),
-            Phase::Failed(_) => true,
-            Phase::Starting | Phase::Lost(_) => false,
+            ServerPhase::Connected(connection) => !connection.state.is_lost(),
+            ServerPhase::Failed(_) => true,
+            ServerPhase::Starting | ServerPhase::Reconnecting(_) => false,
         });
-        let _ = timeout(self.connect_limit, settled).await;
+        let _ = timeout(self.connect_timeout, settled).await;
         match self.state().phase {
-            Phase::Connected(connection) => Ok(connection),
-            Phase::Lost(fault) | Phase::Failed(fault) => Err(fault),
-            Phase::Starting => Err(Fault::Late(self.connect_limit)),
+            ServerPhase::Connected(connection) => Ok(connection),
+            ServerPhase::Reconnecting(fault) | ServerPhase::Failed(fault) => Err(fault),
+            ServerPhase::Starting => Err(McpError::Timeout(self.connect_timeout)),
         }
     }
 
     /// Connects anew.
-    pub(super) async fn reconnect(&self) -> Result<(), Fault> {
+    pub(super) async fn reconnect(&self) -> Result<(), McpError> {
         let (order, done) = oneshot::channel();
-        let ended = || Fault::Gone("it has been ended.".into());
-        self.orders.send(order).await.map_err(|_| ended())?;
+        let ended = || McpError::Disconnected("it has been ended.".into());
+        self.reconnects.send(order).await.map_err(|_| ended())?;
         done.await.unwrap_or_else(|_| Err(ended()))
     }
 
     /// Takes what a server of the host says by itself.
-    pub(super) fn hear(&self, message: &RawJson) -> bool {
-        self.letterbox.put(message)
+    pub(super) fn deliver(&self, message: &RawJson) -> bool {
+        self.inbox.deliver(message)
     }
 
     /// Ends the server, and waits until it is gone.
     pub(super) async fn close(&self) {
-        self.end.cancel();
+        self.shutdown.cancel();
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
     }
 }
 
 /// The task that owns a server.
-struct Keeper {
+struct ServerTask {
     name: Arc<str>,
     config: McpServerConfig,
-    surroundings: Surroundings,
-    letterbox: Letterbox,
-    state: watch::Sender<State>,
-    orders: mpsc::Receiver<Order>,
-    end: CancellationToken,
+    deps: ServerDeps,
+    inbox: HostedInbox,
+    state: watch::Sender<ServerState>,
+    reconnects: mpsc::Receiver<ReconnectRequest>,
+    shutdown: CancellationToken,
 }
 
 /// Why a connection is over, or a wait.
-enum Turn {
+enum LoopEvent {
     /// Everything is to end.
-    End,
+    Shutdown,
     /// It is to be connected anew.
-    Order(Order),
+    Reconnect(ReconnectRequest),
     /// It was lost.
-    Lost(Fault),
+    Lost(McpError),
     /// It could not be connected to.
-    NotThere(Fault),
+    ConnectFailed(McpError),
     /// The time has come to look for it.
     Retry,
 }
 
-impl Keeper {
-    async fn keep(mut self) {
+impl ServerTask {
+    async fn run(mut self) {
         let mut failed = 0;
-        let mut order: Option<Order> = None;
+        let mut order: Option<ReconnectRequest> = None;
         loop {
-            let end = self.end.clone();
+            let end = self.shutdown.clone();
             let Some(connected) = end.run_until_cancelled(self.connect()).await else { return };
             let turn = match connected {
                 Ok(connection) => {
-                    answer(order.take(), Ok(()));
+                    reply(order.take(), Ok(()));
                     let since = Instant::now();
-                    let turn = self.attend(&connection).await;
+                    let turn = self.monitor(&connection).await;
                     connection.close().await;
-                    failed = if since.elapsed() > STEADY { 0 } else { failed };
+                    failed = if since.elapsed() > STABLE_UPTIME { 0 } else { failed };
                     turn
                 }
                 Err(fault) => {
-                    answer(order.take(), Err(fault.clone()));
-                    Turn::NotThere(fault)
+                    reply(order.take(), Err(fault.clone()));
+                    LoopEvent::ConnectFailed(fault)
                 }
             };
             let turn = match turn {
-                Turn::Lost(fault) | Turn::NotThere(fault) => {
+                LoopEvent::Lost(fault) | LoopEvent::ConnectFailed(fault) => {
                     failed += 1;
-                    self.wait_after(fault, failed).await
+                    self.wait_before_retry(fault, failed).await
                 }
                 other => other,
             };
             match turn {
-                Turn::End => return,
-                Turn::Retry | Turn::Lost(_) | Turn::NotThere(_) => {}
-                Turn::Order(given) => {
+                LoopEvent::Shutdown => return,
+                LoopEvent::Retry | LoopEvent::Lost(_) | LoopEvent::ConnectFailed(_) => {}
+                LoopEvent::Reconnect(given) => {
                     failed = 0;
                     order = Some(given);
-                    self.show(Phase::Starting);
+                    self.set_phase(ServerPhase::Starting);
                 }
             }
         }
     }
 
     /// Connects, and asks what the server offers.
-    async fn connect(&self) -> Result<Arc<Connection>, Fault> {
+    async fn connect(&self) -> Result<Arc<Connection>, McpError> {
         let connection =
-            Connection::open(&self.name, &self.config, &self.surroundings, &self.letterbox).await?;
-        match offer(&connection, self.surroundings.limits.connect).await {
+            Connection::open(&self.name, &self.config, &self.deps, &self.inbox).await?;
+        match offer(&connection, self.deps.limits.connect).await {
             Ok(offer) => {
                 let connection = Arc::new(connection);
-                let phase = Phase::Connected(Arc::clone(&connection));
-                self.state.send_replace(State { phase, offer: Arc::new(offer) });
+                let phase = ServerPhase::Connected(Arc::clone(&connection));
+                self.state.send_replace(ServerState { phase, offer: Arc::new(offer) });
                 Ok(connection)
             }
             Err(fault) => {
@@ -219,9 +219,9 @@ impl Keeper {
     }
 
     /// Watches over a connection, until it is lost or no longer wanted.
-    async fn attend(&mut self, connection: &Connection) -> Turn {
-        let limit = self.surroundings.limits.connect;
-        let mut offers = connection.board.offers.subscribe();
+    async fn monitor(&mut self, connection: &Connection) -> LoopEvent {
+        let limit = self.deps.limits.connect;
+        let mut offers = connection.tracker.offers.subscribe();
         // What has changed while we asked is asked for again.
         if *offers.borrow() > 0 {
             offers.mark_changed();
@@ -229,17 +229,17 @@ impl Keeper {
         loop {
             tokio::select! {
                 biased;
-                () = self.end.cancelled() => return Turn::End,
-                () = connection.fate.lost() => {
-                    let fault = connection.fate.reason();
-                    self.show(self.phase_after(&fault));
-                    return Turn::Lost(fault);
+                () = self.shutdown.cancelled() => return LoopEvent::Shutdown,
+                () = connection.state.wait_lost() => {
+                    let fault = connection.state.loss_error();
+                    self.set_phase(self.phase_after(&fault));
+                    return LoopEvent::Lost(fault);
                 }
-                Some(order) = self.orders.recv() => {
-                    self.show(Phase::Starting);
-                    return Turn::Order(order);
+                Some(order) = self.reconnects.recv() => {
+                    self.set_phase(ServerPhase::Starting);
+                    return LoopEvent::Reconnect(order);
                 }
-                Some(offer) = changed_offer(&mut offers, connection, limit) => {
+                Some(offer) = refetch_features(&mut offers, connection, limit) => {
                     self.state.send_modify(|state| state.offer = Arc::new(offer));
                 }
             }
@@ -247,56 +247,56 @@ impl Keeper {
     }
 
     /// Shows what went wrong, and waits until it is time to try again.
-    async fn wait_after(&mut self, fault: Fault, failed: u32) -> Turn {
-        let pause = fault.retry(failed, self.surroundings.limits.backoff);
-        self.show(match pause {
+    async fn wait_before_retry(&mut self, fault: McpError, failed: u32) -> LoopEvent {
+        let pause = fault.retry_delay(failed, self.deps.limits.backoff);
+        self.set_phase(match pause {
             Some(_) => self.phase_after(&fault),
-            None => Phase::Failed(fault),
+            None => ServerPhase::Failed(fault),
         });
         tokio::select! {
             biased;
-            () = self.end.cancelled() => Turn::End,
-            Some(order) = self.orders.recv() => Turn::Order(order),
-            () = after(pause) => Turn::Retry,
+            () = self.shutdown.cancelled() => LoopEvent::Shutdown,
+            Some(order) = self.reconnects.recv() => LoopEvent::Reconnect(order),
+            () = sleep_or_forever(pause) => LoopEvent::Retry,
         }
     }
 
     /// How the server is after a fault. One that was there before counts as lost if it may come back; one that never was,
     /// as failed, even while it is tried again.
-    fn phase_after(&self, fault: &Fault) -> Phase {
+    fn phase_after(&self, fault: &McpError) -> ServerPhase {
         match &self.state.borrow().phase {
-            Phase::Connected(_) | Phase::Lost(_) if fault.may_pass() => Phase::Lost(fault.clone()),
-            Phase::Starting | Phase::Connected(_) | Phase::Lost(_) | Phase::Failed(_) => {
-                Phase::Failed(fault.clone())
+            ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) if fault.is_transient() => ServerPhase::Reconnecting(fault.clone()),
+            ServerPhase::Starting | ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) | ServerPhase::Failed(_) => {
+                ServerPhase::Failed(fault.clone())
             }
         }
     }
 
-    fn show(&self, phase: Phase) {
+    fn set_phase(&self, phase: ServerPhase) {
         self.state.send_modify(|state| state.phase = phase);
     }
 }
 
 /// Waits until the server says that its offer has changed, and asks for it.
-async fn changed_offer(
+async fn refetch_features(
     offers: &mut watch::Receiver<u64>,
     connection: &Connection,
     limit: Duration,
-) -> Option<Offer> {
+) -> Option<ServerFeatures> {
     offers.changed().await.ok()?;
-    sleep(ASK_AGAIN).await;
+    sleep(LIST_CHANGED_DEBOUNCE).await;
     offers.borrow_and_update();
     offer(connection, limit).await.ok()
 }
 
-async fn after(pause: Option<Duration>) {
+async fn sleep_or_forever(pause: Option<Duration>) {
     match pause {
         Some(pause) => sleep(pause).await,
         None => std::future::pending().await,
     }
 }
 
-fn answer(order: Option<Order>, result: Result<(), Fault>) {
+fn reply(order: Option<ReconnectRequest>, result: Result<(), McpError>) {
     if let Some(order) = order {
         // Whoever gave it may not wait any more.
         let _ = order.send(result);

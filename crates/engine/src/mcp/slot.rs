@@ -4,39 +4,39 @@ use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::config::Entry;
+use super::config::ServerEntry;
 use super::local::LocalServer;
-use super::server::Server;
+use super::server::ServerHandle;
 
 /// The place of one server.
 #[derive(Clone)]
-pub(super) struct Slot {
-    pub(super) entry: Entry,
+pub(super) struct ServerSlot {
+    pub(super) entry: ServerEntry,
     /// Whether the host manages it: then it goes when the host no longer names it.
-    pub(super) managed: bool,
-    pub(super) life: Life,
+    pub(super) host_managed: bool,
+    pub(super) state: SlotState,
 }
 
 /// Whether a server is there.
 #[derive(Clone)]
-pub(super) enum Life {
+pub(super) enum SlotState {
     /// It is.
-    On(
-        Arc<Server>,
+    Enabled(
+        Arc<ServerHandle>,
         #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
     ),
     /// It is code in this process.
-    Here(LocalServer),
+    InProcess(LocalServer),
     /// It is switched off.
-    Off,
+    Disabled,
     /// Its entry is bad, and why.
-    Bad(String),
+    Invalid(String),
 }
 
-impl Life {
+impl SlotState {
     /// Ends the server, unless others use it.
-    pub(super) async fn end(self) {
-        if let Self::On(server, _) = self
+    pub(super) async fn shut_down(self) {
+        if let Self::Enabled(server, _) = self
             && let Some(server) = Arc::into_inner(server)
         {
             server.close().await;

@@ -5,31 +5,31 @@ use whimbrel_wire::control::{McpConnection, McpServerStatus};
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::system::InitServer;
 
-use super::fault::Fault;
-use super::listing::Listed;
-use super::roster::Roster;
-use super::server::Phase;
-use super::slot::{Life, Slot};
+use super::fault::McpError;
+use super::listing::ListedTool;
+use super::roster::ServerRegistry;
+use super::server::ServerPhase;
+use super::slot::{SlotState, ServerSlot};
 
-impl Roster {
+impl ServerRegistry {
     /// The servers as `mcp_status` tells them.
     pub fn status(&self) -> Vec<McpServerStatus> {
-        self.all().into_iter().map(|(name, slot)| status(name, &slot)).collect()
+        self.all_slots().into_iter().map(|(name, slot)| status(name, &slot)).collect()
     }
 
     /// The servers as the first notice of a session lists them.
-    pub fn for_init(&self) -> Vec<InitServer> {
-        let listed = |(name, slot): (String, Slot)| InitServer {
+    pub fn init_servers(&self) -> Vec<InitServer> {
+        let listed = |(name, slot): (String, ServerSlot)| InitServer {
             name,
-            status: word(&connection(&slot.life)).into(),
+            status: status_word(&connection_status(&slot.state)).into(),
             source: Some(slot.source().into()),
         };
-        self.all().into_iter().map(listed).collect()
+        self.all_slots().into_iter().map(listed).collect()
     }
 
     /// What was left out of what servers offer, and why.
     pub fn notes(&self) -> Vec<String> {
-        let of = |server: std::sync::Arc<super::server::Server>| {
+        let of = |server: std::sync::Arc<super::server::ServerHandle>| {
             let offer = server.state().offer;
             offer.notes.iter().map(|note| format!("MCP server {}: {note}", server.name)).collect::<Vec<_>>()
         };
@@ -37,57 +37,57 @@ impl Roster {
     }
 }
 
-fn status(name: String, slot: &Slot) -> McpServerStatus {
-    let status = connection(&slot.life);
+fn status(name: String, slot: &ServerSlot) -> McpServerStatus {
+    let status = connection_status(&slot.state);
     let (mut info, mut tools) = (None, None);
-    if let Life::Here(server) = &slot.life {
+    if let SlotState::InProcess(server) = &slot.state {
         info = Some(server.info().clone());
-        tools = Some(server.tools().iter().map(|tool| tool.listed().info()).collect());
+        tools = Some(server.tools().iter().map(|tool| tool.to_listed_tool().info()).collect());
     }
-    if let (Life::On(server, _), McpConnection::Connected) = (&slot.life, &status) {
+    if let (SlotState::Enabled(server, _), McpConnection::Connected) = (&slot.state, &status) {
         let offer = server.state().offer;
         info = Some(offer.info.clone());
-        tools = Some(offer.tools.iter().map(Listed::info).collect());
+        tools = Some(offer.tools.iter().map(ListedTool::info).collect());
     }
     McpServerStatus {
         name,
         status,
         server_info: info,
-        error: problem(&slot.life),
-        config: slot.entry.config.as_ref().ok().map(shown),
-        scope: Some(slot.entry.origin.scope().into()),
+        error: error_text(&slot.state),
+        config: slot.entry.config.as_ref().ok().map(redact_config),
+        scope: Some(slot.entry.origin.as_str().into()),
         source: Some(slot.source().into()),
         tools,
     }
 }
 
-fn connection(life: &Life) -> McpConnection {
+fn connection_status(life: &SlotState) -> McpConnection {
     match life {
-        Life::Here(_) => McpConnection::Connected,
-        Life::Off => McpConnection::Disabled,
-        Life::Bad(_) => McpConnection::Failed,
-        Life::On(server, _) => match server.state().phase {
-            Phase::Starting | Phase::Lost(_) => McpConnection::Pending,
-            Phase::Connected(_) => McpConnection::Connected,
-            Phase::Failed(Fault::NeedsAuth(_)) => McpConnection::NeedsAuth,
-            Phase::Failed(_) => McpConnection::Failed,
+        SlotState::InProcess(_) => McpConnection::Connected,
+        SlotState::Disabled => McpConnection::Disabled,
+        SlotState::Invalid(_) => McpConnection::Failed,
+        SlotState::Enabled(server, _) => match server.state().phase {
+            ServerPhase::Starting | ServerPhase::Reconnecting(_) => McpConnection::Pending,
+            ServerPhase::Connected(_) => McpConnection::Connected,
+            ServerPhase::Failed(McpError::NeedsAuth(_)) => McpConnection::NeedsAuth,
+            ServerPhase::Failed(_) => McpConnection::Failed,
         },
     }
 }
 
-fn problem(life: &Life) -> Option<String> {
+fn error_text(life: &SlotState) -> Option<String> {
     match life {
-        Life::Here(_) | Life::Off => None,
-        Life::Bad(problem) => Some(problem.clone()),
-        Life::On(server, _) => match server.state().phase {
-            Phase::Starting | Phase::Connected(_) => None,
-            Phase::Lost(fault) => Some(format!("{fault} It is being looked for.")),
-            Phase::Failed(fault) => Some(fault.to_string()),
+        SlotState::InProcess(_) | SlotState::Disabled => None,
+        SlotState::Invalid(problem) => Some(problem.clone()),
+        SlotState::Enabled(server, _) => match server.state().phase {
+            ServerPhase::Starting | ServerPhase::Connected(_) => None,
+            ServerPhase::Reconnecting(fault) => Some(format!("{fault} It is being looked for.")),
+            ServerPhase::Failed(fault) => Some(fault.to_string()),
         },
     }
 }
 
-fn word(status: &McpConnection) -> &str {
+fn status_word(status: &McpConnection) -> &str {
     match status {
         McpConnection::Connected => "connected",
         McpConnection::Failed => "failed",
@@ -98,18 +98,18 @@ fn word(status: &McpConnection) -> &str {
     }
 }
 
-impl Slot {
+impl ServerSlot {
     /// Where the server comes from, in a word.
     pub(super) fn source(&self) -> &'static str {
         match &self.entry.config {
             Ok(McpServerConfig::Sdk(_)) => "sdk",
-            Ok(_) | Err(_) => self.entry.origin.scope(),
+            Ok(_) | Err(_) => self.entry.origin.as_str(),
         }
     }
 }
 
 /// An entry without what may be secret in it.
-fn shown(config: &McpServerConfig) -> Value {
+fn redact_config(config: &McpServerConfig) -> Value {
     let mut config = config.clone();
     match &mut config {
         McpServerConfig::Stdio(server) => server.env.clear(),

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use whimbrel_models::http::Door;
+use whimbrel_models::http::HttpClient;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
-use super::limits::Limits;
+use super::limits::McpLimits;
 use super::local::LocalServer;
-use crate::ask::Ask;
+use crate::host_requests::HostRequests;
 
 /// Puts a server's question to the person.
-pub type Elicit = Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>;
+pub type ElicitFn = Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>;
 
 /// Hears what servers tell by themselves.
-pub type Tell = Arc<dyn Fn(News) + Send + Sync>;
+pub type NotifyFn = Arc<dyn Fn(ServerNotification) + Send + Sync>;
 
 /// What a server tells by itself.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum ServerNotification {
     /// A call goes on.
-    Progress(Progress),
+    Progress(McpCallProgress),
     /// A question that the person was sent elsewhere for has been answered there.
-    Answered {
+    ElicitationComplete {
         /// The server.
         server: String,
         /// The question.
@@ -36,7 +36,7 @@ pub enum News {
 
 /// How far a call has come.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct McpCallProgress {
     /// The server.
     pub server: String,
     /// Its tool, by its whole name.
@@ -55,7 +55,7 @@ pub struct Progress {
 
 /// What servers are given.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct ServerDeps {
     /// The folder that programs are started in.
     pub cwd: PathBuf,
     /// The variables that programs see, and that limits are read from.
@@ -63,44 +63,44 @@ pub struct Surroundings {
     /// The folders that a server is told the session works in.
     pub roots: Vec<PathBuf>,
     /// The way to the network.
-    pub door: Door,
+    pub http_client: HttpClient,
     /// The way to a host that runs servers itself.
-    pub ask: Option<Ask>,
+    pub host: Option<HostRequests>,
     /// Servers of the host that are code in this process, by name.
-    pub local: Arc<BTreeMap<String, LocalServer>>,
+    pub local_servers: Arc<BTreeMap<String, LocalServer>>,
     /// Whoever answers questions of servers; none: they may not ask.
-    pub elicit: Option<Elicit>,
+    pub elicit: Option<ElicitFn>,
     /// Whoever hears what servers tell by themselves.
-    pub tell: Option<Tell>,
+    pub notify: Option<NotifyFn>,
     /// Limits of time and size.
-    pub limits: Limits,
+    pub limits: McpLimits,
 }
 
-impl Surroundings {
+impl ServerDeps {
     /// Servers that work in a folder, with nobody to ask.
     pub fn new(cwd: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let variable = |name: &str| environment.get(name).cloned();
         Self {
             roots: vec![cwd.clone()],
-            door: Door::from_env(variable),
-            ask: None,
-            local: Arc::default(),
+            http_client: HttpClient::from_env(variable),
+            host: None,
+            local_servers: Arc::default(),
             elicit: None,
-            tell: None,
-            limits: Limits::from_env(&variable),
+            notify: None,
+            limits: McpLimits::from_env(&variable),
             cwd,
             environment,
         }
     }
 
     /// The same, with a host that runs servers of its own and answers their questions.
-    pub fn with_host(self, ask: Ask) -> Self {
-        let elicit = elicit_by(ask.clone());
-        Self { ask: Some(ask), elicit: Some(elicit), ..self }
+    pub fn with_host(self, ask: HostRequests) -> Self {
+        let elicit = elicit_via_host(ask.clone());
+        Self { host: Some(ask), elicit: Some(elicit), ..self }
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ServerDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings")
             .field("cwd", &self.cwd)
@@ -110,12 +110,12 @@ impl fmt::Debug for Surroundings {
 }
 
 /// Puts questions to the host. One that cannot answer them has, as it were, gone away.
-pub fn elicit_by(ask: Ask) -> Elicit {
+pub fn elicit_via_host(ask: HostRequests) -> ElicitFn {
     Arc::new(move |question| {
         let ask = ask.clone();
         Box::pin(async move {
             let gone = ElicitationReply { action: ElicitationAction::Cancel, content: None };
-            ask.ask(question).await.unwrap_or(gone)
+            ask.request(question).await.unwrap_or(gone)
         })
     })
 }

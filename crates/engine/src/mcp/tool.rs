@@ -12,30 +12,30 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use super::connection::{Caller, Connection, Patience};
-use super::fault::Fault;
-use super::limits::{self, Limits};
-use super::listing::Listed;
-use super::local::LocalWork;
-use super::result::{Shelf, fitted, output};
-use super::server::Server;
-use crate::on_demand::Offer;
-use crate::tools::{AnyTool, Call, Done, Example, Output, Touches, Trouble};
+use super::connection::{CallContext, Connection, RequestTimeouts};
+use super::fault::McpError;
+use super::limits::{self, McpLimits};
+use super::listing::ListedTool;
+use super::local::LocalToolFn;
+use super::tool_result::{OutputLimits, fit_blocks, to_tool_output};
+use super::server::ServerHandle;
+use crate::deferred_tools::ToolLoading;
+use crate::tools::{AnyTool, ToolContext, ToolOutput, Example, ToolResult, Effects, ToolError};
 
 /// One tool of one server. It does not keep the server alive.
 pub struct McpTool {
     /// The whole name.
     name: String,
-    owner: Owner,
-    listed: Listed,
-    offer: Offer,
-    reach: Reach,
-    limits: Limits,
+    owner: ToolOwner,
+    listed: ListedTool,
+    offer: ToolLoading,
+    backend: ToolBackend,
+    limits: McpLimits,
 }
 
 /// Whose tool it is.
 #[derive(Clone)]
-pub(super) struct Owner {
+pub(super) struct ToolOwner {
     /// The server.
     pub(super) name: Arc<str>,
     /// The server as it stands in the names of its tools.
@@ -45,74 +45,74 @@ pub(super) struct Owner {
 }
 
 /// Where the work is done.
-pub(super) enum Reach {
+pub(super) enum ToolBackend {
     /// At a server.
-    There(Weak<Server>),
+    Remote(Weak<ServerHandle>),
     /// In this process, within so much time.
-    Here { work: LocalWork, patience: Duration },
+    InProcess { work: LocalToolFn, patience: Duration },
 }
 
 impl McpTool {
     /// `usual` is what the server's entry says about showing its tools.
     pub(super) fn new(
         name: String,
-        owner: Owner,
-        listed: Listed,
+        owner: ToolOwner,
+        listed: ListedTool,
         usual: Option<bool>,
-        reach: Reach,
-        limits: Limits,
+        backend: ToolBackend,
+        limits: McpLimits,
     ) -> Self {
-        let offer = offered(usual, listed.always_load);
-        Self { name, owner, listed, offer, reach, limits }
+        let offer = choose_loading(usual, listed.always_load);
+        Self { name, owner, listed, offer, backend, limits }
     }
 
-    async fn ask(
+    async fn call_server(
         &self,
-        server: &Weak<Server>,
+        server: &Weak<ServerHandle>,
         arguments: JsonObject,
-        call: &Call,
-    ) -> Result<ServerResult, Fault> {
+        call: &ToolContext,
+    ) -> Result<ServerResult, McpError> {
         let Some(server) = server.upgrade() else {
-            return Err(Fault::Gone("it is not there any more.".into()));
+            return Err(McpError::Disconnected("it is not there any more.".into()));
         };
-        let patience = patience(&server.config, self.limits);
+        let patience = request_timeouts(&server.config, self.limits);
         let connected = call.cancel.run_until_cancelled(server.connection()).await;
         // A call under way does not keep the server alive either.
         drop(server);
-        let connection = connected.ok_or(Fault::Cancelled)??;
-        let caller = Caller { tool: &self.name, tool_use_id: &call.id, cancel: &call.cancel };
+        let connection = connected.ok_or(McpError::Cancelled)??;
+        let caller = CallContext { tool: &self.name, tool_use_id: &call.id, cancel: &call.cancel };
         call_tool(&connection, &self.listed.name, arguments, patience, caller).await
     }
 
-    async fn work(&self, work: &LocalWork, patience: Duration, input: Value, call: &Call) -> Output {
+    async fn call_local(&self, work: &LocalToolFn, patience: Duration, input: Value, call: &ToolContext) -> ToolResult {
         let work = timeout(patience, work(input));
         let worked =
-            call.cancel.run_until_cancelled(work).await.ok_or_else(|| self.failed(&Fault::Cancelled))?;
-        let blocks = worked.map_err(|_| self.failed(&Fault::Late(patience)))?.map_err(Trouble::Failed)?;
-        let blocks = fitted(blocks, self.shelf(call)).await;
+            call.cancel.run_until_cancelled(work).await.ok_or_else(|| self.to_tool_error(&McpError::Cancelled))?;
+        let blocks = worked.map_err(|_| self.to_tool_error(&McpError::Timeout(patience)))?.map_err(ToolError::Failed)?;
+        let blocks = fit_blocks(blocks, self.output_limits(call)).await;
         let meta = serde_json::to_value(&blocks).unwrap_or_default();
-        Ok(Done { content: ResultContent::Blocks(blocks), meta })
+        Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
     }
 
-    fn shelf(&self, call: &Call) -> Shelf {
-        Shelf { spill: call.workspace.spill().to_path_buf(), limit: self.limits.output }
+    fn output_limits(&self, call: &ToolContext) -> OutputLimits {
+        OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), limit: self.limits.max_output_bytes }
     }
 
-    fn failed(&self, fault: &Fault) -> Trouble {
-        Trouble::Failed(match fault {
+    fn to_tool_error(&self, fault: &McpError) -> ToolError {
+        ToolError::Failed(match fault {
             // The server's own words.
-            Fault::Refused(text) => text.clone(),
+            McpError::ErrorResponse(text) => text.clone(),
             fault => format!("MCP server {}: {fault}", self.owner.name),
         })
     }
 }
 
 /// How a tool comes to the model, by what the server's entry says and what the server says about the tool.
-fn offered(entry: Option<bool>, tool: Option<bool>) -> Offer {
+fn choose_loading(entry: Option<bool>, tool: Option<bool>) -> ToolLoading {
     match (entry, tool) {
-        (Some(false), _) => Offer::OnDemand,
-        (Some(true), Some(true) | None) | (None, Some(true)) => Offer::AtOnce,
-        (Some(true), Some(false)) | (None, Some(false) | None) => Offer::IfRoom,
+        (Some(false), _) => ToolLoading::Deferred,
+        (Some(true), Some(true) | None) | (None, Some(true)) => ToolLoading::Eager,
+        (Some(true), Some(false)) | (None, Some(false) | None) => ToolLoading::IfFits,
     }
 }
 
@@ -121,34 +121,34 @@ pub(super) async fn call_tool(
     connection: &Connection,
     tool: &str,
     arguments: JsonObject,
-    patience: Patience,
-    caller: Caller<'_>,
-) -> Result<ServerResult, Fault> {
+    patience: RequestTimeouts,
+    caller: CallContext<'_>,
+) -> Result<ServerResult, McpError> {
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     connection.request(request, patience, caller).await
 }
 
 /// How long a call to this server may take. Only of one at an address silence means something: a line may be dead.
-pub(super) fn patience(config: &McpServerConfig, limits: Limits) -> Patience {
+pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> RequestTimeouts {
     let (own, silence) = match config {
         McpServerConfig::Stdio(server) => (server.timeout, None),
         McpServerConfig::Sdk(server) => (server.timeout, None),
         McpServerConfig::Sse(server) | McpServerConfig::Http(server) => {
-            (server.timeout, Some(limits.silence))
+            (server.timeout, Some(limits.idle_timeout))
         }
     };
-    let own = limits::own(own);
+    let own = limits::entry_timeout(own);
     // Whoever sets a limit has thought about it.
-    Patience { total: own.unwrap_or(limits.call), silence: silence.filter(|_| own.is_none()) }
+    RequestTimeouts { total: own.unwrap_or(limits.call_timeout), idle: silence.filter(|_| own.is_none()) }
 }
 
 /// What a model fills in must be an object; nothing at all means an empty one.
-fn arguments(name: &str, input: &Value) -> Result<JsonObject, Trouble> {
+fn parse_arguments(name: &str, input: &Value) -> Result<JsonObject, ToolError> {
     match input {
         Value::Object(fields) => Ok(fields.clone()),
         Value::Null => Ok(JsonObject::new()),
-        _ => Err(Trouble::Refused(format!("InputValidationError: {name} takes an object with fields."))),
+        _ => Err(ToolError::Rejected(format!("InputValidationError: {name} takes an object with fields."))),
     }
 }
 
@@ -169,25 +169,25 @@ impl AnyTool for McpTool {
         }
     }
 
-    fn offer(&self) -> Offer {
+    fn offer(&self) -> ToolLoading {
         self.offer
     }
 
-    fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
-        arguments(&self.name, input)?;
-        Ok(if self.listed.read_only { Touches::Reads(Vec::new()) } else { Touches::Runs })
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        parse_arguments(&self.name, input)?;
+        Ok(if self.listed.read_only { Effects::Reads(Vec::new()) } else { Effects::RunsProgram })
     }
 
-    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
+    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
-            let arguments = arguments(&self.name, &input)?;
-            match &self.reach {
-                Reach::There(server) => {
-                    let asked = self.ask(server, arguments, &call).await;
-                    output(asked.map_err(|fault| self.failed(&fault))?, self.shelf(&call)).await
+            let arguments = parse_arguments(&self.name, &input)?;
+            match &self.backend {
+                ToolBackend::Remote(server) => {
+                    let asked = self.call_server(server, arguments, &call).await;
+                    to_tool_output(asked.map_err(|fault| self.to_tool_error(&fault))?, self.output_limits(&call)).await
                 }
-                Reach::Here { work, patience } => {
-                    self.work(work, *patience, Value::Object(arguments), &call).await
+                ToolBackend::InProcess { work, patience } => {
+                    self.call_local(work, *patience, Value::Object(arguments), &call).await
                 }
             }
         })
@@ -206,7 +206,7 @@ impl AnyTool for McpTool {
         Some(McpServerProvenance { name: Some(self.owner.name.to_string()), details })
     }
 
-    fn needs_person(&self) -> bool {
+    fn needs_user(&self) -> bool {
         self.listed.interactive
     }
 }
@@ -218,15 +218,15 @@ mod tests {
     #[test]
     fn the_entry_and_the_server_say_how_a_tool_comes_to_the_model() {
         for (entry, tool, expected) in [
-            (None, None, Offer::IfRoom),
-            (None, Some(true), Offer::AtOnce),
-            (None, Some(false), Offer::IfRoom),
-            (Some(true), None, Offer::AtOnce),
-            (Some(true), Some(false), Offer::IfRoom),
-            (Some(false), None, Offer::OnDemand),
-            (Some(false), Some(true), Offer::OnDemand),
+            (None, None, ToolLoading::IfFits),
+            (None, Some(true), ToolLoading::Eager),
+            (None, Some(false), ToolLoading::IfFits),
+            (Some(true), None, ToolLoading::Eager),
+            (Some(true), Some(false), ToolLoading::IfFits),
+            (Some(false), None, ToolLoading::Deferred),
+            (Some(false), Some(true), ToolLoading::Deferred),
         ] {
-            assert_eq!(offered(entry, tool), expected, "{entry:?} {tool:?}");
+            assert_eq!(choose_loading(entry, tool), expected, "{entry:?} {tool:?}");
         }
     }
 }

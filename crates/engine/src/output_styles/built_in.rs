@@ -2,25 +2,25 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{Coding, DEFAULT, Style};
+use super::{CodingInstructions, DEFAULT_STYLE, OutputStyle};
 
 /// All of them, the default first. Every session of the process shares them.
-pub(super) fn all() -> Vec<Arc<Style>> {
-    static ALL: LazyLock<Vec<Arc<Style>>> = LazyLock::new(made);
+pub(super) fn all() -> Vec<Arc<OutputStyle>> {
+    static ALL: LazyLock<Vec<Arc<OutputStyle>>> = LazyLock::new(build_all);
     ALL.clone()
 }
 
-fn made() -> Vec<Arc<Style>> {
+fn build_all() -> Vec<Arc<OutputStyle>> {
     let style = |name: &str, description: &str, text: &str| {
-        Arc::new(Style {
+        Arc::new(OutputStyle {
             name: name.into(),
             description: description.into(),
-            coding: Coding::Kept,
+            coding_instructions: CodingInstructions::Keep,
             text: text.trim().into(),
         })
     };
     vec![
-        style(DEFAULT, "Short and to the point", ""),
+        style(DEFAULT_STYLE, "Short and to the point", ""),
         style("Explanatory", "Also explains the choices it makes", include_str!("explanatory.md")),
         style("Learning", "Leaves parts of the work to you, so that you learn", include_str!("learning.md")),
     ]

@@ -4,48 +4,48 @@
 //! Rooms: `find` (where they are), `built_in` (those of the engine).
 
 mod built_in;
-mod find;
+mod discover;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::ground::Ground;
+use crate::config_locations::ConfigLocations;
 use crate::plugins::Plugins;
 
 /// The name of the style that changes nothing.
-pub const DEFAULT: &str = "default";
+pub const DEFAULT_STYLE: &str = "default";
 
 /// An output style.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Style {
+pub struct OutputStyle {
     /// Its name.
     pub name: String,
     /// What it is for.
     pub description: String,
     /// What becomes of the rest of the prompt.
-    pub coding: Coding,
+    pub coding_instructions: CodingInstructions,
     /// What it says.
     pub text: String,
 }
 
 /// What a style makes of the instructions for work on code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coding {
+pub enum CodingInstructions {
     /// They stay.
-    Kept,
+    Keep,
     /// They go: the agent is for something else.
-    Dropped,
+    Drop,
 }
 
 /// The output styles of a session.
 #[derive(Debug, Clone)]
-pub struct Styles(Vec<Arc<Style>>);
+pub struct OutputStyles(Vec<Arc<OutputStyle>>);
 
-impl Styles {
+impl OutputStyles {
     /// The styles that there are, and what is wrong with their files. Touches the disk.
-    pub fn find(ground: &Ground, plugins: &Plugins) -> (Self, Vec<String>) {
+    pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
         let mut styles = built_in::all();
-        let (found, warnings) = find::find(ground, plugins);
+        let (found, warnings) = discover::find_styles(ground, plugins);
         for style in found {
             // A file may take the place of a style of the engine, but not of the default.
             match styles.iter_mut().skip(1).find(|known| known.name == style.name) {
@@ -62,12 +62,12 @@ impl Styles {
     }
 
     /// The style by a name; the default without one. The error says which there are.
-    pub fn choose(&self, name: Option<&str>) -> Result<Option<Arc<Style>>, String> {
+    pub fn select(&self, name: Option<&str>) -> Result<Option<Arc<OutputStyle>>, String> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
         let exact = self.0.iter().find(|style| style.name == name);
         let found = exact.or_else(|| self.0.iter().find(|style| style.name.eq_ignore_ascii_case(name)));
         match found {
-            Some(style) if style.name == DEFAULT => Ok(None),
+            Some(style) if style.name == DEFAULT_STYLE => Ok(None),
             Some(style) => Ok(Some(Arc::clone(style))),
             None => Err(format!(
                 "There is no output style {name:?}, so the default is used. There are: {}.",
@@ -78,6 +78,6 @@ impl Styles {
 }
 
 /// Where the person's styles are.
-pub fn of_person(ground: &Ground) -> Option<PathBuf> {
-    ground.config.as_ref().map(|config| config.join("output-styles"))
+pub fn user_styles_dir(ground: &ConfigLocations) -> Option<PathBuf> {
+    ground.user_dir.as_ref().map(|config| config.join("output-styles"))
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use whimbrel_policy::{Decision, Reason, RuleRef, ToolFacts, ToolKind};
+use whimbrel_policy::{Decision, Reason, SourcedRule, ToolFacts, ToolKind};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::engine::Engine;
-use crate::permission::Rights;
+use crate::permission::PermissionState;
 use crate::setup::{Setup, SetupError, Start};
 
 /// A judgement, explained.
@@ -24,11 +24,11 @@ pub struct Explanation {
     pub mode: PermissionMode,
     /// What would happen.
     #[serde(flatten)]
-    pub judged: Judged,
+    pub judged: ExplainedDecision,
     /// What would happen if the project were trusted, where that is something else: rules of a project that nobody
     /// vouches for are held back as far as they grant anything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub if_trusted: Option<Judged>,
+    pub if_trusted: Option<ExplainedDecision>,
     /// What would allow it from now on, if it is asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<PermissionUpdate>,
@@ -40,33 +40,33 @@ pub struct Explanation {
 /// What would happen to a call, or to a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Judged {
+pub struct ExplainedDecision {
     /// Whether it is allowed, asked about or denied.
     pub decision: PermissionBehavior,
     /// Why.
     pub reason: String,
     /// The rule that decides, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<Deciding>,
+    pub rule: Option<DecidingRule>,
     /// The parts of a command, each with its own judgement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<ExplainedPart>,
 }
 
 /// A part of a command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct ExplainedPart {
     /// Its text.
     pub text: String,
     /// What is said about it.
     #[serde(flatten)]
-    pub judged: Judged,
+    pub judged: ExplainedDecision,
 }
 
 /// The rule that decides, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Deciding {
+pub struct DecidingRule {
     /// The rule, as it is written.
     pub text: String,
     /// What it says.
@@ -85,31 +85,31 @@ pub struct Deciding {
 /// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or the bare name of a tool.
 pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation, SetupError> {
     let setup = Setup::resolve(engine, start)?;
-    let rights = &setup.rights;
-    let (name, detail) = read(call)?;
-    let listed = setup.toolbox.find(name);
+    let rights = &setup.permission_state;
+    let (name, detail) = parse_call(call)?;
+    let listed = setup.tool_set.find(name);
     let facts = match &listed {
         Some(listed) => listed.facts().clone(),
-        None if name.starts_with("mcp__") => ToolFacts::named(name, &[]),
-        None => ToolFacts { known: false, ..ToolFacts::named(name, &[]) },
+        None if name.starts_with("mcp__") => ToolFacts::for_tool(name, &[]),
+        None => ToolFacts { known: false, ..ToolFacts::for_tool(name, &[]) },
     };
-    let input = input(name, facts.kind, detail)?;
-    let decision = rights.judge(name, &facts, &input, None).decision;
+    let input = build_input(name, facts.kind, detail)?;
+    let decision = rights.decide(name, &facts, &input, None).decision;
     let suggestions = match &decision {
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
     };
-    let judged_now = judged(rights, &decision);
+    let judged_now = explain_decision(rights, &decision);
     let (if_trusted, unsure) = match rights.if_trusted() {
         Ok(trusted) => {
-            let then = judged(&trusted, &trusted.judge(name, &facts, &input, None).decision);
+            let then = explain_decision(&trusted, &trusted.decide(name, &facts, &input, None).decision);
             (Some(then).filter(|then| *then != judged_now), None)
         }
         Err(why) => (None, Some(format!("What would be if the project were trusted cannot be said. {why}"))),
     };
     let hooks = setup
         .hooks
-        .listens(HookEvent::PreToolUse)
+        .has_hooks(HookEvent::PreToolUse)
         .then(|| "There are PreToolUse hooks, which may decide otherwise.".to_owned());
     Ok(Explanation {
         tool: name.to_owned(),
@@ -123,7 +123,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
 }
 
 /// Takes `Tool(detail)` apart.
-fn read(call: &str) -> Result<(&str, Option<&str>), SetupError> {
+fn parse_call(call: &str) -> Result<(&str, Option<&str>), SetupError> {
     let call = call.trim();
     let parts = match call.split_once('(') {
         None => Some((call, None)),
@@ -134,7 +134,7 @@ fn read(call: &str) -> Result<(&str, Option<&str>), SetupError> {
     })
 }
 
-fn input(name: &str, kind: ToolKind, detail: Option<&str>) -> Result<Value, SetupError> {
+fn build_input(name: &str, kind: ToolKind, detail: Option<&str>) -> Result<Value, SetupError> {
     let Some(detail) = detail else {
         return match kind.primary_field(name) {
             Some(field) => Err(SetupError::Invalid(format!(
@@ -159,7 +159,7 @@ fn input(name: &str, kind: ToolKind, detail: Option<&str>) -> Result<Value, Setu
     }
 }
 
-fn judged(rights: &Rights, decision: &Decision) -> Judged {
+fn explain_decision(rights: &PermissionState, decision: &Decision) -> ExplainedDecision {
     let behavior = match decision {
         Decision::Allow(_) => PermissionBehavior::Allow,
         Decision::Ask(_) => PermissionBehavior::Ask,
@@ -170,31 +170,31 @@ fn judged(rights: &Rights, decision: &Decision) -> Judged {
             (Some(rule), Vec::new())
         }
         Reason::Subcommands(parts) => {
-            let part = |(text, decision): &(String, Decision)| Part {
+            let part = |(text, decision): &(String, Decision)| ExplainedPart {
                 text: text.clone(),
-                judged: judged(rights, decision),
+                judged: explain_decision(rights, decision),
             };
             (None, parts.iter().map(part).collect())
         }
         _ => (None, Vec::new()),
     };
-    Judged {
+    ExplainedDecision {
         decision: behavior,
         reason: decision.reason().text(),
-        rule: rule.map(|rule| deciding(rights, rule)),
+        rule: rule.map(|rule| locate_rule(rights, rule)),
         parts,
     }
 }
 
-fn deciding(rights: &Rights, rule: &RuleRef) -> Deciding {
+fn locate_rule(rights: &PermissionState, rule: &SourcedRule) -> DecidingRule {
     let text = rule.rule.to_string();
     let settings = rights.settings();
-    let same = |other: &&crate::settings::Rule| {
+    let same = |other: &&crate::settings::ConfiguredRule| {
         other.behavior == rule.behavior
             && other.file == rule.file
             && (other.text == text
                 || whimbrel_policy::Rule::parse(&other.text).is_ok_and(|other| other == rule.rule))
     };
     let line = settings.effective().rules.iter().find(same).and_then(|rule| rule.line);
-    Deciding { text, behavior: rule.behavior, source: rule.source.to_string(), file: rule.file.clone(), line }
+    DecidingRule { text, behavior: rule.behavior, source: rule.source.to_string(), file: rule.file.clone(), line }
 }

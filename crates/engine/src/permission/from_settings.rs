@@ -1,23 +1,23 @@
 //! Rules and directories of settings, as the policy takes them.
 
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Layer, Source, Standing};
+use whimbrel_policy::{RuleLayer, RuleSource, PermissionSet};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::permission::paths;
-use crate::settings::{self, Directory, Effective, Rule, Tolerance};
+use crate::settings::{self, AdditionalDirectory, EffectiveSettings, ConfiguredRule, Tolerance};
 use crate::workspace::Workspace;
 
 /// Puts what some sources say now in the place of what they said before. Gives what rules do not do although they seem
 /// to; the error is about a rule that should deny or ask and cannot be read.
-pub fn replace(
-    standing: &mut Standing,
-    effective: &Effective,
-    sources: &[settings::Source],
+pub fn replace_sources(
+    standing: &mut PermissionSet,
+    effective: &EffectiveSettings,
+    sources: &[settings::LayerSource],
     workspace: &Workspace,
     tolerance: Tolerance,
 ) -> Result<Vec<String>, String> {
-    for source in sources.iter().copied().map(source) {
+    for source in sources.iter().copied().map(policy_source) {
         for behavior in PermissionBehavior::ALL {
             standing.rules.remove_rules(source, *behavior, |_| true);
         }
@@ -25,37 +25,37 @@ pub fn replace(
     }
     let mut warnings = Vec::new();
     for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
-        match add(standing, rule) {
+        match add_rule(standing, rule) {
             Ok(told) => warnings.extend(told),
             // What the host or an administrator says is never left out.
-            Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::Source::Flag => {
+            Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::LayerSource::Flag => {
                 warnings.push(error);
             }
             Err(error) => return Err(error),
         }
     }
-    for Directory { path, source: by } in &effective.directories {
+    for AdditionalDirectory { path, source: by } in &effective.directories {
         if sources.contains(by) {
-            standing.dirs.add(&paths::real(&workspace.resolve(path)), source(*by), &RealFs);
+            standing.dirs.add(&paths::resolve_links(&workspace.resolve(path)), policy_source(*by), &RealFs);
         }
     }
     Ok(warnings)
 }
 
 /// Each rule is a layer of its own, so that what is to be said about it names its line.
-fn add(standing: &mut Standing, rule: &Rule) -> Result<Vec<String>, String> {
+fn add_rule(standing: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<String>, String> {
     let texts = |behavior| if rule.behavior == behavior { vec![rule.text.clone()] } else { Vec::new() };
     let loaded = standing.rules.add_layer(
-        &Layer {
+        &RuleLayer {
             file: rule.file.clone(),
             allow: texts(PermissionBehavior::Allow),
             ask: texts(PermissionBehavior::Ask),
             deny: texts(PermissionBehavior::Deny),
-            ..Layer::new(source(rule.source), &rule.base)
+            ..RuleLayer::new(policy_source(rule.source), &rule.base)
         },
         &RealFs,
     );
-    let place = place(rule);
+    let place = rule_location(rule);
     match loaded.errors.first() {
         Some(error) => Err(format!(
             "{place}: {error}. Correct the rule first: something that is meant to be forbidden could be allowed otherwise."
@@ -65,7 +65,7 @@ fn add(standing: &mut Standing, rule: &Rule) -> Result<Vec<String>, String> {
 }
 
 /// Where a rule stands.
-pub fn place(rule: &Rule) -> String {
+pub fn rule_location(rule: &ConfiguredRule) -> String {
     match (&rule.file, rule.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
         (Some(file), None) => file.display().to_string(),
@@ -74,12 +74,12 @@ pub fn place(rule: &Rule) -> String {
 }
 
 /// A source as the policy names it.
-pub fn source(source: settings::Source) -> Source {
+pub fn policy_source(source: settings::LayerSource) -> RuleSource {
     match source {
-        settings::Source::User => Source::UserSettings,
-        settings::Source::Project => Source::ProjectSettings,
-        settings::Source::Local => Source::LocalSettings,
-        settings::Source::Flag => Source::FlagSettings,
-        settings::Source::Managed => Source::Managed,
+        settings::LayerSource::User => RuleSource::UserSettings,
+        settings::LayerSource::Project => RuleSource::ProjectSettings,
+        settings::LayerSource::Local => RuleSource::LocalSettings,
+        settings::LayerSource::Flag => RuleSource::FlagSettings,
+        settings::LayerSource::Managed => RuleSource::Managed,
     }
 }

@@ -11,115 +11,115 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_policy::protected::is_protected;
-use whimbrel_policy::{GitProgram, Repositories};
+use whimbrel_policy::{GitProgram, GitInspector};
 
-use crate::files::{self, Kind, Stamp};
-use crate::settings::tracked::{LARGEST_INDEX, elsewhere, nested};
-use config::{Setting, settings};
+use crate::files::{self, FileKind, FileStamp};
+use crate::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
+use config::{GitSetting, parse_config};
 
 /// The largest settings of a repository that are read.
-const LARGEST_CONFIG: u64 = 1024 * 1024;
+const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// How many repositories inside one another are looked at.
-const MOST: usize = 64;
+const MAX_NESTED_REPOS: usize = 64;
 
 /// The hook that runs when a command that only reads brings the index up to date.
-const HOOK: &str = "post-index-change";
+const INDEX_HOOK: &str = "post-index-change";
 
 /// Repositories that nobody vouches for.
 #[derive(Debug, Default)]
-pub(super) struct Unvouched {
+pub(super) struct UntrustedRepos {
     /// What is inside each repository, as long as its index has not changed.
-    indexes: Mutex<HashMap<PathBuf, (Stamp, Nested)>>,
+    index_cache: Mutex<HashMap<PathBuf, (FileStamp, NestedRepos)>>,
 }
 
 /// The repositories inside one; none if its index is not understood.
-type Nested = Option<Arc<[PathBuf]>>;
+type NestedRepos = Option<Arc<[PathBuf]>>;
 
-impl Repositories for Unvouched {
-    fn program(&self, work_tree: &Path) -> Option<GitProgram> {
+impl GitInspector for UntrustedRepos {
+    fn configured_program(&self, work_tree: &Path) -> Option<GitProgram> {
         let mut todo = vec![work_tree.to_owned()];
-        for _ in 0..MOST {
+        for _ in 0..MAX_NESTED_REPOS {
             let tree = todo.pop()?;
-            match self.look(&tree) {
+            match self.inspect(&tree) {
                 Ok(inside) => {
-                    todo.extend(inside.iter().map(|path| tree.join(path)).filter(|tree| is_there(tree)));
+                    todo.extend(inside.iter().map(|path| tree.join(path)).filter(|tree| has_repository(tree)));
                 }
                 Err(program) => return Some(program),
             }
         }
-        Some(found("too many repositories inside one another", work_tree))
+        Some(git_program("too many repositories inside one another", work_tree))
     }
 }
 
-fn is_there(tree: &Path) -> bool {
-    !matches!(files::kind(&tree.join(".git")), Ok(Kind::Missing))
+fn has_repository(tree: &Path) -> bool {
+    !matches!(files::file_kind(&tree.join(".git")), Ok(FileKind::Missing))
 }
 
-fn found(key: &str, file: &Path) -> GitProgram {
+fn git_program(key: &str, file: &Path) -> GitProgram {
     GitProgram { key: key.to_owned(), file: file.to_owned() }
 }
 
-impl Unvouched {
+impl UntrustedRepos {
     /// The repositories inside this one, or what it makes git run.
-    fn look(&self, tree: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || found("what is not understood", &tree.join(".git"));
-        let (own, shared) = folders(tree).map_err(|_| unclear())?;
+    fn inspect(&self, tree: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
+        let unclear = || git_program("what is not understood", &tree.join(".git"));
+        let (own, shared) = git_dirs(tree).map_err(|_| unclear())?;
         let mut hooks = shared.join("hooks");
         for file in [shared.join("config"), own.join("config.worktree")] {
-            for setting in read_settings(&file)? {
+            for setting in read_config(&file)? {
                 match setting.key().as_str() {
                     "core.hookspath" => {
-                        hooks = harmless_hooks(tree, &setting.value)
-                            .ok_or_else(|| found("core.hooksPath", &file))?;
+                        hooks = safe_hooks_dir(tree, &setting.value)
+                            .ok_or_else(|| git_program("core.hooksPath", &file))?;
                     }
-                    "core.worktree" if files::tidy(&own.join(&setting.value)) != files::tidy(tree) => {
-                        return Err(found("core.worktree", &file));
+                    "core.worktree" if files::normalize_path(&own.join(&setting.value)) != files::normalize_path(tree) => {
+                        return Err(git_program("core.worktree", &file));
                     }
-                    _ if setting.runs_a_program() => return Err(found(&setting.shown(), &file)),
+                    _ if setting.runs_program() => return Err(git_program(&setting.full_name(), &file)),
                     _ => {}
                 }
             }
         }
-        let hook = hooks.join(HOOK);
+        let hook = hooks.join(INDEX_HOOK);
         if is_executable(&hook) {
-            return Err(found("a hook", &hook));
+            return Err(git_program("a hook", &hook));
         }
-        self.inside(&own.join("index"))
+        self.nested_repos(&own.join("index"))
     }
 
     /// The repositories that an index lists.
-    fn inside(&self, index: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
-        let unclear = || found("what is not understood", index);
-        let stamp = match files::kind(index) {
-            Ok(Kind::File(stamp)) => stamp,
-            Ok(Kind::Missing) => return Ok(Arc::default()),
+    fn nested_repos(&self, index: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
+        let unclear = || git_program("what is not understood", index);
+        let stamp = match files::file_kind(index) {
+            Ok(FileKind::File(stamp)) => stamp,
+            Ok(FileKind::Missing) => return Ok(Arc::default()),
             Ok(_) | Err(_) => return Err(unclear()),
         };
-        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.index_cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, inside)) = known.get(index)
             && *before == stamp
         {
             return inside.clone().ok_or_else(unclear);
         }
-        let (bytes, stamp) = files::read(index, LARGEST_INDEX).map_err(|_| unclear())?;
-        let inside: Nested = nested(&bytes).map(Into::into);
+        let (bytes, stamp) = files::read(index, MAX_INDEX_SIZE).map_err(|_| unclear())?;
+        let inside: NestedRepos = submodule_paths(&bytes).map(Into::into);
         known.insert(index.to_owned(), (stamp, inside.clone()));
         inside.ok_or_else(unclear)
     }
 }
 
 /// The folder of a work tree's repository, and the one that it shares with other work trees.
-fn folders(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
+fn git_dirs(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let git = tree.join(".git");
-    let own = match files::kind(&git)? {
-        Kind::Folder => git,
-        Kind::File(_) => elsewhere(&git, tree)?.ok_or(io::ErrorKind::InvalidData)?,
-        Kind::Missing | Kind::Pipe | Kind::Socket | Kind::Device => {
+    let own = match files::file_kind(&git)? {
+        FileKind::Directory => git,
+        FileKind::File(_) => git_dir_from_file(&git, tree)?.ok_or(io::ErrorKind::InvalidData)?,
+        FileKind::Missing | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
             return Err(io::ErrorKind::InvalidData.into());
         }
     };
-    let shared = match files::read(&own.join("commondir"), LARGEST_CONFIG) {
+    let shared = match files::read(&own.join("commondir"), MAX_CONFIG_BYTES) {
         Ok((bytes, _)) => own.join(String::from_utf8_lossy(&bytes).trim_end()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => own.clone(),
         Err(error) => return Err(error),
@@ -127,24 +127,24 @@ fn folders(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Ok((own, shared))
 }
 
-fn read_settings(file: &Path) -> Result<Vec<Setting>, GitProgram> {
-    let unclear = || found("what is not understood", file);
-    match files::read(file, LARGEST_CONFIG) {
-        Ok((bytes, _)) => settings(&String::from_utf8_lossy(&bytes)).ok_or_else(unclear),
+fn read_config(file: &Path) -> Result<Vec<GitSetting>, GitProgram> {
+    let unclear = || git_program("what is not understood", file);
+    match files::read(file, MAX_CONFIG_BYTES) {
+        Ok((bytes, _)) => parse_config(&String::from_utf8_lossy(&bytes)).ok_or_else(unclear),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(_) => Err(unclear()),
     }
 }
 
 /// The folder of hooks that a setting names, unless an agent could put a hook there unasked.
-fn harmless_hooks(tree: &Path, value: &str) -> Option<PathBuf> {
-    let folder = files::tidy(&tree.join(value));
+fn safe_hooks_dir(tree: &Path, value: &str) -> Option<PathBuf> {
+    let folder = files::normalize_path(&tree.join(value));
     let plain = !value.starts_with(['~', '%']);
     (plain && (is_protected(&folder) || !folder.starts_with(tree))).then_some(folder)
 }
 
 fn is_executable(file: &Path) -> bool {
-    files::mode(file).is_ok_and(|mode| mode & 0o111 != 0)
+    files::file_mode(file).is_ok_and(|mode| mode & 0o111 != 0)
 }
 
 #[cfg(test)]

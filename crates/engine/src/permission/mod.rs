@@ -10,17 +10,17 @@ pub mod explain;
 pub mod from_settings;
 mod git;
 pub mod paths;
-pub mod pledge;
-pub mod question;
-pub mod rights;
-pub mod sight;
-pub mod switch;
+pub mod plan_lock;
+pub mod request;
+pub mod state;
+pub mod search_filter;
+pub mod mode_switch;
 
-pub use pledge::Pledge;
-pub use rights::Rights;
-pub use sight::Sight;
-pub use switch::ModeSwitch;
-pub use whimbrel_policy::is_unseen;
+pub use plan_lock::PlanLock;
+pub use state::PermissionState;
+pub use search_filter::SearchFilter;
+pub use mode_switch::ModeSwitch;
+pub use whimbrel_policy::is_invisible;
 
 /// What is told where the mode `auto` is asked for.
-pub const NO_AUTO: &str = "There is no mode auto yet: the session asks as in the mode default.";
+pub const AUTO_MODE_UNSUPPORTED: &str = "There is no mode auto yet: the session asks as in the mode default.";

@@ -9,10 +9,10 @@ const MAX_LINKS: usize = 40;
 
 /// A path with every link in it followed. What does not exist yet is taken by name, below the part that does; a link
 /// that leads nowhere yet is followed all the same.
-pub fn real(path: &Path) -> PathBuf {
+pub fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
-        let real = existing_part(&path);
+        let real = resolve_existing(&path);
         match files::link_target(&real) {
             Some(target) => path = real.parent().unwrap_or(Path::new("/")).join(target),
             None => return real,
@@ -21,8 +21,8 @@ pub fn real(path: &Path) -> PathBuf {
     path
 }
 
-fn existing_part(path: &Path) -> PathBuf {
-    let tidy = files::tidy(path);
+fn resolve_existing(path: &Path) -> PathBuf {
+    let tidy = files::normalize_path(path);
     let mut missing = Vec::new();
     let mut existing = tidy.as_path();
     loop {
@@ -50,8 +50,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();
         std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
-        assert_eq!(real(&root.join("link/new/file.txt")), root.join("real/new/file.txt"));
-        assert_eq!(real(&root.join("link/../x")), root.join("x"));
+        assert_eq!(resolve_links(&root.join("link/new/file.txt")), root.join("real/new/file.txt"));
+        assert_eq!(resolve_links(&root.join("link/../x")), root.join("x"));
     }
 
     #[test]
@@ -61,8 +61,8 @@ mod tests {
         std::os::unix::fs::symlink("/outside/new", root.join("one")).unwrap();
         std::os::unix::fs::symlink("one", root.join("two")).unwrap();
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
-        assert_eq!(real(&root.join("two")), Path::new("/outside/new"));
+        assert_eq!(resolve_links(&root.join("two")), Path::new("/outside/new"));
         // Nothing can be written through it; all that counts is that this ends.
-        real(&root.join("loop"));
+        resolve_links(&root.join("loop"));
     }
 }

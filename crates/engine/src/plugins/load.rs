@@ -6,37 +6,37 @@ use serde_json::{Map, Value};
 use whimbrel_wire::options::PluginConfig;
 use whimbrel_wire::system::PluginError;
 
-use super::manifest::{Manifest, Paths, check_name};
+use super::manifest::{Manifest, ManifestPaths, validate_name};
 use super::{Plugin, hooks, servers};
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 
 /// How large a manifest or another JSON file of a plugin may be.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Where the manifest stands.
-const MANIFEST: &str = ".claude-plugin/plugin.json";
+const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
 
 /// A plugin, and what is wrong with parts of it.
-pub(super) struct Found {
+pub(super) struct LoadedPlugin {
     pub(super) plugin: Plugin,
-    pub(super) flaws: Vec<Fault>,
+    pub(super) errors: Vec<PluginLoadError>,
 }
 
 /// What is wrong with a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct PluginLoadError {
     kind: &'static str,
     message: String,
 }
 
-impl Fault {
+impl PluginLoadError {
     /// A fault of one of the kinds that hosts know.
     pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
     /// The fault as hosts are told of it. A plugin that was not loaded at all is known by its path.
-    pub(super) fn report(self, plugin: String, path: Option<&Path>) -> PluginError {
+    pub(super) fn into_report(self, plugin: String, path: Option<&Path>) -> PluginError {
         PluginError {
             plugin,
             kind: self.kind.into(),
@@ -48,108 +48,108 @@ impl Fault {
 }
 
 /// Loads the plugin in a folder.
-pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<Found, Fault> {
+pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
     if !matches!(config.kind.as_str(), "" | "local") {
         let text =
             format!("The plugin {} has the type {:?}; only \"local\" is known.", config.path, config.kind);
-        return Err(Fault::new("generic-error", text));
+        return Err(PluginLoadError::new("generic-error", text));
     }
     let broken = |why: String| {
-        Fault::new("generic-error", format!("The plugin in {} is left out: {why}.", root.display()))
+        PluginLoadError::new("generic-error", format!("The plugin in {} is left out: {why}.", root.display()))
     };
-    match files::kind(root) {
-        Ok(Kind::Folder) => {}
-        Ok(Kind::Missing) => {
+    match files::file_kind(root) {
+        Ok(FileKind::Directory) => {}
+        Ok(FileKind::Missing) => {
             let text = format!("The plugin {} is left out: there is no such folder.", root.display());
-            return Err(Fault::new("path-not-found", text));
+            return Err(PluginLoadError::new("path-not-found", text));
         }
         Ok(_) => return Err(broken("it is not a folder".into())),
         Err(error) => return Err(broken(error.to_string())),
     }
-    let manifest = manifest(root).map_err(|why| {
-        let text = format!("The plugin in {} is left out: {MANIFEST}: {why}.", root.display());
-        Fault::new("manifest-validation-error", text)
+    let manifest = read_manifest(root).map_err(|why| {
+        let text = format!("The plugin in {} is left out: {MANIFEST_PATH}: {why}.", root.display());
+        PluginLoadError::new("manifest-validation-error", text)
     })?;
     let mut flaws = Vec::new();
     let plugin = assemble(config, root, &manifest, &mut flaws);
     if plugin.is_empty() && flaws.is_empty() && !has_manifest(root) {
-        return Err(broken(format!("it has neither {MANIFEST} nor anything that a plugin can bring")));
+        return Err(broken(format!("it has neither {MANIFEST_PATH} nor anything that a plugin can bring")));
     }
-    Ok(Found { plugin, flaws })
+    Ok(LoadedPlugin { plugin, errors: flaws })
 }
 
 fn has_manifest(root: &Path) -> bool {
-    !matches!(files::kind(&root.join(MANIFEST)), Ok(Kind::Missing))
+    !matches!(files::file_kind(&root.join(MANIFEST_PATH)), Ok(FileKind::Missing))
 }
 
 /// What the manifest says. A plugin without one has the name of its folder.
-fn manifest(root: &Path) -> Result<Manifest, String> {
+fn read_manifest(root: &Path) -> Result<Manifest, String> {
     if has_manifest(root) {
-        return Manifest::read(&text(&root.join(MANIFEST))?);
+        return Manifest::parse(&read_text(&root.join(MANIFEST_PATH))?);
     }
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    check_name(&name)?;
+    validate_name(&name)?;
     Ok(Manifest { name, ..Manifest::default() })
 }
 
 /// Reads a text file of a plugin.
-fn text(path: &Path) -> Result<String, String> {
-    let (bytes, _) = files::read(path, LARGEST).map_err(|error| format!("it cannot be read: {error}"))?;
+fn read_text(path: &Path) -> Result<String, String> {
+    let (bytes, _) = files::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
 /// Reads a JSON file of a plugin.
-pub(super) fn object(path: &Path) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text(path)?.trim_start_matches('\u{feff}')) {
+pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(read_text(path)?.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err("it is not an object".into()),
         Err(error) => Err(format!("it is no JSON: {error}")),
     }
 }
 
-fn assemble(config: &PluginConfig, root: &Path, manifest: &Manifest, flaws: &mut Vec<Fault>) -> Plugin {
+fn assemble(config: &PluginConfig, root: &Path, manifest: &Manifest, flaws: &mut Vec<PluginLoadError>) -> Plugin {
     let mut plugin = Plugin {
         name: manifest.name.clone(),
         root: root.into(),
         version: manifest.version.clone(),
-        commands: folders(root, "commands", &manifest.commands, flaws),
-        agents: folders(root, "agents", &manifest.agents, flaws),
-        skills: folders(root, "skills", &manifest.skills, flaws),
-        output_styles: folders(root, "output-styles", &manifest.output_styles, flaws),
+        commands: component_paths(root, "commands", &manifest.commands, flaws),
+        agents: component_paths(root, "agents", &manifest.agents, flaws),
+        skills: component_paths(root, "skills", &manifest.skills, flaws),
+        output_styles: component_paths(root, "output-styles", &manifest.output_styles, flaws),
         hooks: Vec::new(),
         servers: Default::default(),
     };
-    plugin.hooks = hooks::of(&plugin, &manifest.hooks, flaws);
+    plugin.hooks = hooks::load_hooks(&plugin, &manifest.hooks, flaws);
     if !config.skip_mcp_discovery {
-        plugin.servers = servers::of(&plugin, &manifest.mcp_servers, flaws);
+        plugin.servers = servers::load_servers(&plugin, &manifest.mcp_servers, flaws);
     }
     plugin
 }
 
 /// The usual folder, and what the manifest names besides.
-fn folders(root: &Path, usual: &str, more: &Paths, flaws: &mut Vec<Fault>) -> Vec<PathBuf> {
+fn component_paths(root: &Path, usual: &str, more: &ManifestPaths, flaws: &mut Vec<PluginLoadError>) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
-    if matches!(files::kind(&root.join(usual)), Ok(Kind::Folder)) {
+    if matches!(files::file_kind(&root.join(usual)), Ok(FileKind::Directory)) {
         paths.push(root.join(usual));
     }
-    for written in more.each() {
-        match within(root, written) {
+    for written in more.as_slice() {
+        match resolve_inside(root, written) {
             Ok(path) if !paths.contains(&path) => paths.push(path),
             Ok(_) => {}
-            Err(why) => flaws.push(Fault::new("path-not-found", format!("{MANIFEST}: {written}: {why}."))),
+            Err(why) => flaws.push(PluginLoadError::new("path-not-found", format!("{MANIFEST_PATH}: {written}: {why}."))),
         }
     }
     paths
 }
 
 /// A path that a manifest names. It may not lead out of the plugin.
-pub(super) fn within(root: &Path, written: &str) -> Result<PathBuf, String> {
-    let path = files::tidy(&root.join(written));
+pub(super) fn resolve_inside(root: &Path, written: &str) -> Result<PathBuf, String> {
+    let path = files::normalize_path(&root.join(written));
     if !path.starts_with(root) {
         return Err("it leads out of the plugin".into());
     }
-    match files::kind(&path) {
-        Ok(Kind::Missing) => Err("it does not exist".into()),
+    match files::file_kind(&path) {
+        Ok(FileKind::Missing) => Err("it does not exist".into()),
         Ok(_) => Ok(path),
         Err(error) => Err(error.to_string()),
     }

@@ -12,38 +12,38 @@ pub struct Manifest {
     /// The version.
     pub version: Option<String>,
     /// Further commands: folders or files, relative to the plugin.
-    pub commands: Paths,
+    pub commands: ManifestPaths,
     /// Further kinds of subagent.
-    pub agents: Paths,
+    pub agents: ManifestPaths,
     /// Further skills.
-    pub skills: Paths,
+    pub skills: ManifestPaths,
     /// Further output styles.
-    pub output_styles: Paths,
+    pub output_styles: ManifestPaths,
     /// Further hooks: as they would stand in a file, or files of them.
-    pub hooks: Parts,
+    pub hooks: ManifestParts,
     /// Further MCP servers: as they would stand in a file, or files of them.
-    pub mcp_servers: Parts,
+    pub mcp_servers: ManifestParts,
 }
 
 /// Paths, one or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path or a list of paths")]
-pub enum Paths {
+pub enum ManifestPaths {
     /// One.
     One(String),
     /// Several.
     Several(Vec<String>),
 }
 
-impl Default for Paths {
+impl Default for ManifestPaths {
     fn default() -> Self {
         Self::Several(Vec::new())
     }
 }
 
-impl Paths {
+impl ManifestPaths {
     /// Each of them.
-    pub fn each(&self) -> &[String] {
+    pub fn as_slice(&self) -> &[String] {
         match self {
             Self::One(path) => std::slice::from_ref(path),
             Self::Several(paths) => paths,
@@ -54,22 +54,22 @@ impl Paths {
 /// Parts of a plugin that stand in the manifest or in files that it names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path, an object or a list of these")]
-pub enum Parts {
+pub enum ManifestParts {
     /// One.
-    One(Part),
+    One(ManifestPart),
     /// Several.
-    Several(Vec<Part>),
+    Several(Vec<ManifestPart>),
 }
 
-impl Default for Parts {
+impl Default for ManifestParts {
     fn default() -> Self {
         Self::Several(Vec::new())
     }
 }
 
-impl Parts {
+impl ManifestParts {
     /// Each of them.
-    pub fn each(&self) -> &[Part] {
+    pub fn as_slice(&self) -> &[ManifestPart] {
         match self {
             Self::One(part) => std::slice::from_ref(part),
             Self::Several(parts) => parts,
@@ -80,7 +80,7 @@ impl Parts {
 /// One part.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Part {
+pub enum ManifestPart {
     /// In a file, relative to the plugin.
     File(String),
     /// As it would stand in one.
@@ -89,7 +89,7 @@ pub enum Part {
 
 impl Manifest {
     /// Reads a manifest. The error says what is wrong and where.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
         if !value.is_object() {
@@ -97,13 +97,13 @@ impl Manifest {
         }
         let manifest: Self = serde_path_to_error::deserialize(&value)
             .map_err(|error| format!("`{}`: {}", error.path(), error.inner()))?;
-        check_name(&manifest.name)?;
+        validate_name(&manifest.name)?;
         Ok(manifest)
     }
 }
 
 /// A name goes before those of a plugin's commands, with a colon, and into the names of its tools.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn validate_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     match name {
         "" => Err("`name` is missing. Give the plugin a name such as \"my-plugin\"".into()),
@@ -120,12 +120,12 @@ mod tests {
     fn a_manifest_says_where_things_are() {
         let text = r#"{"name": "tools", "version": "1.2.3", "author": {"name": "Ann"}, "commands": "./more",
             "skills": ["./a", "./b"], "hooks": {"hooks": {}}, "mcpServers": ["./x.json", {"y": {}}]}"#;
-        let manifest = Manifest::read(text).unwrap();
+        let manifest = Manifest::parse(text).unwrap();
         assert_eq!((manifest.name.as_str(), manifest.version.as_deref()), ("tools", Some("1.2.3")));
-        assert_eq!(manifest.commands.each(), ["./more"]);
-        assert_eq!(manifest.skills.each(), ["./a", "./b"]);
-        assert!(matches!(manifest.hooks.each(), [Part::Written(_)]));
-        assert!(matches!(manifest.mcp_servers.each(), [Part::File(_), Part::Written(_)]));
+        assert_eq!(manifest.commands.as_slice(), ["./more"]);
+        assert_eq!(manifest.skills.as_slice(), ["./a", "./b"]);
+        assert!(matches!(manifest.hooks.as_slice(), [ManifestPart::Written(_)]));
+        assert!(matches!(manifest.mcp_servers.as_slice(), [ManifestPart::File(_), ManifestPart::Written(_)]));
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
             (r#"{"name": "a", "hooks": 5}"#, "`hooks`: must be a path, an object"),
         ];
         for (text, expected) in rows {
-            let error = Manifest::read(text).unwrap_err();
+            let error = Manifest::parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -62,17 +62,17 @@ impl Plugins {
     pub fn load(configs: &[PluginConfig], cwd: &Path) -> Self {
         let mut plugins = Self { configs: configs.to_vec(), ..Self::default() };
         for (index, config) in configs.iter().enumerate() {
-            let path = crate::files::tidy(&cwd.join(&config.path));
+            let path = crate::files::normalize_path(&cwd.join(&config.path));
             match load::load(config, &path) {
-                Ok(found) => plugins.take(found, index, &path),
-                Err(fault) => plugins.errors.push(fault.report(format!("inline[{index}]"), Some(&path))),
+                Ok(found) => plugins.add(found, index, &path),
+                Err(fault) => plugins.errors.push(fault.into_report(format!("inline[{index}]"), Some(&path))),
             }
         }
         plugins
     }
 
-    fn take(&mut self, found: load::Found, index: usize, path: &Path) {
-        let load::Found { plugin, flaws } = found;
+    fn add(&mut self, found: load::LoadedPlugin, index: usize, path: &Path) {
+        let load::LoadedPlugin { plugin, errors: flaws } = found;
         if let Some(twin) = self.loaded.iter().find(|loaded| loaded.name == plugin.name) {
             let cause = format!(
                 "The plugin {} in {} is left out: {} has the same name. Give one of them another.",
@@ -80,11 +80,11 @@ impl Plugins {
                 path.display(),
                 twin.root.display()
             );
-            let fault = load::Fault::new("generic-error", cause);
-            return self.errors.push(fault.report(format!("inline[{index}]"), Some(path)));
+            let fault = load::PluginLoadError::new("generic-error", cause);
+            return self.errors.push(fault.into_report(format!("inline[{index}]"), Some(path)));
         }
         let name = plugin.name.clone();
-        self.errors.extend(flaws.into_iter().map(|fault| fault.report(name.clone(), None)));
+        self.errors.extend(flaws.into_iter().map(|fault| fault.into_report(name.clone(), None)));
         self.loaded.push(Arc::new(plugin));
     }
 
@@ -104,7 +104,7 @@ impl Plugins {
     }
 
     /// The plugins as hosts are told of them.
-    pub fn listed(&self) -> Vec<InitPlugin> {
+    pub fn init_plugins(&self) -> Vec<InitPlugin> {
         let listed = |plugin: &Arc<Plugin>| InitPlugin {
             name: plugin.name.clone(),
             path: plugin.root.display().to_string(),
@@ -114,19 +114,19 @@ impl Plugins {
     }
 
     /// Whether every one of these is among those that were loaded.
-    pub fn have_all(&self, configs: &[PluginConfig], cwd: &Path) -> bool {
-        let root = |config: &PluginConfig| crate::files::tidy(&cwd.join(&config.path));
+    pub fn contains_all(&self, configs: &[PluginConfig], cwd: &Path) -> bool {
+        let root = |config: &PluginConfig| crate::files::normalize_path(&cwd.join(&config.path));
         configs.iter().all(|config| self.loaded.iter().any(|plugin| plugin.root == root(config)))
     }
 
     /// Where plugins have kinds of subagent: the plugin's name, which goes before theirs, and a folder or a single file.
-    pub fn agent_folders(&self) -> Vec<PluginAgents> {
+    pub fn agent_dirs(&self) -> Vec<PluginAgents> {
         let all = self.loaded.iter().flat_map(|plugin| plugin.agents.iter().map(move |path| (plugin, path)));
-        all.map(|(plugin, path)| PluginAgents { prefix: plugin.name.clone(), folder: path.clone() }).collect()
+        all.map(|(plugin, path)| PluginAgents { prefix: plugin.name.clone(), path: path.clone() }).collect()
     }
 
     /// The MCP servers of plugins, by the names `plugin:PLUGIN:SERVER`.
-    pub fn mcp_entries(&self) -> BTreeMap<String, McpServerConfig> {
+    pub fn mcp_servers(&self) -> BTreeMap<String, McpServerConfig> {
         let servers = self.loaded.iter().flat_map(|plugin| &plugin.servers);
         servers.map(|(name, server)| (name.clone(), server.clone())).collect()
     }
@@ -139,7 +139,7 @@ impl Plugins {
 
 impl Plugin {
     /// A text with the plugin's folder filled in.
-    pub fn fill_in(&self, text: &str) -> String {
+    pub fn expand_root(&self, text: &str) -> String {
         text.replace(&format!("${{{ROOT_VARIABLE}}}"), &self.root.display().to_string())
     }
 }

@@ -5,62 +5,62 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use whimbrel_wire::options::McpServerConfig;
 
-use super::load::{self, Fault};
-use super::manifest::{Part, Parts};
+use super::load::{self, PluginLoadError};
+use super::manifest::{ManifestPart, ManifestParts};
 use super::{Plugin, ROOT_VARIABLE};
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 
 /// Where servers usually stand.
-const USUAL: &str = ".mcp.json";
+const DEFAULT_PATH: &str = ".mcp.json";
 
 /// The servers of a plugin by the names that they have in a session. A bad entry does not cost the others.
-pub(super) fn of(plugin: &Plugin, more: &Parts, flaws: &mut Vec<Fault>) -> BTreeMap<String, McpServerConfig> {
+pub(super) fn load_servers(plugin: &Plugin, more: &ManifestParts, flaws: &mut Vec<PluginLoadError>) -> BTreeMap<String, McpServerConfig> {
     let mut servers = BTreeMap::new();
-    let usual = plugin.root.join(USUAL);
-    if !matches!(files::kind(&usual), Ok(Kind::Missing)) {
-        take(plugin, load::object(&usual), USUAL, &mut servers, flaws);
+    let usual = plugin.root.join(DEFAULT_PATH);
+    if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
+        add_servers(plugin, load::read_object(&usual), DEFAULT_PATH, &mut servers, flaws);
     }
-    for part in more.each() {
+    for part in more.as_slice() {
         match part {
-            Part::Written(fields) => take(plugin, Ok(fields.clone()), "the manifest", &mut servers, flaws),
-            Part::File(written) => match load::within(&plugin.root, written) {
-                Ok(path) => take(plugin, load::object(&path), written, &mut servers, flaws),
-                Err(why) => flaws.push(lost(plugin, written, &why)),
+            ManifestPart::Written(fields) => add_servers(plugin, Ok(fields.clone()), "the manifest", &mut servers, flaws),
+            ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
+                Ok(path) => add_servers(plugin, load::read_object(&path), written, &mut servers, flaws),
+                Err(why) => flaws.push(server_error(plugin, written, &why)),
             },
         }
     }
     servers
 }
 
-fn take(
+fn add_servers(
     plugin: &Plugin,
     fields: Result<Map<String, Value>, String>,
     origin: &str,
     servers: &mut BTreeMap<String, McpServerConfig>,
-    flaws: &mut Vec<Fault>,
+    flaws: &mut Vec<PluginLoadError>,
 ) {
     let mut fields = match fields {
         Ok(fields) => fields,
-        Err(why) => return flaws.push(lost(plugin, origin, &why)),
+        Err(why) => return flaws.push(server_error(plugin, origin, &why)),
     };
     let named = match fields.remove("mcpServers") {
         Some(Value::Object(named)) => named,
-        Some(_) => return flaws.push(lost(plugin, origin, "`mcpServers` must be an object")),
+        Some(_) => return flaws.push(server_error(plugin, origin, "`mcpServers` must be an object")),
         None => fields,
     };
     for (name, mut entry) in named {
-        fill_in(plugin, &mut entry);
+        expand_root(plugin, &mut entry);
         match serde_json::from_value(entry) {
             Ok(config) => {
-                servers.insert(format!("plugin:{}:{name}", plugin.name), at_home(plugin, config));
+                servers.insert(format!("plugin:{}:{name}", plugin.name), with_root_variable(plugin, config));
             }
-            Err(error) => flaws.push(lost(plugin, origin, &format!("the server {name}: {error}"))),
+            Err(error) => flaws.push(server_error(plugin, origin, &format!("the server {name}: {error}"))),
         }
     }
 }
 
 /// The server as it is started: it finds the plugin's folder in its environment.
-fn at_home(plugin: &Plugin, mut config: McpServerConfig) -> McpServerConfig {
+fn with_root_variable(plugin: &Plugin, mut config: McpServerConfig) -> McpServerConfig {
     if let McpServerConfig::Stdio(server) = &mut config {
         let root = || plugin.root.display().to_string();
         server.env.entry(ROOT_VARIABLE.into()).or_insert_with(root);
@@ -68,16 +68,16 @@ fn at_home(plugin: &Plugin, mut config: McpServerConfig) -> McpServerConfig {
     config
 }
 
-fn fill_in(plugin: &Plugin, value: &mut Value) {
+fn expand_root(plugin: &Plugin, value: &mut Value) {
     match value {
-        Value::String(text) => *text = plugin.fill_in(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(plugin, item)),
-        Value::Object(fields) => fields.values_mut().for_each(|item| fill_in(plugin, item)),
+        Value::String(text) => *text = plugin.expand_root(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| expand_root(plugin, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|item| expand_root(plugin, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn lost(plugin: &Plugin, origin: &str, why: &str) -> Fault {
+fn server_error(plugin: &Plugin, origin: &str, why: &str) -> PluginLoadError {
     let text = format!("{origin} of the plugin {}: an MCP server is left out: {why}.", plugin.name);
-    Fault::new("mcp-config-invalid", text)
+    PluginLoadError::new("mcp-config-invalid", text)
 }

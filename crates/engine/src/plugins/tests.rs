@@ -8,12 +8,12 @@ use serde_json::json;
 use super::*;
 use crate::agents::PluginAgents;
 
-struct Site {
-    top: PathBuf,
+struct TestDir {
+    root: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-fn site(files: &[(&str, &str)]) -> Site {
+fn test_dir(files: &[(&str, &str)]) -> TestDir {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path().canonicalize().unwrap();
     for (path, text) in files {
@@ -21,15 +21,15 @@ fn site(files: &[(&str, &str)]) -> Site {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    Site { top, _folder: folder }
+    TestDir { root: top, _folder: folder }
 }
 
-fn load(site: &Site, paths: &[&str]) -> Plugins {
+fn load(site: &TestDir, paths: &[&str]) -> Plugins {
     let configs: Vec<PluginConfig> = paths.iter().map(|path| PluginConfig::local(*path)).collect();
-    Plugins::load(&configs, &site.top)
+    Plugins::load(&configs, &site.root)
 }
 
-const MANIFEST: &str = r#"{"name": "tools", "version": "1.2.3", "commands": ["./extra/one.md"]}"#;
+const TEST_MANIFEST: &str = r#"{"name": "tools", "version": "1.2.3", "commands": ["./extra/one.md"]}"#;
 
 #[test]
 fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
@@ -38,8 +38,8 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
     let servers = json!({"mcpServers": {
         "files": {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "args": ["${CLAUDE_PLUGIN_ROOT}"]},
         "bad": {"type": "strange"}}});
-    let site = site(&[
-        ("p/.claude-plugin/plugin.json", MANIFEST),
+    let site = test_dir(&[
+        ("p/.claude-plugin/plugin.json", TEST_MANIFEST),
         ("p/commands/go.md", "Go"),
         ("p/extra/one.md", "One"),
         ("p/agents/helper.md", "Help"),
@@ -47,7 +47,7 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
         ("p/.mcp.json", &servers.to_string()),
     ]);
     let plugins = load(&site, &["p"]);
-    let root = site.top.join("p");
+    let root = site.root.join("p");
     let [plugin] = plugins.all() else { panic!("{:?}", plugins.errors()) };
     assert_eq!(
         (plugin.name.as_str(), plugin.version.as_deref(), &plugin.root),
@@ -55,18 +55,18 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
     );
     assert_eq!(plugin.commands, [root.join("commands"), root.join("extra/one.md")]);
     assert_eq!(
-        plugins.agent_folders(),
-        [PluginAgents { prefix: "tools".into(), folder: root.join("agents") }]
+        plugins.agent_dirs(),
+        [PluginAgents { prefix: "tools".into(), path: root.join("agents") }]
     );
     let commands: Vec<String> = plugins
         .hooks()
-        .map(|(_, hook)| match &hook.entry.handler {
-            crate::settings::Handler::Command(command) => command.command.clone(),
+        .map(|(_, hook)| match &hook.entry.action {
+            crate::settings::HookActionConfig::Command(command) => command.command.clone(),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(commands, [format!("{}/stop.sh", root.display())]);
-    let entries = plugins.mcp_entries();
+    let entries = plugins.mcp_servers();
     let Some(McpServerConfig::Stdio(server)) = entries.get("plugin:tools:files") else {
         panic!("{entries:?}")
     };
@@ -80,7 +80,7 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
 
 #[test]
 fn a_broken_plugin_is_named_and_the_others_are_loaded() {
-    let site = site(&[
+    let site = test_dir(&[
         ("bad/.claude-plugin/plugin.json", "{nope"),
         ("bare/commands/x.md", "x"),
         ("twin/bare/commands/x.md", "x"),
@@ -118,10 +118,10 @@ fn a_broken_plugin_is_named_and_the_others_are_loaded() {
 #[test]
 fn servers_are_left_alone_where_the_host_says_so() {
     let site =
-        site(&[("p/commands/x.md", "x"), ("p/.mcp.json", r#"{"mcpServers": {"a": {"command": "b"}}}"#)]);
+        test_dir(&[("p/commands/x.md", "x"), ("p/.mcp.json", r#"{"mcpServers": {"a": {"command": "b"}}}"#)]);
     let config = PluginConfig { skip_mcp_discovery: true, ..PluginConfig::local("p") };
-    let plugins = Plugins::load(std::slice::from_ref(&config), &site.top);
-    assert!(plugins.mcp_entries().is_empty() && plugins.errors().is_empty());
-    assert!(plugins.have_all(&[config], &site.top));
-    assert!(!plugins.have_all(&[PluginConfig::local("q")], &site.top));
+    let plugins = Plugins::load(std::slice::from_ref(&config), &site.root);
+    assert!(plugins.mcp_servers().is_empty() && plugins.errors().is_empty());
+    assert!(plugins.contains_all(&[config], &site.root));
+    assert!(!plugins.contains_all(&[PluginConfig::local("q")], &site.root));
 }

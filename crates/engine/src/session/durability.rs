@@ -18,7 +18,7 @@ impl Durability {
     pub const VARIABLE: &str = "WHIMBREL_DURABILITY";
 
     /// Reads the class that a variable names; the error says what it may name.
-    pub fn read(name: Option<&str>) -> Result<Self, String> {
+    pub fn parse(name: Option<&str>) -> Result<Self, String> {
         match name.map(str::trim) {
             None | Some("" | "none") => Ok(Self::System),
             Some("turn") => Ok(Self::Turn),

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 
-use super::journal::Mirror;
-use super::labels::Labels;
-use super::line::TOOL_START;
-use super::load::{LoadError, Loaded, Until, load};
-use super::lock::Lock;
-use super::medium;
-use super::past::PastError;
-use super::place::TOOL_RESULTS;
-use super::reader::Reader;
-use super::shelf::{Label, Stored};
+use super::writer::Mirror;
+use super::metadata::MetadataEntries;
+use super::entry::TOOL_START;
+use super::load::{LoadError, LoadedConversation, LoadRange, load};
+use super::lock::TranscriptLock;
+use super::append_file;
+use super::resume::ResumeError;
+use super::paths::TOOL_RESULTS;
+use super::entry_reader::EntryReader;
+use super::session_files::{MetadataEntry, SessionFile};
 use crate::{clock, files, ids};
 
 /// What only the copied session has.
-const LEFT_BEHIND: [&str; 3] = ["teamName", "agentName", "slug"];
+const DROPPED_FIELDS: [&str; 3] = ["teamName", "agentName", "slug"];
 
 /// From which session to which.
 #[derive(Debug, Clone, Copy)]
@@ -34,39 +34,39 @@ pub struct Fork<'a> {
 }
 
 /// Long output of tools: it lies beside the transcript that speaks of it, so a copy gets its own.
-struct Outputs {
+struct ToolOutputLinks {
     from: PathBuf,
     to: PathBuf,
     /// Both as transcripts spell them.
-    spelled: Option<[String; 2]>,
+    json_prefixes: Option<[String; 2]>,
 }
 
-impl Outputs {
-    fn of(from: &Path, to: &Path) -> Self {
+impl ToolOutputLinks {
+    fn new(from: &Path, to: &Path) -> Self {
         let [from, to] = [from, to].map(|path| path.with_extension("").join(TOOL_RESULTS));
         let spell = |path: &Path| {
             let json = serde_json::to_string(path.to_str()?).ok()?;
             Some(json.trim_matches('"').to_owned() + "/")
         };
-        let spelled = spell(&from).zip(spell(&to)).map(|(from, to)| [from, to]);
-        Self { from, to, spelled }
+        let json_prefixes = spell(&from).zip(spell(&to)).map(|(from, to)| [from, to]);
+        Self { from, to, json_prefixes }
     }
 
     /// A line that speaks of the copies, and whether it did of the originals.
-    fn moved(&self, line: String) -> (String, bool) {
-        match &self.spelled {
+    fn rewrite_paths(&self, line: String) -> (String, bool) {
+        match &self.json_prefixes {
             Some([from, to]) if line.contains(from.as_str()) => (line.replace(from.as_str(), to), true),
             _ => (line, false),
         }
     }
 
     /// Brings the files over. They are never changed, so one file may have both names.
-    fn bring(&self) -> io::Result<()> {
-        bring(&self.from, &self.to)
+    fn link_files(&self) -> io::Result<()> {
+        link_tree(&self.from, &self.to)
     }
 }
 
-fn bring(from: &Path, to: &Path) -> io::Result<()> {
+fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -76,9 +76,9 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
         let entry = entry?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
         if kind.is_dir() {
-            bring(&entry.path(), &target)?;
+            link_tree(&entry.path(), &target)?;
         } else if kind.is_file() {
-            files::link(&entry.path(), &target)?;
+            files::link_or_copy(&entry.path(), &target)?;
         }
     }
     Ok(())
@@ -86,27 +86,27 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A copy that is there.
 #[derive(Debug)]
-pub struct Copied {
+pub struct ForkedTranscript {
     /// It is ours as long as this is there.
-    pub lock: Lock,
+    pub lock: TranscriptLock,
     /// Its lines, if the host wants them.
     pub lines: Vec<RawJson>,
     /// What it is recognised by in lists.
-    pub labels: Labels,
+    pub metadata: MetadataEntries,
 }
 
 impl Fork<'_> {
     /// Copies what was loaded from one file to another, which must not be there yet.
-    pub fn copy(self, loaded: &Loaded, from: &Path, to: &Path, mirror: Mirror) -> io::Result<Copied> {
+    pub fn copy(self, loaded: &LoadedConversation, from: &Path, to: &Path, mirror: Mirror) -> io::Result<ForkedTranscript> {
         let folder = to.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut fresh = files::begin_in(folder)?;
+        let mut fresh = files::new_temp_file_in(folder)?;
         let mut writer = BufWriter::new(fresh.as_file_mut());
         let mut lines = Vec::new();
-        let outputs = Outputs::of(from, to);
+        let outputs = ToolOutputLinks::new(from, to);
         let mut mentioned = false;
-        self.each(loaded, medium::read(from)?, |text| {
-            let (text, mentions) = outputs.moved(text);
+        self.for_each_line(loaded, append_file::open_for_reading(from)?, |text| {
+            let (text, mentions) = outputs.rewrite_paths(text);
             mentioned |= mentions;
             writeln!(writer, "{text}")?;
             if mirror.is_on() {
@@ -116,46 +116,46 @@ impl Fork<'_> {
         })?;
         writer.flush()?;
         drop(writer);
-        let labels = Labels::at_the_end(fresh.as_file().metadata()?.len());
-        let fault = Lock::of_new(fresh.as_file());
+        let labels = MetadataEntries::for_new_transcript(fresh.as_file().metadata()?.len());
+        let fault = TranscriptLock::lock_new_file(fresh.as_file());
         let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
-        let lock = Lock::at(to, file, fault);
+        let lock = TranscriptLock::for_new_file(to, file, fault);
         // Only now is the name ours, and what lies below it.
-        if mentioned && let Err(error) = outputs.bring() {
+        if mentioned && let Err(error) = outputs.link_files() {
             let _ = fs::remove_file(to);
             return Err(error);
         }
-        Ok(Copied { lock, lines, labels })
+        Ok(ForkedTranscript { lock, lines, metadata: labels })
     }
 
     /// The lines of the copy.
-    pub(super) fn lines(self, loaded: &Loaded, from: impl Read + Seek) -> io::Result<Vec<RawJson>> {
+    pub(super) fn lines(self, loaded: &LoadedConversation, from: impl Read + Seek) -> io::Result<Vec<RawJson>> {
         let mut lines = Vec::new();
-        self.each(loaded, from, |text| {
+        self.for_each_line(loaded, from, |text| {
             lines.push(RawJson::parse(text)?);
             Ok(())
         })?;
         Ok(lines)
     }
 
-    fn each(
+    fn for_each_line(
         self,
-        loaded: &Loaded,
+        loaded: &LoadedConversation,
         from: impl Read + Seek,
         mut put: impl FnMut(String) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut reader = Reader::new(BufReader::new(from));
+        let mut reader = EntryReader::new(BufReader::new(from));
         let mut last = Value::Null;
         for span in &loaded.spans {
-            let bytes = reader.bytes(*span)?;
+            let bytes = reader.read_bytes(*span)?;
             let Ok(mut line) = serde_json::from_slice::<Map<String, Value>>(bytes) else { continue };
             if line.get("type").and_then(Value::as_str) == Some("progress") {
                 continue;
             }
-            self.adapt(&mut line, &mut last);
+            self.rewrite_entry(&mut line, &mut last);
             put(Value::Object(line).to_string())?;
         }
-        for call in &loaded.unfinished {
+        for call in &loaded.unfinished_calls {
             put(json!({
                 "type": TOOL_START,
                 "toolUseID": call,
@@ -164,14 +164,14 @@ impl Fork<'_> {
             })
             .to_string())?;
         }
-        if let Some(title) = loaded.title_of_copy() {
+        if let Some(title) = loaded.fork_title() {
             put(json!({"type": "custom-title", "customTitle": title, "sessionId": self.new}).to_string())?;
         }
         Ok(())
     }
 
-    fn adapt(self, line: &mut Map<String, Value>, last: &mut Value) {
-        for field in LEFT_BEHIND {
+    fn rewrite_entry(self, line: &mut Map<String, Value>, last: &mut Value) {
+        for field in DROPPED_FIELDS {
             line.remove(field);
         }
         line.insert("sessionId".into(), self.new.into());
@@ -183,29 +183,29 @@ impl Fork<'_> {
     }
 }
 
-impl Loaded {
+impl LoadedConversation {
     /// What a copy is called, if this is called anything.
-    pub(super) fn title_of_copy(&self) -> Option<String> {
+    pub(super) fn fork_title(&self) -> Option<String> {
         self.facts.title.as_ref().map(|title| format!("{title} (fork)"))
     }
 }
 
-impl Stored {
+impl SessionFile {
     /// Copies the conversation, up to a message or all of it, to a new session beside this one. Without a title of its own
     /// the copy is called after this one.
-    pub fn fork(&self, at: Option<&str>, title: Option<&str>) -> Result<Self, PastError> {
-        let new = ids::uuid();
+    pub fn fork(&self, at: Option<&str>, title: Option<&str>) -> Result<Self, ResumeError> {
+        let new = ids::new_uuid();
         if let Some(title) = title {
-            Label::title(title, &new).map_err(PastError::Title)?;
+            MetadataEntry::title(title, &new).map_err(ResumeError::Title)?;
         }
-        let until = Until { at: at.map(str::to_owned), ..Until::default() };
-        let file = medium::read(&self.path).map_err(LoadError::Io)?;
+        let until = LoadRange { last_message: at.map(str::to_owned), ..LoadRange::default() };
+        let file = append_file::open_for_reading(&self.path).map_err(LoadError::Io)?;
         let loaded = load(file, &until)?;
-        if !loaded.has_begun() {
-            return Err(PastError::Empty(self.id.clone()));
+        if !loaded.has_messages() {
+            return Err(ResumeError::Empty(self.id.clone()));
         }
         let path = self.path.with_file_name(format!("{new}.jsonl"));
-        let failed = |error: io::Error| PastError::Copy(path.clone(), error);
+        let failed = |error: io::Error| ResumeError::Copy(path.clone(), error);
         Fork { old: &self.id, new: &new }.copy(&loaded, &self.path, &path, Mirror::Off).map_err(failed)?;
         let (modified, size) = (clock::wall(), 0);
         let forked = Self { id: new, path: path.clone(), modified, size };

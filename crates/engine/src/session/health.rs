@@ -4,53 +4,53 @@ use std::io;
 
 /// How writing goes: the first failure is news at once, and so is the end of failing.
 #[derive(Debug, Default)]
-pub(super) struct Health {
+pub(super) struct WriteHealth {
     failing: bool,
-    news: Option<News>,
-    guard: Guard,
+    notice: Option<TranscriptNotice>,
+    lock_state: LockState,
 }
 
 /// Whether others are kept from writing there too.
 #[derive(Debug, Default)]
-enum Guard {
+enum LockState {
     #[default]
-    Up,
+    Locked,
     /// They are not, and the host does not know.
-    Down(io::Error),
+    Unreported(io::Error),
     /// They are not, and the host has been told once.
-    Known,
+    Reported,
 }
 
 /// What the host should know about a transcript.
 #[derive(Debug)]
-pub enum News {
+pub enum TranscriptNotice {
     /// It cannot be written.
-    Lost(io::Error),
+    WriteFailed(io::Error),
     /// Somebody had taken it away, and it was written anew.
-    Renewed,
+    Rewritten,
     /// It cannot be locked, so others may write there too.
-    Unguarded(io::Error),
+    Unlocked(io::Error),
     /// It could not be written, and is complete again.
-    Complete,
+    Recovered,
     /// It could not be written, can be again, and lacks so many lines for good.
-    Gap(usize),
+    RecoveredWithGap(usize),
 }
 
-impl Health {
+impl WriteHealth {
     /// Notes how a write went, and how many lines were given up meanwhile.
-    pub(super) fn note(&mut self, written: &io::Result<()>, given_up: usize) {
+    pub(super) fn record_write(&mut self, written: &io::Result<()>, given_up: usize) {
         match (written, self.failing) {
             (Err(error), false) => {
                 self.failing = true;
-                self.news = Some(News::Lost(same(error)));
+                self.notice = Some(TranscriptNotice::WriteFailed(clone_error(error)));
             }
             (Ok(()), true) => {
                 self.failing = false;
-                self.news = match (given_up, &self.news) {
-                    (0, None) => Some(News::Complete),
+                self.notice = match (given_up, &self.notice) {
+                    (0, None) => Some(TranscriptNotice::Recovered),
                     // A host that has not heard of the failure need not hear of its end.
                     (0, Some(_)) => None,
-                    (count, _) => Some(News::Gap(count)),
+                    (count, _) => Some(TranscriptNotice::RecoveredWithGap(count)),
                 };
             }
             (Err(_), true) | (Ok(()), false) => {}
@@ -58,37 +58,37 @@ impl Health {
     }
 
     /// It was taken away and written anew.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn record_rewrite(&mut self) {
         self.failing = false;
-        self.news = Some(News::Renewed);
+        self.notice = Some(TranscriptNotice::Rewritten);
     }
 
     /// It has become worse: the host hears of it though it knows of the failure.
-    pub(super) fn worsen(&mut self, error: io::Error) {
+    pub(super) fn record_loss(&mut self, error: io::Error) {
         self.failing = true;
-        self.news = Some(News::Lost(error));
+        self.notice = Some(TranscriptNotice::WriteFailed(error));
     }
 
     /// It cannot be locked.
-    pub(super) fn unguard(&mut self, error: io::Error) {
-        if matches!(self.guard, Guard::Up) {
-            self.guard = Guard::Down(error);
+    pub(super) fn record_unlocked(&mut self, error: io::Error) {
+        if matches!(self.lock_state, LockState::Locked) {
+            self.lock_state = LockState::Unreported(error);
         }
     }
 
     /// What the host does not know yet.
-    pub(super) fn take_news(&mut self) -> Option<News> {
-        if let Some(news) = self.news.take() {
+    pub(super) fn take_notice(&mut self) -> Option<TranscriptNotice> {
+        if let Some(news) = self.notice.take() {
             return Some(news);
         }
-        match std::mem::take(&mut self.guard) {
-            Guard::Up => None,
-            Guard::Down(error) => {
-                self.guard = Guard::Known;
-                Some(News::Unguarded(error))
+        match std::mem::take(&mut self.lock_state) {
+            LockState::Locked => None,
+            LockState::Unreported(error) => {
+                self.lock_state = LockState::Reported;
+                Some(TranscriptNotice::Unlocked(error))
             }
-            Guard::Known => {
-                self.guard = Guard::Known;
+            LockState::Reported => {
+                self.lock_state = LockState::Reported;
                 None
             }
         }
@@ -96,7 +96,7 @@ impl Health {
 }
 
 /// The same error once more.
-fn same(error: &io::Error) -> io::Error {
+fn clone_error(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
         None => io::Error::new(error.kind(), error.to_string()),

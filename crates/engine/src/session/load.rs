@@ -7,29 +7,29 @@ use std::io::{self, BufReader, Read, Seek};
 use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Role};
 
-use super::beside::{self, Step};
-use super::cut;
-pub use super::index::{Facts, Repairs};
+use super::siblings::{self, BranchEntry};
+use super::truncate;
+pub use super::index::{TranscriptFacts, RepairCounts};
 use super::index::{Index, Node, Span};
-pub use super::labels::Labels;
-pub use super::line::Key;
-use super::live;
-use super::loaded;
-use super::mend::{Mended, Said, mend};
-use super::path;
-use super::reader::{Part, Reader};
-use super::refused::{note, stand_ins};
+pub use super::metadata::MetadataEntries;
+pub use super::entry::IdKey;
+use super::partial_index;
+use super::tool_searches;
+use super::repair::{RepairedHistory, MessageContent, repair};
+use super::branch;
+use super::entry_reader::{TurnRole, EntryReader};
+use super::rejected::{message_placeholder, block_placeholders};
 
 /// How much is read at once.
-const PIECE: usize = 256 * 1024;
+const READ_BUFFER_SIZE: usize = 256 * 1024;
 
 /// Up to where a conversation is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Until {
+pub struct LoadRange {
     /// The last message that counts.
-    pub at: Option<String>,
+    pub last_message: Option<String>,
     /// The prompt whose turn is dropped by that. If anything else would be lost, nothing is read.
-    pub drops: Option<String>,
+    pub dropped_prompt: Option<String>,
 }
 
 /// Why a conversation could not be read back.
@@ -48,158 +48,158 @@ pub enum LoadError {
 
 /// A conversation, read back.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedConversation {
     /// What the model is sent.
     pub history: History,
     /// Whether there is thinking in it that nobody has signed, which not every provider takes back.
-    pub unsigned: bool,
+    pub has_unsigned_thinking: bool,
     /// The last line of the conversation.
     pub leaf: Option<String>,
     /// The ids of all calls in it.
-    pub calls: HashSet<String>,
+    pub call_ids: HashSet<String>,
     /// What the model was told beside the conversation.
-    pub told: HashSet<Key>,
+    pub hidden_texts: HashSet<IdKey>,
     /// The ids of its messages.
-    pub names: HashSet<Key>,
+    pub names: HashSet<IdKey>,
     /// What it is recognised by in lists.
-    pub labels: Labels,
+    pub metadata: MetadataEntries,
     /// The tools that were loaded in it, in order.
-    pub tools: Vec<String>,
+    pub loaded_tools: Vec<String>,
     /// How many prompts it has.
     pub turns: u32,
     /// Tokens of the last request and its reply, as the provider counted them.
-    pub counted: u64,
+    pub context_tokens: u64,
     /// What else the transcript says.
-    pub facts: Facts,
+    pub facts: TranscriptFacts,
     /// What was wrong with it.
-    pub repairs: Repairs,
+    pub repairs: RepairCounts,
     /// Calls that had begun and have no result.
-    pub unfinished: Vec<String>,
+    pub unfinished_calls: Vec<String>,
     /// Where the lines of the conversation lie, in order.
     pub(super) spans: Vec<Span>,
 }
 
 /// Reads a transcript back, up to where it is wanted.
-pub fn load<R: Read + Seek>(file: R, until: &Until) -> Result<Loaded, LoadError> {
-    let mut file = BufReader::with_capacity(PIECE, file);
+pub fn load<R: Read + Seek>(file: R, until: &LoadRange) -> Result<LoadedConversation, LoadError> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
     let index = match until {
-        Until { at: None, drops: None } => live::index(&mut file, path::end)?,
+        LoadRange { last_message: None, dropped_prompt: None } => partial_index::build_index(&mut file, branch::find_resume_point)?,
         // It may be any message.
         _ => Index::scan(&mut file)?,
     };
-    build(file, &index, until)
+    build_conversation(file, &index, until)
 }
 
 /// Reads the transcript of a subagent back, in which everything stands beside the session's own conversation.
-pub(super) fn load_subagent<R: Read + Seek>(file: R) -> Result<Loaded, LoadError> {
-    let mut file = BufReader::with_capacity(PIECE, file);
+pub(super) fn load_subagent<R: Read + Seek>(file: R) -> Result<LoadedConversation, LoadError> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
     let index = Index::scan_subagent(&mut file)?;
-    build(file, &index, &Until::default())
+    build_conversation(file, &index, &LoadRange::default())
 }
 
-fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -> Result<Loaded, LoadError> {
+fn build_conversation<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &LoadRange) -> Result<LoadedConversation, LoadError> {
     file.rewind()?;
-    let mut reader = Reader::new(file);
-    let leaf = cut::leaf(index, &mut reader, until)?;
-    let last = leaf.filter(|_| until.at.is_some());
-    let steps = beside::gather(index, &mut reader, &path::path(index, leaf), last)?;
-    let mut loaded = Loaded { facts: index.facts.clone(), repairs: index.repairs, ..Loaded::default() };
+    let mut reader = EntryReader::new(file);
+    let leaf = truncate::select_leaf(index, &mut reader, until)?;
+    let last = leaf.filter(|_| until.last_message.is_some());
+    let steps = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
+    let mut loaded = LoadedConversation { facts: index.facts.clone(), repairs: index.repairs, ..LoadedConversation::default() };
     if let Some(leaf) = leaf {
-        loaded.leaf = reader.name(index.node(leaf).span)?;
+        loaded.leaf = reader.read_uuid(index.node(leaf).span)?;
     }
-    let said = loaded.take(index, &mut reader, steps)?;
-    loaded.spans.extend(index.refusals.iter().chain(&index.replacements));
-    loaded.labels = index.labels.clone();
-    let Mended { history, calls, unanswered, stray_results, unsigned } = mend(said, &index.started);
+    let said = loaded.collect_messages(index, &mut reader, steps)?;
+    loaded.spans.extend(index.rejection_spans.iter().chain(&index.replacement_spans));
+    loaded.metadata = index.metadata.clone();
+    let RepairedHistory { history, calls, unanswered, stray_results, has_unsigned_thinking: unsigned } = repair(said, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
-    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.has(id)).collect();
+    loaded.unfinished_calls = unanswered.into_iter().filter(|id| index.started.contains(id)).collect();
     loaded.history = history;
-    loaded.unsigned = unsigned;
-    loaded.calls = calls;
+    loaded.has_unsigned_thinking = unsigned;
+    loaded.call_ids = calls;
     Ok(loaded)
 }
 
 /// Where the lines of a conversation lie that everybody may read, in order, and what was wrong with the transcript.
-pub(super) fn conversation<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, Repairs)> {
-    let mut file = BufReader::with_capacity(PIECE, file);
-    let index = live::index(&mut file, path::leaf)?;
+pub(super) fn conversation_spans<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, RepairCounts)> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
+    let index = partial_index::build_index(&mut file, branch::find_leaf)?;
     file.rewind()?;
-    let path = path::path(&index, path::leaf(&index));
-    let mut steps = beside::gather(&index, &mut Reader::new(file), &path, None)?;
-    steps.retain(|step| step.is_said);
-    let garbled = steps.iter().filter(|step| step.heard.as_ref().is_some_and(|heard| heard.garbled));
+    let path = branch::branch_to(&index, branch::find_leaf(&index));
+    let mut steps = siblings::collect_entries(&index, &mut EntryReader::new(file), &path, None)?;
+    steps.retain(|step| step.is_visible);
+    let garbled = steps.iter().filter(|step| step.message.as_ref().is_some_and(|heard| heard.is_garbled));
     let unreadable = index.repairs.unreadable + garbled.count();
-    let repairs = Repairs { unreadable, ..index.repairs };
+    let repairs = RepairCounts { unreadable, ..index.repairs };
     Ok((steps.into_iter().map(|step| step.span).collect(), repairs))
 }
 
 /// Whether anything was said in a transcript.
-pub fn is_spoken(file: impl Read) -> io::Result<bool> {
-    Index::has(BufReader::with_capacity(PIECE, file), Node::is_said)
+pub fn has_messages(file: impl Read) -> io::Result<bool> {
+    Index::any_node(BufReader::with_capacity(READ_BUFFER_SIZE, file), Node::is_message)
 }
 
-impl Loaded {
+impl LoadedConversation {
     /// Whether anything was said.
-    pub fn has_begun(&self) -> bool {
+    pub fn has_messages(&self) -> bool {
         !self.history.is_empty()
     }
 
     /// Notes what the lines of the conversation say beside their words, and gives the words: what the model was told
     /// before a line stands before it.
-    fn take<R: Read + Seek>(
+    fn collect_messages<R: Read + Seek>(
         &mut self,
         index: &Index,
-        reader: &mut Reader<R>,
-        steps: Vec<Step>,
-    ) -> io::Result<Vec<Said>> {
+        reader: &mut EntryReader<R>,
+        steps: Vec<BranchEntry>,
+    ) -> io::Result<Vec<MessageContent>> {
         let mut said = Vec::with_capacity(steps.len());
         let mut searches = HashSet::new();
-        for Step { span, heard, is_said } in steps {
+        for BranchEntry { span, message: heard, is_visible: is_said } in steps {
             let Some(mut heard) = heard else {
-                self.tools.extend(reader.tools(span)?);
+                self.loaded_tools.extend(reader.read_loaded_tools(span)?);
                 self.spans.push(span);
                 continue;
             };
-            let name = Key::of(&heard.uuid);
+            let name = IdKey::new(&heard.uuid);
             self.names.insert(name);
-            let is_refused = index.refused.contains(&name);
-            for brief in index.briefs.get(&name).into_iter().flatten() {
+            let is_refused = index.rejected.contains(&name);
+            for brief in index.hidden_texts.get(&name).into_iter().flatten() {
                 self.spans.push(*brief);
-                if let Some(text) = reader.told(*brief)?.filter(|_| !is_refused) {
-                    self.told.insert(Key::of(&text));
-                    said.push(Said::brief(text));
+                if let Some(text) = reader.read_hidden_text(*brief)?.filter(|_| !is_refused) {
+                    self.hidden_texts.insert(IdKey::new(&text));
+                    said.push(MessageContent::from_hidden_text(text));
                 }
             }
             self.spans.push(span);
             if is_refused {
-                heard.said.blocks = stand_ins(&heard.said.blocks);
+                heard.content.blocks = block_placeholders(&heard.content.blocks);
                 let repeats = said
                     .last()
-                    .is_some_and(|last| last.blocks == [note()] && last.blocks == heard.said.blocks);
+                    .is_some_and(|last| last.blocks == [message_placeholder()] && last.blocks == heard.content.blocks);
                 if repeats || !is_said {
                     continue;
                 }
             }
-            self.repairs.unreadable += usize::from(heard.garbled);
-            if loaded::answers_search(&heard.said.blocks, &mut searches) {
-                self.tools.extend(reader.tools(span)?);
+            self.repairs.unreadable += usize::from(heard.is_garbled);
+            if tool_searches::track_tool_search(&heard.content.blocks, &mut searches) {
+                self.loaded_tools.extend(reader.read_loaded_tools(span)?);
             }
-            self.turns += u32::from(heard.role == Part::Prompt);
-            if let (Part::Remark, [Block::Text { text, .. }]) = (heard.role, &heard.said.blocks[..]) {
-                self.told.insert(Key::of(text));
+            self.turns += u32::from(heard.role == TurnRole::Prompt);
+            if let (TurnRole::EngineNote, [Block::Text { text, .. }]) = (heard.role, &heard.content.blocks[..]) {
+                self.hidden_texts.insert(IdKey::new(text));
             }
             self.facts.mode = heard.mode.or_else(|| self.facts.mode.take());
             self.facts.model = heard.model.or_else(|| self.facts.model.take());
-            self.counted = heard.usage.map_or(self.counted, |usage| usage.total());
-            said.push(heard.said);
+            self.context_tokens = heard.usage.map_or(self.context_tokens, |usage| usage.total());
+            said.push(heard.content);
         }
         Ok(said)
     }
 }
 
-impl Said {
-    fn brief(text: String) -> Self {
+impl MessageContent {
+    fn from_hidden_text(text: String) -> Self {
         Self { role: Role::User, reply: None, blocks: vec![Block::text(text)], starts_recorded: false }
     }
 }

@@ -12,13 +12,13 @@ use whimbrel_wire::RawJson;
 use super::transcript::{self, Message};
 
 /// How many characters are shown on each side of what was found.
-const AROUND: usize = 50;
+const EXCERPT_CONTEXT: usize = 50;
 
 /// Words that are looked for; large and small letters are the same.
-pub struct Query {
+pub struct SearchQuery {
     matcher: RegexMatcher,
     /// Whether the words stand in a line of JSON as they were typed, so that most lines need not be read.
-    is_plain: bool,
+    can_match_raw: bool,
 }
 
 /// A place where the words were found.
@@ -33,7 +33,7 @@ pub struct Hit {
     pub text: String,
 }
 
-impl Query {
+impl SearchQuery {
     /// Looks for these words; none if there are none.
     pub fn new(words: &str) -> Option<Self> {
         let words = words.trim();
@@ -45,28 +45,28 @@ impl Query {
         let is_plain = words
             .bytes()
             .all(|byte| (byte.is_ascii_graphic() || byte == b' ') && !b"\"\\/<>&".contains(&byte));
-        Some(Self { matcher, is_plain })
+        Some(Self { matcher, can_match_raw: is_plain })
     }
 
     /// The first places in a transcript, at most so many.
-    pub fn hits(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
+    pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
-        let maybe = |line: &[u8]| !self.is_plain || self.matcher.is_match(line).unwrap_or(true);
-        transcript::scan(path, maybe, |message| {
-            hits.extend(self.hit(message));
+        let maybe = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
+        transcript::scan_messages(path, maybe, |message| {
+            hits.extend(self.match_message(message));
             hits.len() < limit
         })?;
         Ok(hits)
     }
 
     /// The same where the lines are at hand.
-    pub fn hits_in(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
-        let said = lines.iter().filter_map(transcript::said);
-        said.filter_map(|message| self.hit(message)).take(limit).collect()
+    pub fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
+        let said = lines.iter().filter_map(transcript::message_from_line);
+        said.filter_map(|message| self.match_message(message)).take(limit).collect()
     }
 
-    fn hit(&self, message: Message) -> Option<Hit> {
-        let text = texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
+    fn match_message(&self, message: Message) -> Option<Hit> {
+        let text = content_texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
         Some(Hit { uuid: message.uuid, kind: message.kind, text })
     }
 
@@ -75,8 +75,8 @@ impl Query {
         let found = self.matcher.find(text.as_bytes()).ok()??;
         let (before, rest) = text.split_at_checked(found.start())?;
         let (words, after) = rest.split_at_checked(found.end() - found.start())?;
-        let start = before.char_indices().rev().nth(AROUND - 1).map(|(at, _)| at);
-        let end = after.char_indices().nth(AROUND).map(|(at, _)| at);
+        let start = before.char_indices().rev().nth(EXCERPT_CONTEXT - 1).map(|(at, _)| at);
+        let end = after.char_indices().nth(EXCERPT_CONTEXT).map(|(at, _)| at);
         let dots = |cut: Option<usize>| if cut.is_some_and(|at| at > 0) { "…" } else { "" };
         let shown = [
             dots(start),
@@ -90,15 +90,15 @@ impl Query {
 }
 
 /// All texts in a message's content: what was said, what calls were given, what they gave back.
-fn texts(content: &Value) -> Vec<String> {
+fn content_texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.clone()],
         Value::Array(blocks) => blocks
             .iter()
             .flat_map(|block| match block["type"].as_str() {
-                Some("text") => texts(&block["text"]),
-                Some("tool_use") => strings(&block["input"]),
-                Some("tool_result") => texts(&block["content"]),
+                Some("text") => content_texts(&block["text"]),
+                Some("tool_use") => string_values(&block["input"]),
+                Some("tool_result") => content_texts(&block["content"]),
                 _ => Vec::new(),
             })
             .collect(),
@@ -106,11 +106,11 @@ fn texts(content: &Value) -> Vec<String> {
     }
 }
 
-fn strings(value: &Value) -> Vec<String> {
+fn string_values(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(strings).collect(),
-        Value::Object(fields) => fields.values().flat_map(strings).collect(),
+        Value::Array(items) => items.iter().flat_map(string_values).collect(),
+        Value::Object(fields) => fields.values().flat_map(string_values).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
@@ -135,7 +135,7 @@ mod tests {
         ];
         std::fs::write(&path, lines.map(|line| line.to_string()).join("\n") + "\n{\"torn curlews").unwrap();
         let found = |words: &str| {
-            let hits = Query::new(words).unwrap().hits(&path, 9).unwrap();
+            let hits = SearchQuery::new(words).unwrap().search_file(&path, 9).unwrap();
             hits.into_iter().map(|hit| hit.uuid).collect::<Vec<_>>()
         };
         assert_eq!(found("curlews"), ["1", "2", "3"]);
@@ -143,16 +143,16 @@ mod tests {
         assert_eq!(found("GRÖSSE"), [""; 0]);
         assert_eq!(found("größe"), ["6"]);
         assert_eq!(found("[a-z]+"), [""; 0]);
-        let hits = Query::new("größe").unwrap().hits(&path, 1).unwrap();
+        let hits = SearchQuery::new("größe").unwrap().search_file(&path, 1).unwrap();
         assert_eq!(hits[0].text, "Größe und so");
-        assert_eq!(Query::new("curlews").unwrap().hits(&path, 2).unwrap().len(), 2);
-        assert!(Query::new(" ").is_none());
+        assert_eq!(SearchQuery::new("curlews").unwrap().search_file(&path, 2).unwrap().len(), 2);
+        assert!(SearchQuery::new(" ").is_none());
     }
 
     #[test]
     fn an_excerpt_is_short_and_cut_between_letters() {
         let text = format!("{}needle{}", "é".repeat(200), "ü".repeat(200));
-        let shown = Query::new("NEEDLE").unwrap().excerpt(&text).unwrap();
+        let shown = SearchQuery::new("NEEDLE").unwrap().excerpt(&text).unwrap();
         assert_eq!(shown, format!("…{}needle{}…", "é".repeat(50), "ü".repeat(50)));
     }
 }

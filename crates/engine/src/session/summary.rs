@@ -12,18 +12,18 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::codec;
 
-use super::line::whole;
-use crate::files::{self, Ends};
+use super::entry::replace_lone_surrogates;
+use crate::files::{self, HeadTail};
 
 /// How many bytes are read at each end.
-const END: usize = 64 * 1024;
+const HEAD_TAIL_BYTES: usize = 64 * 1024;
 /// How many characters of a prompt are shown.
-const SHOWN: usize = 200;
+const MAX_PROMPT_CHARS: usize = 200;
 
 /// A stored session in short.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary {
+pub struct SessionSummary {
     /// The session's id.
     pub session_id: String,
     /// The best there is to recognise it by.
@@ -53,50 +53,50 @@ pub struct Summary {
     pub created_at: Option<u64>,
 }
 
-impl Summary {
+impl SessionSummary {
     /// Reads what a transcript is about. None if there is nothing to recognise it by, or if it is a subagent's.
     pub fn read(session: &str, path: &Path) -> io::Result<Option<Self>> {
-        let Ends { head, tail, stamp } = files::ends(path, END)?;
-        let found = of_ends(&String::from_utf8_lossy(&head), &String::from_utf8_lossy(&tail));
+        let HeadTail { head, tail, stamp } = files::read_head_tail(path, HEAD_TAIL_BYTES)?;
+        let found = from_head_tail(&String::from_utf8_lossy(&head), &String::from_utf8_lossy(&tail));
         Ok(found.map(|summary| Self {
             session_id: session.to_owned(),
-            last_modified: milliseconds(stamp.modified),
+            last_modified: unix_millis(stamp.modified),
             file_size: Some(stamp.size),
             ..summary
         }))
     }
 }
 
-fn milliseconds(time: SystemTime) -> u64 {
+fn unix_millis(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What both ends of a transcript say.
-fn of_ends(head: &str, tail: &str) -> Option<Summary> {
+fn from_head_tail(head: &str, tail: &str) -> Option<SessionSummary> {
     if has_flag(head.lines().next()?, "isSidechain") {
         return None;
     }
-    let newest = |key| last(tail, key).or_else(|| last(head, key));
+    let newest = |key| last_value(tail, key).or_else(|| last_value(head, key));
     let custom_title = newest("customTitle").or_else(|| newest("aiTitle"));
     let first_prompt = first_prompt(head);
     let summary = custom_title
         .clone()
-        .or_else(|| last(tail, "lastPrompt"))
-        .or_else(|| last(tail, "summary"))
+        .or_else(|| last_value(tail, "lastPrompt"))
+        .or_else(|| last_value(tail, "summary"))
         .or_else(|| first_prompt.clone())?;
     let tag_line = tail.lines().rev().find(|line| line.starts_with("{\"type\":\"tag\""));
-    Some(Summary {
+    Some(SessionSummary {
         summary,
         custom_title,
         first_prompt,
-        git_branch: last(tail, "gitBranch").or_else(|| first(head, "gitBranch")),
-        cwd: first(head, "cwd"),
-        tag: tag_line.and_then(|line| last(line, "tag")),
-        created_at: first(head, "timestamp")
+        git_branch: last_value(tail, "gitBranch").or_else(|| first_value(head, "gitBranch")),
+        cwd: first_value(head, "cwd"),
+        tag: tag_line.and_then(|line| last_value(line, "tag")),
+        created_at: first_value(head, "timestamp")
             .and_then(|text| text.parse::<jiff::Timestamp>().ok())
             .and_then(|time| u64::try_from(time.as_millisecond()).ok()),
-        ..Summary::default()
+        ..SessionSummary::default()
     })
 }
 
@@ -106,26 +106,26 @@ fn has_flag(line: &str, key: &str) -> bool {
 }
 
 /// The first value of a field, if it is not empty.
-fn first(text: &str, key: &str) -> Option<String> {
-    let found = |pattern: &str| value(&text[text.find(pattern)? + pattern.len()..]);
-    spellings(key).iter().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+fn first_value(text: &str, key: &str) -> Option<String> {
+    let found = |pattern: &str| parse_string(&text[text.find(pattern)? + pattern.len()..]);
+    key_patterns(key).iter().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
 }
 
 /// The last value of a field, if it is not empty.
-fn last(text: &str, key: &str) -> Option<String> {
+fn last_value(text: &str, key: &str) -> Option<String> {
     let found = |pattern: &str| {
         let places: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
-        places.iter().rev().find_map(|at| value(&text[*at..]))
+        places.iter().rev().find_map(|at| parse_string(&text[*at..]))
     };
-    spellings(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+    key_patterns(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
 }
 
-fn spellings(key: &str) -> [String; 2] {
+fn key_patterns(key: &str) -> [String; 2] {
     [format!("\"{key}\":\""), format!("\"{key}\": \"")]
 }
 
 /// The JSON string whose opening quote has just been passed; none if it is cut off.
-fn value(text: &str) -> Option<String> {
+fn parse_string(text: &str) -> Option<String> {
     let text = text.lines().next()?;
     let mut escaped = false;
     let end = text.bytes().position(|byte| {
@@ -135,7 +135,7 @@ fn value(text: &str) -> Option<String> {
     })?;
     let raw = &text[..end];
     let quoted = format!("\"{raw}\"");
-    let mended = || serde_json::from_str(&codec::mend(&quoted)?).ok();
+    let mended = || serde_json::from_str(&codec::replace_lone_surrogates(&quoted)?).ok();
     Some(serde_json::from_str(&quoted).ok().or_else(mended).unwrap_or_else(|| raw.to_owned()))
 }
 
@@ -150,14 +150,14 @@ fn first_prompt(head: &str) -> Option<String> {
         {
             continue;
         }
-        let Ok(entry) = serde_json::from_slice::<Value>(&whole(line.as_bytes())) else { continue };
+        let Ok(entry) = serde_json::from_slice::<Value>(&replace_lone_surrogates(line.as_bytes())) else { continue };
         if entry["type"] != "user" {
             continue;
         }
-        for text in texts(&entry["message"]["content"]) {
+        for text in content_texts(&entry["message"]["content"]) {
             if let Some(name) = command_name(text) {
                 command.get_or_insert_with(|| name.to_owned());
-            } else if let Some(prompt) = recognisable(text) {
+            } else if let Some(prompt) = prompt_excerpt(text) {
                 return Some(prompt);
             }
         }
@@ -167,14 +167,14 @@ fn first_prompt(head: &str) -> Option<String> {
 
 /// What a session can be recognised by in a text that was said in it: its beginning on one line, or the command that it
 /// calls.
-pub(super) fn recognisable(text: &str) -> Option<String> {
+pub(super) fn prompt_excerpt(text: &str) -> Option<String> {
     let text = text.replace('\n', " ");
     let text = command_name(&text).unwrap_or(&text).trim();
-    (!text.is_empty() && !is_by_a_program(text)).then(|| shortened(text))
+    (!text.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(text))
 }
 
 /// The texts in a message's content.
-pub(super) fn texts(content: &Value) -> Vec<&str> {
+pub(super) fn content_texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
         Value::Array(blocks) => blocks
@@ -192,7 +192,7 @@ pub(super) fn command_name(text: &str) -> Option<&str> {
 }
 
 /// Whether a program put this among the prompts.
-pub(super) fn is_by_a_program(text: &str) -> bool {
+pub(super) fn is_synthetic_prompt(text: &str) -> bool {
     let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
     ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
         .iter()
@@ -202,8 +202,8 @@ pub(super) fn is_by_a_program(text: &str) -> bool {
         || enclosed("ide_selection")
 }
 
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+pub(super) fn truncate_prompt(text: &str) -> String {
+    match text.char_indices().nth(MAX_PROMPT_CHARS) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),
     }
@@ -215,9 +215,9 @@ mod tests {
 
     const PROMPT: &str = r#"{"type":"user","message":{"role":"user","content":"First \"thing\""},"cwd":"/w","gitBranch":"main","timestamp":"2026-11-16T03:00:00.123Z"}"#;
 
-    fn recognised(lines: &[&str]) -> Option<String> {
+    fn summary_text(lines: &[&str]) -> Option<String> {
         let text = lines.join("\n");
-        of_ends(&text, &text).map(|summary| summary.summary)
+        from_head_tail(&text, &text).map(|summary| summary.summary)
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             ),
         ];
         for (name, lines, expected) in rows {
-            assert_eq!(recognised(lines).as_deref(), expected, "{name}");
+            assert_eq!(summary_text(lines).as_deref(), expected, "{name}");
         }
     }
 
@@ -273,14 +273,14 @@ mod tests {
             r#"{"type":"tag","tag":"new"}"#,
         ]
         .join("\n");
-        let found = of_ends(&text, &text).unwrap();
+        let found = from_head_tail(&text, &text).unwrap();
         assert_eq!(
             (found.cwd.as_deref(), found.git_branch.as_deref(), found.tag.as_deref(), found.created_at),
             (Some("/w"), Some("side"), Some("new"), Some(1_794_798_000_123))
         );
         let cleared = format!("{text}\n{{\"type\":\"tag\",\"tag\":\"\"}}");
-        assert_eq!(of_ends(&cleared, &cleared).unwrap().tag, None);
+        assert_eq!(from_head_tail(&cleared, &cleared).unwrap().tag, None);
         let long = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}", "é".repeat(300));
-        assert_eq!(recognised(&[&long]).unwrap().chars().count(), SHOWN + 1);
+        assert_eq!(summary_text(&[&long]).unwrap().chars().count(), MAX_PROMPT_CHARS + 1);
     }
 }

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use super::index::{Repairs, Span};
-use super::line::{Line, whole};
-use super::lines::{Lines, Step};
+use super::index::{RepairCounts, Span};
+use super::entry::{TranscriptEntry, replace_lone_surrogates};
+use super::line_reader::{LineReader, ScannedLine};
 use super::load;
-use super::past::joined;
+use super::resume::join_lines;
 use crate::files;
 
 /// How much is read at once.
-const PIECE: usize = 64 * 1024;
+const READ_BUFFER_SIZE: usize = 64 * 1024;
 
 /// A message of a conversation, in the form in which the official SDKs give it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,7 +41,7 @@ pub struct Message {
 /// The fields of a line that matter here. What has another type than it should counts as not there.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Fields {
+struct EntryFields {
     #[serde(rename = "type")]
     kind: Value,
     uuid: Value,
@@ -57,58 +57,58 @@ struct Fields {
 pub struct Transcript {
     file: File,
     /// The lines of the conversation, in order.
-    order: Vec<Span>,
-    repairs: Repairs,
+    spans: Vec<Span>,
+    repairs: RepairCounts,
 }
 
 impl Transcript {
     /// Opens a transcript and finds the lines of its conversation.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let (file, _) = files::open_for_parts(path)?;
-        let (order, repairs) = load::conversation(&file)?;
-        Ok(Self { file, order, repairs })
+        let (file, _) = files::open_regular(path)?;
+        let (order, repairs) = load::conversation_spans(&file)?;
+        Ok(Self { file, spans: order, repairs })
     }
 
     /// What was wrong with it.
-    pub fn repairs(&self) -> Repairs {
+    pub fn repairs(&self) -> RepairCounts {
         self.repairs
     }
 
     /// The messages, in order.
     pub fn messages(&self) -> impl Iterator<Item = io::Result<Message>> {
-        self.order.iter().filter_map(|span| {
-            let line = files::part(&self.file, span.offset, span.length as usize);
-            line.map(|line| message(&line)).transpose()
+        self.spans.iter().filter_map(|span| {
+            let line = files::read_range(&self.file, span.offset, span.length as usize);
+            line.map(|line| parse_message(&line)).transpose()
         })
     }
 }
 
 /// The messages of a conversation whose lines are at hand, in order.
-pub fn messages_of(lines: &[RawJson]) -> Vec<Message> {
-    let text = joined(lines);
+pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
+    let text = join_lines(lines);
     // Reading from memory does not fail.
-    let (order, _) = load::conversation(Cursor::new(&text)).unwrap_or_default();
+    let (order, _) = load::conversation_spans(Cursor::new(&text)).unwrap_or_default();
     let line = |span: &Span| text.get(usize::try_from(span.offset).ok()?..)?.get(..span.length as usize);
-    order.iter().filter_map(|span| message(line(span)?)).collect()
+    order.iter().filter_map(|span| parse_message(line(span)?)).collect()
 }
 
 /// What a line says; none if it is not part of the conversation.
-pub fn said(line: &RawJson) -> Option<Message> {
-    message(line.as_str().as_bytes())
+pub fn message_from_line(line: &RawJson) -> Option<Message> {
+    parse_message(line.as_str().as_bytes())
 }
 
 /// Looks at what was said in a transcript, line by line in the order of the file, until `look` says false.
-pub fn scan(
+pub fn scan_messages(
     path: &Path,
     maybe: impl Fn(&[u8]) -> bool,
     mut look: impl FnMut(Message) -> bool,
 ) -> io::Result<()> {
-    let (file, _) = files::open_for_parts(path)?;
-    let mut lines = Lines::new(BufReader::with_capacity(PIECE, file));
-    while let Some(step) = lines.next()? {
-        let (Step::Line(_, line) | Step::Tail(_, line)) = step else { continue };
+    let (file, _) = files::open_regular(path)?;
+    let mut lines = LineReader::new(BufReader::with_capacity(READ_BUFFER_SIZE, file));
+    while let Some(step) = lines.read_line()? {
+        let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) = step else { continue };
         if maybe(line)
-            && let Some(message) = message(line)
+            && let Some(message) = parse_message(line)
             && !look(message)
         {
             break;
@@ -118,14 +118,14 @@ pub fn scan(
 }
 
 /// Reads a line, or the whole one at the end of a broken one.
-fn read(bytes: &[u8]) -> Option<Fields> {
-    let parse = |bytes: &[u8]| serde_json::from_slice(&whole(bytes)).ok();
-    let behind = || Line::read(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
+fn parse_fields(bytes: &[u8]) -> Option<EntryFields> {
+    let parse = |bytes: &[u8]| serde_json::from_slice(&replace_lone_surrogates(bytes)).ok();
+    let behind = || TranscriptEntry::parse(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
     parse(bytes).or_else(behind)
 }
 
 /// A text that is not empty.
-fn text(value: Value) -> Option<String> {
+fn non_empty_text(value: Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text),
         _ => None,
@@ -133,7 +133,7 @@ fn text(value: Value) -> Option<String> {
 }
 
 /// Whether a switch is set, however it is spelled.
-fn is_set(value: &Value) -> bool {
+fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
@@ -143,19 +143,19 @@ fn is_set(value: &Value) -> bool {
 }
 
 /// What a line says; none if it is not part of the conversation.
-fn message(bytes: &[u8]) -> Option<Message> {
-    let line = read(bytes)?;
-    let kind = text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
-    if [&line.is_sidechain, &line.is_meta, &line.team_name].into_iter().any(is_set) {
+fn parse_message(bytes: &[u8]) -> Option<Message> {
+    let line = parse_fields(bytes)?;
+    let kind = non_empty_text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
+    if [&line.is_sidechain, &line.is_meta, &line.team_name].into_iter().any(is_truthy) {
         return None;
     }
     Some(Message {
         kind,
-        uuid: text(line.uuid)?,
-        session_id: text(line.session_id).unwrap_or_default(),
+        uuid: non_empty_text(line.uuid)?,
+        session_id: non_empty_text(line.session_id).unwrap_or_default(),
         message: line.message,
         parent_tool_use_id: None,
-        timestamp: text(line.timestamp),
+        timestamp: non_empty_text(line.timestamp),
     })
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    fn said(lines: &[Value]) -> Vec<String> {
+    fn message_uuids(lines: &[Value]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         let text: String = lines
@@ -200,7 +200,7 @@ mod tests {
             line("assistant", "end", Some("n")),
             json!({"type": "custom-title", "customTitle": "x"}),
         ];
-        assert_eq!(said(&lines), ["a", "b", "new", "end"]);
+        assert_eq!(message_uuids(&lines), ["a", "b", "new", "end"]);
     }
 
     #[test]
@@ -215,12 +215,12 @@ mod tests {
             line("user", "c", Some("meta")),
             json!("{\"type\":\"assistant\",\"uuid\":\"torn"),
         ];
-        assert_eq!(said(&lines), ["a", "b", "c"]);
-        assert_eq!(said(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]), ["x", "y"]);
+        assert_eq!(message_uuids(&lines), ["a", "b", "c"]);
+        assert_eq!(message_uuids(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]), ["x", "y"]);
         let circle =
             [line("user", "x", Some("y")), line("user", "y", Some("x")), line("user", "z", Some("y"))];
-        assert_eq!(said(&circle), ["x", "y", "z"]);
-        assert_eq!(said(&[]), [""; 0]);
+        assert_eq!(message_uuids(&circle), ["x", "y", "z"]);
+        assert_eq!(message_uuids(&[]), [""; 0]);
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
             result("result-2", "call-2"),
             block("end", "result-1", "s"),
         ];
-        assert_eq!(said(&lines), ["a", "call-1", "call-2", "result-2", "result-1", "end"]);
+        assert_eq!(message_uuids(&lines), ["a", "call-1", "call-2", "result-2", "result-1", "end"]);
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             ),
         ];
         for (name, lines, expected) in rows {
-            assert_eq!(said(&lines), expected, "{name}");
+            assert_eq!(message_uuids(&lines), expected, "{name}");
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn lines_whose_ends_were_lost_are_all_there() {
         let [a, b, c] = [("user", "a", None), ("assistant", "b", Some("a")), ("user", "c", Some("b"))]
             .map(|(kind, uuid, parent)| line(kind, uuid, parent));
-        let glued = |text: String| said(&[json!(text)]);
+        let glued = |text: String| message_uuids(&[json!(text)]);
         assert_eq!(glued(format!("{a}{b}{c}")), ["a", "b", "c"]);
         assert_eq!(glued(format!("{a}{b}{{\"type\":\"us{c}")), ["a", "b", "c"]);
     }
@@ -291,6 +291,6 @@ mod tests {
     fn a_subagent_is_not_heard() {
         let mut side = line("assistant", "side", Some("b"));
         side["isSidechain"] = true.into();
-        assert_eq!(said(&[line("user", "a", None), line("assistant", "b", Some("a")), side]), ["a", "b"]);
+        assert_eq!(message_uuids(&[line("user", "a", None), line("assistant", "b", Some("a")), side]), ["a", "b"]);
     }
 }

@@ -6,20 +6,20 @@ use std::path::Path;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Rule, RuleSet, Source};
+use whimbrel_policy::{Rule, RuleSet, RuleSource};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue};
 
-use super::read::STRICT;
+use super::read::STRICT_JSON;
 
 /// A change to a settings file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum SettingsChange {
     /// To one of the lists.
     List {
         /// Which.
-        list: List,
+        list: PermissionList,
         /// How.
-        act: Act,
+        action: ListAction,
         /// With what.
         entries: Vec<String>,
     },
@@ -43,14 +43,14 @@ pub enum Change {
 
 /// A list under `permissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
+pub enum PermissionList {
     /// The rules that say this.
     Rules(PermissionBehavior),
     /// The directories.
     Directories,
 }
 
-impl List {
+impl PermissionList {
     /// Its key.
     pub fn key(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl List {
         }
     }
 
-    fn same(self, one: &str, other: &str) -> bool {
+    fn is_same_entry(self, one: &str, other: &str) -> bool {
         match self {
             Self::Rules(behavior) => one == other || is_same_rule(one, other, behavior),
             Self::Directories => one == other,
@@ -69,7 +69,7 @@ impl List {
 
 /// What is done with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum ListAction {
     /// Entries that are not there yet are added.
     Add,
     /// Entries that are there are removed.
@@ -78,45 +78,45 @@ pub enum Act {
     Replace,
 }
 
-impl Change {
+impl SettingsChange {
     /// The change that an update asks for, and the rules in it that cannot be written: those that could not be taken
     /// either. So it is with directories that are not named by their whole path.
-    pub fn of(update: &PermissionUpdate) -> (Self, Vec<RuleValue>) {
+    pub fn from_update(update: &PermissionUpdate) -> (Self, Vec<RuleValue>) {
         let rules = |act, behavior, rules: &[RuleValue]| {
             let (mut entries, mut bad) = (Vec::new(), Vec::new());
             for rule in rules {
-                match written(rule, behavior, act) {
+                match render_rule(rule, behavior, act) {
                     Some(text) => entries.push(text),
                     None => bad.push(rule.clone()),
                 }
             }
-            (Self::List { list: List::Rules(behavior), act, entries }, bad)
+            (Self::List { list: PermissionList::Rules(behavior), action: act, entries }, bad)
         };
         let directories = |act, entries: &[String]| {
             let entries = entries.iter().filter(|path| Path::new(path).is_absolute()).cloned().collect();
-            (Self::List { list: List::Directories, act, entries }, Vec::new())
+            (Self::List { list: PermissionList::Directories, action: act, entries }, Vec::new())
         };
         match update {
-            PermissionUpdate::AddRules { rules: given, behavior, .. } => rules(Act::Add, *behavior, given),
+            PermissionUpdate::AddRules { rules: given, behavior, .. } => rules(ListAction::Add, *behavior, given),
             PermissionUpdate::RemoveRules { rules: given, behavior, .. } => {
-                rules(Act::Remove, *behavior, given)
+                rules(ListAction::Remove, *behavior, given)
             }
             PermissionUpdate::ReplaceRules { rules: given, behavior, .. } => {
-                rules(Act::Replace, *behavior, given)
+                rules(ListAction::Replace, *behavior, given)
             }
             PermissionUpdate::SetMode { mode, .. } => (Self::Mode(*mode), Vec::new()),
-            PermissionUpdate::AddDirectories { directories: given, .. } => directories(Act::Add, given),
-            PermissionUpdate::RemoveDirectories { directories: given, .. } => directories(Act::Remove, given),
+            PermissionUpdate::AddDirectories { directories: given, .. } => directories(ListAction::Add, given),
+            PermissionUpdate::RemoveDirectories { directories: given, .. } => directories(ListAction::Remove, given),
         }
     }
 }
 
 /// The text of a rule; none if it is one that nobody could take from the file.
-fn written(value: &RuleValue, behavior: PermissionBehavior, act: Act) -> Option<String> {
+fn render_rule(value: &RuleValue, behavior: PermissionBehavior, act: ListAction) -> Option<String> {
     let mut rule = Rule::from_value(value).ok()?;
-    if act != Act::Remove {
+    if act != ListAction::Remove {
         let mut rules = RuleSet::new(Path::new("/"), Path::new("/"));
-        rules.add_rule(rule.clone(), behavior, Source::UserSettings, &RealFs).ok()?;
+        rules.add_rule(rule.clone(), behavior, RuleSource::UserSettings, &RealFs).ok()?;
     }
     if behavior != PermissionBehavior::Allow {
         // Without anything between its brackets it means the whole tool.
@@ -127,23 +127,23 @@ fn written(value: &RuleValue, behavior: PermissionBehavior, act: Act) -> Option<
 
 /// Whether two texts are the same rule, however they are written.
 fn is_same_rule(one: &str, other: &str, behavior: PermissionBehavior) -> bool {
-    matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one.means(&other, behavior))
+    matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one.is_equivalent(&other, behavior))
 }
 
 /// Makes a change to a text that is strict JSON. None if it says so already; an error if a key in the way has another
 /// shape.
-pub fn apply(text: &str, change: &Change) -> Result<Option<String>, String> {
-    let root = CstRootNode::parse(text, &STRICT).map_err(|error| error.to_string())?;
+pub fn apply_change(text: &str, change: &SettingsChange) -> Result<Option<String>, String> {
+    let root = CstRootNode::parse(text, &STRICT_JSON).map_err(|error| error.to_string())?;
     let object = root.object_value().ok_or("it does not hold an object")?;
     let changed = match change {
-        Change::List { list, act, entries } => edit_list(&object, *list, *act, entries)?,
-        Change::Mode(mode) => {
+        SettingsChange::List { list, action: act, entries } => edit_list(&object, *list, *act, entries)?,
+        SettingsChange::Mode(mode) => {
             let permissions =
                 object.object_value_or_create("permissions").ok_or("\"permissions\" is not an object")?;
-            set(&permissions, "defaultMode", &mode.as_str().into())
+            set_value(&permissions, "defaultMode", &mode.as_str().into())
         }
-        Change::Value { key, value } => set(&object, key, value),
-        Change::Entry { path, value } => edit_entry(object, path, value.as_ref())?,
+        SettingsChange::Value { key, value } => set_value(&object, key, value),
+        SettingsChange::Entry { path, value } => edit_entry(object, path, value.as_ref())?,
     };
     Ok(changed.then(|| root.to_string()))
 }
@@ -159,7 +159,7 @@ fn edit_entry(mut object: CstObject, path: &[String], value: Option<&Value>) -> 
         object = below.ok_or_else(|| format!("\"{key}\" is not an object"))?;
     }
     match (value, object.get(last)) {
-        (Some(value), _) => Ok(set(&object, last, value)),
+        (Some(value), _) => Ok(set_value(&object, last, value)),
         (None, Some(property)) => {
             property.remove();
             Ok(true)
@@ -168,36 +168,36 @@ fn edit_entry(mut object: CstObject, path: &[String], value: Option<&Value>) -> 
     }
 }
 
-fn set(object: &CstObject, key: &str, value: &Value) -> bool {
+fn set_value(object: &CstObject, key: &str, value: &Value) -> bool {
     match object.get(key) {
         Some(property) => {
             let old = property.value().and_then(|node| serde_json::from_str::<Value>(&node.to_string()).ok());
             if old.as_ref() == Some(value) {
                 return false;
             }
-            property.set_value(input(value));
+            property.set_value(to_cst_value(value));
         }
         None => {
-            object.append(key, input(value));
+            object.append(key, to_cst_value(value));
         }
     }
     true
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn to_cst_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(switch) => CstInputValue::Bool(*switch),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(to_cst_value).collect()),
         Value::Object(fields) => {
-            CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+            CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), to_cst_value(value))).collect())
         }
     }
 }
 
-fn edit_list(object: &CstObject, list: List, act: Act, entries: &[String]) -> Result<bool, String> {
+fn edit_list(object: &CstObject, list: PermissionList, act: ListAction, entries: &[String]) -> Result<bool, String> {
     let not_a_list = format!("\"permissions.{}\" is not a list", list.key());
     let there = match object.get("permissions") {
         None => None,
@@ -209,7 +209,7 @@ fn edit_list(object: &CstObject, list: List, act: Act, entries: &[String]) -> Re
             }
         }
     };
-    let adds = act != Act::Remove && !entries.is_empty();
+    let adds = act != ListAction::Remove && !entries.is_empty();
     let array = match there {
         Some(array) => array,
         None if !adds => return Ok(false),
@@ -222,14 +222,14 @@ fn edit_list(object: &CstObject, list: List, act: Act, entries: &[String]) -> Re
         }
     };
     let is_named = |node: &CstNode| {
-        text_of(node).is_some_and(|text| entries.iter().any(|entry| list.same(entry, &text)))
+        string_value(node).is_some_and(|text| entries.iter().any(|entry| list.is_same_entry(entry, &text)))
     };
     let mut changed = false;
     for node in array.elements() {
         let goes = match act {
-            Act::Add => false,
-            Act::Remove => is_named(&node),
-            Act::Replace => !is_named(&node),
+            ListAction::Add => false,
+            ListAction::Remove => is_named(&node),
+            ListAction::Replace => !is_named(&node),
         };
         if goes {
             node.remove();
@@ -237,16 +237,16 @@ fn edit_list(object: &CstObject, list: List, act: Act, entries: &[String]) -> Re
         }
     }
     if adds {
-        changed |= add(&array, list, entries);
+        changed |= add_entries(&array, list, entries);
     }
     Ok(changed)
 }
 
-fn add(array: &CstArray, list: List, entries: &[String]) -> bool {
-    let mut there: Vec<String> = array.elements().iter().filter_map(text_of).collect();
+fn add_entries(array: &CstArray, list: PermissionList, entries: &[String]) -> bool {
+    let mut there: Vec<String> = array.elements().iter().filter_map(string_value).collect();
     let mut changed = false;
     for entry in entries {
-        if !there.iter().any(|old| list.same(old, entry)) {
+        if !there.iter().any(|old| list.is_same_entry(old, entry)) {
             array.append(CstInputValue::String(entry.clone()));
             there.push(entry.clone());
             changed = true;
@@ -255,7 +255,7 @@ fn add(array: &CstArray, list: List, entries: &[String]) -> bool {
     changed
 }
 
-fn text_of(node: &CstNode) -> Option<String> {
+fn string_value(node: &CstNode) -> Option<String> {
     node.as_string_lit().and_then(|text| text.decoded_value().ok())
 }
 

@@ -30,8 +30,8 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Keys that may guard something hold what they cannot hold.
-    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.", few(.0, "\n"))]
-    Keys(Vec<Problem>),
+    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.", join_first(.0, "\n"))]
+    InvalidKeys(Vec<InvalidKeyError>),
     /// A change could not be written.
     #[error("The settings in {name} cannot be changed: {cause}. {remedy}")]
     NotWritten {
@@ -44,13 +44,13 @@ pub enum SettingsError {
     },
     /// A change that may not be made.
     #[error("{0}")]
-    Refused(String),
+    NotAllowed(String),
 }
 
 /// A known key with a value that it cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}{}: {key} {cause}.", line.map(|line| format!(", line {line}")).unwrap_or_default())]
-pub struct Problem {
+pub struct InvalidKeyError {
     /// The file, or what else the settings came from.
     pub name: String,
     /// The line, from 1, if there is a text.
@@ -63,16 +63,16 @@ pub struct Problem {
 
 impl SettingsError {
     pub(super) fn unreadable(path: &Path, cause: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Unreadable { name: shown(path), cause: cause.into(), remedy: remedy.into() }
+        Self::Unreadable { name: display_path(path), cause: cause.into(), remedy: remedy.into() }
     }
 
     pub(super) fn not_written(path: &Path, cause: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::NotWritten { name: shown(path), cause: cause.into(), remedy: remedy.into() }
+        Self::NotWritten { name: display_path(path), cause: cause.into(), remedy: remedy.into() }
     }
 }
 
 /// The first few of many for a message, and how many more there are: a file can have any number of flaws.
-pub(super) fn few(all: &[impl ToString], between: &str) -> String {
+pub(super) fn join_first(all: &[impl ToString], between: &str) -> String {
     const SHOWN: usize = 10;
     let mut text = all.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(between);
     if all.len() > SHOWN {
@@ -82,18 +82,18 @@ pub(super) fn few(all: &[impl ToString], between: &str) -> String {
 }
 
 /// A path for a sentence.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
 /// A text from a file for a sentence: what could play tricks on a terminal or a reader is written out, and what is very
 /// long is cut.
-pub(super) fn plain(text: &str) -> String {
-    const LONGEST: usize = 200;
+pub(super) fn escape_text(text: &str) -> String {
+    const MAX_LEN: usize = 200;
     let harmless = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
     let mut plain = String::new();
     for c in text.chars() {
-        if plain.len() > LONGEST {
+        if plain.len() > MAX_LEN {
             plain.push_str("...");
             break;
         }
@@ -108,15 +108,15 @@ mod tests {
 
     #[test]
     fn a_message_never_lists_everything() {
-        assert_eq!(few(&["a", "b"], ", "), "a, b");
+        assert_eq!(join_first(&["a", "b"], ", "), "a, b");
         let many: Vec<u32> = (0..100_000).collect();
-        assert!(few(&many, ", ").ends_with("9, and 99990 more"));
+        assert!(join_first(&many, ", ").ends_with("9, and 99990 more"));
     }
 
     #[test]
     fn what_a_file_says_cannot_play_tricks_in_a_message() {
-        assert_eq!(plain("Bash(größe *)"), "Bash(größe *)");
-        assert_eq!(plain("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
-        assert_eq!(plain(&"x".repeat(1000)).len(), 204);
+        assert_eq!(escape_text("Bash(größe *)"), "Bash(größe *)");
+        assert_eq!(escape_text("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
+        assert_eq!(escape_text(&"x".repeat(1000)).len(), 204);
     }
 }

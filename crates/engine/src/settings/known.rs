@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Single values and lists, merged over all layers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Known {
+pub struct TypedSettings {
     /// The model to use.
     pub model: Option<String>,
     /// The models to use when it is not to be had, in this order.

@@ -14,66 +14,66 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
-use whimbrel_policy::mode::is_wider;
+use whimbrel_policy::mode::is_more_permissive;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::http_hooks::{self, HttpLimits};
-use super::known::Known;
-use super::layer::{Hook, Layer, Rule};
-use super::sources::{Scope, Source};
+use super::http_hooks::{self, HttpHookLimits};
+use super::known::TypedSettings;
+use super::layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
+use super::sources::{LayerScope, LayerSource};
 
 /// The settings that are in force.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Effective {
+pub struct EffectiveSettings {
     /// The permission rules, those of the strongest source first.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ConfiguredRule>,
     /// Whether only an administrator's rules count. Then rules that the host names count only if they forbid, and
     /// nothing can be loosened.
     pub managed_rules_only: bool,
     /// Directories to work in, as they are written.
-    pub directories: Vec<Directory>,
+    pub directories: Vec<AdditionalDirectory>,
     /// The mode to start in, and who chose it.
-    pub mode: Option<(PermissionMode, Source)>,
+    pub mode: Option<(PermissionMode, LayerSource)>,
     /// Whether the mode that asks nobody is switched off.
     pub bypass_disabled: bool,
     /// Variables for the engine and the commands it runs.
     pub env: BTreeMap<String, String>,
     /// The hooks, those of the strongest source first.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<ConfiguredHook>,
     /// Which web addresses hooks may tell.
-    pub http_limits: HttpLimits,
+    pub http_limits: HttpHookLimits,
     /// The other keys that the engine acts on.
-    pub known: Known,
+    pub known: TypedSettings,
     /// All values that are in force, as they would stand in one file.
     pub values: Map<String, Value>,
 }
 
 /// A directory to work in, and who added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
+pub struct AdditionalDirectory {
     /// The directory, as it is written.
     pub path: String,
     /// Who added it.
-    pub source: Source,
+    pub source: LayerSource,
 }
 
 /// Merges layers, the weakest first.
-pub fn merge(layers: &[Layer]) -> Effective {
-    let http_limits = HttpLimits::of(layers);
-    let layers: Vec<Layer> = govern(layers);
+pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
+    let http_limits = HttpHookLimits::from_layers(layers);
+    let layers: Vec<SettingsLayer> = apply_managed_policy(layers);
     let mut values = Map::new();
     for layer in layers.iter().rev() {
-        fill(&mut values, &layer.values);
+        merge_missing(&mut values, &layer.values);
     }
-    Effective {
-        rules: unique(layers.iter().rev().flat_map(|layer| &layer.rules)),
-        managed_rules_only: managed_switch(&layers, "allowManagedPermissionRulesOnly"),
-        directories: directories(&layers),
-        mode: mode(&layers),
+    EffectiveSettings {
+        rules: dedup_rules(layers.iter().rev().flat_map(|layer| &layer.rules)),
+        managed_rules_only: is_enabled_by_administrator(&layers, "allowManagedPermissionRulesOnly"),
+        directories: merge_directories(&layers),
+        mode: effective_mode(&layers),
         bypass_disabled: layers
             .iter()
-            .any(|layer| permission(layer, "disableBypassPermissionsMode").is_some()),
-        env: variables(&values),
+            .any(|layer| permission_value(layer, "disableBypassPermissionsMode").is_some()),
+        env: env_variables(&values),
         hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
         http_limits,
         // Each value was checked, so that it has its type.
@@ -83,65 +83,65 @@ pub fn merge(layers: &[Layer]) -> Effective {
 }
 
 /// The mode of the strongest source; but a project cannot raise what the person has chosen.
-fn mode(layers: &[Layer]) -> Option<(PermissionMode, Source)> {
-    let chosen = |layer: &Layer| -> Option<PermissionMode> {
-        permission(layer, "defaultMode")?.as_str()?.parse().ok()
+fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSource)> {
+    let chosen = |layer: &SettingsLayer| -> Option<PermissionMode> {
+        permission_value(layer, "defaultMode")?.as_str()?.parse().ok()
     };
     let is_persons =
-        |layer: &&Layer| layer.origin.scope == Scope::Person && layer.origin.source == Source::User;
+        |layer: &&SettingsLayer| layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User;
     let persons = layers.iter().find(is_persons).and_then(chosen);
     layers.iter().rev().find_map(|layer| {
         let mode = chosen(layer)?;
-        let is_projects = layer.origin.scope == Scope::Project;
-        let raises = is_projects && persons.is_some_and(|persons| is_wider(mode, persons));
+        let is_projects = layer.origin.scope == LayerScope::Project;
+        let raises = is_projects && persons.is_some_and(|persons| is_more_permissive(mode, persons));
         (!raises).then_some((mode, layer.origin.source))
     })
 }
 
-fn permission<'a>(layer: &'a Layer, key: &str) -> Option<&'a Value> {
+fn permission_value<'a>(layer: &'a SettingsLayer, key: &str) -> Option<&'a Value> {
     layer.values.get("permissions")?.get(key)
 }
 
-fn is_on(layer: &Layer, key: &str) -> bool {
-    [layer.values.get(key), permission(layer, key)].contains(&Some(&Value::Bool(true)))
+fn is_enabled(layer: &SettingsLayer, key: &str) -> bool {
+    [layer.values.get(key), permission_value(layer, key)].contains(&Some(&Value::Bool(true)))
 }
 
-fn is_managed(layer: &Layer) -> bool {
-    layer.origin.source == Source::Managed
+fn is_managed(layer: &SettingsLayer) -> bool {
+    layer.origin.source == LayerSource::Managed
 }
 
-fn managed_switch(layers: &[Layer], key: &str) -> bool {
-    layers.iter().any(|layer| is_managed(layer) && is_on(layer, key))
+fn is_enabled_by_administrator(layers: &[SettingsLayer], key: &str) -> bool {
+    layers.iter().any(|layer| is_managed(layer) && is_enabled(layer, key))
 }
 
 /// Whether hooks run that stand in no settings: those of plugins. A project cannot switch them off.
-pub fn other_hooks_run(layers: &[Layer]) -> bool {
-    let off = |layer: &Layer| layer.origin.scope == Scope::Person && is_on(layer, "disableAllHooks");
-    !layers.iter().any(off) && !managed_switch(layers, "allowManagedHooksOnly")
+pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
+    let off = |layer: &SettingsLayer| layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks");
+    !layers.iter().any(off) && !is_enabled_by_administrator(layers, "allowManagedHooksOnly")
 }
 
 /// Applies what an administrator says about the other layers, and who may switch off hooks.
-fn govern(layers: &[Layer]) -> Vec<Layer> {
-    let rules_only = managed_switch(layers, "allowManagedPermissionRulesOnly");
+fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
+    let rules_only = is_enabled_by_administrator(layers, "allowManagedPermissionRulesOnly");
     let said_in_a_file = layers.iter().any(|layer| {
-        is_managed(layer) && layer.origin.file.is_some() && is_on(layer, "allowManagedPermissionRulesOnly")
+        is_managed(layer) && layer.origin.file.is_some() && is_enabled(layer, "allowManagedPermissionRulesOnly")
     });
-    let hooks_only = managed_switch(layers, "allowManagedHooksOnly");
+    let hooks_only = is_enabled_by_administrator(layers, "allowManagedHooksOnly");
     let off =
-        |by: fn(&Layer) -> bool| layers.iter().any(|layer| by(layer) && is_on(layer, "disableAllHooks"));
-    let off_by_project = off(|layer| layer.origin.scope == Scope::Project);
-    let off_by_person = off(|layer| layer.origin.scope == Scope::Person && !is_managed(layer));
+        |by: fn(&SettingsLayer) -> bool| layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"));
+    let off_by_project = off(|layer| layer.origin.scope == LayerScope::Project);
+    let off_by_person = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
     let off_for_all = off(is_managed);
     let mut governed = layers.to_vec();
     for layer in &mut governed {
         if !is_managed(layer) {
             drop_managed_switches(layer);
         }
-        if layer.origin.scope == Scope::Project {
-            layer.values.remove(http_hooks::ADDRESSES);
-            layer.values.remove(http_hooks::VARIABLES);
+        if layer.origin.scope == LayerScope::Project {
+            layer.values.remove(http_hooks::ALLOWED_URLS_KEY);
+            layer.values.remove(http_hooks::ALLOWED_ENV_VARS_KEY);
         }
-        if rules_only && layer.origin.source == Source::Flag {
+        if rules_only && layer.origin.source == LayerSource::Flag {
             drop_rules(layer, &[PermissionBehavior::Allow]);
         } else if rules_only && !is_managed(layer) {
             drop_rules(layer, PermissionBehavior::ALL);
@@ -150,8 +150,8 @@ fn govern(layers: &[Layer]) -> Vec<Layer> {
         }
         let runs = match (is_managed(layer), layer.origin.scope) {
             (true, _) => !off_for_all,
-            (false, Scope::Project) => !(off_for_all || off_by_person || off_by_project || hooks_only),
-            (false, Scope::Person) => !(off_for_all || off_by_person || hooks_only),
+            (false, LayerScope::Project) => !(off_for_all || off_by_person || off_by_project || hooks_only),
+            (false, LayerScope::User) => !(off_for_all || off_by_person || hooks_only),
         };
         if !runs {
             layer.hooks.clear();
@@ -161,7 +161,7 @@ fn govern(layers: &[Layer]) -> Vec<Layer> {
     governed
 }
 
-fn drop_managed_switches(layer: &mut Layer) {
+fn drop_managed_switches(layer: &mut SettingsLayer) {
     for key in ["allowManagedPermissionRulesOnly", "allowManagedHooksOnly"] {
         layer.values.remove(key);
         if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
@@ -170,7 +170,7 @@ fn drop_managed_switches(layer: &mut Layer) {
     }
 }
 
-fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
+fn drop_rules(layer: &mut SettingsLayer, behaviors: &[PermissionBehavior]) {
     layer.rules.retain(|rule| !behaviors.contains(&rule.behavior));
     if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
         for behavior in behaviors {
@@ -181,36 +181,36 @@ fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
 
 /// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept:
 /// a path in them may start from different folders, and a reader wants to see both.
-fn unique<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
+fn dedup_rules<'a>(rules: impl Iterator<Item = &'a ConfiguredRule>) -> Vec<ConfiguredRule> {
     let mut seen = HashSet::new();
     rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()
 }
 
-fn directories(layers: &[Layer]) -> Vec<Directory> {
+fn merge_directories(layers: &[SettingsLayer]) -> Vec<AdditionalDirectory> {
     let mut seen = HashSet::new();
     let mut directories = Vec::new();
     for layer in layers.iter().rev() {
         let paths =
-            permission(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+            permission_value(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
         let source = layer.origin.source;
         let new = |path: &&str| seen.insert(((*path).to_owned(), source));
         for path in paths.filter_map(Value::as_str).filter(new) {
-            directories.push(Directory { path: path.into(), source });
+            directories.push(AdditionalDirectory { path: path.into(), source });
         }
     }
     directories
 }
 
-fn variables(values: &Map<String, Value>) -> BTreeMap<String, String> {
+fn env_variables(values: &Map<String, Value>) -> BTreeMap<String, String> {
     let env = values.get("env").and_then(Value::as_object).into_iter().flatten();
     env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 /// Adds to the stronger values what only the weaker ones have.
-fn fill(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
+fn merge_missing(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
     for (key, weak) in weak {
         match (strong.get_mut(key), weak) {
-            (Some(Value::Object(strong)), Value::Object(weak)) => fill(strong, weak),
+            (Some(Value::Object(strong)), Value::Object(weak)) => merge_missing(strong, weak),
             (Some(Value::Array(strong)), Value::Array(weak)) => {
                 let seen: HashSet<String> = strong.iter().map(Value::to_string).collect();
                 strong.extend(weak.iter().filter(|item| !seen.contains(&item.to_string())).cloned());

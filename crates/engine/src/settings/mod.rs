@@ -13,26 +13,26 @@
 //! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
 
 pub mod edit;
-pub mod environment;
+pub mod project_env;
 mod error;
-pub mod flag;
+pub mod host_overlay;
 pub mod hooks;
 pub mod http_hooks;
 pub mod known;
 pub mod layer;
 pub mod load;
 pub mod merge;
-mod nearby;
-mod own;
-mod places;
+mod typos;
+mod provenance;
+mod protected_paths;
 pub mod read;
 pub mod schema;
 pub mod sources;
-pub mod tracked;
+pub mod git_index;
 pub mod trust;
 mod update;
-pub mod view;
-pub mod vouched;
+pub mod report;
+pub mod trusted_dirs;
 pub mod write;
 
 use std::collections::BTreeSet;
@@ -43,47 +43,47 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::options::SettingSource;
 
-pub use edit::{Act, Change, List};
-pub use error::{Problem, SettingsError};
-pub use hooks::{CommandHook, Handler};
-pub use known::Known;
-pub use layer::{Hook, Layer, Rule};
-pub use merge::{Directory, Effective};
+pub use edit::{ListAction, SettingsChange, PermissionList};
+pub use error::{InvalidKeyError, SettingsError};
+pub use hooks::{CommandHookConfig, HookActionConfig};
+pub use known::TypedSettings;
+pub use layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
+pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use sources::{
-    Origin, Request, Scope, Source, Tolerance, config_folder, home_folder, managed_files, repository_root,
+    LayerOrigin, SettingsRequest, LayerScope, LayerSource, Tolerance, config_dir, home_dir, managed_files, repository_root,
 };
 pub use trust::Trust;
-pub use update::{Counts, Draft, Updated, Written};
+pub use update::{ChangeStatus, ChangeDraft, UpdateReport, WrittenChange};
 
-use load::{Found, Gathered};
+use load::{SettingsDocuments, LoadedLayers};
 
 /// The settings of a session.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    request: Request,
+    request: SettingsRequest,
     overlay: Map<String, Value>,
-    found: Found,
-    gathered: Gathered,
-    effective: Arc<Effective>,
+    documents: SettingsDocuments,
+    loaded: LoadedLayers,
+    effective: Arc<EffectiveSettings>,
 }
 
 impl Settings {
     /// Reads the settings. Touches the disk.
-    pub fn load(request: Request) -> Result<Self, SettingsError> {
+    pub fn load(request: SettingsRequest) -> Result<Self, SettingsError> {
         let found = load::find(&request)?;
-        let gathered = load::sift(&request, &found, &Map::new())?;
-        let effective = in_force(&gathered.layers);
-        Ok(Self { request, overlay: Map::new(), found, gathered, effective })
+        let gathered = load::build_layers(&request, &found, &Map::new())?;
+        let effective = merge_shared(&gathered.layers);
+        Ok(Self { request, overlay: Map::new(), documents: found, loaded: gathered, effective })
     }
 
     /// No settings at all.
-    pub fn none() -> Self {
-        let (request, overlay, found) = (Request::default(), Map::new(), Found::default());
-        Self { request, overlay, found, gathered: Gathered::default(), effective: in_force(&[]) }
+    pub fn empty() -> Self {
+        let (request, overlay, documents) = (SettingsRequest::default(), Map::new(), SettingsDocuments::default());
+        Self { request, overlay, documents, loaded: LoadedLayers::default(), effective: merge_shared(&[]) }
     }
 
     /// What is in force.
-    pub fn effective(&self) -> &Arc<Effective> {
+    pub fn effective(&self) -> &Arc<EffectiveSettings> {
         &self.effective
     }
 
@@ -98,75 +98,75 @@ impl Settings {
     }
 
     /// The file of a source.
-    pub fn file(&self, source: SettingSource) -> Option<PathBuf> {
+    pub fn file_for(&self, source: SettingSource) -> Option<PathBuf> {
         self.request.file(source)
     }
 
     /// What the host should know: values that do not count, and what is held back from a project.
     pub fn warnings(&self) -> &[String] {
-        &self.gathered.warnings
+        &self.loaded.warnings
     }
 
     /// What each source says, the weakest first.
-    pub fn layers(&self) -> &[Layer] {
-        &self.gathered.layers
+    pub fn layers(&self) -> &[SettingsLayer] {
+        &self.loaded.layers
     }
 
     /// Reads the files again and says whose settings are others now. If that fails, what was in force stays in force.
-    pub fn reload(&mut self) -> Result<BTreeSet<Source>, SettingsError> {
-        self.renew(load::find(&self.request)?)
+    pub fn reload(&mut self) -> Result<BTreeSet<LayerSource>, SettingsError> {
+        self.replace_documents(load::find(&self.request)?)
     }
 
     /// Puts what was found now in the place of what was found before.
-    fn renew(&mut self, found: Found) -> Result<BTreeSet<Source>, SettingsError> {
-        let gathered = load::sift(&self.request, &found, &self.overlay)?;
-        self.found = found;
-        Ok(self.take(gathered))
+    fn replace_documents(&mut self, found: SettingsDocuments) -> Result<BTreeSet<LayerSource>, SettingsError> {
+        let gathered = load::build_layers(&self.request, &found, &self.overlay)?;
+        self.documents = found;
+        Ok(self.replace_layers(gathered))
     }
 
     /// The settings as they would count if the project were trusted. Reads no file.
-    pub fn if_trusted(&self) -> Result<Self, SettingsError> {
+    pub fn as_if_trusted(&self) -> Result<Self, SettingsError> {
         let mut trusted = self.clone();
         trusted.request.trust = Trust::Full;
-        trusted.renew(self.found.clone())?;
+        trusted.replace_documents(self.documents.clone())?;
         Ok(trusted)
     }
 
-    fn take(&mut self, gathered: Gathered) -> BTreeSet<Source> {
-        let says = |layers: &[Layer], source: Source| -> Vec<(Origin, Map<String, Value>)> {
+    fn replace_layers(&mut self, gathered: LoadedLayers) -> BTreeSet<LayerSource> {
+        let says = |layers: &[SettingsLayer], source: LayerSource| -> Vec<(LayerOrigin, Map<String, Value>)> {
             let of_source = layers.iter().filter(|layer| layer.origin.source == source);
-            of_source.map(|layer| (layer.origin.clone(), layer.given.clone())).collect()
+            of_source.map(|layer| (layer.origin.clone(), layer.raw.clone())).collect()
         };
-        let changed = Source::ALL
+        let changed = LayerSource::ALL
             .iter()
             .copied()
-            .filter(|source| says(&self.gathered.layers, *source) != says(&gathered.layers, *source))
+            .filter(|source| says(&self.loaded.layers, *source) != says(&gathered.layers, *source))
             .collect();
-        self.effective = in_force(&gathered.layers);
-        self.gathered = gathered;
+        self.effective = merge_shared(&gathered.layers);
+        self.loaded = gathered;
         changed
     }
 
     /// Changes the host's layer: each key replaces its old value there, null takes it away; what the host forbade at the
     /// start stays. If something in it cannot be taken, nothing changes. No file is read.
-    pub fn apply_flag(&mut self, changes: Map<String, Value>) -> Result<BTreeSet<Source>, SettingsError> {
+    pub fn apply_host_changes(&mut self, changes: Map<String, Value>) -> Result<BTreeSet<LayerSource>, SettingsError> {
         let mut overlay = self.overlay.clone();
-        flag::change(&mut overlay, changes);
-        let gathered = load::sift(&self.request, &self.found, &overlay)?;
+        host_overlay::apply_changes(&mut overlay, changes);
+        let gathered = load::build_layers(&self.request, &self.documents, &overlay)?;
         self.overlay = overlay;
-        Ok(self.take(gathered))
+        Ok(self.replace_layers(gathered))
     }
 
     /// The answer to `get_settings`. `applied` is what the session made of the settings.
     pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
-        view::report(&self.effective, &self.gathered.layers, applied)
+        report::build_report(&self.effective, &self.loaded.layers, applied)
     }
 }
 
 /// What layers come to. Sessions without any settings, which may be many in one process, share theirs.
-fn in_force(layers: &[Layer]) -> Arc<Effective> {
-    static NOTHING: LazyLock<Arc<Effective>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
-    if layers.is_empty() { Arc::clone(&NOTHING) } else { Arc::new(merge::merge(layers)) }
+fn merge_shared(layers: &[SettingsLayer]) -> Arc<EffectiveSettings> {
+    static EMPTY: LazyLock<Arc<EffectiveSettings>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
+    if layers.is_empty() { Arc::clone(&EMPTY) } else { Arc::new(merge::merge(layers)) }
 }
 
 #[cfg(test)]

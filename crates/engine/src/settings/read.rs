@@ -13,23 +13,23 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::error::{SettingsError, plain, shown};
-use crate::files::{self, Kind};
+use super::error::{SettingsError, escape_text, display_path};
+use crate::files::{self, FileKind};
 
 /// How many bytes a settings file may have.
-pub const LARGEST: u64 = 2 * 1024 * 1024;
+pub const MAX_FILE_SIZE: u64 = 2 * 1024 * 1024;
 
 /// Settings as they were written.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Document {
+pub struct SettingsDocument {
     /// The values.
     pub values: Map<String, Value>,
     lines: BTreeMap<String, u32>,
 }
 
-impl Document {
+impl SettingsDocument {
     /// Settings that came as a value: they have no lines.
-    pub fn of(values: Map<String, Value>) -> Self {
+    pub fn from_values(values: Map<String, Value>) -> Self {
         Self { values, lines: BTreeMap::new() }
     }
 
@@ -40,31 +40,31 @@ impl Document {
 }
 
 /// Reads a settings file. None if there is no such file.
-pub fn file(path: &Path) -> Result<Option<Document>, SettingsError> {
-    match text(path)? {
-        Some(text) => document(&text, &shown(path)).map(Some),
+pub fn read_file(path: &Path) -> Result<Option<SettingsDocument>, SettingsError> {
+    match read_text(path)? {
+        Some(text) => parse_document(&text, &display_path(path)).map(Some),
         None => Ok(None),
     }
 }
 
 /// The text of a settings file, without a byte order mark. None if there is no such file.
-pub(super) fn text(path: &Path) -> Result<Option<String>, SettingsError> {
+pub(super) fn read_text(path: &Path) -> Result<Option<String>, SettingsError> {
     let unreadable = |cause: &str, remedy: &str| Err(SettingsError::unreadable(path, cause, remedy));
-    match files::kind(path) {
-        Ok(Kind::File(_)) => {}
-        Ok(Kind::Missing) if is_broken_link(path) => {
+    match files::file_kind(path) {
+        Ok(FileKind::File(_)) => {}
+        Ok(FileKind::Missing) if is_broken_link(path) => {
             return unreadable("it is a link that leads nowhere", "Mend the link, or remove it.");
         }
-        Ok(Kind::Missing) => return Ok(None),
+        Ok(FileKind::Missing) => return Ok(None),
         Ok(kind) => {
             return unreadable(
-                &format!("it is {}", name_of(kind)),
+                &format!("it is {}", kind_name(kind)),
                 "Put a regular file in its place, or remove it.",
             );
         }
         Err(error) => return unreadable(&error.to_string(), "Make it readable, or remove it."),
     }
-    let bytes = match files::read(path, LARGEST) {
+    let bytes = match files::read(path, MAX_FILE_SIZE) {
         Ok((bytes, _)) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
@@ -75,21 +75,21 @@ pub(super) fn text(path: &Path) -> Result<Option<String>, SettingsError> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))),
         Err(error) => {
-            let (line, column) = place_of(error.as_bytes(), error.utf8_error().valid_up_to());
+            let (line, column) = line_and_column(error.as_bytes(), error.utf8_error().valid_up_to());
             let cause = format!("line {line}, column {column} is not UTF-8");
             unreadable(&cause, "Save it as UTF-8.")
         }
     }
 }
 
-fn name_of(kind: Kind) -> &'static str {
+fn kind_name(kind: FileKind) -> &'static str {
     match kind {
-        Kind::Missing => "missing",
-        Kind::File(_) => "a file",
-        Kind::Folder => "a folder",
-        Kind::Pipe => "a named pipe",
-        Kind::Socket => "a socket",
-        Kind::Device => "a device",
+        FileKind::Missing => "missing",
+        FileKind::File(_) => "a file",
+        FileKind::Directory => "a folder",
+        FileKind::Pipe => "a named pipe",
+        FileKind::Socket => "a socket",
+        FileKind::Device => "a device",
     }
 }
 
@@ -101,7 +101,7 @@ fn is_broken_link(path: &Path) -> bool {
 }
 
 /// Reads settings from a text. `name` is what an error calls it.
-pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
+pub fn parse_document(text: &str, name: &str) -> Result<SettingsDocument, SettingsError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let malformed = |line: u32, column: u32, cause: String, remedy: &str| SettingsError::Malformed {
         name: name.into(),
@@ -111,7 +111,7 @@ pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
         remedy: remedy.into(),
     };
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        let (line, column) = (number(error.line()), number(error.column()));
+        let (line, column) = (to_u32(error.line()), to_u32(error.column()));
         let said = error.to_string();
         let cause = said.split(" at line ").next().unwrap_or(&said).to_owned();
         malformed(line, column, cause, remedy_for(text))
@@ -120,17 +120,17 @@ pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
         let cause = "this is not an object".to_owned();
         return Err(malformed(1, 1, cause, "Settings are written {\"key\": value, ...}."));
     };
-    let tree = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
-        let place = (number(error.line_display()), number(error.column_display()));
+    let tree = parse_to_ast(text, &CollectOptions::default(), &STRICT_JSON).map_err(|error| {
+        let place = (to_u32(error.line_display()), to_u32(error.column_display()));
         malformed(place.0, place.1, error.kind().to_string(), remedy_for(text))
     })?;
     let lines =
-        tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| lines(text, value)).map_err(|twice| {
-            let (line, column) = place_of(text.as_bytes(), twice.at);
-            let cause = format!("the key \"{}\" stands here a second time", plain(&twice.key));
+        tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| line_numbers(text, value)).map_err(|twice| {
+            let (line, column) = line_and_column(text.as_bytes(), twice.offset);
+            let cause = format!("the key \"{}\" stands here a second time", escape_text(&twice.key));
             malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
         })?;
-    Ok(Document { values, lines })
+    Ok(SettingsDocument { values, lines })
 }
 
 fn remedy_for(text: &str) -> &'static str {
@@ -142,22 +142,22 @@ fn remedy_for(text: &str) -> &'static str {
 }
 
 /// A key that an object has twice.
-struct Twice {
+struct DuplicateKey {
     key: String,
-    at: usize,
+    offset: usize,
 }
 
 /// The line of each value, by its JSON pointer.
-fn lines(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u32>, Twice> {
+fn line_numbers(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u32>, DuplicateKey> {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
-    let line_of = |at: usize| number(ends.partition_point(|end| *end < at) + 1);
+    let line_of = |at: usize| to_u32(ends.partition_point(|end| *end < at) + 1);
     let mut lines = BTreeMap::new();
-    walk(value, &mut String::new(), &line_of, &mut lines)?;
+    collect_lines(value, &mut String::new(), &line_of, &mut lines)?;
     Ok(lines)
 }
 
 /// JSON without any of the extensions that the parser knows.
-pub(super) const STRICT: ParseOptions = ParseOptions {
+pub(super) const STRICT_JSON: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
     allow_trailing_commas: false,
@@ -170,12 +170,12 @@ pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-fn walk(
+fn collect_lines(
     value: &ast::Value<'_>,
     pointer: &mut String,
     line_of: &impl Fn(usize) -> u32,
     lines: &mut BTreeMap<String, u32>,
-) -> Result<(), Twice> {
+) -> Result<(), DuplicateKey> {
     let here = pointer.len();
     match value {
         ast::Value::Object(object) => {
@@ -183,19 +183,19 @@ fn walk(
             for property in &object.properties {
                 let key = property.name.as_str();
                 if !keys.insert(key) {
-                    return Err(Twice { key: key.into(), at: property.range().start });
+                    return Err(DuplicateKey { key: key.into(), offset: property.range().start });
                 }
-                pointer.push_str(&step(key));
+                pointer.push_str(&pointer_token(key));
                 lines.insert(pointer.clone(), line_of(property.range().start));
-                walk(&property.value, pointer, line_of, lines)?;
+                collect_lines(&property.value, pointer, line_of, lines)?;
                 pointer.truncate(here);
             }
         }
         ast::Value::Array(array) => {
             for (index, element) in array.elements.iter().enumerate() {
-                pointer.push_str(&step(&index.to_string()));
+                pointer.push_str(&pointer_token(&index.to_string()));
                 lines.insert(pointer.clone(), line_of(element.range().start));
-                walk(element, pointer, line_of, lines)?;
+                collect_lines(element, pointer, line_of, lines)?;
                 pointer.truncate(here);
             }
         }
@@ -208,19 +208,19 @@ fn walk(
 }
 
 /// One step of a JSON pointer.
-pub(super) fn step(key: &str) -> String {
+pub(super) fn pointer_token(key: &str) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Line and column of a byte, both from 1; the column counts characters.
-fn place_of(bytes: &[u8], at: usize) -> (u32, u32) {
+fn line_and_column(bytes: &[u8], at: usize) -> (u32, u32) {
     let before = &bytes[..at.min(bytes.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    (number(line), number(String::from_utf8_lossy(&before[line_start..]).chars().count() + 1))
+    (to_u32(line), to_u32(String::from_utf8_lossy(&before[line_start..]).chars().count() + 1))
 }
 
-fn number(size: usize) -> u32 {
+fn to_u32(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 

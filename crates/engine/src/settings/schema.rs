@@ -6,17 +6,17 @@
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::hooks::{self, Flaw, HookEntry};
-use super::read::step;
+use super::hooks::{self, ValidationError, HookConfig};
+use super::read::pointer_token;
 
 /// What a key may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ValueType {
     Text,
-    Switch,
+    Bool,
     /// A number of at least zero.
     Number,
-    Texts,
+    TextList,
     /// A map of texts; numbers and switches are taken as texts.
     Variables,
     Object,
@@ -30,70 +30,70 @@ enum Shape {
 
 /// What is lost with a value that does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loss {
+enum Severity {
     /// Perhaps a guard: the start stops.
-    Guard,
+    Critical,
     /// A wish: there is a warning.
-    Wish,
+    Preference,
 }
 
-use Loss::{Guard, Wish};
+use Severity::{Critical, Preference};
 
 /// The known keys. What contains others comes before them.
-const KEYS: &[(&[&str], Shape, Loss)] = &[
-    (&["$schema"], Shape::Text, Wish),
-    (&["permissions"], Shape::Object, Guard),
-    (&["permissions", "allow"], Shape::Texts, Wish),
-    (&["permissions", "ask"], Shape::Texts, Guard),
-    (&["permissions", "deny"], Shape::Texts, Guard),
-    (&["permissions", "additionalDirectories"], Shape::Texts, Wish),
-    (&["permissions", "defaultMode"], Shape::Mode, Guard),
-    (&["permissions", "disableBypassPermissionsMode"], Shape::Disable, Guard),
-    (&["permissions", "disableAutoMode"], Shape::Disable, Guard),
-    (&["permissions", "allowManagedPermissionRulesOnly"], Shape::Switch, Guard),
-    (&["allowManagedPermissionRulesOnly"], Shape::Switch, Guard),
-    (&["allowManagedHooksOnly"], Shape::Switch, Guard),
-    (&["hooks"], Shape::Hooks, Guard),
-    (&["disableAllHooks"], Shape::Switch, Wish),
-    (&["allowedHttpHookUrls"], Shape::Texts, Guard),
-    (&["httpHookAllowedEnvVars"], Shape::Texts, Guard),
-    (&["sandbox"], Shape::Object, Guard),
-    (&["sandbox", "enabled"], Shape::Switch, Guard),
-    (&["sandbox", "failIfUnavailable"], Shape::Switch, Guard),
-    (&["sandbox", "allowUnsandboxedCommands"], Shape::Switch, Guard),
-    (&["sandbox", "autoAllowBashIfSandboxed"], Shape::Switch, Guard),
-    (&["sandbox", "excludedCommands"], Shape::Texts, Wish),
-    (&["sandbox", "network"], Shape::Object, Guard),
-    (&["sandbox", "network", "allowedDomains"], Shape::Texts, Wish),
-    (&["sandbox", "network", "deniedDomains"], Shape::Texts, Guard),
-    (&["sandbox", "filesystem"], Shape::Object, Guard),
-    (&["sandbox", "filesystem", "allowWrite"], Shape::Texts, Wish),
-    (&["sandbox", "filesystem", "denyWrite"], Shape::Texts, Guard),
-    (&["sandbox", "filesystem", "allowRead"], Shape::Texts, Wish),
-    (&["sandbox", "filesystem", "denyRead"], Shape::Texts, Guard),
-    (&["env"], Shape::Variables, Wish),
-    (&["model"], Shape::Text, Wish),
-    (&["fallbackModel"], Shape::Texts, Wish),
-    (&["effortLevel"], Shape::Text, Wish),
-    (&["alwaysThinkingEnabled"], Shape::Switch, Wish),
-    (&["agent"], Shape::Text, Wish),
-    (&["outputStyle"], Shape::Text, Wish),
-    (&["language"], Shape::Text, Wish),
-    (&["apiKeyHelper"], Shape::Text, Wish),
-    (&["statusLine"], Shape::Object, Wish),
-    (&["fileSuggestion"], Shape::Object, Wish),
-    (&["enableAllProjectMcpServers"], Shape::Switch, Wish),
-    (&["enabledMcpjsonServers"], Shape::Texts, Wish),
-    (&["disabledMcpjsonServers"], Shape::Texts, Guard),
-    (&["includeCoAuthoredBy"], Shape::Switch, Wish),
-    (&["attribution"], Shape::ObjectOrSwitch, Wish),
-    (&["includeGitInstructions"], Shape::Switch, Wish),
-    (&["respectGitignore"], Shape::Switch, Wish),
-    (&["cleanupPeriodDays"], Shape::Number, Wish),
-    (&["autoCompactEnabled"], Shape::Switch, Wish),
-    (&["fileCheckpointingEnabled"], Shape::Switch, Wish),
-    (&["skipWebFetchPreflight"], Shape::Switch, Wish),
-    (&["claudeMdExcludes"], Shape::Texts, Wish),
+const KEYS: &[(&[&str], ValueType, Severity)] = &[
+    (&["$schema"], ValueType::Text, Preference),
+    (&["permissions"], ValueType::Object, Critical),
+    (&["permissions", "allow"], ValueType::TextList, Preference),
+    (&["permissions", "ask"], ValueType::TextList, Critical),
+    (&["permissions", "deny"], ValueType::TextList, Critical),
+    (&["permissions", "additionalDirectories"], ValueType::TextList, Preference),
+    (&["permissions", "defaultMode"], ValueType::Mode, Critical),
+    (&["permissions", "disableBypassPermissionsMode"], ValueType::Disable, Critical),
+    (&["permissions", "disableAutoMode"], ValueType::Disable, Critical),
+    (&["permissions", "allowManagedPermissionRulesOnly"], ValueType::Bool, Critical),
+    (&["allowManagedPermissionRulesOnly"], ValueType::Bool, Critical),
+    (&["allowManagedHooksOnly"], ValueType::Bool, Critical),
+    (&["hooks"], ValueType::Hooks, Critical),
+    (&["disableAllHooks"], ValueType::Bool, Preference),
+    (&["allowedHttpHookUrls"], ValueType::TextList, Critical),
+    (&["httpHookAllowedEnvVars"], ValueType::TextList, Critical),
+    (&["sandbox"], ValueType::Object, Critical),
+    (&["sandbox", "enabled"], ValueType::Bool, Critical),
+    (&["sandbox", "failIfUnavailable"], ValueType::Bool, Critical),
+    (&["sandbox", "allowUnsandboxedCommands"], ValueType::Bool, Critical),
+    (&["sandbox", "autoAllowBashIfSandboxed"], ValueType::Bool, Critical),
+    (&["sandbox", "excludedCommands"], ValueType::TextList, Preference),
+    (&["sandbox", "network"], ValueType::Object, Critical),
+    (&["sandbox", "network", "allowedDomains"], ValueType::TextList, Preference),
+    (&["sandbox", "network", "deniedDomains"], ValueType::TextList, Critical),
+    (&["sandbox", "filesystem"], ValueType::Object, Critical),
+    (&["sandbox", "filesystem", "allowWrite"], ValueType::TextList, Preference),
+    (&["sandbox", "filesystem", "denyWrite"], ValueType::TextList, Critical),
+    (&["sandbox", "filesystem", "allowRead"], ValueType::TextList, Preference),
+    (&["sandbox", "filesystem", "denyRead"], ValueType::TextList, Critical),
+    (&["env"], ValueType::Variables, Preference),
+    (&["model"], ValueType::Text, Preference),
+    (&["fallbackModel"], ValueType::TextList, Preference),
+    (&["effortLevel"], ValueType::Text, Preference),
+    (&["alwaysThinkingEnabled"], ValueType::Bool, Preference),
+    (&["agent"], ValueType::Text, Preference),
+    (&["outputStyle"], ValueType::Text, Preference),
+    (&["language"], ValueType::Text, Preference),
+    (&["apiKeyHelper"], ValueType::Text, Preference),
+    (&["statusLine"], ValueType::Object, Preference),
+    (&["fileSuggestion"], ValueType::Object, Preference),
+    (&["enableAllProjectMcpServers"], ValueType::Bool, Preference),
+    (&["enabledMcpjsonServers"], ValueType::TextList, Preference),
+    (&["disabledMcpjsonServers"], ValueType::TextList, Critical),
+    (&["includeCoAuthoredBy"], ValueType::Bool, Preference),
+    (&["attribution"], ValueType::ObjectOrSwitch, Preference),
+    (&["includeGitInstructions"], ValueType::Bool, Preference),
+    (&["respectGitignore"], ValueType::Bool, Preference),
+    (&["cleanupPeriodDays"], ValueType::Number, Preference),
+    (&["autoCompactEnabled"], ValueType::Bool, Preference),
+    (&["fileCheckpointingEnabled"], ValueType::Bool, Preference),
+    (&["skipWebFetchPreflight"], ValueType::Bool, Preference),
+    (&["claudeMdExcludes"], ValueType::TextList, Preference),
 ];
 
 /// A rule as it is written, and where.
@@ -109,62 +109,62 @@ pub struct WrittenRule {
 
 /// Settings whose known keys hold what they may hold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Checked {
+pub struct CheckedValues {
     /// The values that count.
     pub values: Map<String, Value>,
     /// The permission rules.
     pub rules: Vec<WrittenRule>,
     /// The hooks.
-    pub hooks: Vec<HookEntry>,
+    pub hooks: Vec<HookConfig>,
     /// What did not count, and why.
-    pub flaws: Vec<Flaw>,
+    pub errors: Vec<ValidationError>,
 }
 
 /// Whether a key is one of ours, at this place.
-pub(super) fn is_known(place: &[&str], key: &str) -> bool {
+pub(super) fn is_known_key(place: &[&str], key: &str) -> bool {
     KEYS.iter()
         .any(|(path, ..)| path.split_last().is_some_and(|(last, above)| above == place && *last == key))
 }
 
 /// The keys at this place that may guard something. Under `permissions` and `sandbox` that is all of them.
-pub(super) fn guards(place: &[&str]) -> impl Iterator<Item = &'static str> {
+pub(super) fn critical_keys(place: &[&str]) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter_map(move |(path, _, loss)| {
         let (key, above) = path.split_last()?;
-        (above == place && (*loss == Guard || !place.is_empty())).then_some(*key)
+        (above == place && (*loss == Critical || !place.is_empty())).then_some(*key)
     })
 }
 
 /// Checks the values of one layer. A null counts as nothing, except where a guard should stand.
-pub fn check(mut values: Map<String, Value>) -> Checked {
-    let rules = rules(&values);
+pub fn check_values(mut values: Map<String, Value>) -> CheckedValues {
+    let rules = collect_rules(&values);
     let mut flaws = Vec::new();
     let mut entries = Vec::new();
     for (path, shape, loss) in KEYS {
-        let Some((holder, key)) = holder_of(&mut values, path) else { continue };
+        let Some((holder, key)) = parent_object(&mut values, path) else { continue };
         let Some(value) = holder.get_mut(key) else { continue };
-        let pointer: String = path.iter().map(|key| step(key)).collect();
-        if value.is_null() && *loss == Guard {
-            let cause = format!("must be {}, but is null", expected(*shape));
-            flaws.push(Flaw { pointer, cause, grave: true });
-        } else if *shape == Shape::Hooks && !value.is_null() {
-            let (read, wrong) = hooks::read(value);
+        let pointer: String = path.iter().map(|key| pointer_token(key)).collect();
+        if value.is_null() && *loss == Critical {
+            let cause = format!("must be {}, but is null", describe_type(*shape));
+            flaws.push(ValidationError { pointer, cause, is_critical: true });
+        } else if *shape == ValueType::Hooks && !value.is_null() {
+            let (read, wrong) = hooks::parse_hooks(value);
             entries.extend(read);
             flaws.extend(wrong);
-        } else if let Err(wrong) = fit(value, *shape) {
-            flaws.extend(wrong.into_iter().map(|(at, cause)| Flaw {
+        } else if let Err(wrong) = coerce(value, *shape) {
+            flaws.extend(wrong.into_iter().map(|(at, cause)| ValidationError {
                 pointer: format!("{pointer}{at}"),
                 cause,
-                grave: *loss == Guard,
+                is_critical: *loss == Critical,
             }));
         }
         if value.is_null() {
             holder.remove(key);
         }
     }
-    Checked { values, rules, hooks: entries, flaws }
+    CheckedValues { values, rules, hooks: entries, errors: flaws }
 }
 
-fn rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
+fn collect_rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
     let mut rules = Vec::new();
     for behavior in [PermissionBehavior::Deny, PermissionBehavior::Ask, PermissionBehavior::Allow] {
         let list = values.get("permissions").and_then(|permissions| permissions.get(behavior.as_str()));
@@ -179,7 +179,7 @@ fn rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
 }
 
 /// The object that holds the last key of a path, and that key.
-fn holder_of<'a, 'k>(
+fn parent_object<'a, 'k>(
     values: &'a mut Map<String, Value>,
     path: &[&'k str],
 ) -> Option<(&'a mut Map<String, Value>, &'k str)> {
@@ -192,95 +192,95 @@ fn holder_of<'a, 'k>(
 }
 
 /// Where below the key, and what is wrong there.
-type Wrong = Vec<(String, String)>;
+type ValueErrors = Vec<(String, String)>;
 
 /// Makes a value fit its shape: what does not fit is taken out, and told. A value that is all wrong becomes null.
-fn fit(value: &mut Value, shape: Shape) -> Result<(), Wrong> {
+fn coerce(value: &mut Value, shape: ValueType) -> Result<(), ValueErrors> {
     let fits = match shape {
         _ if value.is_null() => true,
-        Shape::Texts => return fit_texts(value),
-        Shape::Variables => return fit_variables(value),
-        Shape::Text => value.is_string(),
-        Shape::Switch => value.is_boolean(),
-        Shape::Number => value.as_f64().is_some_and(|number| number >= 0.0),
-        Shape::Object | Shape::Hooks => value.is_object(),
-        Shape::ObjectOrSwitch => value.is_object() || value.is_boolean(),
-        Shape::Disable if *value == Value::Bool(true) => {
+        ValueType::TextList => return coerce_texts(value),
+        ValueType::Variables => return coerce_variables(value),
+        ValueType::Text => value.is_string(),
+        ValueType::Bool => value.is_boolean(),
+        ValueType::Number => value.as_f64().is_some_and(|number| number >= 0.0),
+        ValueType::Object | ValueType::Hooks => value.is_object(),
+        ValueType::ObjectOrSwitch => value.is_object() || value.is_boolean(),
+        ValueType::Disable if *value == Value::Bool(true) => {
             *value = "disable".into();
             true
         }
-        Shape::Disable => value == "disable",
-        Shape::Mode => value.as_str().is_some_and(|name| name.parse::<PermissionMode>().is_ok()),
+        ValueType::Disable => value == "disable",
+        ValueType::Mode => value.as_str().is_some_and(|name| name.parse::<PermissionMode>().is_ok()),
     };
-    if fits { Ok(()) } else { Err(all_wrong(value, shape)) }
+    if fits { Ok(()) } else { Err(reject_value(value, shape)) }
 }
 
-fn all_wrong(value: &mut Value, shape: Shape) -> Wrong {
+fn reject_value(value: &mut Value, shape: ValueType) -> ValueErrors {
     let given = match (shape, value.take()) {
-        (Shape::Mode | Shape::Disable, Value::String(word)) => format!("\"{word}\""),
-        (_, value) => brief(&value).to_owned(),
+        (ValueType::Mode | ValueType::Disable, Value::String(word)) => format!("\"{word}\""),
+        (_, value) => json_type_name(&value).to_owned(),
     };
-    vec![(String::new(), format!("must be {}, but is {given}", expected(shape)))]
+    vec![(String::new(), format!("must be {}, but is {given}", describe_type(shape)))]
 }
 
-fn expected(shape: Shape) -> String {
+fn describe_type(shape: ValueType) -> String {
     match shape {
-        Shape::Text => "a text".into(),
-        Shape::Switch => "true or false".into(),
-        Shape::Number => "a number of at least 0".into(),
-        Shape::Texts => "a list of texts".into(),
-        Shape::Variables => "an object of texts".into(),
-        Shape::Object | Shape::Hooks => "an object".into(),
-        Shape::ObjectOrSwitch => "an object, true or false".into(),
-        Shape::Disable => "\"disable\"".into(),
-        Shape::Mode => {
+        ValueType::Text => "a text".into(),
+        ValueType::Bool => "true or false".into(),
+        ValueType::Number => "a number of at least 0".into(),
+        ValueType::TextList => "a list of texts".into(),
+        ValueType::Variables => "an object of texts".into(),
+        ValueType::Object | ValueType::Hooks => "an object".into(),
+        ValueType::ObjectOrSwitch => "an object, true or false".into(),
+        ValueType::Disable => "\"disable\"".into(),
+        ValueType::Mode => {
             let modes: Vec<&str> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
             format!("one of {}", modes.join(", "))
         }
     }
 }
 
-fn fit_texts(value: &mut Value) -> Result<(), Wrong> {
-    let Some(items) = value.as_array_mut() else { return Err(all_wrong(value, Shape::Texts)) };
-    let wrong: Wrong = items
+fn coerce_texts(value: &mut Value) -> Result<(), ValueErrors> {
+    let Some(items) = value.as_array_mut() else { return Err(reject_value(value, ValueType::TextList)) };
+    let wrong: ValueErrors = items
         .iter()
         .enumerate()
         .filter(|(_, item)| !item.is_string())
-        .map(|(index, item)| (format!("/{index}"), format!("must be a text, but is {}", brief(item))))
+        .map(|(index, item)| (format!("/{index}"), format!("must be a text, but is {}", json_type_name(item))))
         .collect();
     items.retain(Value::is_string);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-fn fit_variables(value: &mut Value) -> Result<(), Wrong> {
+fn coerce_variables(value: &mut Value) -> Result<(), ValueErrors> {
     let Some(variables) = value.as_object_mut() else {
-        return Err(all_wrong(value, Shape::Variables));
+        return Err(reject_value(value, ValueType::Variables));
     };
     let mut wrong = Vec::new();
     variables.retain(|name, value| {
         if matches!(value, Value::Number(_) | Value::Bool(_)) {
             *value = value.to_string().into();
         }
-        let cause = if !is_name(name) {
+        let cause = if !is_variable_name(name) {
             "is not a name that a variable can have".to_owned()
         } else if value.as_str().is_some_and(|text| !text.contains('\0')) {
             return true;
         } else {
-            format!("must be a text, but is {}", brief(value))
+            format!("must be a text, but is {}", json_type_name(value))
         };
-        wrong.push((step(name), cause));
+        wrong.push((pointer_token(name), cause));
         false
     });
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// What a value is, for a sentence. What it holds is left out: it may be a secret.
-fn brief(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -292,7 +292,7 @@ fn brief(value: &Value) -> &'static str {
 }
 
 /// A JSON pointer as people write keys: with dots.
-pub fn dotted(pointer: &str) -> String {
+pub fn dotted_key(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
     parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect::<Vec<_>>().join(".")
 }

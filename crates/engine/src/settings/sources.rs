@@ -10,11 +10,11 @@ use whimbrel_wire::options::SettingSource;
 
 use super::error::SettingsError;
 use super::trust::Trust;
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 
 /// Who settings come from, the weakest first: where two say different things, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum LayerSource {
     /// The person, for all projects.
     User,
     /// The project, shared by all who work on it.
@@ -27,7 +27,7 @@ pub enum Source {
     Managed,
 }
 
-impl Source {
+impl LayerSource {
     /// All of them, the weakest first.
     pub const ALL: &[Self] = &[Self::User, Self::Project, Self::Local, Self::Flag, Self::Managed];
 
@@ -45,23 +45,23 @@ impl Source {
 
 /// Where a layer of settings comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct LayerOrigin {
     /// Who wrote it.
-    pub source: Source,
+    pub source: LayerSource,
     /// Whether it counts as something that came with the project.
-    pub scope: Scope,
+    pub scope: LayerScope,
     /// The file; none for settings that the host passed as a value.
     pub file: Option<PathBuf>,
     /// What a rule's path that begins with one `/` starts from.
     pub base: PathBuf,
 }
 
-impl Origin {
+impl LayerOrigin {
     /// What to call it in a message.
-    pub fn shown(&self) -> String {
+    pub fn display_name(&self) -> String {
         match (&self.file, self.source) {
             (Some(file), _) => file.display().to_string(),
-            (None, Source::Managed) => "the host's managed settings".into(),
+            (None, LayerSource::Managed) => "the host's managed settings".into(),
             (None, _) => "the host's settings (--settings)".into(),
         }
     }
@@ -69,9 +69,9 @@ impl Origin {
 
 /// Whose word a layer is, whatever file it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum LayerScope {
     /// The person's, the host's or an administrator's.
-    Person,
+    User,
     /// The project's: what a clone brings along.
     Project,
 }
@@ -88,19 +88,19 @@ pub enum Tolerance {
 
 /// What to load.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct SettingsRequest {
     /// The person's configuration folder; see [`config_folder`].
-    pub config: Option<PathBuf>,
+    pub config_dir: Option<PathBuf>,
     /// The folder that holds the project's `.claude`.
-    pub project: PathBuf,
+    pub project_root: PathBuf,
     /// The folder that holds the `.claude` of the local settings: the working directory, or the root of the repository.
-    pub local: PathBuf,
+    pub local_root: PathBuf,
     /// Where the session started.
     pub cwd: PathBuf,
     /// The files to read.
     pub sources: BTreeSet<SettingSource>,
     /// Those of them that the host named. Whoever names the local file vouches for it.
-    pub named: BTreeSet<SettingSource>,
+    pub named_sources: BTreeSet<SettingSource>,
     /// How far the project is trusted.
     pub trust: Trust,
     /// Settings of the host: a path, or JSON.
@@ -113,28 +113,28 @@ pub struct Request {
     pub tolerance: Tolerance,
 }
 
-impl Request {
+impl SettingsRequest {
     /// The file of a source.
     pub fn file(&self, source: SettingSource) -> Option<PathBuf> {
         match source {
-            SettingSource::User => Some(self.config.as_ref()?.join("settings.json")),
-            SettingSource::Project => Some(self.project.join(".claude/settings.json")),
-            SettingSource::Local => Some(self.local.join(".claude/settings.local.json")),
+            SettingSource::User => Some(self.config_dir.as_ref()?.join("settings.json")),
+            SettingSource::Project => Some(self.project_root.join(".claude/settings.json")),
+            SettingSource::Local => Some(self.local_root.join(".claude/settings.local.json")),
         }
     }
 
     /// The files to read, the weakest first. Where two are one and the same file, it is read as the person's own.
-    pub(super) fn files(&self) -> Vec<(Source, PathBuf, PathBuf)> {
+    pub(super) fn setting_files(&self) -> Vec<(LayerSource, PathBuf, PathBuf)> {
         let rows = [
-            (SettingSource::User, Source::User, self.config.as_ref()),
-            (SettingSource::Project, Source::Project, Some(&self.project)),
-            (SettingSource::Local, Source::Local, Some(&self.cwd)),
+            (SettingSource::User, LayerSource::User, self.config_dir.as_ref()),
+            (SettingSource::Project, LayerSource::Project, Some(&self.project_root)),
+            (SettingSource::Local, LayerSource::Local, Some(&self.cwd)),
         ];
         let mut seen = BTreeSet::new();
         let mut files = Vec::new();
         for (wanted, source, base) in rows {
             let (Some(file), Some(base)) = (self.file(wanted), base) else { continue };
-            if self.sources.contains(&wanted) && seen.insert(real(&file)) {
+            if self.sources.contains(&wanted) && seen.insert(canonical_path(&file)) {
                 files.push((source, file, base.clone()));
             }
         }
@@ -142,12 +142,12 @@ impl Request {
     }
 }
 
-impl Request {
+impl SettingsRequest {
     /// Settings files on the way from the working directory up to the root of its repository that are not read although
     /// their kind is asked for. Touches the disk.
-    pub(super) fn passed_over(&self) -> Vec<PathBuf> {
+    pub(super) fn skipped_files(&self) -> Vec<PathBuf> {
         let Some(root) = repository_root(&self.cwd) else { return Vec::new() };
-        let read: BTreeSet<PathBuf> = self.files().iter().map(|(_, file, _)| real(file)).collect();
+        let read: BTreeSet<PathBuf> = self.setting_files().iter().map(|(_, file, _)| canonical_path(file)).collect();
         let kinds = [
             (SettingSource::Project, ".claude/settings.json"),
             (SettingSource::Local, ".claude/settings.local.json"),
@@ -156,42 +156,42 @@ impl Request {
         let names: Vec<&str> = asked.map(|(_, name)| name).collect();
         let folders = self.cwd.ancestors().take_while(|folder| folder.starts_with(&root));
         let files = folders.flat_map(|folder| names.iter().map(|name| folder.join(name)));
-        let is_there = |file: &PathBuf| matches!(files::kind(file), Ok(Kind::File(_)));
-        files.filter(|file| is_there(file) && !read.contains(&real(file))).collect()
+        let is_there = |file: &PathBuf| matches!(files::file_kind(file), Ok(FileKind::File(_)));
+        files.filter(|file| is_there(file) && !read.contains(&canonical_path(file))).collect()
     }
 }
 
 /// The folder of the repository that a folder lies in, if it lies in one. Touches the disk.
 pub fn repository_root(folder: &Path) -> Option<PathBuf> {
-    let is_repository = |folder: &&Path| !matches!(files::kind(&folder.join(".git")), Ok(Kind::Missing));
+    let is_repository = |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
     folder.ancestors().find(is_repository).map(Into::into)
 }
 
-fn real(file: &Path) -> PathBuf {
-    files::real_path(file).unwrap_or_else(|| files::tidy(file))
+fn canonical_path(file: &Path) -> PathBuf {
+    files::real_path(file).unwrap_or_else(|| files::normalize_path(file))
 }
 
 /// The person's configuration folder: the one that the environment names, or `.claude` at home. None where no variable
 /// names one, or only a home that depends on where we happen to be.
-pub fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    match named_config_folder(env) {
+pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    match explicit_config_dir(env) {
         Some(folder) => std::path::absolute(folder).ok(),
-        None => home_folder(env.get("HOME").map(String::as_str)).map(|home| home.join(".claude")),
+        None => home_dir(env.get("HOME").map(String::as_str)).map(|home| home.join(".claude")),
     }
 }
 
 /// The person's home folder: what the variable `HOME` says, unless that depends on where we happen to be.
-pub fn home_folder(variable: Option<&str>) -> Option<PathBuf> {
+pub fn home_dir(variable: Option<&str>) -> Option<PathBuf> {
     variable.map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 /// The configuration folder that the environment names outright.
-pub(crate) fn named_config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    named(env, "WHIMBREL_CONFIG_DIR").or_else(|| named(env, "CLAUDE_CONFIG_DIR"))
+pub(crate) fn explicit_config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    env_path(env, "WHIMBREL_CONFIG_DIR").or_else(|| env_path(env, "CLAUDE_CONFIG_DIR"))
 }
 
 /// The path in a variable; an empty one is none.
-fn named(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
+fn env_path(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
     env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
@@ -232,7 +232,7 @@ fn managed_files_in(folder: &Path) -> Result<Vec<PathBuf>, SettingsError> {
 }
 
 /// What `--settings` means: JSON if it begins like an object, else a file.
-pub(super) fn flag_file(given: &str, cwd: &Path) -> Option<PathBuf> {
+pub(super) fn host_settings_file(given: &str, cwd: &Path) -> Option<PathBuf> {
     (!given.trim_start().starts_with('{')).then(|| cwd.join(given))
 }
 

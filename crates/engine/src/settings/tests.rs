@@ -13,7 +13,7 @@ use whimbrel_wire::permission::PermissionUpdate;
 use super::*;
 
 /// A home and a project in a folder of their own.
-struct Bench {
+struct Fixture {
     folder: TempDir,
     trust: Trust,
     tolerance: Tolerance,
@@ -27,11 +27,11 @@ const PROJECT: &str = "project/.claude/settings.json";
 const LOCAL: &str = "project/.claude/settings.local.json";
 const MANAGED: &str = "etc/managed-settings.json";
 
-impl Bench {
+impl Fixture {
     fn new(files: &[(&str, Value)]) -> Self {
         let bench = Self {
             folder: TempDir::new().unwrap(),
-            trust: Trust::Unknown,
+            trust: Trust::Untrusted,
             tolerance: Tolerance::Strict,
             flag: None,
             sources: SettingSource::ALL.iter().copied().collect(),
@@ -39,7 +39,7 @@ impl Bench {
         };
         fs::create_dir(bench.path("project")).unwrap();
         for (name, value) in files {
-            bench.put(name, &serde_json::to_string_pretty(value).unwrap());
+            bench.write_file(name, &serde_json::to_string_pretty(value).unwrap());
         }
         bench
     }
@@ -48,19 +48,19 @@ impl Bench {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    fn put(&self, name: &str, text: &str) {
+    fn write_file(&self, name: &str, text: &str) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
     }
 
-    fn request(&self) -> Request {
-        Request {
-            config: Some(self.path("home/.claude")),
-            project: self.path("project"),
-            local: self.path("project"),
+    fn request(&self) -> SettingsRequest {
+        SettingsRequest {
+            config_dir: Some(self.path("home/.claude")),
+            project_root: self.path("project"),
+            local_root: self.path("project"),
             cwd: self.path("project"),
             sources: self.sources.clone(),
-            named: self.named.clone(),
+            named_sources: self.named.clone(),
             trust: self.trust,
             flag: self.flag.clone(),
             managed_files: vec![self.path(MANAGED)],
@@ -73,7 +73,7 @@ impl Bench {
         Settings::load(self.request()).unwrap()
     }
 
-    fn error(&self) -> String {
+    fn load_error(&self) -> String {
         Settings::load(self.request()).unwrap_err().to_string()
     }
 }
@@ -85,20 +85,20 @@ fn map(value: Value) -> Map<String, Value> {
     }
 }
 
-fn allow(rule: &str) -> Value {
+fn allow_rule(rule: &str) -> Value {
     json!({"permissions": {"allow": [rule]}})
 }
 
 /// Writes a change and takes in what comes of it.
-fn update(settings: &mut Settings, update: &PermissionUpdate) -> Result<Updated, SettingsError> {
-    Ok(settings.adopt(settings.draft(update)?.write()?))
+fn apply_update(settings: &mut Settings, update: &PermissionUpdate) -> Result<UpdateReport, SettingsError> {
+    Ok(settings.adopt_written(settings.draft_update(update)?.write()?))
 }
 
-fn rules(settings: &Settings) -> Vec<String> {
+fn effective_rules(settings: &Settings) -> Vec<String> {
     settings.effective().rules.iter().map(|rule| format!("{} {}", rule.behavior, rule.text)).collect()
 }
 
-fn add(destination: &str, rule: &str) -> PermissionUpdate {
+fn add_rule(destination: &str, rule: &str) -> PermissionUpdate {
     serde_json::from_value(json!({
         "type": "addRules", "behavior": "allow", "destination": destination, "rules": [{"toolName": rule}],
     }))
@@ -107,16 +107,16 @@ fn add(destination: &str, rule: &str) -> PermissionUpdate {
 
 #[test]
 fn all_layers_count_in_their_order_with_file_and_line() {
-    let mut bench = Bench::new(&[
-        (USER, allow("User")),
+    let mut bench = Fixture::new(&[
+        (USER, allow_rule("User")),
         (PROJECT, json!({"permissions": {"deny": ["Project"], "allow": ["Held"]}})),
-        (LOCAL, allow("Local")),
-        (MANAGED, allow("Managed")),
+        (LOCAL, allow_rule("Local")),
+        (MANAGED, allow_rule("Managed")),
     ]);
-    bench.flag = Some(allow("Flag").to_string());
+    bench.flag = Some(allow_rule("Flag").to_string());
     let settings = bench.load();
     assert_eq!(
-        rules(&settings),
+        effective_rules(&settings),
         ["allow Managed", "allow Flag", "allow Local", "deny Project", "allow User"]
     );
     let local = &settings.effective().rules[2];
@@ -125,54 +125,54 @@ fn all_layers_count_in_their_order_with_file_and_line() {
         (Some(bench.path(LOCAL)), Some(4), &bench.path("project"))
     );
     let user = &settings.effective().rules[4];
-    assert_eq!((user.source, &user.base), (Source::User, &bench.path("home/.claude")));
+    assert_eq!((user.source, &user.base), (LayerSource::User, &bench.path("home/.claude")));
     let [warning] = settings.warnings() else { panic!("{:?}", settings.warnings()) };
     assert!(warning.contains("permissions.allow (Held)") && warning.contains(PROJECT), "{warning}");
 }
 
 #[test]
 fn a_trusted_project_counts_in_full_and_without_a_warning() {
-    let mut bench = Bench::new(&[(PROJECT, allow("P"))]);
+    let mut bench = Fixture::new(&[(PROJECT, allow_rule("P"))]);
     bench.trust = Trust::Full;
-    assert_eq!((rules(&bench.load()), bench.load().warnings()), (vec!["allow P".to_owned()], [].as_slice()));
+    assert_eq!((effective_rules(&bench.load()), bench.load().warnings()), (vec!["allow P".to_owned()], [].as_slice()));
 }
 
 #[test]
 fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
-    let mut bench = Bench::new(&[]);
-    assert_eq!(**bench.load().effective(), Effective::default());
-    bench.put(USER, "not even json");
-    bench.put(PROJECT, r#"{"model": "p"}"#);
+    let mut bench = Fixture::new(&[]);
+    assert_eq!(**bench.load().effective(), EffectiveSettings::default());
+    bench.write_file(USER, "not even json");
+    bench.write_file(PROJECT, r#"{"model": "p"}"#);
     bench.sources = [SettingSource::Project].into();
     assert_eq!(bench.load().effective().known.model.as_deref(), Some("p"));
     bench.sources = BTreeSet::new();
-    assert_eq!(**bench.load().effective(), Effective::default());
+    assert_eq!(**bench.load().effective(), EffectiveSettings::default());
 }
 
 #[test]
 fn a_file_that_cannot_be_read_stops_the_start_unless_that_is_tolerated() {
     for name in [USER, PROJECT, LOCAL] {
-        let mut bench = Bench::new(&[]);
-        bench.put(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
-        let error = bench.error();
+        let mut bench = Fixture::new(&[]);
+        bench.write_file(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
+        let error = bench.load_error();
         assert!(error.contains(name) && error.contains("line 2"), "{error}");
         bench.tolerance = Tolerance::Tolerant;
         let warnings = bench.load().warnings().to_vec();
         assert!(warnings.len() == 1 && warnings[0].contains(name), "{warnings:?}");
     }
-    let mut managed = Bench::new(&[]);
+    let mut managed = Fixture::new(&[]);
     managed.tolerance = Tolerance::Tolerant;
-    managed.put(MANAGED, "{");
-    assert!(managed.error().contains(MANAGED));
+    managed.write_file(MANAGED, "{");
+    assert!(managed.load_error().contains(MANAGED));
 }
 
 #[test]
 fn files_of_the_repository_that_are_passed_over_are_told() {
     let (above, deep) = (".claude/settings.json", "project/.claude/settings.local.json");
-    let bench = Bench::new(&[(above, allow("A")), (deep, allow("L"))]);
+    let bench = Fixture::new(&[(above, allow_rule("A")), (deep, allow_rule("L"))]);
     assert_eq!(bench.load().warnings(), [""; 0], "no repository");
     fs::create_dir(bench.path(".git")).unwrap();
-    let at_root = Request { local: bench.path(""), ..bench.request() };
+    let at_root = SettingsRequest { local_root: bench.path(""), ..bench.request() };
     let rows =
         [("for a host", bench.request(), vec![above]), ("at the terminal", at_root, vec![deep, above])];
     for (name, request, expected) in rows {
@@ -181,7 +181,7 @@ fn files_of_the_repository_that_are_passed_over_are_told() {
         let told = format!("Not read, because the session began in another folder: {}.", files.join(", "));
         assert!(warnings.iter().any(|warning| warning.starts_with(&told)), "{name}: {warnings:?}");
     }
-    let mut own = Bench::new(&[(above, allow("A"))]);
+    let mut own = Fixture::new(&[(above, allow_rule("A"))]);
     fs::create_dir(own.path(".git")).unwrap();
     own.sources = [SettingSource::User].into();
     assert_eq!(own.load().warnings(), [""; 0], "nobody asked for it");
@@ -189,10 +189,10 @@ fn files_of_the_repository_that_are_passed_over_are_told() {
 
 #[test]
 fn a_wrong_value_is_told_with_file_key_and_line() {
-    let mut bench = Bench::new(&[]);
-    bench.put(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
-    bench.put(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
-    let error = bench.error();
+    let mut bench = Fixture::new(&[]);
+    bench.write_file(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
+    bench.write_file(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
+    let error = bench.load_error();
     for part in
         [USER, "line 4: permissions.deny must be a list of texts", PROJECT, "line 1: permissions.ask.0"]
     {
@@ -200,120 +200,120 @@ fn a_wrong_value_is_told_with_file_key_and_line() {
     }
     bench.tolerance = Tolerance::Tolerant;
     let settings = bench.load();
-    assert_eq!((settings.warnings().len(), rules(&settings).len()), (2, 0));
+    assert_eq!((settings.warnings().len(), effective_rules(&settings).len()), (2, 0));
     assert!(settings.warnings()[0].contains("line 2: model must be a text"), "{:?}", settings.warnings());
 }
 
 #[test]
 fn broken_hooks_of_a_project_that_nobody_trusts_do_not_stop_the_start() {
-    let mut bench = Bench::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
+    let mut bench = Fixture::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
     assert_eq!(bench.load().warnings().len(), 1);
     bench.trust = Trust::Full;
-    assert!(bench.error().contains("hooks.Stop must be a list"));
+    assert!(bench.load_error().contains("hooks.Stop must be a list"));
 }
 
 #[test]
 fn a_local_file_that_came_with_the_repository_is_the_projects() {
-    let mut bench = Bench::new(&[(LOCAL, allow("L"))]);
-    assert_eq!(rules(&bench.load()), ["allow L"], "the host asked for it by name");
+    let mut bench = Fixture::new(&[(LOCAL, allow_rule("L"))]);
+    assert_eq!(effective_rules(&bench.load()), ["allow L"], "the host asked for it by name");
     bench.named = BTreeSet::new();
-    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1), "nobody vouches for it");
-    bench.trust = Trust::Customary;
-    assert_eq!(rules(&bench.load()), ["allow L"], "the machine is disposable");
-    (bench.trust, bench.named) = (Trust::Unknown, [SettingSource::Local].into());
+    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1), "nobody vouches for it");
+    bench.trust = Trust::Limited;
+    assert_eq!(effective_rules(&bench.load()), ["allow L"], "the machine is disposable");
+    (bench.trust, bench.named) = (Trust::Untrusted, [SettingSource::Local].into());
 
     fs::create_dir(bench.path("project/.git")).unwrap();
     fs::write(bench.path("project/.git/index"), "an index that nobody can read").unwrap();
-    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
     fs::remove_dir_all(bench.path("project/.git")).unwrap();
 
     fs::rename(bench.path(LOCAL), bench.path("elsewhere.json")).unwrap();
     symlink(bench.path("elsewhere.json"), bench.path(LOCAL)).unwrap();
-    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
     fs::remove_file(bench.path(LOCAL)).unwrap();
 
     fs::remove_dir(bench.path("project/.claude")).unwrap();
-    bench.put("shared/settings.local.json", &allow("S").to_string());
+    bench.write_file("shared/settings.local.json", &allow_rule("S").to_string());
     symlink("../shared", bench.path("project/.claude")).unwrap();
-    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
 }
 
 #[test]
 fn the_hosts_settings_can_be_a_file() {
-    let mut bench = Bench::new(&[("other/flags.json", allow("F"))]);
+    let mut bench = Fixture::new(&[("other/flags.json", allow_rule("F"))]);
     bench.flag = Some("../other/flags.json".into());
     let settings = bench.load();
     let rule = &settings.effective().rules[0];
-    assert_eq!((rule.source, rule.line), (Source::Flag, Some(4)));
+    assert_eq!((rule.source, rule.line), (LayerSource::Flag, Some(4)));
     assert_eq!(rule.base.canonicalize().unwrap(), bench.path("other"));
     bench.flag = Some("none.json".into());
-    assert!(bench.error().contains("no such file"), "{}", bench.error());
+    assert!(bench.load_error().contains("no such file"), "{}", bench.load_error());
     bench.flag = Some("{\"a\":".into());
-    assert!(bench.error().contains("--settings"), "{}", bench.error());
+    assert!(bench.load_error().contains("--settings"), "{}", bench.load_error());
 }
 
 #[test]
 fn the_host_changes_its_layer_while_the_session_runs() {
-    let mut bench = Bench::new(&[(USER, json!({"model": "u"}))]);
+    let mut bench = Fixture::new(&[(USER, json!({"model": "u"}))]);
     bench.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
     let mut settings = bench.load();
     let model = |settings: &Settings| settings.effective().known.model.clone().unwrap();
     assert_eq!(model(&settings), "f");
-    let changed = settings.apply_flag(map(json!({"model": "g"}))).unwrap();
-    assert_eq!((model(&settings).as_str(), rules(&settings).len(), changed), ("g", 2, [Source::Flag].into()));
-    settings.apply_flag(map(json!({"model": null, "permissions": {"deny": ["E"]}}))).unwrap();
+    let changed = settings.apply_host_changes(map(json!({"model": "g"}))).unwrap();
+    assert_eq!((model(&settings).as_str(), effective_rules(&settings).len(), changed), ("g", 2, [LayerSource::Flag].into()));
+    settings.apply_host_changes(map(json!({"model": null, "permissions": {"deny": ["E"]}}))).unwrap();
     // What the host allowed at the start is replaced; what it denied stays.
-    assert_eq!((model(&settings).as_str(), rules(&settings).join(", ").as_str()), ("u", "deny E, deny D"));
+    assert_eq!((model(&settings).as_str(), effective_rules(&settings).join(", ").as_str()), ("u", "deny E, deny D"));
     let before = settings.effective().clone();
-    assert!(settings.apply_flag(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
+    assert!(settings.apply_host_changes(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
     assert_eq!(settings.effective(), &before);
     settings.reload().unwrap();
     assert_eq!(settings.effective(), &before);
-    bench.put(USER, "broken meanwhile");
-    settings.apply_flag(map(json!({"model": "i"}))).unwrap();
+    bench.write_file(USER, "broken meanwhile");
+    settings.apply_host_changes(map(json!({"model": "i"}))).unwrap();
     assert_eq!(model(&settings), "i");
 }
 
 #[test]
 fn reading_again_tells_whose_settings_changed_and_a_broken_file_changes_nothing() {
-    let bench = Bench::new(&[(USER, allow("U")), (LOCAL, allow("L"))]);
+    let bench = Fixture::new(&[(USER, allow_rule("U")), (LOCAL, allow_rule("L"))]);
     let mut settings = bench.load();
     assert_eq!(settings.reload().unwrap(), BTreeSet::new());
-    bench.put(LOCAL, &allow("M").to_string());
-    assert_eq!(settings.reload().unwrap(), [Source::Local].into());
-    assert_eq!(rules(&settings), ["allow M", "allow U"]);
-    bench.put(USER, "{");
+    bench.write_file(LOCAL, &allow_rule("M").to_string());
+    assert_eq!(settings.reload().unwrap(), [LayerSource::Local].into());
+    assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
+    bench.write_file(USER, "{");
     assert!(settings.reload().is_err());
-    assert_eq!(rules(&settings), ["allow M", "allow U"]);
+    assert_eq!(effective_rules(&settings), ["allow M", "allow U"]);
     fs::remove_file(bench.path(USER)).unwrap();
-    assert_eq!(settings.reload().unwrap(), [Source::User].into());
+    assert_eq!(settings.reload().unwrap(), [LayerSource::User].into());
 }
 
 #[test]
 fn an_update_is_written_and_in_force_at_once() {
-    let bench = Bench::new(&[]);
+    let bench = Fixture::new(&[]);
     let mut settings = bench.load();
     for (destination, name) in [("localSettings", LOCAL), ("userSettings", USER)] {
-        let updated = update(&mut settings, &add(destination, destination)).unwrap();
-        let expected = (&bench.path(name), true, Counts::ByItself);
-        assert_eq!((&updated.file, updated.changed, updated.counts), expected);
-        let again = update(&mut settings, &add(destination, destination)).unwrap();
-        assert_eq!((again.changed, again.counts), (false, Counts::ByItself));
+        let updated = apply_update(&mut settings, &add_rule(destination, destination)).unwrap();
+        let expected = (&bench.path(name), true, ChangeStatus::InForce);
+        assert_eq!((&updated.file, updated.changed, updated.status), expected);
+        let again = apply_update(&mut settings, &add_rule(destination, destination)).unwrap();
+        assert_eq!((again.changed, again.status), (false, ChangeStatus::InForce));
     }
-    assert_eq!(rules(&settings), ["allow localSettings", "allow userSettings"]);
-    let project = update(&mut settings, &add("projectSettings", "P")).unwrap();
-    assert_eq!((project.changed, project.counts, rules(&settings).len()), (true, Counts::NotTrusted, 2));
+    assert_eq!(effective_rules(&settings), ["allow localSettings", "allow userSettings"]);
+    let project = apply_update(&mut settings, &add_rule("projectSettings", "P")).unwrap();
+    assert_eq!((project.changed, project.status, effective_rules(&settings).len()), (true, ChangeStatus::NotTrusted, 2));
     let plan = json!({"type": "setMode", "mode": "plan", "destination": "projectSettings"});
-    let plan = update(&mut settings, &serde_json::from_value(plan).unwrap()).unwrap();
-    assert_eq!((plan.counts, plan.sources), (Counts::ByItself, [Source::Project].into()));
-    let mut unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
-    let updated = update(&mut unread, &add("localSettings", "X")).unwrap();
-    assert_eq!((updated.changed, updated.counts), (true, Counts::NotRead));
+    let plan = apply_update(&mut settings, &serde_json::from_value(plan).unwrap()).unwrap();
+    assert_eq!((plan.status, plan.sources), (ChangeStatus::InForce, [LayerSource::Project].into()));
+    let mut unread = Settings::load(SettingsRequest { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    let updated = apply_update(&mut unread, &add_rule("localSettings", "X")).unwrap();
+    assert_eq!((updated.changed, updated.status), (true, ChangeStatus::NotRead));
 }
 
 #[test]
 fn directories_are_kept_as_real_paths() {
-    let bench = Bench::new(&[]);
+    let bench = Fixture::new(&[]);
     fs::create_dir(bench.path("real")).unwrap();
     symlink("../real", bench.path("project/link")).unwrap();
     let mut settings = bench.load();
@@ -322,16 +322,16 @@ fn directories_are_kept_as_real_paths() {
         serde_json::from_value(json!({"type": kind, "directories": named, "destination": "localSettings"}))
             .unwrap()
     };
-    update(&mut settings, &directories("addDirectories")).unwrap();
-    let real = Directory { path: bench.path("real").to_str().unwrap().into(), source: Source::Local };
+    apply_update(&mut settings, &directories("addDirectories")).unwrap();
+    let real = AdditionalDirectory { path: bench.path("real").to_str().unwrap().into(), source: LayerSource::Local };
     assert_eq!(settings.effective().directories, [real]);
-    update(&mut settings, &directories("removeDirectories")).unwrap();
+    apply_update(&mut settings, &directories("removeDirectories")).unwrap();
     assert_eq!(settings.effective().directories, []);
 }
 
 #[test]
 fn what_may_not_be_written_is_refused() {
-    let bench = Bench::new(&[]);
+    let bench = Fixture::new(&[]);
     let mut settings = bench.load();
     let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "userSettings"});
     let replace = json!({
@@ -339,30 +339,30 @@ fn what_may_not_be_written_is_refused() {
     });
     for wanted in [bypass, replace] {
         let wanted = serde_json::from_value(wanted).unwrap();
-        assert!(matches!(settings.draft(&wanted), Err(SettingsError::Refused(_))));
+        assert!(matches!(settings.draft_update(&wanted), Err(SettingsError::NotAllowed(_))));
     }
-    assert!(matches!(settings.draft(&add("session", "A")), Err(SettingsError::Refused(_))));
-    let skipped = update(&mut settings, &add("userSettings", "no rule")).unwrap();
+    assert!(matches!(settings.draft_update(&add_rule("session", "A")), Err(SettingsError::NotAllowed(_))));
+    let skipped = apply_update(&mut settings, &add_rule("userSettings", "no rule")).unwrap();
     assert_eq!((skipped.changed, skipped.skipped.len(), bench.path("home").exists()), (false, 1, false));
 
-    bench.put(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
+    bench.write_file(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
     settings.reload().unwrap();
-    assert!(matches!(settings.draft(&add("userSettings", "A")), Err(SettingsError::Refused(_))));
+    assert!(matches!(settings.draft_update(&add_rule("userSettings", "A")), Err(SettingsError::NotAllowed(_))));
     assert!(!bench.path(USER).exists());
     let homeless =
-        Settings::load(Request { config: None, managed_files: vec![], ..bench.request() }).unwrap();
-    assert!(homeless.draft(&add("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
+        Settings::load(SettingsRequest { config_dir: None, managed_files: vec![], ..bench.request() }).unwrap();
+    assert!(homeless.draft_update(&add_rule("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
 }
 
 #[test]
 fn the_host_may_write_a_few_values() {
-    let bench = Bench::new(&[(LOCAL, json!({"x": [1]}))]);
+    let bench = Fixture::new(&[(LOCAL, json!({"x": [1]}))]);
     let mut settings = bench.load();
     let update =
         |source: &str, settings: Value| UpdateSettings { source: source.into(), settings: map(settings) };
     let wanted = update("localSettings", json!({"outputStyle": "brief"}));
     for draft in settings.draft_values(&wanted).unwrap() {
-        settings.adopt(draft.write().unwrap());
+        settings.adopt_written(draft.write().unwrap());
     }
     assert_eq!(settings.effective().known.output_style.as_deref(), Some("brief"));
     let rows = [
@@ -374,16 +374,16 @@ fn the_host_may_write_a_few_values() {
     for update in rows {
         assert!(settings.draft_values(&update).is_err(), "{update:?}");
     }
-    let unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    let unread = Settings::load(SettingsRequest { sources: BTreeSet::new(), ..bench.request() }).unwrap();
     assert!(unread.draft_values(&update("userSettings", json!({"effortLevel": "high"}))).is_err());
 }
 
 #[test]
 fn the_host_can_stand_in_for_an_administrator() {
-    let bench = Bench::new(&[(USER, allow("U"))]);
+    let bench = Fixture::new(&[(USER, allow_rule("U"))]);
     let managed = map(json!({"allowManagedPermissionRulesOnly": true, "permissions": {"deny": ["X"]}}));
-    let settings = Settings::load(Request { managed: Some(managed), ..bench.request() }).unwrap();
-    assert_eq!(rules(&settings), ["deny X"]);
+    let settings = Settings::load(SettingsRequest { managed: Some(managed), ..bench.request() }).unwrap();
+    assert_eq!(effective_rules(&settings), ["deny X"]);
     let report = settings.report(Map::new());
     let sources: Vec<&str> = report.sources.iter().map(|source| source["source"].as_str().unwrap()).collect();
     assert_eq!(sources, ["userSettings", "policySettings"]);

@@ -7,35 +7,35 @@
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::environment::may_come_from_a_project;
-use super::error::{few, plain};
-use super::sources::Scope;
+use super::project_env::may_project_set;
+use super::error::{join_first, escape_text};
+use super::sources::LayerScope;
 
 /// How far a project is trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
     /// Nobody vouched for it.
     #[default]
-    Unknown,
+    Untrusted,
     /// Nobody vouched for it, but it is treated as the official engine treats a folder when nobody sits at a terminal:
     /// its hooks run and it may choose `acceptEdits`; its allow rules, directories, variables and servers do not count.
-    Customary,
+    Limited,
     /// The host asked for the project's settings, or the person trusts the folder.
     Full,
 }
 
 /// Something that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct Withheld {
     /// What, in words.
     pub what: String,
     /// Why not.
-    pub reason: Reason,
+    pub reason: WithholdReason,
 }
 
 /// Why something of a project does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum WithholdReason {
     /// The project is not trusted.
     Untrusted,
     /// It is nothing that a project may decide.
@@ -43,7 +43,7 @@ pub enum Reason {
 }
 
 /// Keys that an untrusted project may set: they please or restrict, and grant nothing.
-const HARMLESS: &[&str] = &[
+const ALWAYS_ALLOWED_KEYS: &[&str] = &[
     "$schema",
     "effortLevel",
     "alwaysThinkingEnabled",
@@ -64,7 +64,7 @@ const HARMLESS: &[&str] = &[
 
 /// Keys that no project may set: they fetch keys, name who is talked to, are an administrator's, or reach beyond the
 /// project.
-const PERSONAL: &[&str] = &[
+const NEVER_ALLOWED_KEYS: &[&str] = &[
     "apiKeyHelper",
     "proxyAuthHelper",
     "otelHeadersHelper",
@@ -94,32 +94,32 @@ const PERSONAL: &[&str] = &[
 ];
 
 /// Takes out of a layer what does not count, and says what that was.
-pub fn filter(values: Map<String, Value>, scope: Scope, trust: Trust) -> (Map<String, Value>, Vec<Held>) {
+pub fn filter(values: Map<String, Value>, scope: LayerScope, trust: Trust) -> (Map<String, Value>, Vec<Withheld>) {
     let mut held = Vec::new();
-    if scope == Scope::Person {
+    if scope == LayerScope::User {
         return (values, held);
     }
     let mut kept = Map::new();
     for (key, mut value) in values {
         let stays = match key.as_str() {
             "permissions" => {
-                permissions(&mut value, trust, &mut held);
+                filter_permissions(&mut value, trust, &mut held);
                 true
             }
             "sandbox" => {
-                sandbox(&mut value, trust, &mut held);
+                filter_sandbox(&mut value, trust, &mut held);
                 true
             }
-            "env" => environment(&mut value, trust, &mut held),
-            "hooks" if trust == Trust::Unknown => hold_names("hooks", &value, &mut held),
+            "env" => filter_environment(&mut value, trust, &mut held),
+            "hooks" if trust == Trust::Untrusted => withhold_names("hooks", &value, &mut held),
             "hooks" => {
-                hooks(&mut value, trust, &mut held);
+                filter_hooks(&mut value, trust, &mut held);
                 true
             }
-            "model" => may_name_model(&value, trust, &mut held),
-            key if PERSONAL.contains(&key) => hold(key, Reason::Never, &mut held),
-            key if HARMLESS.contains(&key) || trust == Trust::Full => true,
-            key => hold(key, Reason::Untrusted, &mut held),
+            "model" => filter_model(&value, trust, &mut held),
+            key if NEVER_ALLOWED_KEYS.contains(&key) => withhold(key, WithholdReason::Never, &mut held),
+            key if ALWAYS_ALLOWED_KEYS.contains(&key) || trust == Trust::Full => true,
+            key => withhold(key, WithholdReason::Untrusted, &mut held),
         };
         if stays {
             kept.insert(key, value);
@@ -129,46 +129,46 @@ pub fn filter(values: Map<String, Value>, scope: Scope, trust: Trust) -> (Map<St
 }
 
 /// On a disposable machine a project's hooks run, but they do not answer in the person's place.
-fn hooks(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
+fn filter_hooks(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     if trust != Trust::Full
         && let Some(events) = value.as_object_mut()
     {
         for event in ["PermissionRequest", "Elicitation", "ElicitationResult"] {
             if events.remove(event).is_some() {
-                hold(&format!("hooks ({event})"), Reason::Untrusted, held);
+                withhold(&format!("hooks ({event})"), WithholdReason::Untrusted, held);
             }
         }
     }
 }
 
 /// A project may prefer a model, but not choose who is talked to: that is what a prefix does.
-fn may_name_model(value: &Value, trust: Trust, held: &mut Vec<Held>) -> bool {
+fn filter_model(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
     match value.as_str().and_then(|model| model.split_once(':')) {
-        Some(("scripted", _)) => hold("model", Reason::Never, held),
-        Some(_) if trust != Trust::Full => hold("model", Reason::Untrusted, held),
+        Some(("scripted", _)) => withhold("model", WithholdReason::Never, held),
+        Some(_) if trust != Trust::Full => withhold("model", WithholdReason::Untrusted, held),
         Some(_) | None => true,
     }
 }
 
 /// Notes what is held back. False, as it does not stay.
-fn hold(what: &str, reason: Reason, held: &mut Vec<Held>) -> bool {
-    held.push(Held { what: plain(what), reason });
+fn withhold(what: &str, reason: WithholdReason, held: &mut Vec<Withheld>) -> bool {
+    held.push(Withheld { what: escape_text(what), reason });
     false
 }
 
-fn hold_names(what: &str, value: &Value, held: &mut Vec<Held>) -> bool {
+fn withhold_names(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
     let names = value.as_object().map(|map| map.keys().map(String::as_str).collect::<Vec<_>>());
     match names {
         Some(names) if names.is_empty() => true,
         Some(names) => {
-            held.push(Held { what: format!("{what} ({})", list(&names)), reason: Reason::Untrusted });
+            held.push(Withheld { what: format!("{what} ({})", render_names(&names)), reason: WithholdReason::Untrusted });
             false
         }
-        None => hold(what, Reason::Untrusted, held),
+        None => withhold(what, WithholdReason::Untrusted, held),
     }
 }
 
-fn permissions(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
+fn filter_permissions(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     // What is not an object is refused later, with its place.
     let Some(permissions) = value.as_object_mut() else { return };
     permissions.retain(|key, value| match key.as_str() {
@@ -176,59 +176,59 @@ fn permissions(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
         "disableBypassPermissionsMode" | "disableAutoMode" | "denyInsteadOfPrompting" => true,
         "blockReadsOutsideWorkingDirectories" | "blockWritesOutsideWorkingDirectories" => true,
         "allowManagedPermissionRulesOnly" => {
-            hold("permissions.allowManagedPermissionRulesOnly", Reason::Never, held)
+            withhold("permissions.allowManagedPermissionRulesOnly", WithholdReason::Never, held)
         }
-        "defaultMode" => may_set_mode(value, trust, held),
+        "defaultMode" => filter_mode(value, trust, held),
         _ if trust == Trust::Full => true,
-        key => hold_entries(&format!("permissions.{key}"), value, held),
+        key => withhold_entries(&format!("permissions.{key}"), value, held),
     });
 }
 
-fn hold_entries(what: &str, value: &Value, held: &mut Vec<Held>) -> bool {
+fn withhold_entries(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
     let entries: Option<Vec<&str>> =
         value.as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
     match entries {
         Some(entries) if entries.is_empty() => true,
         Some(entries) => {
-            let what = format!("{} ({})", plain(what), list(&entries));
-            held.push(Held { what, reason: Reason::Untrusted });
+            let what = format!("{} ({})", escape_text(what), render_names(&entries));
+            held.push(Withheld { what, reason: WithholdReason::Untrusted });
             false
         }
-        None => hold(what, Reason::Untrusted, held),
+        None => withhold(what, WithholdReason::Untrusted, held),
     }
 }
 
-fn may_set_mode(value: &Value, trust: Trust, held: &mut Vec<Held>) -> bool {
+fn filter_mode(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
     let Some(mode) = value.as_str().and_then(|name| name.parse::<PermissionMode>().ok()) else { return true };
     let what = format!("permissions.defaultMode {mode}");
     match mode {
         PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => true,
-        PermissionMode::AcceptEdits if trust >= Trust::Customary => true,
-        PermissionMode::AcceptEdits => hold(&what, Reason::Untrusted, held),
+        PermissionMode::AcceptEdits if trust >= Trust::Limited => true,
+        PermissionMode::AcceptEdits => withhold(&what, WithholdReason::Untrusted, held),
         PermissionMode::BypassPermissions | PermissionMode::Auto | PermissionMode::Delegate => {
-            hold(&what, Reason::Never, held)
+            withhold(&what, WithholdReason::Never, held)
         }
     }
 }
 
-fn environment(value: &mut Value, trust: Trust, held: &mut Vec<Held>) -> bool {
+fn filter_environment(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
     if trust != Trust::Full {
-        return hold_names("env", value, held);
+        return withhold_names("env", value, held);
     }
     let Some(variables) = value.as_object_mut() else { return true };
     let (allowed, never): (Map<_, _>, Map<_, _>) =
-        std::mem::take(variables).into_iter().partition(|(name, _)| may_come_from_a_project(name));
+        std::mem::take(variables).into_iter().partition(|(name, _)| may_project_set(name));
     *variables = allowed;
     if !never.is_empty() {
         let names: Vec<&str> = never.keys().map(String::as_str).collect();
-        held.push(Held { what: format!("env ({})", list(&names)), reason: Reason::Never });
+        held.push(Withheld { what: format!("env ({})", render_names(&names)), reason: WithholdReason::Never });
     }
     true
 }
 
 /// What a key of the sandbox does with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+enum SandboxEffect {
     /// It makes the walls higher, or leaves them.
     Tightens,
     /// It opens a door that it names.
@@ -237,13 +237,13 @@ enum Effect {
     Weakens,
 }
 
-fn sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
+fn filter_sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     let Some(sandbox) = value.as_object_mut() else { return };
-    let mut judge = |prefix: &str, key: &str, value: &Value| match effect(&format!("{prefix}{key}"), value) {
-        Effect::Tightens => true,
-        Effect::Opens if trust == Trust::Full => true,
-        Effect::Opens => hold(&format!("sandbox.{prefix}{key}"), Reason::Untrusted, held),
-        Effect::Weakens => hold(&format!("sandbox.{prefix}{key}"), Reason::Never, held),
+    let mut judge = |prefix: &str, key: &str, value: &Value| match sandbox_effect(&format!("{prefix}{key}"), value) {
+        SandboxEffect::Tightens => true,
+        SandboxEffect::Opens if trust == Trust::Full => true,
+        SandboxEffect::Opens => withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Untrusted, held),
+        SandboxEffect::Weakens => withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Never, held),
     };
     sandbox.retain(|key, value| match (key.as_str(), value) {
         ("network" | "filesystem", Value::Object(inner)) => {
@@ -254,29 +254,29 @@ fn sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
     });
 }
 
-fn effect(key: &str, value: &Value) -> Effect {
+fn sandbox_effect(key: &str, value: &Value) -> SandboxEffect {
     let tightens_if =
-        |tight: bool| if *value == Value::Bool(tight) { Effect::Tightens } else { Effect::Weakens };
+        |tight: bool| if *value == Value::Bool(tight) { SandboxEffect::Tightens } else { SandboxEffect::Weakens };
     match key {
         // A value of the wrong shape is refused later, with its place.
         "enabled" | "failIfUnavailable" | "allowUnsandboxedCommands" if !value.is_boolean() => {
-            Effect::Tightens
+            SandboxEffect::Tightens
         }
-        "network" | "filesystem" => Effect::Tightens,
+        "network" | "filesystem" => SandboxEffect::Tightens,
         "enabled" | "failIfUnavailable" | "network.strictAllowlist" => tightens_if(true),
         "allowUnsandboxedCommands" | "network.allowLocalBinding" => tightens_if(false),
-        "network.deniedDomains" | "filesystem.denyRead" | "filesystem.denyWrite" => Effect::Tightens,
-        "autoAllowBashIfSandboxed" if *value == Value::Bool(false) => Effect::Tightens,
-        "autoAllowBashIfSandboxed" => Effect::Opens,
-        "network.allowedDomains" | "filesystem.allowRead" | "filesystem.allowWrite" => Effect::Opens,
-        _ => Effect::Weakens,
+        "network.deniedDomains" | "filesystem.denyRead" | "filesystem.denyWrite" => SandboxEffect::Tightens,
+        "autoAllowBashIfSandboxed" if *value == Value::Bool(false) => SandboxEffect::Tightens,
+        "autoAllowBashIfSandboxed" => SandboxEffect::Opens,
+        "network.allowedDomains" | "filesystem.allowRead" | "filesystem.allowWrite" => SandboxEffect::Opens,
+        _ => SandboxEffect::Weakens,
     }
 }
 
 /// Some names for a sentence: the first few, and how many more there are.
-fn list(names: &[&str]) -> String {
+fn render_names(names: &[&str]) -> String {
     const SHOWN: usize = 5;
-    let mut text = names.iter().take(SHOWN).map(|name| plain(name)).collect::<Vec<_>>().join(", ");
+    let mut text = names.iter().take(SHOWN).map(|name| escape_text(name)).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
@@ -284,16 +284,16 @@ fn list(names: &[&str]) -> String {
 }
 
 /// The one warning about all that is held back from a layer.
-pub fn warning(name: &str, held: &[Held]) -> Option<String> {
+pub fn render_warning(name: &str, held: &[Withheld]) -> Option<String> {
     let of = |reason| {
         let what: Vec<&str> =
             held.iter().filter(|held| held.reason == reason).map(|held| held.what.as_str()).collect();
-        (!what.is_empty()).then(|| few(&what, ", "))
+        (!what.is_empty()).then(|| join_first(&what, ", "))
     };
-    let untrusted = of(Reason::Untrusted).map(|what| {
+    let untrusted = of(WithholdReason::Untrusted).map(|what| {
         format!("The project is not trusted, so these of its settings do not count: {what}. Trust the folder, or ask for this setting source by name.")
     });
-    let never = of(Reason::Never).map(|what| {
+    let never = of(WithholdReason::Never).map(|what| {
         format!("These do not count because a project may not decide them: {what}. Put them into your own settings if you want them.")
     });
     let parts: Vec<String> = untrusted.into_iter().chain(never).collect();

@@ -6,45 +6,45 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
 
-use super::resolve::is_set;
-use super::{SetupError, absent};
-use crate::ground::Ground;
-use crate::settings::{self, Request, Settings, Tolerance, Trust, vouched};
+use super::resolve::is_env_set;
+use super::{SetupError, unsupported};
+use crate::config_locations::ConfigLocations;
+use crate::settings::{self, SettingsRequest, Settings, Tolerance, Trust, trusted_dirs};
 
 type Env = BTreeMap<String, String>;
 
 /// Reads the settings that were asked for. Touches the disk.
-pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
+pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
-    let project = project(options, root);
-    let settings = Settings::load(Request {
-        config: settings::config_folder(env),
-        trust: trust(options, env, &project),
-        project,
-        local: local(env, root),
+    let project = project_root(options, root);
+    let settings = Settings::load(SettingsRequest {
+        config_dir: settings::config_dir(env),
+        trust: project_trust(options, env, &project),
+        project_root: project,
+        local_root: local_settings_root(env, root),
         cwd: root.into(),
-        sources: sources(options),
-        named: options.setting_sources.iter().flatten().copied().collect(),
+        sources: setting_sources(options),
+        named_sources: options.setting_sources.iter().flatten().copied().collect(),
         flag: options.settings.clone(),
         managed_files: settings::managed_files().map_err(invalid)?,
-        managed: managed(options)?,
+        managed: managed_settings(options)?,
         tolerance: tolerance(options),
     })
     .map_err(invalid)?;
-    match absent::in_settings(&settings) {
-        Some(text) => Err(SetupError::Absent(text)),
+    match unsupported::unsupported_setting(&settings) {
+        Some(text) => Err(SetupError::Unsupported(text)),
         None => Ok(settings),
     }
 }
 
 /// The folder that holds the project's `.claude`.
-pub(super) fn project(options: &Options, root: &Path) -> PathBuf {
+pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
     options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder))
 }
 
 /// The folder that holds the `.claude` of the local settings: for a host the one that it names, for a person at the
 /// terminal the root of the repository. Touches the disk.
-fn local(env: &Env, root: &Path) -> PathBuf {
+fn local_settings_root(env: &Env, root: &Path) -> PathBuf {
     let by_host = env.get("CLAUDE_CODE_ENTRYPOINT").is_some_and(|name| name.starts_with("sdk"));
     let repository = if by_host { None } else { settings::repository_root(root) };
     repository.unwrap_or_else(|| root.into())
@@ -55,7 +55,7 @@ fn tolerance(options: &Options) -> Tolerance {
 }
 
 /// The files to read: those that were named, or all.
-pub(super) fn sources(options: &Options) -> BTreeSet<SettingSource> {
+pub(super) fn setting_sources(options: &Options) -> BTreeSet<SettingSource> {
     match &options.setting_sources {
         Some(sources) => sources.iter().copied().collect(),
         None => [SettingSource::User, SettingSource::Project, SettingSource::Local].into(),
@@ -64,24 +64,24 @@ pub(super) fn sources(options: &Options) -> BTreeSet<SettingSource> {
 
 /// How far the project is trusted: wholly if the host asked for its settings by name or the person trusts the folder;
 /// on a machine that is said to be disposable as far as is customary; otherwise not at all.
-pub(super) fn trust(options: &Options, env: &Env, project: &Path) -> Trust {
+pub(super) fn project_trust(options: &Options, env: &Env, project: &Path) -> Trust {
     let asked_for =
         options.setting_sources.as_ref().is_some_and(|sources| sources.contains(&SettingSource::Project));
-    if asked_for || vouched::is_trusted(env, project) {
+    if asked_for || trusted_dirs::is_trusted_dir(env, project) {
         Trust::Full
     } else if is_disposable(env) {
-        Trust::Customary
+        Trust::Limited
     } else {
-        Trust::Unknown
+        Trust::Untrusted
     }
 }
 
 /// Whether the machine is said to be disposable.
 pub(super) fn is_disposable(env: &Env) -> bool {
-    is_set(env, "IS_SANDBOX")
+    is_env_set(env, "IS_SANDBOX")
 }
 
-fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> {
+fn managed_settings(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> {
     match &options.managed_settings {
         None => Ok(None),
         Some(Value::Object(values)) => Ok(Some(values.clone())),
@@ -90,9 +90,9 @@ fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> 
 }
 
 /// The ground that the session stands on.
-pub(super) fn ground(options: &Options, settings: &Settings, config: Option<PathBuf>, root: &Path) -> Ground {
-    let (project, sources) = (project(options, root), sources(options));
-    Ground { sources, trust: settings.trust(), config, root: root.into(), project }
+pub(super) fn config_locations(options: &Options, settings: &Settings, config: Option<PathBuf>, root: &Path) -> ConfigLocations {
+    let (project, sources) = (project_root(options, root), setting_sources(options));
+    ConfigLocations { sources, trust: settings.trust(), user_dir: config, working_dir: root.into(), project_dir: project }
 }
 
 #[cfg(test)]
@@ -106,12 +106,12 @@ mod tests {
         let folder = root.join("part");
         std::fs::create_dir_all(&folder).unwrap();
         let by = |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
-        assert_eq!(local(&Env::new(), &folder), folder, "no repository");
+        assert_eq!(local_settings_root(&Env::new(), &folder), folder, "no repository");
         std::fs::create_dir(root.join(".git")).unwrap();
         let rows =
             [(Env::new(), &root), (by("cli"), &root), (by("sdk-py"), &folder), (by("sdk-ts"), &folder)];
         for (env, expected) in rows {
-            assert_eq!(local(&env, &folder), *expected, "{env:?}");
+            assert_eq!(local_settings_root(&env, &folder), *expected, "{env:?}");
         }
     }
 

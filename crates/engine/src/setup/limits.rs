@@ -3,43 +3,43 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use whimbrel_models::call::Timing;
+use whimbrel_models::call::CallTimeouts;
 use whimbrel_wire::options::Options;
 
 use super::{SetupError, model};
-use crate::agent::Limits;
-use crate::context::room::Switches;
+use crate::agent::AgentLimits;
+use crate::context::auto_compact::CompactionConfig;
 use crate::engine::Engine;
-use crate::settings::Known;
+use crate::settings::TypedSettings;
 
 /// How many minutes an overload may be ridden out at most: a month.
-const LONGEST_RIDE: u64 = 30 * 24 * 60;
+const MAX_RETRY_MINUTES: u64 = 30 * 24 * 60;
 
 /// How long a wait for a provider may be at most, in milliseconds: a month.
-const LONGEST_WAIT: u64 = LONGEST_RIDE * 60 * 1000;
+const MAX_TIMEOUT_MILLIS: u64 = MAX_RETRY_MINUTES * 60 * 1000;
 
 /// How long a provider may be silent, as the environment says: variables hold milliseconds.
-fn timing(number: impl Fn(&str) -> Result<Option<u64>, SetupError>) -> Result<Timing, SetupError> {
-    let usual = Timing::default();
+fn parse_timing(number: impl Fn(&str) -> Result<Option<u64>, SetupError>) -> Result<CallTimeouts, SetupError> {
+    let usual = CallTimeouts::default();
     let time = |name: &str, usual: Duration| -> Result<Duration, SetupError> {
-        Ok(number(name)?.map_or(usual, |millis| Duration::from_millis(millis.min(LONGEST_WAIT))))
+        Ok(number(name)?.map_or(usual, |millis| Duration::from_millis(millis.min(MAX_TIMEOUT_MILLIS))))
     };
-    Ok(Timing {
-        no_answer: time("API_TIMEOUT_MS", usual.no_answer)?,
-        no_bytes: time("WHIMBREL_NO_BYTES_TIMEOUT_MS", usual.no_bytes)?,
-        no_events: time("WHIMBREL_NO_EVENTS_TIMEOUT_MS", usual.no_events)?,
-        whole: time("WHIMBREL_REPLY_TIMEOUT_MS", usual.whole)?,
+    Ok(CallTimeouts {
+        response_start: time("API_TIMEOUT_MS", usual.response_start)?,
+        bytes: time("WHIMBREL_NO_BYTES_TIMEOUT_MS", usual.bytes)?,
+        events: time("WHIMBREL_NO_EVENTS_TIMEOUT_MS", usual.events)?,
+        total: time("WHIMBREL_REPLY_TIMEOUT_MS", usual.total)?,
     })
 }
 
 /// What options, environment and settings say about them.
-pub(super) fn limits(
+pub(super) fn resolve_limits(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,
-    known: &Known,
-) -> Result<Limits, SetupError> {
-    let switches = Switches::from_env(env).map_err(SetupError::Invalid)?;
+    known: &TypedSettings,
+) -> Result<AgentLimits, SetupError> {
+    let switches = CompactionConfig::from_env(env).map_err(SetupError::Invalid)?;
     let number = |name: &str| -> Result<Option<u64>, SetupError> {
         env.get(name)
             .map(|text| text.trim().parse())
@@ -58,19 +58,19 @@ pub(super) fn limits(
         let text = "--task-budget must be more than 0 tokens: with none, nothing can be done.";
         return Err(SetupError::Invalid(text.into()));
     }
-    Ok(Limits {
+    Ok(AgentLimits {
         max_turns: options.max_turns,
-        max_budget: options.max_budget_usd,
-        task_budget: options.task_budget,
+        max_budget_usd: options.max_budget_usd,
+        task_budget_tokens: options.task_budget,
         max_output_tokens,
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        ride_out: number("WHIMBREL_RIDE_OUT_MINUTES")?
-            .map(|minutes| Duration::from_secs(minutes.min(LONGEST_RIDE) * 60)),
-        timing: timing(above_nought)?,
+        overload_timeout: number("WHIMBREL_RIDE_OUT_MINUTES")?
+            .map(|minutes| Duration::from_secs(minutes.min(MAX_RETRY_MINUTES) * 60)),
+        timing: parse_timing(above_nought)?,
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
         fallback_models: model::fallback_models(engine, options, known),
-        compaction: Switches { off: switches.off || known.auto_compact_enabled == Some(false), ..switches },
+        compaction: CompactionConfig { auto_disabled: switches.auto_disabled || known.auto_compact_enabled == Some(false), ..switches },
     })
 }
 
@@ -80,9 +80,9 @@ mod tests {
 
     use super::*;
 
-    fn limits_by(name: &str, value: &str) -> Result<Limits, SetupError> {
+    fn limits_with(name: &str, value: &str) -> Result<AgentLimits, SetupError> {
         let env = [(name.to_owned(), value.to_owned())].into();
-        limits(&Engine::new(Providers::offline()), &Options::default(), &env, &Known::default())
+        resolve_limits(&Engine::new(Providers::offline()), &Options::default(), &env, &TypedSettings::default())
     }
 
     #[test]
@@ -91,32 +91,32 @@ mod tests {
         for (name, value) in
             names.into_iter().flat_map(|name| ["0", "-1", "much", ""].map(|value| (name, value)))
         {
-            let error = limits_by(name, value).unwrap_err().to_string();
+            let error = limits_with(name, value).unwrap_err().to_string();
             assert!(error.contains(name), "{name}={value}: {error}");
         }
         assert_eq!(
-            limits_by("CLAUDE_CODE_MAX_OUTPUT_TOKENS", " 5000 ").unwrap().max_output_tokens,
+            limits_with("CLAUDE_CODE_MAX_OUTPUT_TOKENS", " 5000 ").unwrap().max_output_tokens,
             Some(5000)
         );
         let none = Options { max_output_tokens: Some(0), ..Options::default() };
         let engine = Engine::new(Providers::offline());
-        assert!(limits(&engine, &none, &BTreeMap::new(), &Known::default()).is_err());
+        assert!(resolve_limits(&engine, &none, &BTreeMap::new(), &TypedSettings::default()).is_err());
     }
 
     #[test]
     fn each_wait_for_a_provider_has_a_variable_of_its_own() {
-        let (usual, set) = (Timing::default(), Duration::from_millis(1500));
+        let (usual, set) = (CallTimeouts::default(), Duration::from_millis(1500));
         let table = [
-            ("API_TIMEOUT_MS", Timing { no_answer: set, ..usual }),
-            ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Timing { no_bytes: set, ..usual }),
-            ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", Timing { no_events: set, ..usual }),
-            ("WHIMBREL_REPLY_TIMEOUT_MS", Timing { whole: set, ..usual }),
+            ("API_TIMEOUT_MS", CallTimeouts { response_start: set, ..usual }),
+            ("WHIMBREL_NO_BYTES_TIMEOUT_MS", CallTimeouts { bytes: set, ..usual }),
+            ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", CallTimeouts { events: set, ..usual }),
+            ("WHIMBREL_REPLY_TIMEOUT_MS", CallTimeouts { total: set, ..usual }),
             ("SOMETHING_ELSE", usual),
         ];
         for (name, expected) in table {
-            assert_eq!(limits_by(name, "1500").unwrap().timing, expected, "{name}");
+            assert_eq!(limits_with(name, "1500").unwrap().timing, expected, "{name}");
         }
-        let most = limits_by("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.no_answer;
-        assert_eq!(most, Duration::from_millis(LONGEST_WAIT), "a clock must be able to hold it");
+        let most = limits_with("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.response_start;
+        assert_eq!(most, Duration::from_millis(MAX_TIMEOUT_MILLIS), "a clock must be able to hold it");
     }
 }

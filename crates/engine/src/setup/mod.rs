@@ -8,28 +8,28 @@
 //! [`resume`] (which session it is, and whether it goes on from an older one), `in_store` (the same for a session that a
 //! store keeps).
 
-pub mod absent;
-mod brought;
+pub mod unsupported;
+mod discover;
 pub(crate) mod configure;
-mod ending;
+mod background;
 pub mod extensions;
-mod grants;
-mod history;
-mod home;
+mod permissions;
+mod checkpoints;
+mod storage;
 pub(crate) mod hooks;
-mod in_store;
+mod store_resume;
 mod limits;
 pub mod model;
-mod prompt;
+mod system_prompt;
 pub mod resolve;
 pub mod resume;
-mod servers;
-mod site;
+mod mcp_servers;
+mod location;
 pub mod start;
 mod tools;
 
-pub use crate::settings::config_folder;
+pub use crate::settings::config_dir;
 pub use extensions::Extensions;
 pub use resolve::Setup;
-pub(crate) use servers::{LARGEST as LARGEST_SERVER_FILE, PROJECT_FILE, files_of as server_files};
+pub(crate) use mcp_servers::{MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files};
 pub use start::{SetupError, Start};

@@ -6,15 +6,15 @@ use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
-use crate::cost::no_price;
+use crate::cost::unknown_price_text;
 use crate::engine::Engine;
-use crate::settings::Known;
+use crate::settings::TypedSettings;
 
 pub(super) fn default_model(
     engine: &Engine,
     options: &Options,
     env: &BTreeMap<String, String>,
-    known: &Known,
+    known: &TypedSettings,
 ) -> String {
     let by_env = env.get("ANTHROPIC_MODEL").map(String::as_str).filter(|name| !name.is_empty());
     let named = options.model.as_deref().or(by_env).or(known.model.as_deref());
@@ -25,10 +25,10 @@ pub(super) fn default_model(
 }
 
 /// A budget must be an amount, and can only be kept if every model has a price.
-pub(super) fn budget(
+pub(super) fn check_budget(
     engine: &Engine,
     options: &Options,
-    known: &Known,
+    known: &TypedSettings,
     model: &str,
 ) -> Result<(), SetupError> {
     let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options, known));
@@ -38,12 +38,12 @@ pub(super) fn budget(
         Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
             "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
         ))),
-        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(no_price(&model)))),
+        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(unknown_price_text(&model)))),
     }
 }
 
 /// The models to ask when another is not to be had: names with commas between them, or those of the settings.
-pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &Known) -> Vec<String> {
+pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &TypedSettings) -> Vec<String> {
     let named = options.fallback_model.as_ref().map(std::slice::from_ref).unwrap_or(&known.fallback_model);
     let names = named.iter().flat_map(|names| names.split(',')).map(str::trim);
     let full = |name| match name {
@@ -63,7 +63,7 @@ pub(super) fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, St
     }
 }
 
-pub(super) fn thinking(options: &Options, known: &Known) -> Option<Thinking> {
+pub(super) fn thinking(options: &Options, known: &TypedSettings) -> Option<Thinking> {
     match (options.max_thinking_tokens, &options.thinking) {
         (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
         (Some(budget), _) => Some(Thinking::Enabled { budget }),
@@ -84,18 +84,18 @@ pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
     }
 }
 
-pub(super) fn effort(options: &Options, known: &Known) -> Option<whimbrel_models::Effort> {
-    let by_settings = || known.effort_level.as_deref().and_then(effort_named);
-    options.effort.map(effort_of).or_else(by_settings)
+pub(super) fn effort(options: &Options, known: &TypedSettings) -> Option<whimbrel_models::Effort> {
+    let by_settings = || known.effort_level.as_deref().and_then(parse_effort);
+    options.effort.map(to_model_effort).or_else(by_settings)
 }
 
 /// The effort that a setting names.
-pub(crate) fn effort_named(name: &str) -> Option<whimbrel_models::Effort> {
-    name.parse().ok().map(effort_of)
+pub(crate) fn parse_effort(name: &str) -> Option<whimbrel_models::Effort> {
+    name.parse().ok().map(to_model_effort)
 }
 
 /// The effort that a host names.
-pub(crate) fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
+pub(crate) fn to_model_effort(effort: options::Effort) -> whimbrel_models::Effort {
     use whimbrel_models::Effort;
     match effort {
         options::Effort::Low => Effort::Low,

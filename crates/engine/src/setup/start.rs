@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use whimbrel_wire::options::Options;
 
 use super::configure;
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 use crate::mcp::LocalServer;
 use crate::permission::paths;
-use crate::session::lock::Busy;
+use crate::session::lock::BusyError;
 use crate::session::store::SharedStore;
 use crate::settings::Settings;
 
@@ -37,18 +37,18 @@ impl Start {
     /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
     /// does; a session reads them itself otherwise. Touches the disk.
     pub fn read_settings(&mut self) -> Result<&Settings, SetupError> {
-        let settings = self.take_settings()?;
+        let settings = self.load_settings()?;
         Ok(self.settings.insert(settings))
     }
 
     /// The settings, read if they have not been yet.
-    pub(super) fn take_settings(&mut self) -> Result<Settings, SetupError> {
+    pub(super) fn load_settings(&mut self) -> Result<Settings, SetupError> {
         if let Some(settings) = self.settings.take() {
             return Ok(settings);
         }
         let mut env = self.env.clone();
         env.extend(self.options.env.clone());
-        let settings = configure::read(&self.options, &env, &working_directory(&self.options)?)?;
+        let settings = configure::load_settings(&self.options, &env, &working_directory(&self.options)?)?;
         self.env.extend(settings.effective().env.clone());
         Ok(settings)
     }
@@ -59,7 +59,7 @@ impl Start {
 pub enum SetupError {
     /// Something that this version does not have.
     #[error("{0}")]
-    Absent(String),
+    Unsupported(String),
     /// An option makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -71,7 +71,7 @@ pub enum SetupError {
         /// The session.
         session: String,
         /// Who has it.
-        busy: Busy,
+        busy: BusyError,
     },
 }
 
@@ -82,8 +82,8 @@ pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError
         None => std::env::current_dir()
             .map_err(|error| SetupError::Invalid(format!("The working directory is gone: {error}.")))?,
     };
-    let folder = paths::real(&folder);
-    if !matches!(files::kind(&folder), Ok(Kind::Folder)) {
+    let folder = paths::resolve_links(&folder);
+    if !matches!(files::file_kind(&folder), Ok(FileKind::Directory)) {
         return Err(SetupError::Invalid(format!(
             "The working directory {} does not exist.",
             folder.display()

@@ -6,10 +6,10 @@ use std::path::Path;
 use whimbrel_wire::options::{Options, ToolSet};
 
 use super::SetupError;
-use crate::agenda::Agenda;
-use crate::agents::Kinds;
-use crate::on_demand::{self, OnDemand};
-use crate::toolbox::Toolbox;
+use crate::task_list::TaskList;
+use crate::agents::AgentDefinitions;
+use crate::deferred_tools::{self, DeferredTools};
+use crate::tool_set::AgentToolSet;
 use crate::tools::{
     AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH, agent_description,
 };
@@ -22,12 +22,12 @@ const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
 
 /// The tools and what the model is shown of them. Where nothing is to be on demand, there is nothing to search for.
 /// There is one kind of list, unless the host has named its tools.
-pub(super) fn settle(
-    toolbox: &Toolbox,
+pub(super) fn finalize_tools(
+    toolbox: &AgentToolSet,
     options: &Options,
     env: &BTreeMap<String, String>,
     window: Option<u64>,
-) -> Result<(Toolbox, OnDemand), SetupError> {
+) -> Result<(AgentToolSet, DeferredTools), SetupError> {
     let off =
         |value: &String| matches!(value.trim().to_ascii_lowercase().as_str(), "0" | "false" | "no" | "off");
     let mut without: Vec<&str> = match (&options.tools, env.get(TASKS_VARIABLE)) {
@@ -35,26 +35,26 @@ pub(super) fn settle(
         (_, Some(value)) if off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
         _ => vec![TODO_WRITE],
     };
-    let room = on_demand::room(env, window).map_err(SetupError::Invalid)?;
+    let room = deferred_tools::schema_budget(env, window).map_err(SetupError::Invalid)?;
     without.extend(room.is_none().then_some(TOOL_SEARCH));
-    let on_demand = room.map_or_else(OnDemand::default, OnDemand::with_room);
-    Ok((toolbox.without(&without), on_demand))
+    let on_demand = room.map_or_else(DeferredTools::default, DeferredTools::with_schema_budget);
+    Ok((toolbox.without_tools(&without), on_demand))
 }
 
 /// The tools, of which the one that starts agents names only kinds that there are.
-pub(super) fn naming(toolbox: Toolbox, kinds: &Kinds) -> Toolbox {
+pub(super) fn describe_agent_tool(toolbox: AgentToolSet, kinds: &AgentDefinitions) -> AgentToolSet {
     match agent_description(kinds) {
-        Some(text) => toolbox.described(AGENT, &text),
+        Some(text) => toolbox.with_description(AGENT, &text),
         None => toolbox,
     }
 }
 
 /// The list of tasks of a session; in memory if nothing of it is kept.
-pub(super) fn agenda(config: Option<&Path>, env: &BTreeMap<String, String>, session: &str) -> Agenda {
+pub(super) fn open_task_list(config: Option<&Path>, env: &BTreeMap<String, String>, session: &str) -> TaskList {
     let named = env.get(LIST_VARIABLE).map(String::as_str).filter(|name| !name.trim().is_empty());
     match (config, named) {
-        (Some(config), Some(name)) => Agenda::shared(config, name),
-        (Some(config), None) => Agenda::of_session(config, session),
-        (None, _) => Agenda::default(),
+        (Some(config), Some(name)) => TaskList::shared(config, name),
+        (Some(config), None) => TaskList::for_session(config, session),
+        (None, _) => TaskList::default(),
     }
 }

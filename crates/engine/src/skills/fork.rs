@@ -5,36 +5,36 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::desk::Loaded;
-use crate::agents::definition::GENERAL;
-use crate::agents::{Agents, Errand, Sent};
-use crate::tools::{Call, Done, Output, came_to_nothing, works_beside};
+use super::agent_skills::InvokedSkill;
+use crate::agents::definition::GENERAL_PURPOSE;
+use crate::agents::{AgentSpawner, SubagentTask, LaunchOutcome};
+use crate::tools::{ToolContext, ToolOutput, ToolResult, report_error, background_result};
 
 /// The errand that a skill is.
-pub(crate) fn errand(loaded: Loaded) -> Errand {
-    let (name, head) = (&loaded.file.name, &loaded.recipe.head);
+pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
+    let (name, head) = (&loaded.file.name, &loaded.parsed.front_matter);
     let kind = head.agent.as_deref().map(str::trim).filter(|kind| !kind.is_empty());
-    Errand {
-        kind: kind.unwrap_or(GENERAL).into(),
+    SubagentTask {
+        agent_type: kind.unwrap_or(GENERAL_PURPOSE).into(),
         description: name.clone(),
         prompt: format!("/{name} {}", loaded.arguments).trim_end().into(),
         model: head.model().map(Into::into),
         effort: head.effort(),
         background: Some(false),
         skill: Some(Arc::new(loaded)),
-        ..Errand::default()
+        ..SubagentTask::default()
     }
 }
 
 /// Has a subagent do what a skill says, for a call of the model.
-pub(super) async fn run(agents: &Agents, loaded: Loaded, call: &Call) -> Output {
+pub(super) async fn run(agents: &AgentSpawner, loaded: InvokedSkill, call: &ToolContext) -> ToolResult {
     let name = loaded.file.name.clone();
-    let errand = errand(loaded);
-    let report = match agents.send(errand.clone(), call).await? {
-        Sent::Back(report) => report,
-        Sent::Away(launched) => return Ok(works_beside(&launched, &errand)),
+    let errand = subagent_task(loaded);
+    let report = match agents.spawn(errand.clone(), call).await? {
+        LaunchOutcome::Finished(report) => report,
+        LaunchOutcome::Background(launched) => return Ok(background_result(&launched, &errand)),
     };
-    if let Some(trouble) = came_to_nothing(&report) {
+    if let Some(trouble) = report_error(&report) {
         return Err(trouble);
     }
     let said = report.text();
@@ -45,5 +45,5 @@ pub(super) async fn run(agents: &Agents, loaded: Loaded, call: &Call) -> Output 
         "agentId": report.agent_id,
         "result": said,
     });
-    Ok(Done::text(format!("A subagent has done the skill {name}. Its report:\n\n{said}"), meta))
+    Ok(ToolOutput::text(format!("A subagent has done the skill {name}. Its report:\n\n{said}"), meta))
 }

@@ -1,13 +1,13 @@
 //! What the model is told of skills, pure: names and descriptions, within a bound whatever there is.
 
 /// How many characters the descriptions and names may have together.
-const MOST: usize = 8_000;
+const MAX_TOTAL_CHARS: usize = 8_000;
 
 /// How many characters one description may have.
-const LONGEST: usize = 1_000;
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
 /// The least that a description is worth showing with.
-const SHORTEST: usize = 20;
+const MIN_DESCRIPTION_CHARS: usize = 20;
 
 /// The list, if there is anything on it: name and description of each.
 pub fn listing(entries: &[(&str, &str)]) -> Option<String> {
@@ -15,11 +15,11 @@ pub fn listing(entries: &[(&str, &str)]) -> Option<String> {
         return None;
     }
     let names: Vec<usize> = entries.iter().map(|(name, _)| name.chars().count() + 4).collect();
-    let shown = shown(&names);
+    let shown = count_fitting(&names);
     let spent: usize = names[..shown].iter().sum();
-    let share = share(entries[..shown].iter().map(|(_, text)| text.chars().count()), MOST - spent.min(MOST));
+    let share = description_limit(entries[..shown].iter().map(|(_, text)| text.chars().count()), MAX_TOTAL_CHARS - spent.min(MAX_TOTAL_CHARS));
     let mut lines: Vec<String> =
-        entries[..shown].iter().map(|(name, text)| line(name, text, share)).collect();
+        entries[..shown].iter().map(|(name, text)| render_line(name, text, share)).collect();
     if shown < entries.len() {
         lines.push(format!("- and {} more that are not listed", entries.len() - shown));
     }
@@ -30,20 +30,20 @@ pub fn listing(entries: &[(&str, &str)]) -> Option<String> {
 }
 
 /// How many names fit.
-fn shown(names: &[usize]) -> usize {
+fn count_fitting(names: &[usize]) -> usize {
     let mut spent = 0;
     names
         .iter()
         .take_while(|size| {
             spent += **size;
-            spent <= MOST
+            spent <= MAX_TOTAL_CHARS
         })
         .count()
 }
 
 /// How long descriptions may be so that all of them fit: short ones leave their rest to the others.
-fn share(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
-    let mut sizes: Vec<usize> = sizes.map(|size| size.min(LONGEST)).collect();
+fn description_limit(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
+    let mut sizes: Vec<usize> = sizes.map(|size| size.min(MAX_DESCRIPTION_CHARS)).collect();
     sizes.sort_unstable();
     let mut room = room;
     for (done, size) in sizes.iter().enumerate() {
@@ -53,13 +53,13 @@ fn share(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
         }
         room -= size;
     }
-    LONGEST
+    MAX_DESCRIPTION_CHARS
 }
 
-fn line(name: &str, text: &str, share: usize) -> String {
+fn render_line(name: &str, text: &str, share: usize) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(share) {
-        _ if text.is_empty() || share < SHORTEST => format!("- {name}"),
+        _ if text.is_empty() || share < MIN_DESCRIPTION_CHARS => format!("- {name}"),
         Some((end, _)) => format!("- {name}: {}...", &text[..end]),
         None => format!("- {name}: {text}"),
     }
@@ -80,18 +80,18 @@ mod tests {
     fn many_or_long_ones_stay_within_the_bound() {
         let long = "word ".repeat(2_000);
         let one = listing(&[("a", &long)]).unwrap();
-        assert!(one.chars().count() < LONGEST + 200 && one.contains("..."), "{}", one.len());
+        assert!(one.chars().count() < MAX_DESCRIPTION_CHARS + 200 && one.contains("..."), "{}", one.len());
         let names: Vec<String> = (0..40).map(|number| format!("skill-{number}")).collect();
         let mut entries: Vec<(&str, &str)> =
             names.iter().map(|name| (name.as_str(), long.as_str())).collect();
         entries[7].1 = "Short and whole";
         let text = listing(&entries).unwrap();
-        assert!(text.chars().count() < MOST + 400, "{}", text.len());
+        assert!(text.chars().count() < MAX_TOTAL_CHARS + 400, "{}", text.len());
         assert!(text.contains("- skill-7: Short and whole\n") && text.contains("- skill-39: word"));
         let names: Vec<String> = (0..5_000).map(|number| format!("skill-{number}")).collect();
         let entries: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Does it")).collect();
         let text = listing(&entries).unwrap();
-        assert!(text.chars().count() < MOST + 400, "{}", text.len());
+        assert!(text.chars().count() < MAX_TOTAL_CHARS + 400, "{}", text.len());
         assert!(text.contains("- skill-0\n") && text.contains("more that are not listed"));
     }
 }

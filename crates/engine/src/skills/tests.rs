@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::desk::Desk;
+use super::agent_skills::AgentSkills;
 use super::*;
-use crate::ground::Ground;
+use crate::config_locations::ConfigLocations;
 use crate::plugins::Plugins;
-use crate::tools::{AnyTool, Touches};
+use crate::tools::{AnyTool, Effects};
 
 /// A project with skills and commands, which is trusted this far.
-fn skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
+fn test_skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
     let root = folder.canonicalize().unwrap();
     let files = [
         (
@@ -29,13 +29,13 @@ fn skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
         fs::write(path, text).unwrap();
     }
     let sources = [whimbrel_wire::options::SettingSource::Project].into();
-    let ground = Ground { root: root.clone(), project: root, sources, trust, ..Ground::default() };
-    let (commands, _) = Commands::find(&ground, &Plugins::default());
+    let ground = ConfigLocations { working_dir: root.clone(), project_dir: root, sources, trust, ..ConfigLocations::default() };
+    let (commands, _) = Commands::discover(&ground, &Plugins::default());
     let only = only.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
     Skills::new(&commands, only, trust)
 }
 
-fn told(skills: &Skills) -> Vec<String> {
+fn listed_lines(skills: &Skills) -> Vec<String> {
     let listing = skills.listing().unwrap_or_default();
     listing.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
 }
@@ -43,8 +43,8 @@ fn told(skills: &Skills) -> Vec<String> {
 #[test]
 fn the_model_is_told_what_says_what_it_is_for_and_may_call_what_it_may() {
     let folder = tempfile::tempdir().unwrap();
-    let skills = skills(folder.path(), None, Trust::Full);
-    assert_eq!(told(&skills), ["fix: Fix it", "pdf: Reads PDF files"]);
+    let skills = test_skills(folder.path(), None, Trust::Full);
+    assert_eq!(listed_lines(&skills), ["fix: Fix it", "pdf: Reads PDF files"]);
     assert_eq!(skills.names(), ["bare", "pdf", "secret"]);
     let rows = [
         ("pdf", Ok(())),
@@ -55,7 +55,7 @@ fn the_model_is_told_what_says_what_it_is_for_and_may_call_what_it_may() {
         ("nosuch", Err("There are: bare, fix, pdf.")),
     ];
     for (name, expected) in rows {
-        match (skills.called(name), expected) {
+        match (skills.find_callable(name), expected) {
             (Ok(file), Ok(())) => assert_eq!(file.name, name),
             (Err(missing), Err(part)) => assert!(missing.to_string().contains(part), "{missing}"),
             (found, _) => panic!("{name}: {found:?}"),
@@ -74,8 +74,8 @@ fn a_host_may_choose_among_them() {
         (Some(&["reader"]), &[]),
     ];
     for (only, expected) in rows {
-        let skills = skills(folder.path(), only, Trust::Full);
-        assert_eq!(told(&skills), expected, "{only:?}");
+        let skills = test_skills(folder.path(), only, Trust::Full);
+        assert_eq!(listed_lines(&skills), expected, "{only:?}");
         assert_eq!(skills.is_empty(), expected.is_empty(), "{only:?}");
         assert_eq!(skills.names().len(), 3, "{only:?}");
     }
@@ -84,34 +84,34 @@ fn a_host_may_choose_among_them() {
 #[test]
 fn a_subagent_is_given_what_a_skill_says() {
     let folder = tempfile::tempdir().unwrap();
-    let skills = skills(folder.path(), Some(&[]), Trust::Full);
+    let skills = test_skills(folder.path(), Some(&[]), Trust::Full);
     let at = folder.path().canonicalize().unwrap().join(".claude/skills/pdf");
     let expected = format!("Base directory for this skill: {0}\n\nUse {0}/x.", at.display());
-    assert_eq!(skills.body("pdf"), Ok(expected.clone()));
-    assert_eq!(skills.body("reader"), Ok(expected));
-    assert!(skills.body("secret").is_ok());
-    assert!(matches!(skills.body("fix"), Err(Missing::Unknown { .. })));
+    assert_eq!(skills.render_body("pdf"), Ok(expected.clone()));
+    assert_eq!(skills.render_body("reader"), Ok(expected));
+    assert!(skills.render_body("secret").is_ok());
+    assert!(matches!(skills.render_body("fix"), Err(SkillError::Unknown { .. })));
     fs::remove_dir_all(at).unwrap();
-    assert!(matches!(skills.body("pdf"), Err(Missing::Unreadable(_))));
+    assert!(matches!(skills.render_body("pdf"), Err(SkillError::Unreadable(_))));
 }
 
 #[test]
 fn only_what_grants_something_is_asked_about() {
     let folder = tempfile::tempdir().unwrap();
-    for (trust, expected) in [(Trust::Full, true), (Trust::Unknown, false)] {
-        let tool = Skill::to_offer(skills(folder.path(), None, trust));
-        let grants = |input: serde_json::Value| AnyTool::brings_grants(tool.as_ref(), &input);
+    for (trust, expected) in [(Trust::Full, true), (Trust::Untrusted, false)] {
+        let tool = Skill::for_listing(test_skills(folder.path(), None, trust));
+        let grants = |input: serde_json::Value| AnyTool::adds_allow_rules(tool.as_ref(), &input);
         assert_eq!(grants(json!({"skill": "pdf"})), expected);
         assert_eq!(grants(json!({"command": "/pdf now"})), expected);
         assert!(!grants(json!({"skill": "fix"})) && !grants(json!({"skill": 5})));
-        assert_eq!(AnyTool::touches(tool.as_ref(), &json!({"skill": "pdf"})), Ok(Touches::Others));
+        assert_eq!(AnyTool::effects(tool.as_ref(), &json!({"skill": "pdf"})), Ok(Effects::OtherAgents));
     }
 }
 
 #[test]
 fn the_tool_takes_little_of_the_models_room() {
     let folder = tempfile::tempdir().unwrap();
-    let tool = Skill::to_offer(skills(folder.path(), None, Trust::Full));
+    let tool = Skill::for_listing(test_skills(folder.path(), None, Trust::Full));
     let size = serde_json::to_string(&tool.spec()).unwrap().len();
     assert!(size < 600, "{size}");
 }
@@ -119,11 +119,11 @@ fn the_tool_takes_little_of_the_models_room() {
 #[test]
 fn a_desk_leads_only_where_skills_are_offered() {
     let folder = tempfile::tempdir().unwrap();
-    let skills = skills(folder.path(), None, Trust::Full);
-    let desk = Desk::new(&skills, None);
-    let none = Arc::new(crate::toolbox::Toolbox::empty());
-    assert!(desk.fit(&none).names().is_empty());
-    let offered = Arc::new(none.with(Skill::to_offer(skills)));
-    assert_eq!(desk.fit(&offered).names(), ["Skill"]);
+    let skills = test_skills(folder.path(), None, Trust::Full);
+    let desk = AgentSkills::new(&skills, None);
+    let none = Arc::new(crate::tool_set::AgentToolSet::empty());
+    assert!(desk.with_skill_tool(&none).names().is_empty());
+    let offered = Arc::new(none.with_tool(Skill::for_listing(skills)));
+    assert_eq!(desk.with_skill_tool(&offered).names(), ["Skill"]);
     assert!(offered.find("SlashCommand").is_some());
 }

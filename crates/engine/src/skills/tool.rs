@@ -6,27 +6,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::desk::{Arrivals, Loaded};
-use super::{Missing, Skills, fork};
-use crate::tools::{Call, Done, Example, Output, SKILL, Tool, Touches, Trouble};
+use super::agent_skills::{InvocationQueue, InvokedSkill};
+use super::{SkillError, Skills, fork};
+use crate::tools::{ToolContext, ToolOutput, Example, ToolResult, SKILL, Tool, Effects, ToolError};
 
 /// Calls skills.
 #[derive(Clone)]
 pub struct Skill {
     skills: Skills,
     /// Where what a skill says is put before the model; none is for a tool that only shows itself.
-    desk: Option<Arrivals>,
+    queue: Option<InvocationQueue>,
 }
 
 impl Skill {
     /// A tool that calls these skills and puts what they say on a desk.
-    pub(super) fn new(skills: Skills, desk: Arrivals) -> Self {
-        Self { skills, desk: Some(desk) }
+    pub(super) fn new(skills: Skills, desk: InvocationQueue) -> Self {
+        Self { skills, queue: Some(desk) }
     }
 
     /// A tool that shows what the model would be offered, without an agent whose tool it is.
-    pub fn to_offer(skills: Skills) -> Arc<Self> {
-        Arc::new(Self { skills, desk: None })
+    pub fn for_listing(skills: Skills) -> Arc<Self> {
+        Arc::new(Self { skills, queue: None })
     }
 }
 
@@ -43,7 +43,7 @@ pub struct Input {
 
 impl Input {
     /// The skill, and what it is told. People write `/name words`, and so do models.
-    fn parted(&self) -> (&str, String) {
+    fn split_call(&self) -> (&str, String) {
         let text = self.skill.trim().trim_start_matches('/');
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let said = [rest.trim(), self.args.as_deref().unwrap_or_default().trim()];
@@ -60,34 +60,34 @@ impl Tool for Skill {
 
     const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you begin a task that its description is about, or when the user names it (/name). One that stands in the conversation after a <command-name> is loaded already.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Others
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
     }
 
-    fn brings_grants(&self, input: &Input) -> bool {
-        self.skills.brings_grants(input.parted().0)
+    fn adds_allow_rules(&self, input: &Input) -> bool {
+        self.skills.grants_permissions(input.split_call().0)
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let (name, arguments) = input.parted();
-        let file = self.skills.called(name).map_err(|missing| match missing {
-            Missing::Unreadable(text) => Trouble::Failed(text),
-            other => Trouble::Refused(other.to_string()),
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let (name, arguments) = input.split_call();
+        let file = self.skills.find_callable(name).map_err(|missing| match missing {
+            SkillError::Unreadable(text) => ToolError::Failed(text),
+            other => ToolError::Rejected(other.to_string()),
         })?;
-        let recipe = file.read().map_err(Trouble::Failed)?;
-        if let Some(agents) = call.agents.as_ref().filter(|_| recipe.head.is_fork()) {
-            return fork::run(agents, Loaded { file, recipe, arguments }, &call).await;
+        let recipe = file.parse().map_err(ToolError::Failed)?;
+        if let Some(agents) = call.agents.as_ref().filter(|_| recipe.front_matter.is_fork()) {
+            return fork::run(agents, InvokedSkill { file, parsed: recipe, arguments }, &call).await;
         }
         let mut meta = json!({"success": true, "commandName": file.name});
-        let rules = recipe.head.allowed_tools.each();
-        if !rules.is_empty() && file.may_grant(self.skills.trust()) {
+        let rules = recipe.front_matter.allowed_tools.to_list();
+        if !rules.is_empty() && file.may_grant_permissions(self.skills.trust()) {
             meta["allowedTools"] = Value::from(rules);
         }
         let text = format!("Launching skill: {}", file.name);
         let desk =
-            self.desk.as_ref().ok_or_else(|| Trouble::Failed("Skills cannot be loaded here.".into()))?;
-        desk.put(Loaded { file, recipe, arguments });
-        Ok(Done::text(text, meta))
+            self.queue.as_ref().ok_or_else(|| ToolError::Failed("Skills cannot be loaded here.".into()))?;
+        desk.push(InvokedSkill { file, parsed: recipe, arguments });
+        Ok(ToolOutput::text(text, meta))
     }
 
     /// What there is to call depends on the session.

@@ -7,54 +7,54 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::output::Capture;
-use super::process::{Ending, Leftover, Order, Process, StartFault};
-use super::{Finished, Start, Table, Task, TaskFacts, TaskKind, TaskState, Tasks};
+use super::capture::OutputCapture;
+use super::process::{ProcessExit, Leftover, CommandSpec, Process, SpawnError};
+use super::{FinishedCommand, NewTask, TaskTable, TaskRow, TaskFacts, TaskKind, TaskState, TaskRegistry};
 use crate::ids;
 
 /// What became of a command that a call waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ran {
+pub enum CommandRun {
     /// It has ended.
-    Finished(Finished),
+    Finished(FinishedCommand),
     /// The turn goes on beside it.
-    LetGo(TaskFacts),
+    Backgrounded(TaskFacts),
 }
 
 /// How far a command has got.
-enum Progress {
-    Finished(Finished),
-    Underway(Box<(Process, Capture)>),
+enum RunState {
+    Finished(FinishedCommand),
+    Running(Box<(Process, OutputCapture)>),
 }
 
-impl Tasks {
+impl TaskRegistry {
     /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
     /// If the future is dropped, the command ends with all its children.
     pub async fn run_command(
         &self,
-        order: &Order,
+        order: &CommandSpec,
         spill: &Path,
         limit: Duration,
-    ) -> Result<Finished, StartFault> {
-        match self.run_until(order, spill, limit, std::future::pending()).await? {
-            Progress::Finished(finished) => Ok(finished),
+    ) -> Result<FinishedCommand, SpawnError> {
+        match self.run_until_backgrounded(order, spill, limit, std::future::pending()).await? {
+            RunState::Finished(finished) => Ok(finished),
             // Nobody can have let it go.
-            Progress::Underway(_) => Err(StartFault::SessionEnded),
+            RunState::Running(_) => Err(SpawnError::SessionEnded),
         }
     }
 
     /// The same, unless the host lets the turn go on beside it ([`let_go`](Self::let_go)): then it goes on in the
     /// background, for as long as it takes, and what it has printed so far stands in its output file. `command` is what
     /// the model wrote.
-    pub async fn run_or_let_go(
+    pub async fn run_or_background(
         &self,
-        order: &Order,
+        order: &CommandSpec,
         command: &str,
         spill: &Path,
         limit: Duration,
-        start: Start,
-    ) -> Result<Ran, StartFault> {
-        let task_id = ids::task('b');
+        start: NewTask,
+    ) -> Result<CommandRun, SpawnError> {
+        let task_id = ids::new_task_id('b');
         let mut facts = TaskFacts {
             output_file: spill.join("tasks").join(format!("{task_id}.output")),
             task_id,
@@ -66,75 +66,75 @@ impl Tasks {
             agent_type: None,
             name: None,
         };
-        let (seat, mut beside) = self.table.seat(&facts);
+        let (seat, mut beside) = self.table.add_foreground_row(&facts);
         let let_go = async {
             // Its row is there as long as the seat is, so the other end cannot be gone.
             let _ = beside.wait_for(|beside| *beside).await;
         };
-        match self.run_until(order, spill, limit, let_go).await? {
-            Progress::Finished(finished) => Ok(Ran::Finished(finished)),
-            Progress::Underway(underway) => {
+        match self.run_until_backgrounded(order, spill, limit, let_go).await? {
+            RunState::Finished(finished) => Ok(CommandRun::Finished(finished)),
+            RunState::Running(underway) => {
                 let (process, mut capture) = *underway;
                 drop(seat);
-                facts.output_file = capture.go_on_in(facts.output_file);
+                facts.output_file = capture.continue_in_file(facts.output_file);
                 self.table.watch(facts.clone(), process, capture, None);
-                Ok(Ran::LetGo(facts))
+                Ok(CommandRun::Backgrounded(facts))
             }
         }
     }
 
     /// Runs a command until it has ended, its time is up, or `let_go` says that nobody waits for it any more.
-    async fn run_until(
+    async fn run_until_backgrounded(
         &self,
-        order: &Order,
+        order: &CommandSpec,
         spill: &Path,
         limit: Duration,
         let_go: impl Future<Output = ()>,
-    ) -> Result<Progress, StartFault> {
-        let closed = &self.table.roster.closed;
-        let mut capture = Capture::in_memory(spill.join(format!("{}.txt", ids::task('o'))));
-        let mut process = Process::spawn(order, &self.table.roster)?;
-        let finish = tokio::time::timeout(limit, process.finish(&mut capture));
+    ) -> Result<RunState, SpawnError> {
+        let closed = &self.table.groups.closed;
+        let mut capture = OutputCapture::in_memory(spill.join(format!("{}.txt", ids::new_task_id('o'))));
+        let mut process = Process::spawn(order, &self.table.groups)?;
+        let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;
-            finish = closed.run_until_cancelled(finish) => finish.ok_or(StartFault::SessionEnded)?,
-            () = let_go => return Ok(Progress::Underway(Box::new((process, capture)))),
+            finish = closed.run_until_cancelled(finish) => finish.ok_or(SpawnError::SessionEnded)?,
+            () = let_go => return Ok(RunState::Running(Box::new((process, capture)))),
         };
-        let (ending, leftover) = finish.unwrap_or((Ending::TimedOut, Leftover::Nothing));
+        let (ending, leftover) = finish.unwrap_or((ProcessExit::TimedOut, Leftover::Nothing));
         match (ending, leftover) {
-            (Ending::TimedOut, _) => process.stop(&mut capture).await,
-            (_, Leftover::Running) => process.keep_open(closed.clone()),
+            (ProcessExit::TimedOut, _) => process.stop(&mut capture).await,
+            (_, Leftover::Running) => process.discard_output(closed.clone()),
             (_, Leftover::Nothing) => {}
         }
-        Ok(Progress::Finished(Finished { ending, output: capture.finish(), leftover }))
+        Ok(RunState::Finished(FinishedCommand { exit: ending, output: capture.finish(), leftover }))
     }
 }
 
 /// The row of a command that a call waits for; gone when it is dropped.
-struct Seat<'a> {
-    table: &'a Table,
+struct ForegroundRow<'a> {
+    table: &'a TaskTable,
     task_id: String,
 }
 
-impl Table {
+impl TaskTable {
     /// Notes a command that a call waits for, and what says when it no longer does.
-    fn seat(&self, facts: &TaskFacts) -> (Seat<'_>, watch::Receiver<bool>) {
+    fn add_foreground_row(&self, facts: &TaskFacts) -> (ForegroundRow<'_>, watch::Receiver<bool>) {
         let background = watch::Sender::new(false);
         let beside = background.subscribe();
-        self.rows().push(Task {
+        self.rows().push(TaskRow {
             facts: facts.clone(),
             state: watch::channel(TaskState::Running).1,
-            stop: self.roster.closed.child_token(),
-            by_host: CancellationToken::new(),
+            stop: self.groups.closed.child_token(),
+            stopped_by_host: CancellationToken::new(),
             background,
-            sealed: false,
-            release: None,
+            background_frozen: false,
+            detach: None,
         });
-        (Seat { table: self, task_id: facts.task_id.clone() }, beside)
+        (ForegroundRow { table: self, task_id: facts.task_id.clone() }, beside)
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for ForegroundRow<'_> {
     fn drop(&mut self) {
         self.table.rows().retain(|task| task.facts.task_id != self.task_id);
     }

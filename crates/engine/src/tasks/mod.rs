@@ -11,26 +11,26 @@
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
-mod dialogue;
-mod entry;
-mod exchange;
+mod child_process;
+mod agent_task;
+mod piped_command;
 mod foreground;
-mod lines;
-mod mark;
-mod outlive;
-mod output;
+mod line_batches;
+mod process_tag;
+mod detach;
+mod capture;
 mod pipe;
-mod plain;
+mod direct_exec;
 mod process;
 mod procfs;
-mod readable;
+mod plain_text;
 mod reaper;
-mod roster;
-mod script;
+mod process_groups;
+mod shell_script;
 mod task;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trail;
+mod cwd_tracker;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,119 +41,119 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::process::Process;
-use self::roster::{GRACE, Roster};
+use self::process_groups::{KILL_GRACE, ProcessGroups};
 use crate::ids;
-use crate::inbox::{Inbox, Post};
-use crate::life::AtEnd;
+use crate::internal_events::{EventSender, InternalEvent};
+use crate::activity::BackgroundPolicy;
 use crate::timers::Timers;
 
-pub(crate) use self::dialogue::{Dialogue, Leash, Program};
-pub use self::entry::Entry;
-pub(crate) use self::exchange::{Exchange, Heard, Step};
-pub use self::foreground::Ran;
-pub use self::mark::follow_daemons;
-pub(crate) use self::output::Capture;
-pub use self::output::Captured;
-pub use self::process::{Ending, Leftover, Order, StartFault};
-pub(crate) use self::readable::size;
+pub(crate) use self::child_process::{ChildProcess, KillHandle, ProgramSpec};
+pub use self::agent_task::AgentTask;
+pub(crate) use self::piped_command::{PipedCommand, CommandOutput, CommandEvent};
+pub use self::foreground::CommandRun;
+pub use self::process_tag::track_daemons;
+pub(crate) use self::capture::OutputCapture;
+pub use self::capture::CapturedOutput;
+pub use self::process::{ProcessExit, Leftover, CommandSpec, SpawnError};
+pub(crate) use self::plain_text::format_size;
 pub use self::task::{
-    NoTask, Reach, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus, Told,
+    TaskError, TaskScope, NewTask, TaskEvent, TaskFacts, TaskSnapshot, TaskKind, TaskOutputReport, TaskState, TaskStatus, NotifyModel,
 };
-pub(crate) use self::trail::Trail;
+pub(crate) use self::cwd_tracker::CwdTracker;
 
 /// How long agents may take to leave everything in order when the session ends.
-const TIDY_UP: Duration = Duration::from_millis(1500);
+const AGENT_SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
 
 /// A handle on the commands of a session. Cheap to clone. When the last one is dropped, everything is ended.
 #[derive(Clone)]
-pub struct Tasks {
-    table: Arc<Table>,
+pub struct TaskRegistry {
+    table: Arc<TaskTable>,
 }
 
-struct Table {
-    roster: Arc<Roster>,
-    tasks: Mutex<Vec<Task>>,
-    news: Inbox,
+struct TaskTable {
+    groups: Arc<ProcessGroups>,
+    tasks: Mutex<Vec<TaskRow>>,
+    events: EventSender,
     timers: Timers,
     /// What becomes of commands at the end.
-    at_end: AtEnd,
+    at_end: BackgroundPolicy,
     /// Whether agents have been sent home because the session ends.
-    dismissed: AtomicBool,
+    agents_stopped: AtomicBool,
 }
 
 /// One row of the table.
-struct Task {
+struct TaskRow {
     facts: TaskFacts,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
     /// Fires before `stop` if it is the host that stops it: then the main model does not know.
-    by_host: CancellationToken,
+    stopped_by_host: CancellationToken,
     /// Whether the turn goes on beside it.
     background: watch::Sender<bool>,
     /// Whether it is about to end: from then on it stays where it is.
-    sealed: bool,
+    background_frozen: bool,
     /// Lets it go on without the session, if it may.
-    release: Option<CancellationToken>,
+    detach: Option<CancellationToken>,
 }
 
 /// A command that a call has waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub struct FinishedCommand {
     /// How it ended.
-    pub ending: Ending,
+    pub exit: ProcessExit,
     /// What it printed.
-    pub output: Captured,
+    pub output: CapturedOutput,
     /// What it left behind.
     pub leftover: Leftover,
 }
 
 /// Waits beside one background command.
-struct Watcher {
+struct CommandWatcher {
     facts: TaskFacts,
     stop: CancellationToken,
     /// Fires before `stop` if the host stops it.
-    by_host: CancellationToken,
+    stopped_by_host: CancellationToken,
     /// Fires when it is to go on without the session.
-    release: CancellationToken,
+    detach: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
-    news: Inbox,
+    events: EventSender,
     /// How long it may run, if not as long as it likes.
     limit: Option<Duration>,
 }
 
-impl Tasks {
+impl TaskRegistry {
     /// An empty table that reports to `news`.
-    pub fn new(news: Inbox) -> Self {
-        Self::of_session(news, AtEnd::default())
+    pub fn new(news: EventSender) -> Self {
+        Self::for_session(news, BackgroundPolicy::default())
     }
 
     /// The same for a session whose background work ends in its own way.
-    pub fn of_session(news: Inbox, at_end: AtEnd) -> Self {
-        let roster = Arc::new(Roster::new());
+    pub fn for_session(news: EventSender, at_end: BackgroundPolicy) -> Self {
+        let roster = Arc::new(ProcessGroups::new());
         let timers = Timers::new(news.clone(), roster.closed.clone());
         Self {
-            table: Arc::new(Table {
-                roster,
+            table: Arc::new(TaskTable {
+                groups: roster,
                 tasks: Mutex::default(),
-                news,
+                events: news,
                 timers,
                 at_end,
-                dismissed: AtomicBool::new(false),
+                agents_stopped: AtomicBool::new(false),
             }),
         }
     }
 
     /// Starts a command in the background. Its output goes to a file below `spill`.
-    pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
-        let (facts, capture) = Table::begin(order, spill, start)?;
+    pub fn start_command(&self, order: &CommandSpec, spill: &Path, start: NewTask) -> Result<TaskFacts, SpawnError> {
+        let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
         match self.table.at_end {
-            AtEnd::Detach => {
-                let (process, release) = outlive::start(order, &self.table.roster, &capture)?;
-                self.table.watch_until(facts.clone(), process, capture, None, Some(release));
+            BackgroundPolicy::Detach => {
+                let (process, release) = detach::spawn_detachable(order, &self.table.groups, &capture)?;
+                self.table.watch_detachable(facts.clone(), process, capture, None, Some(release));
             }
-            AtEnd::Customary | AtEnd::Wait | AtEnd::Stop => {
-                let process = Process::spawn(order, &self.table.roster)?;
+            BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Stop => {
+                let process = Process::spawn(order, &self.table.groups)?;
                 self.table.watch(facts.clone(), process, capture, None);
             }
         }
@@ -163,16 +163,16 @@ impl Tasks {
     /// Starts a command in the background whose lines are told as they come, for at most `limit`.
     pub fn start_monitor(
         &self,
-        order: &Order,
+        order: &CommandSpec,
         spill: &Path,
-        start: Start,
+        start: NewTask,
         limit: Duration,
-    ) -> Result<TaskFacts, StartFault> {
-        let (facts, capture) = Table::begin(order, spill, start)?;
-        let process = Process::spawn(order, &self.table.roster)?;
-        let (lines, teller) = lines::pair();
-        let stop = self.table.watch(facts.clone(), process, capture.heard_by(lines), Some(limit));
-        tokio::spawn(teller.tell(facts.clone(), self.table.news.clone(), stop));
+    ) -> Result<TaskFacts, SpawnError> {
+        let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
+        let process = Process::spawn(order, &self.table.groups)?;
+        let (lines, teller) = line_batches::line_channel();
+        let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
+        tokio::spawn(teller.report(facts.clone(), self.table.events.clone(), stop));
         Ok(facts)
     }
 
@@ -182,51 +182,51 @@ impl Tasks {
     }
 
     /// All background work since the session began, in order.
-    pub fn list(&self) -> Vec<TaskInfo> {
-        self.table.rows().iter().map(Task::info).collect()
+    pub fn list(&self) -> Vec<TaskSnapshot> {
+        self.table.rows().iter().map(TaskRow::snapshot).collect()
     }
 
     /// How many commands run in the background.
-    pub fn running(&self) -> usize {
-        self.count(|kind| kind == TaskKind::Command)
+    pub fn running_commands(&self) -> usize {
+        self.count_running(|kind| kind == TaskKind::Command)
     }
 
     /// How many agents work in the background.
-    pub fn agents(&self) -> usize {
-        self.count(|kind| kind == TaskKind::Agent)
+    pub fn running_agents(&self) -> usize {
+        self.count_running(|kind| kind == TaskKind::Agent)
     }
 
-    fn count(&self, counts: impl Fn(TaskKind) -> bool) -> usize {
-        self.table.rows().iter().filter(|task| task.is_beside() && counts(task.facts.kind)).count()
+    fn count_running(&self, counts: impl Fn(TaskKind) -> bool) -> usize {
+        self.table.rows().iter().filter(|task| task.is_in_background() && counts(task.facts.kind)).count()
     }
 
     /// Ends everything when it is dropped. Whoever works for the session holds its tasks too, so that they would never be
     /// dropped by themselves.
-    pub fn guard(&self) -> DropGuard {
-        self.table.roster.closed.clone().drop_guard()
+    pub fn close_on_drop(&self) -> DropGuard {
+        self.table.groups.closed.clone().drop_guard()
     }
 
     /// What a task has printed. Waits for its end first, but not longer than `wait`.
-    pub async fn output(&self, id: &str, reach: Reach<'_>, wait: Duration) -> Result<TaskReport, NoTask> {
+    pub async fn read_output(&self, id: &str, reach: TaskScope<'_>, wait: Duration) -> Result<TaskOutputReport, TaskError> {
         let mut state = self.table.find(id, reach, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
-        let task = self.table.find(id, reach, Task::info)?;
-        let (output, left_out) = match output::last_of(&task.facts.output_file) {
+        let task = self.table.find(id, reach, TaskRow::snapshot)?;
+        let (output, left_out) = match capture::read_tail(&task.facts.output_file) {
             Ok(printed) => printed,
             // An agent writes its report at its end.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (String::new(), 0),
             Err(error) => (format!("(the output file cannot be read: {error})"), 0),
         };
-        Ok(TaskReport { task, output, left_out })
+        Ok(TaskOutputReport { task, output, omitted_bytes: left_out })
     }
 
     /// The agent that started a task; none if the main one did, or if there is no such task.
     pub fn owner(&self, id: &str) -> Option<String> {
-        self.table.find(id, Reach::Host, |task| task.facts.owner.clone()).ok().flatten()
+        self.table.find(id, TaskScope::Host, |task| task.facts.owner.clone()).ok().flatten()
     }
 
     /// Stops what an agent has started that still runs, and does not wait for it.
-    pub fn stop_owned(&self, owner: &str) {
+    pub fn stop_tasks_of(&self, owner: &str) {
         let rows = self.table.rows();
         rows.iter()
             .filter(|task| task.facts.owner.as_deref() == Some(owner))
@@ -234,67 +234,67 @@ impl Tasks {
     }
 
     /// Whether the session ends.
-    pub fn are_closed(&self) -> bool {
-        self.table.dismissed.load(Ordering::Relaxed) || self.table.roster.closed.is_cancelled()
+    pub fn is_closing(&self) -> bool {
+        self.table.agents_stopped.load(Ordering::Relaxed) || self.table.groups.closed.is_cancelled()
     }
 
     /// Stops a task with all its children, and waits until they are gone.
-    pub async fn stop(&self, id: &str, reach: Reach<'_>) -> Result<TaskInfo, NoTask> {
-        let take = |task: &Task| (task.state.clone(), task.stop.clone(), task.by_host.clone());
+    pub async fn stop(&self, id: &str, reach: TaskScope<'_>) -> Result<TaskSnapshot, TaskError> {
+        let take = |task: &TaskRow| (task.state.clone(), task.stop.clone(), task.stopped_by_host.clone());
         let (mut state, stop, by_host) = self.table.find(id, reach, take)?;
         let now = *state.borrow();
         if now != TaskState::Running {
-            return Err(NoTask::Ended { id: id.into(), state: now });
+            return Err(TaskError::Ended { id: id.into(), state: now });
         }
-        if reach == Reach::Host {
+        if reach == TaskScope::Host {
             by_host.cancel();
         }
         stop.cancel();
         let _ = state.wait_for(|state| *state != TaskState::Running).await;
-        self.table.find(id, reach, Task::info)
+        self.table.find(id, reach, TaskRow::snapshot)
     }
 
     /// Ends everything that the session has ever started and that still runs, and reports it. Afterwards nothing can
     /// be started.
     pub async fn shutdown(&self) {
         // First those who may have something to put away, for which they need commands.
-        self.dismiss_agents(TIDY_UP).await;
-        self.table.roster.close().await;
+        self.stop_agents(AGENT_SHUTDOWN_GRACE).await;
+        self.table.groups.close().await;
         let states: Vec<_> = self.table.rows().iter().map(|task| task.state.clone()).collect();
         for mut state in states {
             let told = state.wait_for(|state| *state != TaskState::Running);
-            let _ = tokio::time::timeout(GRACE, told).await;
+            let _ = tokio::time::timeout(KILL_GRACE, told).await;
         }
     }
 }
 
-impl Table {
+impl TaskTable {
     /// Each row is complete when it is pushed; a panic elsewhere cannot leave it half written.
-    fn rows(&self) -> MutexGuard<'_, Vec<Task>> {
+    fn rows(&self) -> MutexGuard<'_, Vec<TaskRow>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The task of this id; or the agent of this name, and of several the last one that runs.
-    fn find<T>(&self, id: &str, reach: Reach<'_>, take: impl Fn(&Task) -> T) -> Result<T, NoTask> {
+    fn find<T>(&self, id: &str, reach: TaskScope<'_>, take: impl Fn(&TaskRow) -> T) -> Result<T, TaskError> {
         let rows = self.rows();
         let of_id = rows.iter().find(|task| task.facts.task_id == id);
-        let called = || rows.iter().rev().filter(|task| task.facts.is_called(id));
+        let called = || rows.iter().rev().filter(|task| task.facts.has_name(id));
         let named = || called().find(|task| *task.state.borrow() == TaskState::Running).or(called().next());
         match of_id.or_else(named) {
-            Some(task) if reach.covers(&task.facts) => Ok(take(task)),
-            Some(_) => Err(NoTask::Foreign { id: id.into() }),
+            Some(task) if reach.includes(&task.facts) => Ok(take(task)),
+            Some(_) => Err(TaskError::OtherAgent { id: id.into() }),
             None => {
-                let known = rows.iter().filter(|task| *task.background.borrow() && reach.covers(&task.facts));
+                let known = rows.iter().filter(|task| *task.background.borrow() && reach.includes(&task.facts));
                 let known = known.map(|task| task.facts.task_id.clone()).collect();
-                Err(NoTask::Unknown { id: id.into(), known })
+                Err(TaskError::Unknown { id: id.into(), known })
             }
         }
     }
 
     /// What is known of a background command from its beginning, and the file below `spill` for its output.
-    fn begin(order: &Order, spill: &Path, start: Start) -> Result<(TaskFacts, Capture), StartFault> {
-        let task_id = ids::task('b');
-        let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
+    fn prepare_command(order: &CommandSpec, spill: &Path, start: NewTask) -> Result<(TaskFacts, OutputCapture), SpawnError> {
+        let task_id = ids::new_task_id('b');
+        let capture = OutputCapture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
         let facts = TaskFacts {
             task_id,
@@ -315,55 +315,55 @@ impl Table {
         &self,
         facts: TaskFacts,
         process: Process,
-        capture: Capture,
+        capture: OutputCapture,
         limit: Option<Duration>,
     ) -> CancellationToken {
-        self.watch_until(facts, process, capture, limit, None)
+        self.watch_detachable(facts, process, capture, limit, None)
     }
 
     /// The same for a command that may be let go.
-    fn watch_until(
+    fn watch_detachable(
         &self,
         facts: TaskFacts,
         process: Process,
-        capture: Capture,
+        capture: OutputCapture,
         limit: Option<Duration>,
         release: Option<CancellationToken>,
     ) -> CancellationToken {
         let (tell, state) = watch::channel(TaskState::Running);
-        let closed = self.roster.closed.clone();
+        let closed = self.groups.closed.clone();
         let stop = closed.child_token();
         let (background, by_host) = (watch::Sender::new(true), CancellationToken::new());
-        self.rows().push(Task {
+        self.rows().push(TaskRow {
             facts: facts.clone(),
             state,
             stop: stop.clone(),
-            by_host: by_host.clone(),
+            stopped_by_host: by_host.clone(),
             background,
-            sealed: false,
-            release: release.clone(),
+            background_frozen: false,
+            detach: release.clone(),
         });
         // Nobody may be listening any more.
-        let _ = self.news.send(Post::Task(Box::new(facts.started())));
+        let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
         let token = stop.clone();
         let release = release.unwrap_or_default();
-        let news = self.news.clone();
-        let watcher = Watcher { facts, stop, by_host, release, closed, state: tell, news, limit };
-        tokio::spawn(watcher.watch(process, capture));
+        let news = self.events.clone();
+        let watcher = CommandWatcher { facts, stop, stopped_by_host: by_host, detach: release, closed, state: tell, events: news, limit };
+        tokio::spawn(watcher.run(process, capture));
         token
     }
 }
 
 /// The last handle is gone: what still runs is ended.
-impl Drop for Table {
+impl Drop for TaskTable {
     fn drop(&mut self) {
-        self.roster.closed.cancel();
+        self.groups.closed.cancel();
     }
 }
 
-impl Task {
-    fn info(&self) -> TaskInfo {
-        TaskInfo {
+impl TaskRow {
+    fn snapshot(&self) -> TaskSnapshot {
+        TaskSnapshot {
             facts: self.facts.clone(),
             state: *self.state.borrow(),
             background: *self.background.borrow(),
@@ -371,31 +371,31 @@ impl Task {
     }
 
     /// Whether it runs, and the turn goes on beside it.
-    fn is_beside(&self) -> bool {
+    fn is_in_background(&self) -> bool {
         *self.background.borrow() && *self.state.borrow() == TaskState::Running
     }
 }
 
-impl Watcher {
-    async fn watch(self, mut process: Process, mut capture: Capture) {
-        let finish = within(self.limit, process.finish(&mut capture));
+impl CommandWatcher {
+    async fn run(self, mut process: Process, mut capture: OutputCapture) {
+        let finish = with_optional_timeout(self.limit, process.run_to_end(&mut capture));
         let end = tokio::select! {
             biased;
             end = self.stop.run_until_cancelled(finish) => end,
-            () = self.release.cancelled() => return self.let_go(process),
+            () = self.detach.cancelled() => return self.detach(process),
         };
         let out_of_time = matches!(end, Some(None));
         let told = match &end {
-            Some(_) => Told::AtOnce,
-            None if self.by_host.is_cancelled() => Told::Later,
-            None => Told::Never,
+            Some(_) => NotifyModel::Now,
+            None if self.stopped_by_host.is_cancelled() => NotifyModel::WithNextInput,
+            None => NotifyModel::Never,
         };
         let (status, exit_code) = match end.flatten() {
             Some((ending, leftover)) => {
                 if leftover == Leftover::Running {
-                    process.keep_open(self.closed);
+                    process.discard_output(self.closed);
                 }
-                TaskStatus::after(ending)
+                TaskStatus::from_exit(ending)
             }
             None => {
                 process.stop(&mut capture).await;
@@ -404,25 +404,25 @@ impl Watcher {
         };
         capture.finish();
         let ended = match out_of_time {
-            true => self.facts.out_of_time(),
-            false => self.facts.ended(status, exit_code, told),
+            true => self.facts.timed_out_event(),
+            false => self.facts.ended_event(status, exit_code, told),
         };
         // Nobody may be listening any more.
-        let _ = self.news.send(Post::Task(Box::new(ended)));
+        let _ = self.events.send(InternalEvent::Task(Box::new(ended)));
         self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 
     /// The command goes on, and nobody waits beside it any more.
-    fn let_go(self, process: Process) {
-        let event = self.facts.let_go(process.release());
+    fn detach(self, process: Process) {
+        let event = self.facts.detached_event(process.detach());
         // Nobody may be listening any more.
-        let _ = self.news.send(Post::Task(Box::new(event)));
+        let _ = self.events.send(InternalEvent::Task(Box::new(event)));
         self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
     }
 }
 
 /// Waits for something, but not longer than the limit if there is one.
-async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+async fn with_optional_timeout<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, work).await.ok(),
         None => Some(work.await),

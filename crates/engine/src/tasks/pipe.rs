@@ -9,29 +9,29 @@ use tokio::time::timeout;
 use crate::clock;
 
 /// How much is read at once: little at first, for most commands say little.
-const FIRST_READ: usize = 4 * 1024;
-const LARGE_READ: usize = 64 * 1024;
+const FIRST_READ_BYTES: usize = 4 * 1024;
+const LARGE_READ_BYTES: usize = 64 * 1024;
 
 /// How long we wait for more output after a command has ended, if something still holds its output open: at most
 /// this long, and only as long as something comes every now and then.
-const DRAIN: Duration = Duration::from_millis(200);
-const DRAIN_SILENCE: Duration = Duration::from_millis(50);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Where an output of a command comes in.
-pub(super) struct Pipe {
+pub(super) struct OutputPipe {
     receiver: Receiver,
     /// What came last.
     pub(super) buffer: Vec<u8>,
     /// Whether something can still come.
-    pub(super) open: bool,
+    pub(super) is_open: bool,
 }
 
-impl Pipe {
+impl OutputPipe {
     /// A new pipe: our end, and the end for the command.
-    pub(super) fn open() -> io::Result<(Self, PipeWriter)> {
+    pub(super) fn create() -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(reader.into())?;
-        Ok((Self { receiver, buffer: Vec::with_capacity(FIRST_READ), open: true }, writer))
+        Ok((Self { receiver, buffer: Vec::with_capacity(FIRST_READ_BYTES), is_open: true }, writer))
     }
 
     /// Puts the next bytes into the buffer, and says whether there were any. Waits if nothing is there.
@@ -39,41 +39,41 @@ impl Pipe {
         let was_full = self.buffer.len() == self.buffer.capacity();
         self.buffer.clear();
         if was_full {
-            self.buffer.reserve_exact(LARGE_READ);
+            self.buffer.reserve_exact(LARGE_READ_BYTES);
             // Whoever floods us does not keep others waiting, nor the clock that ends it.
             tokio::task::yield_now().await;
         }
-        self.open = self.receiver.readable().await.is_ok();
+        self.is_open = self.receiver.readable().await.is_ok();
         match self.receiver.try_read_buf(&mut self.buffer) {
             Ok(count) if count > 0 => return true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(_) | Err(_) => self.open = false,
+            Ok(_) | Err(_) => self.is_open = false,
         }
         false
     }
 
     /// Takes what comes and drops it, until nothing more can come.
     pub(super) async fn discard(mut self) {
-        while self.open {
+        while self.is_open {
             self.fill().await;
         }
     }
 }
 
 /// The time after a command's end in which its outputs are still read.
-pub(super) struct Drain {
+pub(super) struct DrainWindow {
     deadline: Instant,
 }
 
-impl Drain {
+impl DrainWindow {
     /// It begins now.
-    pub(super) fn begin() -> Self {
-        Self { deadline: clock::monotonic() + DRAIN }
+    pub(super) fn start() -> Self {
+        Self { deadline: clock::monotonic() + DRAIN_TIMEOUT }
     }
 
     /// Waits for the next piece, and says whether it is worth waiting for another.
-    pub(super) async fn goes_on<T>(&self, next: impl Future<Output = T>) -> bool {
-        clock::monotonic() < self.deadline && timeout(DRAIN_SILENCE, next).await.is_ok()
+    pub(super) async fn wait_for_more<T>(&self, next: impl Future<Output = T>) -> bool {
+        clock::monotonic() < self.deadline && timeout(DRAIN_IDLE_TIMEOUT, next).await.is_ok()
     }
 }
 
@@ -85,14 +85,14 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_says_much_is_read_in_large_pieces() {
-        let (mut pipe, mut writer) = Pipe::open().unwrap();
+        let (mut pipe, mut writer) = OutputPipe::create().unwrap();
         writer.write_all(&[b'x'; 10_000]).unwrap();
         assert!(pipe.fill().await);
-        assert_eq!(pipe.buffer.len(), FIRST_READ);
+        assert_eq!(pipe.buffer.len(), FIRST_READ_BYTES);
         assert!(pipe.fill().await);
-        assert_eq!(pipe.buffer.len(), 10_000 - FIRST_READ);
+        assert_eq!(pipe.buffer.len(), 10_000 - FIRST_READ_BYTES);
         drop(writer);
         assert!(!pipe.fill().await);
-        assert!(!pipe.open && pipe.buffer.capacity() <= LARGE_READ);
+        assert!(!pipe.is_open && pipe.buffer.capacity() <= LARGE_READ_BYTES);
     }
 }

@@ -18,17 +18,17 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::mark::VARIABLE;
-use super::output::Capture;
-use super::pipe::{Drain, Pipe};
-use super::plain;
-use super::roster::{GRACE, Group, Roster, Tie};
-use super::script::Script;
+use super::process_tag::TAG_VARIABLE;
+use super::capture::OutputCapture;
+use super::pipe::{DrainWindow, OutputPipe};
+use super::direct_exec;
+use super::process_groups::{KILL_GRACE, ProcessGroup, ProcessGroups, SessionBinding};
+use super::shell_script::ShellScript;
 use crate::clock;
 
 /// A command, and where and in which surroundings it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
+pub struct CommandSpec {
     /// What the shell is told.
     pub command: String,
     /// The folder.
@@ -39,16 +39,16 @@ pub struct Order {
 
 /// A command could not be started.
 #[derive(Debug, thiserror::Error)]
-pub enum StartFault {
+pub enum SpawnError {
     /// Its folder is gone.
     #[error("the folder {} does not exist any more", .0.display())]
-    NoFolder(PathBuf),
+    MissingDir(PathBuf),
     /// Its variables are too many or too long.
     #[error(
         "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
          all; let the user unset or shorten some"
     )]
-    LargeEnvironment,
+    EnvironmentTooLarge,
     /// The session has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
@@ -59,7 +59,7 @@ pub enum StartFault {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProcessExit {
     /// By itself, with this exit code.
     Exited(i32),
     /// By this signal.
@@ -81,66 +81,66 @@ pub enum Leftover {
 
 /// A running command. Dropped, it ends with all its children.
 pub(super) struct Process {
-    output: Pipe,
-    body: Body,
+    output: OutputPipe,
+    tree: ProcessTree,
 }
 
 /// The processes of a command, until they have ended. Dropped before, they are ended.
-pub(super) struct Body(Option<Alive>);
+pub(super) struct ProcessTree(Option<RunningGroup>);
 
 /// A command's first process, and the group of all.
-struct Alive {
+struct RunningGroup {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
 }
 
 impl Process {
     /// Starts a command. Both its outputs go into one pipe, so that they stay in order.
-    pub(super) fn spawn(order: &Order, roster: &Arc<Roster>) -> Result<Self, StartFault> {
-        let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
-        let (output, writer) = Pipe::open()?;
-        let body = Body::start(order, &script, roster, writer.try_clone()?, writer)?;
-        Ok(Self { output, body })
+    pub(super) fn spawn(order: &CommandSpec, roster: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
+        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
+        let (output, writer) = OutputPipe::create()?;
+        let body = ProcessTree::spawn_tagged(order, &script, roster, writer.try_clone()?, writer)?;
+        Ok(Self { output, tree: body })
     }
 
     /// Starts a command that prints into a file itself, and that may be released.
-    pub(super) fn spawn_loose(order: &Order, roster: &Arc<Roster>, file: &File) -> Result<Self, StartFault> {
-        let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
+    pub(super) fn spawn_detachable(order: &CommandSpec, roster: &Arc<ProcessGroups>, file: &File) -> Result<Self, SpawnError> {
+        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
         // Nothing comes by way of us: nobody holds the other end.
-        let (output, _) = Pipe::open()?;
+        let (output, _) = OutputPipe::create()?;
         let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
-        let body = Body::spawn(order, &script, roster, streams, Tie::Loose)?;
-        Ok(Self { output, body })
+        let body = ProcessTree::spawn_with(order, &script, roster, streams, SessionBinding::Detachable)?;
+        Ok(Self { output, tree: body })
     }
 
     /// Lets the command go on without us, and gives its process id.
-    pub(super) fn release(mut self) -> Option<i32> {
-        let mut alive = self.body.0.take()?;
-        alive.group.let_go();
+    pub(super) fn detach(mut self) -> Option<i32> {
+        let mut alive = self.tree.0.take()?;
+        alive.group.release();
         Some(alive.group.id().as_raw())
     }
 
     /// Reads output until the command has ended. What it left running stays so until the session ends.
-    pub(super) async fn finish(&mut self, capture: &mut Capture) -> (Ending, Leftover) {
+    pub(super) async fn run_to_end(&mut self, capture: &mut OutputCapture) -> (ProcessExit, Leftover) {
         let ending = loop {
             tokio::select! {
                 biased;
-                ending = self.body.ended() => break ending,
-                () = read(&mut self.output, capture), if self.output.open => {}
+                ending = self.tree.wait() => break ending,
+                () = read_into(&mut self.output, capture), if self.output.is_open => {}
             }
         };
         (ending, self.drain(capture).await)
     }
 
     /// Ends the command and all its children, and reads what they say until then.
-    pub(super) async fn stop(mut self, capture: &mut Capture) {
+    pub(super) async fn stop(mut self, capture: &mut OutputCapture) {
         {
-            let mut end = std::pin::pin!(self.body.end());
+            let mut end = std::pin::pin!(self.tree.terminate());
             loop {
                 tokio::select! {
                     biased;
                     () = &mut end => break,
-                    () = read(&mut self.output, capture), if self.output.open => {}
+                    () = read_into(&mut self.output, capture), if self.output.is_open => {}
                 }
             }
         }
@@ -148,101 +148,101 @@ impl Process {
     }
 
     /// Reads what is left.
-    async fn drain(&mut self, capture: &mut Capture) -> Leftover {
-        let drain = Drain::begin();
-        while self.output.open && drain.goes_on(read(&mut self.output, capture)).await {}
-        if self.output.open { Leftover::Running } else { Leftover::Nothing }
+    async fn drain(&mut self, capture: &mut OutputCapture) -> Leftover {
+        let drain = DrainWindow::start();
+        while self.output.is_open && drain.wait_for_more(read_into(&mut self.output, capture)).await {}
+        if self.output.is_open { Leftover::Running } else { Leftover::Nothing }
     }
 
     /// Keeps taking what is printed by something that the command left running, so that printing does not kill it.
-    pub(super) fn keep_open(self, closed: CancellationToken) {
+    pub(super) fn discard_output(self, closed: CancellationToken) {
         tokio::spawn(async move { closed.run_until_cancelled(self.output.discard()).await });
     }
 }
 
-impl Body {
+impl ProcessTree {
     /// Starts a command with these streams.
-    pub(super) fn start(
-        order: &Order,
-        script: &Script<'_>,
-        roster: &Arc<Roster>,
+    pub(super) fn spawn_tagged(
+        order: &CommandSpec,
+        script: &ShellScript<'_>,
+        roster: &Arc<ProcessGroups>,
         stdout: impl Into<OwnedFd>,
         stderr: impl Into<OwnedFd>,
-    ) -> Result<Self, StartFault> {
-        Self::spawn(order, script, roster, [stdout.into(), stderr.into()], Tie::Marked)
+    ) -> Result<Self, SpawnError> {
+        Self::spawn_with(order, script, roster, [stdout.into(), stderr.into()], SessionBinding::Tagged)
     }
 
-    fn spawn(
-        order: &Order,
-        script: &Script<'_>,
-        roster: &Arc<Roster>,
+    fn spawn_with(
+        order: &CommandSpec,
+        script: &ShellScript<'_>,
+        roster: &Arc<ProcessGroups>,
         [stdout, stderr]: [OwnedFd; 2],
-        tie: Tie,
-    ) -> Result<Self, StartFault> {
+        tie: SessionBinding,
+    ) -> Result<Self, SpawnError> {
         if roster.closed.is_cancelled() {
-            return Err(StartFault::SessionEnded);
+            return Err(SpawnError::SessionEnded);
         }
-        let watched = roster.watched()?;
+        let watched = roster.supervision()?;
         let start = |mut command: Command| {
             command
-                .envs(watched.mark_of(tie).map(|mark| (VARIABLE, mark)))
+                .envs(watched.tag_value(tie).map(|mark| (TAG_VARIABLE, mark)))
                 .current_dir(&order.cwd)
-                .stdin(script.input.stdio()?)
+                .stdin(script.stdin.to_stdio()?)
                 .stdout(stdout.try_clone()?)
                 .stderr(stderr.try_clone()?);
-            watched.start(tie, || command.spawn())
+            watched.spawn(tie, || command.spawn())
         };
-        let terminal = leave_terminal();
+        let terminal = find_setsid_if_terminal();
         // What the system does not start, the shell may: it also knows best what to say about it.
-        let plainly = plainly(order, script.argument, terminal).and_then(|command| start(command).ok());
-        let child = plainly.map_or_else(|| start(shell(order, script.argument, terminal)), Ok);
-        let child = child.map_err(|error| start_fault(error, &order.cwd))?;
+        let plainly = direct_command(order, script.argument, terminal).and_then(|command| start(command).ok());
+        let child = plainly.map_or_else(|| start(shell_command(order, script.argument, terminal)), Ok);
+        let child = child.map_err(|error| spawn_error(error, &order.cwd))?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
-        let group = roster.enter(watched, Pid::from_raw(leader));
-        Ok(Self(Some(Alive { child, group })))
+        let group = roster.add(watched, Pid::from_raw(leader));
+        Ok(Self(Some(RunningGroup { child, group })))
     }
 
     /// The input of the command, once, if it is ours to write.
-    pub(super) fn input(&mut self) -> Option<ChildStdin> {
+    pub(super) fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.0.as_mut()?.child.stdin.take()
     }
 
     /// Waits until the first process has ended. What it left running stays so until the session ends.
-    pub(super) async fn ended(&mut self) -> Ending {
-        let Some(alive) = &mut self.0 else { return Ending::Unknown };
+    pub(super) async fn wait(&mut self) -> ProcessExit {
+        let Some(alive) = &mut self.0 else { return ProcessExit::Unknown };
         let status = alive.child.wait().await;
-        alive.group.let_go();
+        alive.group.release();
         self.0 = None;
-        status.map_or(Ending::Unknown, Ending::of)
+        status.map_or(ProcessExit::Unknown, ProcessExit::from_status)
     }
 
     /// Ends all processes and waits until they are gone.
-    pub(super) async fn end(&mut self) {
+    pub(super) async fn terminate(&mut self) {
         if let Some(alive) = &mut self.0 {
-            alive.end().await;
+            alive.terminate().await;
         }
         self.0 = None;
     }
 }
 
-impl Drop for Body {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         let Some(mut alive) = self.0.take() else { return };
         // Without a runtime, dropping the group kills at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { alive.end().await });
+            runtime.spawn(async move { alive.terminate().await });
         }
     }
 }
 
-impl Alive {
+impl RunningGroup {
     /// Asks all processes of the group to end, kills those that do not, and waits for the first.
-    async fn end(&mut self) {
-        let deadline = clock::monotonic() + GRACE;
+    async fn terminate(&mut self) {
+        let deadline = clock::monotonic() + KILL_GRACE;
         self.group.signal(Signal::SIGTERM);
-        if timeout(GRACE, self.child.wait()).await.is_ok() {
-            self.group.lost_its_leader();
+        if timeout(KILL_GRACE, self.child.wait()).await.is_ok() {
+            self.group.mark_leader_reaped();
         }
         let mut pause = Duration::from_millis(1);
         while self.group.is_alive() && clock::monotonic() < deadline {
@@ -250,20 +250,20 @@ impl Alive {
             pause *= 2;
         }
         self.group.signal(Signal::SIGKILL);
-        let _ = timeout(GRACE, self.child.wait()).await;
-        self.group.let_go();
+        let _ = timeout(KILL_GRACE, self.child.wait()).await;
+        self.group.release();
     }
 }
 
 /// Takes what is there; waits if nothing is.
-async fn read(output: &mut Pipe, capture: &mut Capture) {
+async fn read_into(output: &mut OutputPipe, capture: &mut OutputCapture) {
     if output.fill().await {
-        capture.take(&output.buffer);
+        capture.push(&output.buffer);
     }
 }
 
-impl Ending {
-    fn of(status: ExitStatus) -> Self {
+impl ProcessExit {
+    fn from_status(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Exited(code),
             (None, Some(signal)) => Self::Killed(signal),
@@ -274,14 +274,14 @@ impl Ending {
 
 /// The command without a shell, if it needs none. In a terminal, `setsid` starts what is to be started, and would hide
 /// whether it could be.
-fn plainly(order: &Order, script: &str, terminal: Option<Leave>) -> Option<Command> {
-    let mut command = terminal.is_none().then(|| plain::command(script, order)).flatten()?;
+fn direct_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Option<Command> {
+    let mut command = terminal.is_none().then(|| direct_exec::build_command(script, order)).flatten()?;
     command.process_group(0);
     Some(command)
 }
 
 /// The shell with the command, in a process group of its own and without a terminal.
-fn shell(order: &Order, script: &str, terminal: Option<Leave>) -> Command {
+fn shell_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Command {
     let shell = find_shell(&order.environment);
     let mut command = match terminal {
         Some(setsid) => {
@@ -311,22 +311,22 @@ fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
 }
 
 /// The program by which a command leaves our terminal.
-type Leave = &'static str;
+type SetsidPath = &'static str;
 
 /// If we were started in a terminal, the program that lets a command leave it: a question for a password would
 /// otherwise appear there, and stop the command for ever.
-fn leave_terminal() -> Option<Leave> {
+fn find_setsid_if_terminal() -> Option<SetsidPath> {
     File::open("/dev/tty").ok()?;
     ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
 }
 
-fn start_fault(error: io::Error, cwd: &Path) -> StartFault {
+fn spawn_error(error: io::Error, cwd: &Path) -> SpawnError {
     if !cwd.is_dir() {
-        StartFault::NoFolder(cwd.to_path_buf())
+        SpawnError::MissingDir(cwd.to_path_buf())
     } else if error.kind() == io::ErrorKind::ArgumentListTooLong {
-        StartFault::LargeEnvironment
+        SpawnError::EnvironmentTooLarge
     } else {
-        StartFault::Io(error)
+        SpawnError::Io(error)
     }
 }
 
@@ -337,11 +337,11 @@ mod tests {
     #[test]
     fn a_plain_command_is_started_as_it_is_unless_there_is_a_terminal_to_leave() {
         let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
-        let order = Order { command: String::new(), cwd: "/".into(), environment };
+        let order = CommandSpec { command: String::new(), cwd: "/".into(), environment };
         let programs = |script, terminal| {
-            let plainly = plainly(&order, script, terminal);
+            let plainly = direct_command(&order, script, terminal);
             let program = |command: &Command| command.as_std().get_program().to_string_lossy().into_owned();
-            (plainly.as_ref().map(program), program(&shell(&order, script, terminal)))
+            (plainly.as_ref().map(program), program(&shell_command(&order, script, terminal)))
         };
         assert_eq!(programs("env", None), (Some("/usr/bin/env".into()), "/bin/bash".into()));
         assert_eq!(programs("env; env", None), (None, "/bin/bash".into()));

@@ -8,37 +8,37 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::mark::Mark;
+use super::process_tag::ProcessTag;
 use crate::clock;
 
 /// Asks all marked processes to end, and kills those that do not within `grace`.
-pub(super) async fn end_all(mark: &Arc<Mark>, grace: Duration) {
-    let asked = aside(mark, find).await;
+pub(super) async fn terminate_tagged(mark: &Arc<ProcessTag>, grace: Duration) {
+    let asked = run_blocking(mark, find_tagged).await;
     if asked.is_empty() {
         return;
     }
     signal_all(&asked, Signal::SIGTERM);
     let deadline = clock::monotonic() + grace;
     let mut pause = Duration::from_millis(1);
-    while asked.iter().any(|id| mark.is_on(*id)) && clock::monotonic() < deadline {
+    while asked.iter().any(|id| mark.is_carried_by(*id)) && clock::monotonic() < deadline {
         tokio::time::sleep(pause).await;
         pause *= 2;
     }
-    aside(mark, kill_all).await;
+    run_blocking(mark, kill_tagged).await;
 }
 
 /// A look at all processes takes some milliseconds: not on a thread that others need.
-async fn aside<T: Send + 'static>(mark: &Arc<Mark>, look: fn(&Mark) -> T) -> T {
+async fn run_blocking<T: Send + 'static>(mark: &Arc<ProcessTag>, look: fn(&ProcessTag) -> T) -> T {
     let theirs = Arc::clone(mark);
     let looked = tokio::task::spawn_blocking(move || look(&theirs)).await;
     looked.unwrap_or_else(|_| look(mark))
 }
 
 /// Kills all marked processes. Blocks.
-pub(super) fn kill_all(mark: &Mark) {
+pub(super) fn kill_tagged(mark: &ProcessTag) {
     // What forks while we look is found in the next round.
     for _ in 0..10 {
-        let found = find(mark);
+        let found = find_tagged(mark);
         if found.is_empty() {
             return;
         }
@@ -48,29 +48,29 @@ pub(super) fn kill_all(mark: &Mark) {
 
 /// Whether a process of the group is still at work. One that has ended stays in its group until somebody waits for
 /// it, which may be never.
-pub(super) fn group_works(group: Pid) -> bool {
-    all().into_iter().filter_map(Facts::of).any(|facts| facts.group == group && facts.works)
+pub(super) fn is_group_running(group: Pid) -> bool {
+    all_pids().into_iter().filter_map(ProcessStat::for_pid).any(|facts| facts.group == group && facts.is_running)
 }
 
 /// Whether a process has ended, even if nobody has waited for it yet.
 pub(super) fn has_ended(id: Pid) -> bool {
-    Facts::of(id).is_none_or(|facts| !facts.works)
+    ProcessStat::for_pid(id).is_none_or(|facts| !facts.is_running)
 }
 
 /// What the system tells of a process.
 #[derive(Debug, PartialEq, Eq)]
-struct Facts {
+struct ProcessStat {
     group: Pid,
     /// Whether it is still at work: one whose first thread has ended may have others.
-    works: bool,
+    is_running: bool,
 }
 
-impl Facts {
-    fn of(id: Pid) -> Option<Self> {
-        Self::read(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+impl ProcessStat {
+    fn for_pid(id: Pid) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
 
-    fn read(stat: &str) -> Option<Self> {
+    fn parse(stat: &str) -> Option<Self> {
         // The name before may hold anything.
         let mut words = stat.rsplit_once(") ")?.1.split(' ');
         let (state, _parent, group) = (words.next()?, words.next()?, words.next()?);
@@ -80,7 +80,7 @@ impl Facts {
             "Z" => threads > 1,
             _ => true,
         };
-        Some(Self { group: Pid::from_raw(group.parse().ok()?), works })
+        Some(Self { group: Pid::from_raw(group.parse().ok()?), is_running: works })
     }
 }
 
@@ -91,11 +91,11 @@ fn signal_all(ids: &[Pid], signal: Signal) {
     }
 }
 
-fn find(mark: &Mark) -> Vec<Pid> {
-    all().into_iter().filter(|id| *id != Pid::this() && mark.is_on(*id)).collect()
+fn find_tagged(mark: &ProcessTag) -> Vec<Pid> {
+    all_pids().into_iter().filter(|id| *id != Pid::this() && mark.is_carried_by(*id)).collect()
 }
 
-fn all() -> Vec<Pid> {
+fn all_pids() -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     processes
         .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw))
@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn a_process_works_as_long_as_one_of_its_threads_does() {
-        for (state, threads, works) in
+        for (state, threads, is_running) in
             [("S", 1, true), ("R", 3, true), ("T", 1, true), ("Z", 1, false), ("Z", 2, true), ("X", 0, false)]
         {
             let stat =
                 format!("7 (a) S 1 (b) {state} 1 42 5733 0 -1 4227148 222 0 0 0 0 0 0 0 20 0 {threads} 0 18");
-            assert_eq!(Facts::read(&stat), Some(Facts { group: Pid::from_raw(42), works }), "{stat}");
+            assert_eq!(ProcessStat::parse(&stat), Some(ProcessStat { group: Pid::from_raw(42), is_running }), "{stat}");
         }
-        assert_eq!(Facts::read("7 (a) S 1"), None);
+        assert_eq!(ProcessStat::parse("7 (a) S 1"), None);
     }
 }

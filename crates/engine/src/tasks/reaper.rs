@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::mark::{Mark, Marks};
+use super::process_tag::{ProcessTag, TagGenerator};
 
 /// Notes of this many bytes fit into every pipe, however small the system makes it.
-const NOTES_LIMIT: usize = 2048;
+const MAX_LOG_BYTES: usize = 2048;
 
 /// The reaper of this process, if it is needed now. Shared because the death of a process concerns all its sessions.
 static REAPER: Mutex<Weak<Reaper>> = Mutex::new(Weak::new());
@@ -23,25 +23,25 @@ static REAPER: Mutex<Weak<Reaper>> = Mutex::new(Weak::new());
 /// The reaper, and what it will find when we die.
 pub(super) struct Reaper {
     /// By what it knows the commands.
-    marks: Marks,
-    notes: Mutex<Notes>,
+    tags: TagGenerator,
+    log: Mutex<GroupLog>,
     shell: Option<Child>,
     /// The shell's input. It ends with us.
-    _lifeline: PipeWriter,
+    _liveness_pipe: PipeWriter,
 }
 
 /// The groups that are running, and the pipe that says so.
-struct Notes {
+struct GroupLog {
     groups: Vec<i32>,
     write: PipeWriter,
     read: PipeReader,
     /// How many bytes lie in the pipe.
-    waiting: usize,
+    buffered: usize,
 }
 
 impl Reaper {
     /// The reaper of this process; started if there is none.
-    pub(super) fn of_this_process() -> std::io::Result<Arc<Self>> {
+    pub(super) fn for_this_process() -> std::io::Result<Arc<Self>> {
         let mut current = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reaper) = current.upgrade() {
             return Ok(reaper);
@@ -52,7 +52,7 @@ impl Reaper {
     }
 
     fn start() -> std::io::Result<Self> {
-        let marks = Marks::of_this_process();
+        let marks = TagGenerator::for_this_process();
         let (life, lifeline) = pipe()?;
         let (read, write) = pipe()?;
         fcntl(&write, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -60,7 +60,7 @@ impl Reaper {
         let mut shell = Command::new("/bin/sh");
         shell
             .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper"])
-            .args(marks.patterns())
+            .args(marks.grep_patterns())
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .current_dir("/")
@@ -69,64 +69,64 @@ impl Reaper {
             .stderr(Stdio::null())
             .process_group(0);
         // Nor is it a command of whoever runs us: it has to outlive us.
-        let shell = marks.start_unmarked(|| shell.spawn()).ok();
-        let notes = Mutex::new(Notes { groups: Vec::new(), write, read, waiting: 0 });
-        Ok(Self { marks, notes, shell, _lifeline: lifeline })
+        let shell = marks.spawn_untagged(|| shell.spawn()).ok();
+        let notes = Mutex::new(GroupLog { groups: Vec::new(), write, read, buffered: 0 });
+        Ok(Self { tags: marks, log: notes, shell, _liveness_pipe: lifeline })
     }
 
     /// A mark for a new session.
-    pub(super) fn new_mark(&self) -> Mark {
-        self.marks.next()
+    pub(super) fn new_tag(&self) -> ProcessTag {
+        self.tags.next_tag()
     }
 
     /// Starts a process that carries no mark.
-    pub(super) fn start_unmarked<T>(&self, start: impl FnOnce() -> T) -> T {
-        self.marks.start_unmarked(start)
+    pub(super) fn spawn_untagged<T>(&self, start: impl FnOnce() -> T) -> T {
+        self.tags.spawn_untagged(start)
     }
 
     /// A group runs.
-    pub(super) fn enter(&self, group: i32) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn add_group(&self, group: i32) {
+        let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         notes.groups.push(group);
-        notes.note('+', group);
+        notes.append('+', group);
     }
 
     /// A group runs no longer, or must be left alone from now on.
-    pub(super) fn leave(&self, group: i32) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn remove_group(&self, group: i32) {
+        let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         notes.groups.retain(|other| *other != group);
-        notes.note('-', group);
+        notes.append('-', group);
     }
 }
 
-impl Notes {
-    fn note(&mut self, change: char, group: i32) {
+impl GroupLog {
+    fn append(&mut self, change: char, group: i32) {
         let line = format!("{change}{group}\n");
-        if self.waiting + line.len() > NOTES_LIMIT || self.push(&line).is_err() {
-            self.begin_anew();
+        if self.buffered + line.len() > MAX_LOG_BYTES || self.write_line(&line).is_err() {
+            self.rewrite();
         }
     }
 
-    fn push(&mut self, line: &str) -> std::io::Result<()> {
+    fn write_line(&mut self, line: &str) -> std::io::Result<()> {
         self.write.write_all(line.as_bytes())?;
-        self.waiting += line.len();
+        self.buffered += line.len();
         Ok(())
     }
 
     /// Replaces the notes by one line for each group. Should we die in between, the marks are still found.
-    fn begin_anew(&mut self) {
-        let mut old = vec![0; self.waiting];
+    fn rewrite(&mut self) {
+        let mut old = vec![0; self.buffered];
         if self.read.read_exact(&mut old).is_ok() {
-            self.waiting = 0;
+            self.buffered = 0;
         }
         let mut lines = String::new();
         for line in self.groups.iter().map(|group| format!("+{group}\n")) {
-            if lines.len() + line.len() <= NOTES_LIMIT {
+            if lines.len() + line.len() <= MAX_LOG_BYTES {
                 lines += &line;
             }
         }
         // Hundreds of commands at once do not fit; those left out are found by their marks.
-        let _ = self.push(&lines);
+        let _ = self.write_line(&lines);
     }
 }
 
@@ -147,11 +147,11 @@ mod tests {
 
     use tokio::sync::mpsc;
 
-    use super::super::tests::{gone, pid_from};
-    use super::super::{Order, Tasks, follow_daemons};
+    use super::super::tests::{exits, read_pid};
+    use super::super::{CommandSpec, TaskRegistry, track_daemons};
     use super::*;
 
-    const FOLDER: &str = "WHIMBREL_TEST_FOLDER";
+    const TEST_DIR_VARIABLE: &str = "WHIMBREL_TEST_FOLDER";
     const COMMANDS: &[(&str, &str)] = &[
         ("running", "echo $$ > running; exec sleep 300"),
         ("grandchild", "sh -c 'echo $$ > grandchild; exec sleep 300'; true"),
@@ -164,12 +164,12 @@ mod tests {
     /// Not a claim: the engine that the next test kills.
     #[tokio::test]
     async fn an_engine_to_be_killed() {
-        let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
-        follow_daemons();
-        let tasks = Tasks::new(mpsc::unbounded_channel().0);
+        let Some(folder) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
+        track_daemons();
+        let tasks = TaskRegistry::new(mpsc::unbounded_channel().0);
         let runs = COMMANDS.iter().map(|(_, command)| {
             let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-            let order = Order { command: (*command).into(), cwd: folder.clone(), environment };
+            let order = CommandSpec { command: (*command).into(), cwd: folder.clone(), environment };
             let (tasks, folder) = (tasks.clone(), folder.clone());
             async move { tasks.run_command(&order, &folder, Duration::from_secs(300)).await }
         });
@@ -179,13 +179,13 @@ mod tests {
     async fn kill_an_engine(folder: &Path) -> Vec<(&'static str, i32)> {
         let mut engine = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "tasks::reaper::tests::an_engine_to_be_killed"])
-            .env(FOLDER, folder)
+            .env(TEST_DIR_VARIABLE, folder)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let mut ids = Vec::new();
         for (name, _) in COMMANDS {
-            ids.push((*name, pid_from(&folder.join(name)).await));
+            ids.push((*name, read_pid(&folder.join(name)).await));
         }
         engine.kill().unwrap();
         engine.wait().unwrap();
@@ -196,15 +196,15 @@ mod tests {
     async fn a_killed_engine_leaves_no_command() {
         let folder = tempfile::tempdir().unwrap();
         for (name, id) in kill_an_engine(folder.path()).await {
-            assert!(gone(id).await, "{name} survived");
+            assert!(exits(id).await, "{name} survived");
         }
     }
 
     #[test]
     fn the_reaper_ends_with_its_last_user_and_leaves_others_alone() {
-        let reaper = Reaper::of_this_process().unwrap();
+        let reaper = Reaper::for_this_process().unwrap();
         let shell = reaper.shell.as_ref().unwrap().id();
-        assert!(Arc::ptr_eq(&reaper, &Reaper::of_this_process().unwrap()));
+        assert!(Arc::ptr_eq(&reaper, &Reaper::for_this_process().unwrap()));
         drop(reaper);
         assert!(!Path::new(&format!("/proc/{shell}")).exists());
     }
@@ -212,13 +212,13 @@ mod tests {
     #[test]
     fn the_notes_stay_small_and_true() {
         let reaper = Reaper::start().unwrap();
-        reaper.enter(7);
+        reaper.add_group(7);
         for group in 1_000_000..1_001_000 {
-            reaper.enter(group);
-            reaper.leave(group);
+            reaper.add_group(group);
+            reaper.remove_group(group);
         }
-        let mut notes = reaper.notes.lock().unwrap();
-        let mut lines = vec![0; notes.waiting];
+        let mut notes = reaper.log.lock().unwrap();
+        let mut lines = vec![0; notes.buffered];
         notes.read.read_exact(&mut lines).unwrap();
         let mut running = Vec::new();
         for line in String::from_utf8(lines).unwrap().lines() {

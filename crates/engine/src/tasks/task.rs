@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::process::Ending;
+use super::process::ProcessExit;
 
 /// What is known about background work from its beginning.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub struct TaskFacts {
 
 /// Background work as it is now.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskInfo {
+pub struct TaskSnapshot {
     /// What does not change.
     pub facts: TaskFacts,
     /// What does.
@@ -103,10 +103,10 @@ pub enum TaskEvent {
         /// The exit code, if it ended by itself.
         exit_code: Option<i32>,
         /// Whether the main model is told, and when.
-        told: Told,
+        notify: NotifyModel,
     },
     /// It goes on, but no longer as the session's work.
-    LetGo {
+    Detached {
         /// Its name.
         task_id: String,
         /// The call that started it.
@@ -117,7 +117,7 @@ pub enum TaskEvent {
         summary: String,
     },
     /// It printed something that the model wants to hear.
-    Printed {
+    Output {
         /// Its name.
         task_id: String,
         /// What it does.
@@ -129,18 +129,18 @@ pub enum TaskEvent {
 
 /// Whether the main model is told that background work has ended, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum NotifyModel {
     /// At once, in a turn of its own if none runs.
-    AtOnce,
+    Now,
     /// With whatever it is told next: the host ended it, and knows.
-    Later,
+    WithNextInput,
     /// Not at all: an agent ended it, and knows.
     Never,
 }
 
 /// Who wants something of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach<'a> {
+pub enum TaskScope<'a> {
     /// The host. All of it is its own.
     Host,
     /// The main agent, which answers for all others.
@@ -151,20 +151,20 @@ pub enum Reach<'a> {
 
 /// What a background task has printed so far.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskReport {
+pub struct TaskOutputReport {
     /// The task.
-    pub task: TaskInfo,
+    pub task: TaskSnapshot,
     /// The last part of its output.
     pub output: String,
     /// How many bytes came before that.
-    pub left_out: u64,
+    pub omitted_bytes: u64,
 }
 
 /// There is no such background task, or none that is running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoTask {
+pub enum TaskError {
     /// Nobody knows this id.
-    #[error("no background task has the id {id}; known: {}", list(.known))]
+    #[error("no background task has the id {id}; known: {}", format_ids(.known))]
     Unknown {
         /// The id.
         id: String,
@@ -173,12 +173,12 @@ pub enum NoTask {
     },
     /// Another agent's business.
     #[error("the background task {id} was started by somebody else")]
-    Foreign {
+    OtherAgent {
         /// The id.
         id: String,
     },
     /// It has ended before.
-    #[error("the background task {id} is not running: {}", .state.word())]
+    #[error("the background task {id} is not running: {}", .state.as_str())]
     Ended {
         /// The id.
         id: String,
@@ -189,7 +189,7 @@ pub enum NoTask {
 
 /// What the caller says about a command that it starts in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
+pub struct NewTask {
     /// The call that starts it.
     pub tool_use_id: String,
     /// The agent whose call that is; none if it is the main one's.
@@ -198,14 +198,14 @@ pub struct Start {
     pub description: String,
 }
 
-impl<'a> Reach<'a> {
+impl<'a> TaskScope<'a> {
     /// That of an agent; none is the main one.
-    pub fn of_agent(id: Option<&'a str>) -> Self {
+    pub fn for_agent(id: Option<&'a str>) -> Self {
         id.map_or(Self::Main, Self::Agent)
     }
 
     /// Whether work is within it.
-    pub fn covers(self, facts: &TaskFacts) -> bool {
+    pub fn includes(self, facts: &TaskFacts) -> bool {
         match self {
             Self::Host | Self::Main => true,
             Self::Agent(id) => facts.owner.as_deref() == Some(id),
@@ -215,7 +215,7 @@ impl<'a> Reach<'a> {
 
 impl TaskKind {
     /// The kind on the wire.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Command => "local_bash",
             Self::Agent => "local_agent",
@@ -226,7 +226,7 @@ impl TaskKind {
 
 impl TaskStatus {
     /// The status on the wire.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -235,11 +235,11 @@ impl TaskStatus {
     }
 
     /// The status of a command that ended by itself, and its exit code.
-    pub(super) fn after(ending: Ending) -> (Self, Option<i32>) {
+    pub(super) fn from_exit(ending: ProcessExit) -> (Self, Option<i32>) {
         match ending {
-            Ending::Exited(0) => (Self::Completed, Some(0)),
-            Ending::Exited(code) => (Self::Failed, Some(code)),
-            Ending::Killed(_) | Ending::TimedOut | Ending::Unknown => (Self::Failed, None),
+            ProcessExit::Exited(0) => (Self::Completed, Some(0)),
+            ProcessExit::Exited(code) => (Self::Failed, Some(code)),
+            ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => (Self::Failed, None),
         }
     }
 }
@@ -250,18 +250,18 @@ impl TaskEvent {
         match self {
             Self::Started { task_id, .. }
             | Self::Ended { task_id, .. }
-            | Self::LetGo { task_id, .. }
-            | Self::Printed { task_id, .. } => task_id,
+            | Self::Detached { task_id, .. }
+            | Self::Output { task_id, .. } => task_id,
         }
     }
 }
 
 impl TaskState {
     /// The state on the wire.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Ended { status, .. } => status.word(),
+            Self::Ended { status, .. } => status.as_str(),
         }
     }
 
@@ -276,7 +276,7 @@ impl TaskState {
 
 impl TaskFacts {
     /// Whether it is called so: by a teammate's name also with the team behind it.
-    pub(super) fn is_called(&self, name: &str) -> bool {
+    pub(super) fn has_name(&self, name: &str) -> bool {
         let bare = match self.kind {
             TaskKind::Teammate => name.split_once('@').map_or(name, |(name, _)| name),
             TaskKind::Agent | TaskKind::Command => name,
@@ -285,7 +285,7 @@ impl TaskFacts {
     }
 
     /// The news that it began.
-    pub(super) fn started(&self) -> TaskEvent {
+    pub(super) fn started_event(&self) -> TaskEvent {
         TaskEvent::Started {
             task_id: self.task_id.clone(),
             tool_use_id: self.tool_use_id.clone(),
@@ -295,20 +295,20 @@ impl TaskFacts {
     }
 
     /// The news that it printed something.
-    pub(super) fn printed(&self, text: &str) -> TaskEvent {
+    pub(super) fn output_event(&self, text: &str) -> TaskEvent {
         let (task_id, description) = (self.task_id.clone(), self.description.clone());
-        TaskEvent::Printed { task_id, description, text: text.to_owned() }
+        TaskEvent::Output { task_id, description, text: text.to_owned() }
     }
 
     /// The news that it goes on without the session, as this process.
-    pub(super) fn let_go(&self, process: Option<i32>) -> TaskEvent {
+    pub(super) fn detached_event(&self, process: Option<i32>) -> TaskEvent {
         let process = process.map(|id| format!(" as process {id}")).unwrap_or_default();
         let summary = format!(
             "Background command \"{}\" goes on without the session{process}; its output goes to {}",
             self.description,
             self.output_file.display()
         );
-        TaskEvent::LetGo {
+        TaskEvent::Detached {
             task_id: self.task_id.clone(),
             tool_use_id: self.tool_use_id.clone(),
             output_file: self.output_file.clone(),
@@ -317,7 +317,7 @@ impl TaskFacts {
     }
 
     /// The news that its time was up.
-    pub(super) fn out_of_time(&self) -> TaskEvent {
+    pub(super) fn timed_out_event(&self) -> TaskEvent {
         TaskEvent::Ended {
             task_id: self.task_id.clone(),
             tool_use_id: self.tool_use_id.clone(),
@@ -325,25 +325,25 @@ impl TaskFacts {
             output_file: self.output_file.clone(),
             summary: format!("\"{}\" was ended, because its time was up", self.description),
             exit_code: None,
-            told: Told::AtOnce,
+            notify: NotifyModel::Now,
         }
     }
 
     /// The news that it ended.
-    pub(super) fn ended(&self, status: TaskStatus, exit_code: Option<i32>, told: Told) -> TaskEvent {
+    pub(super) fn ended_event(&self, status: TaskStatus, exit_code: Option<i32>, told: NotifyModel) -> TaskEvent {
         let exit = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
         TaskEvent::Ended {
             task_id: self.task_id.clone(),
             tool_use_id: self.tool_use_id.clone(),
             status,
             output_file: self.output_file.clone(),
-            summary: format!("Background command \"{}\" {}{exit}", self.description, status.word()),
+            summary: format!("Background command \"{}\" {}{exit}", self.description, status.as_str()),
             exit_code,
-            told,
+            notify: told,
         }
     }
 }
 
-fn list(ids: &[String]) -> String {
+fn format_ids(ids: &[String]) -> String {
     if ids.is_empty() { "none".into() } else { ids.join(", ") }
 }

@@ -11,59 +11,59 @@ use crate::clock;
 
 const LONG: Duration = Duration::from_secs(60);
 
-struct Session {
-    tasks: Tasks,
-    news: crate::inbox::Posts,
-    folder: TempDir,
+struct TestSession {
+    tasks: TaskRegistry,
+    events: crate::internal_events::EventReceiver,
+    dir: TempDir,
 }
 
-fn session() -> Session {
-    let (sender, news) = crate::inbox::inbox();
-    Session { tasks: Tasks::new(sender), news, folder: tempfile::tempdir().unwrap() }
+fn test_session() -> TestSession {
+    let (sender, news) = crate::internal_events::event_channel();
+    TestSession { tasks: TaskRegistry::new(sender), events: news, dir: tempfile::tempdir().unwrap() }
 }
 
-impl Session {
-    fn order(&self, command: &str) -> Order {
+impl TestSession {
+    fn spec(&self, command: &str) -> CommandSpec {
         let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-        Order { command: command.into(), cwd: self.folder.path().to_path_buf(), environment }
+        CommandSpec { command: command.into(), cwd: self.dir.path().to_path_buf(), environment }
     }
 
-    fn spill(&self) -> PathBuf {
-        self.folder.path().join("spill")
+    fn output_dir(&self) -> PathBuf {
+        self.dir.path().join("spill")
     }
 
-    async fn run_for(&self, command: &str, limit: Duration) -> Finished {
-        self.tasks.run_command(&self.order(command), &self.spill(), limit).await.unwrap()
+    async fn run_for(&self, command: &str, limit: Duration) -> FinishedCommand {
+        self.tasks.run_command(&self.spec(command), &self.output_dir(), limit).await.unwrap()
     }
 
-    async fn run(&self, command: &str) -> Finished {
+    async fn run(&self, command: &str) -> FinishedCommand {
         self.run_for(command, LONG).await
     }
 
-    async fn said(&self, command: &str) -> (Ending, String) {
+    async fn run_to_text(&self, command: &str) -> (ProcessExit, String) {
         let finished = self.run(command).await;
-        (finished.ending, finished.output.for_model())
+        (finished.exit, finished.output.render_for_model())
     }
 
     fn start(&self, command: &str) -> TaskFacts {
-        let start = Start { tool_use_id: "call".into(), owner: None, description: "work".into() };
-        self.tasks.start_command(&self.order(command), &self.spill(), start).unwrap()
+        let start = NewTask { tool_use_id: "call".into(), owner: None, description: "work".into() };
+        self.tasks.start_command(&self.spec(command), &self.output_dir(), start).unwrap()
     }
 
     /// The next thing that happens to background work.
     async fn event(&mut self) -> TaskEvent {
-        match self.news.recv().await.unwrap() {
-            Post::Task(event) => *event,
+        match self.events.recv().await.unwrap() {
+            InternalEvent::Task(event) => *event,
             other => panic!("{other:?}"),
         }
     }
 
     async fn pid(&self, name: &str) -> i32 {
-        pid_from(&self.folder.path().join(name)).await
+        read_pid(&self.dir.path().join(name)).await
     }
 }
 
-fn agent(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
+fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
     TaskFacts {
         task_id: id.into(),
         tool_use_id: "call".into(),
@@ -79,11 +79,11 @@ fn agent(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
 
 #[tokio::test]
 async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
-    let tasks = Tasks::new(crate::inbox::inbox().0);
-    let enter = |id, kind, name| tasks.enter(agent(id, kind, name), true);
+    let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
+    let enter = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
     let _old = enter("a1", TaskKind::Agent, "scout");
-    enter("a2", TaskKind::Agent, "scout").end(TaskStatus::Completed);
-    enter("a3", TaskKind::Agent, "gone").end(TaskStatus::Completed);
+    enter("a2", TaskKind::Agent, "scout").finish(TaskStatus::Completed);
+    enter("a3", TaskKind::Agent, "gone").finish(TaskStatus::Completed);
     let _mate = enter("t1", TaskKind::Teammate, "ann");
     let rows = [
         ("a2", Some("a2"), "an id counts before all"),
@@ -95,13 +95,13 @@ async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
         ("nobody", None, "nobody"),
     ];
     for (name, expected, why) in rows {
-        let found = tasks.output(name, Reach::Main, Duration::ZERO).await.ok();
+        let found = tasks.read_output(name, TaskScope::Main, Duration::ZERO).await.ok();
         assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{why}");
     }
 }
 
 /// Waits until something is so; the answer is whether it came to be.
-async fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
+async fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let deadline = clock::monotonic() + Duration::from_secs(15);
     while !condition() {
         if clock::monotonic() > deadline {
@@ -113,23 +113,23 @@ async fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 /// The process id that a command writes into a file.
-pub(crate) async fn pid_from(path: &Path) -> i32 {
+pub(crate) async fn read_pid(path: &Path) -> i32 {
     let read = || std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
-    assert!(comes_true(|| read().is_some()).await, "{} was not written", path.display());
+    assert!(eventually(|| read().is_some()).await, "{} was not written", path.display());
     read().unwrap().trim().parse().unwrap()
 }
 
 /// Whether a process ends.
-pub(crate) async fn gone(id: i32) -> bool {
-    comes_true(|| state_of(id).is_none_or(|state| state == 'Z')).await
+pub(crate) async fn exits(id: i32) -> bool {
+    eventually(|| process_state(id).is_none_or(|state| state == 'Z')).await
 }
 
-fn state_of(id: i32) -> Option<char> {
+fn process_state(id: i32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-fn zombies_of_ours() -> usize {
+fn own_zombies() -> usize {
     let me = format!(" {} ", std::process::id());
     let processes = std::fs::read_dir("/proc").unwrap();
     let stats =
@@ -154,173 +154,173 @@ fn peak_memory_kb() -> usize {
 
 #[tokio::test]
 async fn a_command_ends_in_its_own_way() {
-    let session = session();
+    let session = test_session();
     for (command, ending, said) in [
-        ("echo hello", Ending::Exited(0), "hello"),
-        ("true", Ending::Exited(0), ""),
-        ("echo before; exit 3", Ending::Exited(3), "before"),
-        ("kill -9 $$", Ending::Killed(9), ""),
-        ("exec sh -c 'kill -15 $$'", Ending::Killed(15), ""),
+        ("echo hello", ProcessExit::Exited(0), "hello"),
+        ("true", ProcessExit::Exited(0), ""),
+        ("echo before; exit 3", ProcessExit::Exited(3), "before"),
+        ("kill -9 $$", ProcessExit::Killed(9), ""),
+        ("exec sh -c 'kill -15 $$'", ProcessExit::Killed(15), ""),
         (
             "for i in 1 2 3; do echo out $i; echo err $i >&2; done",
-            Ending::Exited(0),
+            ProcessExit::Exited(0),
             "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3",
         ),
-        ("cat", Ending::Exited(0), ""),
-        ("read -r answer || echo no answer", Ending::Exited(0), "no answer"),
-        ("[[ a == a ]] && echo bash", Ending::Exited(0), "bash"),
-        (": </dev/tty", Ending::Exited(1), "/bin/bash: line 1: /dev/tty: No such device or address"),
-        ("printf 'a\\xffb\\0c\\033[31md\\033[0m'", Ending::Exited(0), "a\u{fffd}bcd"),
+        ("cat", ProcessExit::Exited(0), ""),
+        ("read -r answer || echo no answer", ProcessExit::Exited(0), "no answer"),
+        ("[[ a == a ]] && echo bash", ProcessExit::Exited(0), "bash"),
+        (": </dev/tty", ProcessExit::Exited(1), "/bin/bash: line 1: /dev/tty: No such device or address"),
+        ("printf 'a\\xffb\\0c\\033[31md\\033[0m'", ProcessExit::Exited(0), "a\u{fffd}bcd"),
         (
             "echo 'half a quote",
-            Ending::Exited(2),
+            ProcessExit::Exited(2),
             "/bin/bash: -c: line 1: unexpected EOF while looking for matching `''",
         ),
-        ("-x", Ending::Exited(127), "/bin/bash: line 1: -x: command not found"),
+        ("-x", ProcessExit::Exited(127), "/bin/bash: line 1: -x: command not found"),
     ] {
-        assert_eq!(session.said(command).await, (ending, said.to_owned()), "{command}");
+        assert_eq!(session.run_to_text(command).await, (ending, said.to_owned()), "{command}");
     }
 }
 
 #[tokio::test]
 async fn a_command_sees_its_folder_and_only_its_variables() {
-    let session = session();
-    let mut order = session.order("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
+    let session = test_session();
+    let mut order = session.spec("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
     order.environment.insert("SECRET_OF_MINE".into(), "x".into());
-    let finished = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap();
-    let folder = session.folder.path().canonicalize().unwrap();
+    let finished = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap();
+    let folder = session.dir.path().canonicalize().unwrap();
     assert_eq!(
-        finished.output.for_model(),
+        finished.output.render_for_model(),
         format!("{}\nPATH\nSECRET_OF_MINE\nWHIMBREL_SESSION", folder.display())
     );
 }
 
 #[tokio::test]
 async fn a_timeout_ends_the_children_of_children_and_keeps_what_was_said() {
-    let session = session();
+    let session = test_session();
     let begun = clock::monotonic();
     let command = "echo early; sh -c 'sh -c \"echo \\$\\$ > pid; exec sleep 300\"; true'; true";
     let finished = session.run_for(command, Duration::from_millis(300)).await;
-    assert_eq!((finished.ending, finished.output.for_model()), (Ending::TimedOut, "early".into()));
+    assert_eq!((finished.exit, finished.output.render_for_model()), (ProcessExit::TimedOut, "early".into()));
     assert!(begun.elapsed() < Duration::from_secs(2));
-    assert!(gone(session.pid("pid").await).await);
+    assert!(exits(session.pid("pid").await).await);
 }
 
 #[tokio::test]
 async fn a_command_that_ignores_the_request_to_end_is_killed() {
-    let session = session();
+    let session = test_session();
     let command = "trap '' TERM; echo $$ > pid; while :; do sleep 300; done";
-    assert_eq!(session.run_for(command, Duration::from_millis(300)).await.ending, Ending::TimedOut);
-    assert!(gone(session.pid("pid").await).await);
+    assert_eq!(session.run_for(command, Duration::from_millis(300)).await.exit, ProcessExit::TimedOut);
+    assert!(exits(session.pid("pid").await).await);
 }
 
 #[tokio::test]
 async fn a_command_may_clean_up_when_its_time_is_up() {
-    let session = session();
+    let session = test_session();
     let command = "sh -c 'trap \"echo cleaned; exit\" TERM; while :; do sleep 0.01; done'; true";
     let finished = session.run_for(command, Duration::from_millis(300)).await;
-    assert!(finished.output.for_model().ends_with("cleaned"));
+    assert!(finished.output.render_for_model().ends_with("cleaned"));
 }
 
 #[tokio::test]
 async fn a_dropped_call_ends_the_whole_tree() {
-    let session = session();
+    let session = test_session();
     let command = "sh -c 'echo $$ > child; exec sleep 300' & echo $$ > parent; wait";
-    let order = session.order(command);
-    let spill = session.spill();
+    let order = session.spec(command);
+    let spill = session.output_dir();
     let call = session.tasks.run_command(&order, &spill, LONG);
     let (parent, child) = tokio::select! {
         _ = call => panic!("the command ended by itself"),
         ids = async { (session.pid("parent").await, session.pid("child").await) } => ids,
     };
-    assert!(gone(parent).await && gone(child).await);
-    assert!(comes_true(|| zombies_of_ours() == 0).await);
+    assert!(exits(parent).await && exits(child).await);
+    assert!(eventually(|| own_zombies() == 0).await);
 }
 
 #[test]
 fn a_runtime_that_ends_takes_its_commands_along() {
-    let session = session();
+    let session = test_session();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (tasks, order, spill) =
-        (session.tasks.clone(), session.order("echo $$ > pid; exec sleep 300"), session.spill());
+        (session.tasks.clone(), session.spec("echo $$ > pid; exec sleep 300"), session.output_dir());
     runtime.spawn(async move { tasks.run_command(&order, &spill, LONG).await });
     let id = runtime.block_on(session.pid("pid"));
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    assert!(after.block_on(gone(id)));
+    assert!(after.block_on(exits(id)));
 }
 
 #[tokio::test]
 async fn a_daemon_ends_with_the_session() {
-    let session = session();
+    let session = test_session();
     let command = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; exec sleep 300' >/dev/null 2>&1 & while [ ! -s pid ]; do :; done";
     assert_eq!(session.run(command).await.leftover, Leftover::Nothing);
     let id = session.pid("pid").await;
-    assert_eq!(session.run("true").await.ending, Ending::Exited(0));
-    assert!(state_of(id).is_some(), "the next command ended it");
+    assert_eq!(session.run("true").await.exit, ProcessExit::Exited(0));
+    assert!(process_state(id).is_some(), "the next command ended it");
     session.tasks.shutdown().await;
-    assert!(gone(id).await);
-    let refused = session.tasks.run_command(&session.order("true"), &session.spill(), LONG).await;
-    assert!(matches!(refused, Err(StartFault::SessionEnded)));
+    assert!(exits(id).await);
+    let refused = session.tasks.run_command(&session.spec("true"), &session.output_dir(), LONG).await;
+    assert!(matches!(refused, Err(SpawnError::SessionEnded)));
 }
 
 #[tokio::test]
 async fn one_session_ends_and_another_goes_on() {
-    follow_daemons();
+    track_daemons();
     for surroundings in ["", "env -i"] {
-        let (ending, staying) = (session(), session());
+        let (ending, staying) = (test_session(), test_session());
         let command =
             format!("{surroundings} setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &");
         ending.run(&command).await;
         staying.run(&command).await;
         let (ended, stayed) = (ending.pid("pid").await, staying.pid("pid").await);
         ending.tasks.shutdown().await;
-        assert!(gone(ended).await, "{command}");
-        assert!(state_of(stayed).is_some(), "{command}");
+        assert!(exits(ended).await, "{command}");
+        assert!(process_state(stayed).is_some(), "{command}");
         drop(staying.tasks);
-        assert!(gone(stayed).await, "dropping the last handle ends a session too: {command}");
+        assert!(exits(stayed).await, "dropping the last handle ends a session too: {command}");
     }
 }
 
 #[tokio::test]
 async fn a_daemon_that_has_shed_everything_ends_with_the_session() {
-    follow_daemons();
-    let session = session();
+    track_daemons();
+    let session = test_session();
     let daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid; exec sleep 300' &)";
     let command = format!("exec env -i sh -c '{}' >/dev/null 2>&1", daemon.replace('\'', "'\\''"));
-    assert_eq!(session.run(&command).await.ending, Ending::Exited(0));
+    assert_eq!(session.run(&command).await.exit, ProcessExit::Exited(0));
     let id = session.pid("pid").await;
-    assert!(state_of(id).is_some());
+    assert!(process_state(id).is_some());
     session.tasks.shutdown().await;
-    assert!(gone(id).await);
+    assert!(exits(id).await);
 }
 
 #[tokio::test]
 async fn something_that_holds_the_output_neither_holds_the_call_nor_dies_of_printing() {
-    let session = session();
+    let session = test_session();
     let begun = clock::monotonic();
     let command =
         "(echo $BASHPID > pid; while :; do sleep 0.02; echo tick; echo >> ticks; done) & echo started";
     let finished = session.run(command).await;
     assert!(begun.elapsed() < Duration::from_secs(5));
-    assert_eq!((finished.ending, finished.leftover), (Ending::Exited(0), Leftover::Running));
-    assert!(finished.output.for_model().contains("started"));
-    let ticks = || std::fs::read(session.folder.path().join("ticks")).map_or(0, |ticks| ticks.len());
+    assert_eq!((finished.exit, finished.leftover), (ProcessExit::Exited(0), Leftover::Running));
+    assert!(finished.output.render_for_model().contains("started"));
+    let ticks = || std::fs::read(session.dir.path().join("ticks")).map_or(0, |ticks| ticks.len());
     let so_far = ticks();
-    assert!(comes_true(|| ticks() > so_far + 3).await);
+    assert!(eventually(|| ticks() > so_far + 3).await);
     session.tasks.shutdown().await;
-    assert!(gone(session.pid("pid").await).await);
+    assert!(exits(session.pid("pid").await).await);
 }
 
 #[tokio::test]
 async fn what_comes_late_is_still_read() {
-    let session = session();
-    assert_eq!(session.said("echo x > >(sleep 0.02; cat)").await.1, "x");
+    let session = test_session();
+    assert_eq!(session.run_to_text("echo x > >(sleep 0.02; cat)").await.1, "x");
 }
 
 #[tokio::test]
 async fn a_flood_is_bounded_in_memory_and_on_disk() {
-    let session = session();
+    let session = test_session();
     // Pages of the program count as memory, too: a small flood has them in before it is measured.
     session.run("yes | head -c 9000000; head -c 9000000 /dev/zero | tr '\\0' x").await;
     for (name, command) in
@@ -328,9 +328,9 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
     {
         let before = peak_memory_kb();
         let finished = session.run(command).await;
-        assert_eq!(finished.ending, Ending::Exited(0));
+        assert_eq!(finished.exit, ProcessExit::Exited(0));
         assert!(finished.output.total() >= 200_000_000);
-        assert!(finished.output.for_model().len() < 20_000 && finished.output.for_host().len() < 401_000);
+        assert!(finished.output.render_for_model().len() < 20_000 && finished.output.render_for_host().len() < 401_000);
         let file = std::fs::metadata(finished.output.file().unwrap()).unwrap().len();
         assert!(file < 65 * 1024 * 1024, "{name}: {file} bytes on disk");
         let growth = peak_memory_kb() - before;
@@ -340,30 +340,30 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
 
 #[tokio::test]
 async fn bytes_are_kept_as_they_were() {
-    let session = session();
+    let session = test_session();
     let finished = session.run("for i in $(seq 10000); do printf 'a\\xff\\0\\033[0m\\n'; done").await;
     let file = std::fs::read(finished.output.file().unwrap()).unwrap();
     assert_eq!(file, b"a\xff\0\x1b[0m\n".repeat(10_000));
-    assert!(finished.output.for_model().contains("\na\u{fffd}\na\u{fffd}\n"));
+    assert!(finished.output.render_for_model().contains("\na\u{fffd}\na\u{fffd}\n"));
 }
 
 #[tokio::test]
 async fn a_folder_that_is_gone_is_named() {
-    let session = session();
-    let mut order = session.order("true");
-    order.cwd = session.folder.path().join("gone");
-    let fault = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap_err();
-    assert!(matches!(&fault, StartFault::NoFolder(folder) if *folder == order.cwd), "{fault}");
+    let session = test_session();
+    let mut order = session.spec("true");
+    order.cwd = session.dir.path().join("gone");
+    let fault = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap_err();
+    assert!(matches!(&fault, SpawnError::MissingDir(folder) if *folder == order.cwd), "{fault}");
 }
 
 #[tokio::test]
 async fn many_commands_leave_nothing_behind() {
-    let session = session();
+    let session = test_session();
     session.run("true").await;
     let before = open_files();
     for _ in 0..200 {
-        assert_eq!(session.run("true").await.ending, Ending::Exited(0));
-        assert_eq!(zombies_of_ours(), 0);
+        assert_eq!(session.run("true").await.exit, ProcessExit::Exited(0));
+        assert_eq!(own_zombies(), 0);
     }
     assert_eq!(open_files(), before);
     session.tasks.shutdown().await;
@@ -372,10 +372,10 @@ async fn many_commands_leave_nothing_behind() {
 
 #[tokio::test]
 async fn many_commands_run_at_once() {
-    let session = session();
+    let session = test_session();
     let runs = (0..100).map(|number| {
         let session = &session;
-        async move { session.said(&format!("echo {number}")).await == (Ending::Exited(0), number.to_string()) }
+        async move { session.run_to_text(&format!("echo {number}")).await == (ProcessExit::Exited(0), number.to_string()) }
     });
     assert!(futures::future::join_all(runs).await.into_iter().all(|right| right));
 }
@@ -387,16 +387,16 @@ async fn background_work_tells_when_it_begins_and_ends() {
         ("echo one; echo two; exit 4", TaskStatus::Failed, Some(4)),
         ("echo one; echo two; kill -9 $$", TaskStatus::Failed, None),
     ] {
-        let mut session = session();
+        let mut session = test_session();
         let facts = session.start(command);
-        assert_eq!(session.event().await, facts.started());
-        assert_eq!(session.event().await, facts.ended(status, exit_code, Told::AtOnce));
+        assert_eq!(session.event().await, facts.started_event());
+        assert_eq!(session.event().await, facts.ended_event(status, exit_code, NotifyModel::Now));
         assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
-        let report = session.tasks.output(&facts.task_id, Reach::Host, Duration::ZERO).await.unwrap();
+        let report = session.tasks.read_output(&facts.task_id, TaskScope::Host, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
         assert_eq!(
             report.task,
-            TaskInfo { facts, state: TaskState::Ended { status, exit_code }, background: true }
+            TaskSnapshot { facts, state: TaskState::Ended { status, exit_code }, background: true }
         );
         assert_eq!(session.tasks.list(), [report.task]);
     }
@@ -404,80 +404,80 @@ async fn background_work_tells_when_it_begins_and_ends() {
 
 #[tokio::test]
 async fn background_work_can_be_watched_and_waited_for() {
-    let session = session();
+    let session = test_session();
     let id = session.start("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two").task_id;
-    let output = session.folder.path().join(format!("spill/tasks/{id}.output"));
-    assert!(comes_true(|| std::fs::read_to_string(&output).is_ok_and(|text| text == "one\n")).await);
-    let early = session.tasks.output(&id, Reach::Main, Duration::from_millis(10)).await.unwrap();
+    let output = session.dir.path().join(format!("spill/tasks/{id}.output"));
+    assert!(eventually(|| std::fs::read_to_string(&output).is_ok_and(|text| text == "one\n")).await);
+    let early = session.tasks.read_output(&id, TaskScope::Main, Duration::from_millis(10)).await.unwrap();
     assert_eq!(
-        (early.task.state, early.output.as_str(), session.tasks.running()),
+        (early.task.state, early.output.as_str(), session.tasks.running_commands()),
         (TaskState::Running, "one\n", 1)
     );
-    std::fs::write(session.folder.path().join("go"), "").unwrap();
-    let late = session.tasks.output(&id, Reach::Main, LONG).await.unwrap();
+    std::fs::write(session.dir.path().join("go"), "").unwrap();
+    let late = session.tasks.read_output(&id, TaskScope::Main, LONG).await.unwrap();
     assert_eq!(
-        (late.task.state.word(), late.output.as_str(), session.tasks.running()),
+        (late.task.state.as_str(), late.output.as_str(), session.tasks.running_commands()),
         ("completed", "one\ntwo\n", 0)
     );
 }
 
 #[tokio::test]
 async fn background_work_can_be_stopped_once() {
-    for (reach, told) in [(Reach::Main, Told::Never), (Reach::Host, Told::Later)] {
-        let mut session = session();
+    for (reach, told) in [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)] {
+        let mut session = test_session();
         let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
         let id = session.pid("pid").await;
         let stopped = session.tasks.stop(&facts.task_id, reach).await.unwrap();
         assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
-        assert!(gone(id).await);
-        assert_eq!(session.event().await, facts.started());
-        assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None, told));
+        assert!(exits(id).await);
+        assert_eq!(session.event().await, facts.started_event());
+        assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, told));
         let again = session.tasks.stop(&facts.task_id, reach).await.unwrap_err();
         assert_eq!(
             again.to_string(),
             format!("the background task {} is not running: stopped", facts.task_id)
         );
         let unknown = session.tasks.stop("b0", reach).await.unwrap_err();
-        assert_eq!(unknown, NoTask::Unknown { id: "b0".into(), known: vec![facts.task_id] });
+        assert_eq!(unknown, TaskError::Unknown { id: "b0".into(), known: vec![facts.task_id] });
     }
 }
 
 #[tokio::test]
 async fn an_agent_reaches_only_what_it_has_started() {
-    let session = session();
+    let session = test_session();
     let start = |owner: Option<&str>| {
         let start =
-            Start { tool_use_id: "call".into(), owner: owner.map(Into::into), description: "work".into() };
-        let order = session.order("sleep 300");
-        session.tasks.start_command(&order, &session.spill(), start).unwrap().task_id
+            NewTask { tool_use_id: "call".into(), owner: owner.map(Into::into), description: "work".into() };
+        let order = session.spec("sleep 300");
+        session.tasks.start_command(&order, &session.output_dir(), start).unwrap().task_id
     };
     let (main, one, two) = (start(None), start(Some("a1")), start(Some("a2")));
     let rows = [
-        (Reach::Agent("a1"), vec![&one]),
-        (Reach::Agent("a3"), vec![]),
-        (Reach::Main, vec![&main, &one, &two]),
-        (Reach::Host, vec![&main, &one, &two]),
+        (TaskScope::Agent("a1"), vec![&one]),
+        (TaskScope::Agent("a3"), vec![]),
+        (TaskScope::Main, vec![&main, &one, &two]),
+        (TaskScope::Host, vec![&main, &one, &two]),
     ];
     for (reach, expected) in rows {
         let expected: Vec<String> = expected.into_iter().cloned().collect();
-        let NoTask::Unknown { known, .. } = session.tasks.stop("b0", reach).await.unwrap_err() else {
+        let TaskError::Unknown { known, .. } = session.tasks.stop("b0", reach).await.unwrap_err() else {
             panic!("{reach:?}")
         };
         assert_eq!(known, expected, "{reach:?}");
         for id in [&main, &one, &two] {
-            let seen = session.tasks.output(id, reach, Duration::ZERO).await;
+            let seen = session.tasks.read_output(id, reach, Duration::ZERO).await;
             assert_eq!(seen.is_ok(), expected.contains(id), "{reach:?} at {id}: {seen:?}");
         }
     }
-    let foreign = session.tasks.stop(&two, Reach::Agent("a1")).await.unwrap_err();
-    assert_eq!(foreign, NoTask::Foreign { id: two.clone() });
-    assert!(session.tasks.stop(&one, Reach::Agent("a1")).await.is_ok());
-    assert_eq!(session.tasks.running(), 2, "the others go on");
+    let foreign = session.tasks.stop(&two, TaskScope::Agent("a1")).await.unwrap_err();
+    assert_eq!(foreign, TaskError::OtherAgent { id: two.clone() });
+    assert!(session.tasks.stop(&one, TaskScope::Agent("a1")).await.is_ok());
+    assert_eq!(session.tasks.running_commands(), 2, "the others go on");
 }
 
 #[tokio::test]
 async fn the_turn_is_let_go_on_beside_its_own_work_only() {
-    let session = session();
+    let session = test_session();
     let enter = |id: &str, owner: Option<&str>| {
         let facts = TaskFacts {
             task_id: id.into(),
@@ -488,23 +488,23 @@ async fn the_turn_is_let_go_on_beside_its_own_work_only() {
             command: String::new(),
             agent_type: None,
             name: None,
-            output_file: session.folder.path().join(id),
+            output_file: session.dir.path().join(id),
         };
-        session.tasks.enter(facts, false)
+        session.tasks.register_agent(facts, false)
     };
     let (outer, inner) = (enter("a1", None), enter("a2", Some("a1")));
     let let_go = |call| -> Vec<String> {
-        session.tasks.let_go(call).into_iter().map(|task| task.facts.task_id).collect()
+        session.tasks.move_to_background(call).into_iter().map(|task| task.facts.task_id).collect()
     };
     assert_eq!(let_go(Some("call of a2")), [""; 0], "a subagent waits for it");
     assert_eq!(let_go(None), ["a1"]);
     assert_eq!(let_go(None), [""; 0], "it has been let go");
-    assert_eq!((*outer.background().borrow(), *inner.background().borrow()), (true, false));
+    assert_eq!((*outer.watch_background().borrow(), *inner.watch_background().borrow()), (true, false));
 }
 
 #[tokio::test]
 async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
-    let session = session();
+    let session = test_session();
     let facts = TaskFacts {
         task_id: "a1".into(),
         tool_use_id: "call".into(),
@@ -514,87 +514,87 @@ async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
         command: String::new(),
         agent_type: None,
         name: None,
-        output_file: session.folder.path().join("a1"),
+        output_file: session.dir.path().join("a1"),
     };
-    let entry = session.tasks.enter(facts, true);
-    let (tasks, order, spill) = (session.tasks.clone(), session.order("touch tidy"), session.spill());
+    let entry = session.tasks.register_agent(facts, true);
+    let (tasks, order, spill) = (session.tasks.clone(), session.spec("touch tidy"), session.output_dir());
     tokio::spawn(async move {
         entry.stop.cancelled().await;
         let _ = tasks.run_command(&order, &spill, LONG).await;
-        entry.end(TaskStatus::Stopped);
+        entry.finish(TaskStatus::Stopped);
     });
     session.tasks.shutdown().await;
-    assert!(session.folder.path().join("tidy").exists());
+    assert!(session.dir.path().join("tidy").exists());
 }
 
 #[tokio::test]
 async fn the_end_of_the_session_stops_background_work_and_tells_so() {
-    let mut session = session();
+    let mut session = test_session();
     let facts = session.start("echo $$ > pid; exec sleep 300");
     let id = session.pid("pid").await;
     session.tasks.shutdown().await;
-    assert!(state_of(id).is_none_or(|state| state == 'Z'));
-    assert_eq!(session.event().await, facts.started());
-    assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None, Told::Never));
-    assert_eq!(session.tasks.running(), 0);
+    assert!(process_state(id).is_none_or(|state| state == 'Z'));
+    assert_eq!(session.event().await, facts.started_event());
+    assert_eq!(session.event().await, facts.ended_event(TaskStatus::Stopped, None, NotifyModel::Never));
+    assert_eq!(session.tasks.running_commands(), 0);
 }
 
 #[tokio::test]
 async fn a_call_that_waits_when_the_session_ends_is_released() {
-    let session = session();
-    let order = session.order("echo $$ > pid; exec sleep 300");
-    let spill = session.spill();
+    let session = test_session();
+    let order = session.spec("echo $$ > pid; exec sleep 300");
+    let spill = session.output_dir();
     let (end, ()) = tokio::join!(session.tasks.run_command(&order, &spill, LONG), async {
         session.pid("pid").await;
         session.tasks.shutdown().await;
     });
-    assert!(matches!(end, Err(StartFault::SessionEnded)));
-    assert!(gone(session.pid("pid").await).await);
+    assert!(matches!(end, Err(SpawnError::SessionEnded)));
+    assert!(exits(session.pid("pid").await).await);
 }
 
 #[tokio::test]
 async fn a_command_that_asks_something_gets_no_answer_and_no_terminal() {
-    let session = session();
+    let session = test_session();
     let asks = "read answer; echo \"code $?\"; tty; (: > /dev/tty) 2>/dev/null || echo nobody";
-    assert_eq!(session.said(asks).await, (Ending::Exited(0), "code 1\nnot a tty\nnobody".into()));
+    assert_eq!(session.run_to_text(asks).await, (ProcessExit::Exited(0), "code 1\nnot a tty\nnobody".into()));
 }
 
 #[tokio::test]
 async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
-    let session = session();
+    let session = test_session();
     let command = "for i in $(seq 300); do sleep 600 & echo $! >> pids; done; wait";
     let finished = session.run_for(command, Duration::from_secs(5)).await;
-    assert_eq!(finished.ending, Ending::TimedOut);
-    let pids = std::fs::read_to_string(session.folder.path().join("pids")).unwrap();
+    assert_eq!(finished.exit, ProcessExit::TimedOut);
+    let pids = std::fs::read_to_string(session.dir.path().join("pids")).unwrap();
     assert_eq!(pids.lines().count(), 300);
     for pid in pids.lines() {
-        assert!(gone(pid.parse().unwrap()).await, "{pid} is left");
+        assert!(exits(pid.parse().unwrap()).await, "{pid} is left");
     }
 }
 
 #[tokio::test]
 async fn what_the_system_does_not_start_is_left_to_the_shell() {
     use std::os::unix::fs::PermissionsExt;
-    let session = session();
-    let folder = session.folder.path();
+    let session = test_session();
+    let folder = session.dir.path();
     for (name, text) in [("untitled", "echo by the shell $1"), ("orphan", "#!/no/such/interpreter\n")] {
         let file = folder.join(name);
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    let mut order = session.order("");
+    let mut order = session.spec("");
     order.environment.insert("PATH".into(), format!("{}:/usr/bin:/bin", folder.display()));
     for (command, endings, text) in [
-        ("untitled twice", &[Ending::Exited(0)][..], "by the shell twice"),
+        ("untitled twice", &[ProcessExit::Exited(0)][..], "by the shell twice"),
         // By its version.
-        ("orphan", &[Ending::Exited(126), Ending::Exited(127)], "orphan: "),
-        ("no-such-program", &[Ending::Exited(127)], "no-such-program: command not found"),
-        ("sh -c 'kill -9 $$'", &[Ending::Killed(9)], ""),
+        ("orphan", &[ProcessExit::Exited(126), ProcessExit::Exited(127)], "orphan: "),
+        ("no-such-program", &[ProcessExit::Exited(127)], "no-such-program: command not found"),
+        ("sh -c 'kill -9 $$'", &[ProcessExit::Killed(9)], ""),
     ] {
-        let order = Order { command: command.into(), ..order.clone() };
-        let finished = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap();
-        let said = finished.output.for_model();
-        assert!(endings.contains(&finished.ending), "{command}: {said}");
+        let order = CommandSpec { command: command.into(), ..order.clone() };
+        let finished = session.tasks.run_command(&order, &session.output_dir(), LONG).await.unwrap();
+        let said = finished.output.render_for_model();
+        assert!(endings.contains(&finished.exit), "{command}: {said}");
         assert!(said.contains(text), "{command}: {said}");
     }
 }

@@ -13,12 +13,12 @@ use std::time::Duration;
 use jiff::{Timestamp, Zoned};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::inbox::{Inbox, News, Post};
+use crate::internal_events::{EventSender, Notification, InternalEvent};
 use crate::{clock, ids};
 use schedule::Schedule;
 
 /// How many jobs a session may have.
-const MOST: usize = 50;
+const MAX_JOBS: usize = 50;
 
 /// The timers of a session. Cheap to clone.
 #[derive(Clone)]
@@ -26,19 +26,19 @@ pub struct Timers(Arc<Shared>);
 
 struct Shared {
     rows: Mutex<Vec<Row>>,
-    news: Inbox,
+    events: EventSender,
     closed: CancellationToken,
 }
 
 /// A timer that runs. Dropped, it is stopped.
 struct Row {
-    job: Job,
+    job: TimerJob,
     _stop: DropGuard,
 }
 
 /// What is posted, and when.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Job {
+pub struct TimerJob {
     /// Its name.
     pub id: String,
     /// When it is due.
@@ -51,32 +51,32 @@ pub struct Job {
 
 /// Why there is no timer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TimerFault {
+pub enum TimerError {
     /// Its time will never come.
     #[error("its time never comes")]
-    Never,
+    NeverDue,
     /// There are enough.
-    #[error("there are {MOST} jobs already; delete one with CronDelete first")]
+    #[error("there are {MAX_JOBS} jobs already; delete one with CronDelete first")]
     TooMany,
 }
 
 impl Timers {
     /// Timers that report to `news`, until `closed` fires.
-    pub(crate) fn new(news: Inbox, closed: CancellationToken) -> Self {
-        Self(Arc::new(Shared { rows: Mutex::default(), news, closed }))
+    pub(crate) fn new(news: EventSender, closed: CancellationToken) -> Self {
+        Self(Arc::new(Shared { rows: Mutex::default(), events: news, closed }))
     }
 
     /// Plans a job.
-    pub fn plan(&self, schedule: Schedule, prompt: String) -> Result<Job, TimerFault> {
+    pub fn schedule_prompt(&self, schedule: Schedule, prompt: String) -> Result<TimerJob, TimerError> {
         let now = clock::local_now();
-        let due = schedule.after(&now).ok_or(TimerFault::Never)?;
-        let mut rows = self.0.open();
-        if rows.len() >= MOST {
-            return Err(TimerFault::TooMany);
+        let due = schedule.next_after(&now).ok_or(TimerError::NeverDue)?;
+        let mut rows = self.0.lock();
+        if rows.len() >= MAX_JOBS {
+            return Err(TimerError::TooMany);
         }
-        let job = Job { id: ids::task('c'), schedule, prompt, next: due.timestamp() };
+        let job = TimerJob { id: ids::new_task_id('c'), schedule, prompt, next: due.timestamp() };
         let stop = self.0.closed.child_token();
-        let ringing = ring(Arc::downgrade(&self.0), job.clone(), now, due);
+        let ringing = run_timer(Arc::downgrade(&self.0), job.clone(), now, due);
         let token = stop.clone();
         tokio::spawn(async move { token.run_until_cancelled(ringing).await });
         rows.push(Row { job: job.clone(), _stop: stop.drop_guard() });
@@ -84,13 +84,13 @@ impl Timers {
     }
 
     /// All jobs, in the order in which they were planned.
-    pub fn jobs(&self) -> Vec<Job> {
-        self.0.open().iter().map(|row| row.job.clone()).collect()
+    pub fn jobs(&self) -> Vec<TimerJob> {
+        self.0.lock().iter().map(|row| row.job.clone()).collect()
     }
 
     /// Calls jobs off that fit, and gives them.
-    pub fn cancel(&self, fits: impl Fn(&Job) -> bool) -> Vec<Job> {
-        let mut rows = self.0.open();
+    pub fn cancel(&self, fits: impl Fn(&TimerJob) -> bool) -> Vec<TimerJob> {
+        let mut rows = self.0.lock();
         let (gone, kept): (Vec<Row>, Vec<Row>) = rows.drain(..).partition(|row| fits(&row.job));
         *rows = kept;
         gone.into_iter().map(|row| row.job).collect()
@@ -99,22 +99,22 @@ impl Timers {
 
 impl Shared {
     /// Each row is complete when it is pushed; a panic elsewhere cannot leave it half written.
-    fn open(&self) -> MutexGuard<'_, Vec<Row>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Row>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits for a job's time and posts it, as often as it is due.
-async fn ring(shared: Weak<Shared>, job: Job, mut now: Zoned, mut due: Zoned) {
+async fn run_timer(shared: Weak<Shared>, job: TimerJob, mut now: Zoned, mut due: Zoned) {
     loop {
-        tokio::time::sleep(between(&now, &due)).await;
+        tokio::time::sleep(delay_until(&now, &due)).await;
         let Some(shared) = shared.upgrade() else { return };
         // Nobody may be listening any more.
-        let _ = shared.news.send(Post::News(Box::new(News::of_task(posted(&job)))));
+        let _ = shared.events.send(InternalEvent::Notification(Box::new(Notification::from_task(render_prompt(&job)))));
         // A clock that was set back must not ring the same time again.
         now = clock::local_now().max(due);
-        let mut rows = shared.open();
-        match job.schedule.again(&now) {
+        let mut rows = shared.lock();
+        match job.schedule.next_repeat(&now) {
             Some(next) => {
                 if let Some(row) = rows.iter_mut().find(|row| row.job.id == job.id) {
                     row.job.next = next.timestamp();
@@ -126,16 +126,16 @@ async fn ring(shared: Weak<Shared>, job: Job, mut now: Zoned, mut due: Zoned) {
     }
 }
 
-fn between(now: &Zoned, due: &Zoned) -> Duration {
+fn delay_until(now: &Zoned, due: &Zoned) -> Duration {
     Duration::try_from(due.duration_since(now)).unwrap_or_default()
 }
 
 /// What the model reads when a job is due.
-fn posted(job: &Job) -> String {
+fn render_prompt(job: &TimerJob) -> String {
     format!(
         "The time has come for what you planned ({}, {}):\n\n{}",
         job.id,
-        job.schedule.human(),
+        job.schedule.describe(),
         job.prompt
     )
 }

@@ -16,7 +16,7 @@ pub enum Schedule {
         /// What it means.
         pattern: Box<Cron>,
         /// How often.
-        often: Often,
+        recurrence: Recurrence,
     },
     /// Once, after a while.
     Wakeup(Duration),
@@ -24,16 +24,16 @@ pub enum Schedule {
 
 /// How often a job is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Often {
+pub enum Recurrence {
     /// Every time.
-    Always,
+    EveryTime,
     /// The first time only.
     Once,
 }
 
 impl Schedule {
     /// Reads a cron expression of five fields, in the time of this machine.
-    pub fn cron(text: &str, often: Often) -> Result<Self, String> {
+    pub fn parse_cron(text: &str, often: Recurrence) -> Result<Self, String> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.split(' ').count() != 5 {
             return Err(format!(
@@ -42,11 +42,11 @@ impl Schedule {
         }
         let pattern =
             Cron::from_str(&text).map_err(|error| format!("{text:?} is no cron expression: {error}"))?;
-        Ok(Self::Cron { text, pattern: Box::new(pattern), often })
+        Ok(Self::Cron { text, pattern: Box::new(pattern), recurrence: often })
     }
 
     /// The first time after this one; none if there is none.
-    pub fn after(&self, now: &Zoned) -> Option<Zoned> {
+    pub fn next_after(&self, now: &Zoned) -> Option<Zoned> {
         match self {
             Self::Cron { pattern, .. } => pattern.find_next_occurrence(now, false).ok(),
             Self::Wakeup(delay) => now.checked_add(*delay).ok(),
@@ -54,28 +54,28 @@ impl Schedule {
     }
 
     /// The next time after a job was due; none if that was all.
-    pub fn again(&self, now: &Zoned) -> Option<Zoned> {
+    pub fn next_repeat(&self, now: &Zoned) -> Option<Zoned> {
         match self {
-            Self::Cron { often: Often::Always, .. } => self.after(now),
-            Self::Cron { often: Often::Once, .. } | Self::Wakeup(_) => None,
+            Self::Cron { recurrence: Recurrence::EveryTime, .. } => self.next_after(now),
+            Self::Cron { recurrence: Recurrence::Once, .. } | Self::Wakeup(_) => None,
         }
     }
 
     /// Whether it is due more than once.
-    pub fn recurs(&self) -> bool {
-        matches!(self, Self::Cron { often: Often::Always, .. })
+    pub fn is_recurring(&self) -> bool {
+        matches!(self, Self::Cron { recurrence: Recurrence::EveryTime, .. })
     }
 
     /// The expression, as it was written; of a wake-up, how it would be said.
-    pub fn text(&self) -> String {
+    pub fn expression(&self) -> String {
         match self {
             Self::Cron { text, .. } => text.clone(),
-            Self::Wakeup(_) => self.human(),
+            Self::Wakeup(_) => self.describe(),
         }
     }
 
     /// The same for people.
-    pub fn human(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Cron { pattern, .. } => pattern.describe(),
             Self::Wakeup(delay) => format!("after {} seconds", delay.as_secs()),

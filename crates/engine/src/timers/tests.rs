@@ -7,41 +7,41 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::Options;
 
-use super::schedule::Often;
+use super::schedule::Recurrence;
 use super::*;
-use crate::inbox::{Posts, inbox};
+use crate::internal_events::{EventReceiver, event_channel};
 use crate::link::{self, HostEnd};
-use crate::{Engine, Farewell, Start, serve};
+use crate::{Engine, SessionExit, Start, event_loop};
 
-fn timers() -> (Timers, Posts, CancellationToken) {
-    let (news, heard) = inbox();
+fn test_timers() -> (Timers, EventReceiver, CancellationToken) {
+    let (news, heard) = event_channel();
     let closed = CancellationToken::new();
     (Timers::new(news, closed.clone()), heard, closed)
 }
 
-fn cron(text: &str, often: Often) -> Schedule {
-    Schedule::cron(text, often).unwrap()
+fn cron(text: &str, often: Recurrence) -> Schedule {
+    Schedule::parse_cron(text, often).unwrap()
 }
 
-async fn rings(heard: &mut Posts) -> String {
+async fn next_prompt(heard: &mut EventReceiver) -> String {
     match heard.recv().await.unwrap() {
-        Post::News(news) => news.text,
+        InternalEvent::Notification(news) => news.text,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_rings_as_often_as_it_should() {
-    let (timers, mut heard, _closed) = timers();
-    let job = timers.plan(cron("* * * * *", Often::Always), "Look.".into()).unwrap();
+    let (timers, mut heard, _closed) = test_timers();
+    let job = timers.schedule_prompt(cron("* * * * *", Recurrence::EveryTime), "Look.".into()).unwrap();
     for _ in 0..3 {
-        assert!(rings(&mut heard).await.ends_with("\n\nLook."));
+        assert!(next_prompt(&mut heard).await.ends_with("\n\nLook."));
     }
     let again = &timers.jobs()[0];
     assert!(again.next > job.next, "{again:?}");
     assert_eq!(timers.cancel(|other| other.id == job.id).len(), 1);
-    timers.plan(cron("*/5 * * * *", Often::Once), "Once.".into()).unwrap();
-    assert!(rings(&mut heard).await.ends_with("\n\nOnce."), "what was called off rings no more");
+    timers.schedule_prompt(cron("*/5 * * * *", Recurrence::Once), "Once.".into()).unwrap();
+    assert!(next_prompt(&mut heard).await.ends_with("\n\nOnce."), "what was called off rings no more");
     while !timers.jobs().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -49,8 +49,8 @@ async fn a_job_rings_as_often_as_it_should() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_rings_after_the_end() {
-    let (timers, mut heard, closed) = timers();
-    timers.plan(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
+    let (timers, mut heard, closed) = test_timers();
+    timers.schedule_prompt(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
     closed.cancel();
     tokio::time::advance(Duration::from_secs(600)).await;
     tokio::task::yield_now().await;
@@ -59,11 +59,11 @@ async fn nothing_rings_after_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn there_are_not_too_many() {
-    let (timers, _heard, _closed) = timers();
-    for _ in 0..MOST {
-        timers.plan(cron("0 9 * * 1-5", Often::Always), String::new()).unwrap();
+    let (timers, _heard, _closed) = test_timers();
+    for _ in 0..MAX_JOBS {
+        timers.schedule_prompt(cron("0 9 * * 1-5", Recurrence::EveryTime), String::new()).unwrap();
     }
-    assert_eq!(timers.plan(cron("0 9 * * *", Often::Once), String::new()), Err(TimerFault::TooMany));
+    assert_eq!(timers.schedule_prompt(cron("0 9 * * *", Recurrence::Once), String::new()), Err(TimerError::TooMany));
 }
 
 #[test]
@@ -79,18 +79,18 @@ fn times_are_those_of_the_expression() {
         ("0 12 29 2 *", "2028-02-29T12:00:00+00:00[UTC]"),
     ];
     for (text, expected) in rows {
-        assert_eq!(cron(text, Often::Once).after(&now), Some(at(expected)), "{text}");
+        assert_eq!(cron(text, Recurrence::Once).next_after(&now), Some(at(expected)), "{text}");
     }
-    assert_eq!(cron("0 9 * * *", Often::Once).again(&now), None);
-    assert_eq!(cron("0 0 30 2 *", Often::Always).after(&now), None, "there is no such day");
+    assert_eq!(cron("0 9 * * *", Recurrence::Once).next_repeat(&now), None);
+    assert_eq!(cron("0 0 30 2 *", Recurrence::EveryTime).next_after(&now), None, "there is no such day");
     for wrong in ["", "* * * *", "* * * * * *", "61 * * * *", "a b c d e"] {
-        assert!(Schedule::cron(wrong, Often::Once).is_err(), "{wrong:?}");
+        assert!(Schedule::parse_cron(wrong, Recurrence::Once).is_err(), "{wrong:?}");
     }
-    assert!(!cron("*/5 * * * *", Often::Always).human().is_empty());
+    assert!(!cron("*/5 * * * *", Recurrence::EveryTime).describe().is_empty());
 }
 
 /// A session on a script, in this runtime, whose time is the test's.
-fn session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<Farewell>, Arc<Scripted>) {
+fn start_session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionExit>, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
     providers.add_script("s", Arc::clone(&script));
@@ -102,11 +102,11 @@ fn session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<Farewell>, 
     };
     let env = [("HOME".to_owned(), folder.path().display().to_string())].into();
     let (link, end) = link::pair();
-    let served = tokio::spawn(serve(Engine::new(providers), link, Start::new(options, env)));
+    let served = tokio::spawn(event_loop::serve(Engine::new(providers), link, Start::new(options, env)));
     (end, served, script)
 }
 
-async fn result(end: &mut HostEnd) -> Option<String> {
+async fn next_result(end: &mut HostEnd) -> Option<String> {
     while let Some(frame) = end.receiver.recv().await {
         if let Frame::Result(result) = frame {
             return Some(result.result.unwrap_or_default());
@@ -115,7 +115,7 @@ async fn result(end: &mut HostEnd) -> Option<String> {
     None
 }
 
-fn plans() -> Value {
+fn wakeup_script() -> Value {
     let input = json!({"delaySeconds": 600, "prompt": "Look again."});
     json!([[{"type": "tool_use", "name": "ScheduleWakeup", "input": input}], "I wait.", "I look."])
 }
@@ -123,10 +123,10 @@ fn plans() -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_open_is_woken() {
     let folder = TempDir::new().unwrap();
-    let (mut end, served, script) = session(&folder, plans());
+    let (mut end, served, script) = start_session(&folder, wakeup_script());
     end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
-    assert_eq!(result(&mut end).await.as_deref(), Some("I wait."));
-    assert_eq!(result(&mut end).await.as_deref(), Some("I look."));
+    assert_eq!(next_result(&mut end).await.as_deref(), Some("I wait."));
+    assert_eq!(next_result(&mut end).await.as_deref(), Some("I look."));
     assert!(script.requests()[2].to_string().contains("Look again."));
     drop(end.sender);
     served.await.unwrap();
@@ -135,12 +135,12 @@ async fn a_session_that_is_open_is_woken() {
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_input_has_ended_does_not_wait_for_its_timers() {
     let folder = TempDir::new().unwrap();
-    let (mut end, served, _script) = session(&folder, plans());
+    let (mut end, served, _script) = start_session(&folder, wakeup_script());
     let began = tokio::time::Instant::now();
     end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
     end.finished.cancel();
-    assert_eq!(result(&mut end).await.as_deref(), Some("I wait."));
-    assert_eq!(result(&mut end).await, None);
+    assert_eq!(next_result(&mut end).await.as_deref(), Some("I wait."));
+    assert_eq!(next_result(&mut end).await, None);
     served.await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(600));
 }

@@ -7,23 +7,23 @@ use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::agents::definition::GENERAL;
-use crate::agents::team::mate::Joined;
-use crate::agents::{Errand, Kinds, Launched, Report, Sent};
-use crate::setup::model::effort_named;
-use crate::verdict::End;
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use crate::agents::definition::GENERAL_PURPOSE;
+use crate::agents::team::teammate::JoinedTeammate;
+use crate::agents::{SubagentTask, AgentDefinitions, LaunchedAgent, AgentReport, LaunchOutcome};
+use crate::setup::model::parse_effort;
+use crate::next_step::TurnEnd;
 
 /// The kinds that every session has, as the model reads of them.
-const TYPES: [(&str, &str); 3] = [(GENERAL, " (default)"), ("Explore", " (only looks)"), ("Plan", "")];
+const BUILT_IN_TYPES: [(&str, &str); 3] = [(GENERAL_PURPOSE, " (default)"), ("Explore", " (only looks)"), ("Plan", "")];
 
 /// The tool.
-pub(super) struct Agent;
+pub(super) struct AgentTool;
 
 /// What the model reads about the tool where only these kinds may be started; none if that is the usual text.
-pub(crate) fn description(kinds: &Kinds) -> Option<String> {
-    let there: Vec<_> = TYPES.iter().filter(|(name, _)| kinds.named(name).is_some()).collect();
-    let does = Agent::DESCRIPTION.split(" Types: ").next().filter(|_| there.len() < TYPES.len())?;
+pub(crate) fn describe_tool(kinds: &AgentDefinitions) -> Option<String> {
+    let there: Vec<_> = BUILT_IN_TYPES.iter().filter(|(name, _)| kinds.get(name).is_some()).collect();
+    let does = AgentTool::DESCRIPTION.split(" Types: ").next().filter(|_| there.len() < BUILT_IN_TYPES.len())?;
     let types: Vec<String> = there.iter().map(|(name, note)| format!("{name}{note}")).collect();
     match types.is_empty() {
         true => Some(does.to_owned()),
@@ -58,27 +58,27 @@ pub(super) struct Input {
     mode: Option<PermissionMode>,
 }
 
-impl Tool for Agent {
+impl Tool for AgentTool {
     type Input = Input;
 
     const NAME: &'static str = super::AGENT;
     const ALIASES: &'static [&'static str] = &["Task"];
     const DESCRIPTION: &'static str = "Hands an errand to a subagent with a fresh context and returns its report. Good for broad searches and side work whose details you do not need. Several calls in one reply run side by side. Types: general-purpose (default), Explore (only looks), Plan.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Others
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let Some(agents) = call.agents.clone() else {
-            return Err(Trouble::Refused("This agent may not start a subagent. Do it yourself.".into()));
+            return Err(ToolError::Rejected("This agent may not start a subagent. Do it yourself.".into()));
         };
-        let errand = Errand {
-            kind: input.subagent_type.unwrap_or_else(|| GENERAL.into()),
+        let errand = SubagentTask {
+            agent_type: input.subagent_type.unwrap_or_else(|| GENERAL_PURPOSE.into()),
             description: input.description,
             prompt: input.prompt,
             model: input.model,
-            effort: input.effort.as_deref().and_then(effort_named),
+            effort: input.effort.as_deref().and_then(parse_effort),
             max_turns: input.max_turns.filter(|most| *most > 0),
             name: input.name,
             background: input.run_in_background,
@@ -89,18 +89,18 @@ impl Tool for Agent {
         // Who goes on is what it was.
         if input.resume.is_none()
             && let Some(name) =
-                errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.kind.as_str()))
-            && agents.team_of(input.team_name.as_deref())?.is_some()
+                errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.agent_type.as_str()))
+            && agents.resolve_team(input.team_name.as_deref())?.is_some()
         {
-            return agents.enlist(&errand, name, &call).await.map(|joined| enlisted(&joined, &errand));
+            return agents.start_teammate(&errand, name, &call).await.map(|joined| teammate_result(&joined, &errand));
         }
         let sent = match &input.resume {
             Some(agent_id) => agents.resume(agent_id, &errand, &call).await?,
-            None => agents.send(errand.clone(), &call).await?,
+            None => agents.spawn(errand.clone(), &call).await?,
         };
         match sent {
-            Sent::Back(report) => answer(&report, &errand),
-            Sent::Away(launched) => Ok(works_beside(&launched, &errand)),
+            LaunchOutcome::Finished(report) => report_result(&report, &errand),
+            LaunchOutcome::Background(launched) => Ok(background_result(&launched, &errand)),
         }
     }
 
@@ -110,42 +110,42 @@ impl Tool for Agent {
                 "an unknown kind is refused",
                 json!({"description": "x", "prompt": "y", "subagent_type": "z"}),
             )
-            .fails(&["subagent"]),
+            .expect_error(&["subagent"]),
             Example::new(
                 "what would be kept apart is not done elsewhere",
                 json!({"description": "x", "prompt": "y", "isolation": "worktree"}),
             )
-            .fails(&["subagent"]),
+            .expect_error(&["subagent"]),
         ]
     }
 }
 
 /// What the call of an agent that is back failed for, if it did.
-pub(crate) fn came_to_nothing(report: &Report) -> Option<Trouble> {
-    match report.ending.end {
-        End::Done => None,
-        End::AbortedTools if !report.stopped => {
+pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
+    match report.outcome.end {
+        TurnEnd::Done => None,
+        TurnEnd::AbortedTools if !report.stopped => {
             let text = "The user refused a call of the subagent and stopped the work.";
-            Some(Trouble::Stopped(text.into()))
+            Some(ToolError::StopTurn(text.into()))
         }
-        End::Broke => Some(Trouble::Stopped(report.text())),
-        End::AbortedStreaming
-        | End::AbortedTools
-        | End::MaxTurns
-        | End::ApiFailure
-        | End::Refused
-        | End::OutputLimit
-        | End::NoAnswer
-        | End::TooLong
-        | End::HookStopped
-        | End::Stalled
-        | End::Deferred => Some(Trouble::Failed(report.text())),
+        TurnEnd::BudgetExceeded => Some(ToolError::StopTurn(report.text())),
+        TurnEnd::AbortedStreaming
+        | TurnEnd::AbortedTools
+        | TurnEnd::MaxTurns
+        | TurnEnd::ApiError
+        | TurnEnd::Refused
+        | TurnEnd::OutputLimit
+        | TurnEnd::NoStructuredOutput
+        | TurnEnd::ContextTooLong
+        | TurnEnd::HookStopped
+        | TurnEnd::Stalled
+        | TurnEnd::Deferred => Some(ToolError::Failed(report.text())),
     }
 }
 
 /// The result of an agent that is back.
-fn answer(report: &Report, errand: &Errand) -> Output {
-    if let Some(trouble) = came_to_nothing(report) {
+fn report_result(report: &AgentReport, errand: &SubagentTask) -> ToolResult {
+    if let Some(trouble) = report_error(report) {
         return Err(trouble);
     }
     let text = report.text();
@@ -153,34 +153,34 @@ fn answer(report: &Report, errand: &Errand) -> Output {
         "status": "completed",
         "prompt": errand.prompt,
         "agentId": report.agent_id,
-        "agentType": errand.kind,
+        "agentType": errand.agent_type,
         "content": [{"type": "text", "text": text}],
         "resolvedModel": report.model,
-        "totalDurationMs": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        "totalDurationMs": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         "totalTokens": report.usage.total(),
         "totalToolUseCount": report.task_usage.tool_uses,
         "usage": report.usage,
-        "costUsd": report.dollars,
+        "costUsd": report.cost_usd,
     });
     if let Some(tree) = &report.kept {
         meta["worktreePath"] = tree.path.display().to_string().into();
         meta["worktreeBranch"] = tree.branch.clone().into();
     }
     let whom = format!("agentId: {} (to go on with it, pass it as `resume`)", report.agent_id);
-    Ok(Done { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
+    Ok(ToolOutput { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
 }
 
 /// How the model is told that an agent works beside the turn; its id follows.
-pub(crate) const LAUNCHED: &str = "The agent works in the background. agentId: ";
+pub(crate) const LAUNCHED_PREFIX: &str = "The agent works in the background. agentId: ";
 
 /// What whoever starts an agent beside the turn can count on.
-pub(crate) const WILL_BE_TOLD: &str = "You will be told when it is done";
+pub(crate) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
 
 /// The result of an agent that works beside the turn.
-pub(crate) fn works_beside(launched: &Launched, errand: &Errand) -> Done {
-    let Launched { agent_id, output_file } = launched;
+pub(crate) fn background_result(launched: &LaunchedAgent, errand: &SubagentTask) -> ToolOutput {
+    let LaunchedAgent { agent_id, output_file } = launched;
     let text = format!(
-        "{LAUNCHED}{agent_id}. {WILL_BE_TOLD}; do not wait for it or do its work. Its report will be in {}.",
+        "{LAUNCHED_PREFIX}{agent_id}. {NOTIFIED_WHEN_DONE}; do not wait for it or do its work. Its report will be in {}.",
         output_file.display()
     );
     let meta = json!({
@@ -192,12 +192,12 @@ pub(crate) fn works_beside(launched: &Launched, errand: &Errand) -> Done {
         "outputFile": output_file,
         "canReadOutputFile": true,
     });
-    Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
+    ToolOutput { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
 }
 
 /// The result of a call that started a teammate.
-fn enlisted(joined: &Joined, errand: &Errand) -> Done {
-    let Joined { facts, team, plans_first } = joined;
+fn teammate_result(joined: &JoinedTeammate, errand: &SubagentTask) -> ToolOutput {
+    let JoinedTeammate { facts, team, requires_plan: plans_first } = joined;
     let id = format!("{}@{team}", facts.name);
     let text = format!(
         "{} has joined the team {team} and is at work, as task {}. Write to it with SendMessage; you are told when it writes or rests.",
@@ -208,7 +208,7 @@ fn enlisted(joined: &Joined, errand: &Errand) -> Done {
         "prompt": errand.prompt,
         "teammate_id": id,
         "agent_id": id,
-        "agent_type": facts.kind,
+        "agent_type": facts.agent_type,
         "model": facts.model,
         "name": facts.name,
         "team_name": team,
@@ -216,7 +216,7 @@ fn enlisted(joined: &Joined, errand: &Errand) -> Done {
         "plan_mode_required": plans_first,
         "is_splitpane": false,
     });
-    Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
+    ToolOutput { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
 }
 
 #[cfg(test)]
@@ -225,18 +225,18 @@ mod tests {
 
     #[test]
     fn a_kind_that_may_not_be_started_is_not_named() {
-        let all = Kinds::built_in();
-        assert_eq!(description(&all), None);
+        let all = AgentDefinitions::built_in();
+        assert_eq!(describe_tool(&all), None);
         assert!(
-            Agent::DESCRIPTION.ends_with(" Types: general-purpose (default), Explore (only looks), Plan.")
+            AgentTool::DESCRIPTION.ends_with(" Types: general-purpose (default), Explore (only looks), Plan.")
         );
         let rows: [(&[&str], &str); 3] = [
             (&["Explore"], " run side by side. Types: general-purpose (default), Plan."),
-            (&["Plan", GENERAL], " run side by side. Types: Explore (only looks)."),
-            (&["Explore", "Plan", GENERAL], " run side by side."),
+            (&["Plan", GENERAL_PURPOSE], " run side by side. Types: Explore (only looks)."),
+            (&["Explore", "Plan", GENERAL_PURPOSE], " run side by side."),
         ];
         for (denied, end) in rows {
-            let text = description(&all.without(denied)).unwrap();
+            let text = describe_tool(&all.excluding(denied)).unwrap();
             assert!(text.ends_with(end), "{denied:?}: {text}");
         }
     }

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
 use crate::tools::lenient;
 
 /// The tool.
-pub(super) struct AskUserQuestion;
+pub(super) struct AskUserQuestionTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -79,24 +79,24 @@ fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Ques
     }
 }
 
-impl Tool for AskUserQuestion {
+impl Tool for AskUserQuestionTool {
     type Input = Input;
 
     const NAME: &'static str = super::ASK_USER_QUESTION;
     const DESCRIPTION: &'static str = "Asks the user and waits for the answers. Only for what you cannot find out and should not decide alone. Put the option you recommend first. The user can always answer in other words, so offer no \"other\".";
-    const DEALS_WITH: DealsWith = DealsWith::Person;
+    const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let Input { questions, answers, annotations, response } = input;
-        let answers = given(answers.unwrap_or_default(), call.written.as_deref());
-        let from_person = call.written.is_some();
+        let answers = user_answers(answers.unwrap_or_default(), call.original_input.as_deref());
+        let from_person = call.original_input.is_some();
         let annotations = annotations.filter(|_| from_person);
         let response = response.filter(|text| from_person && !text.trim().is_empty());
-        let text = told(&questions, &answers, annotations.as_ref(), response.as_deref());
+        let text = render_answers(&questions, &answers, annotations.as_ref(), response.as_deref());
         let mut meta = json!({"questions": questions, "answers": answers});
         if let Some(annotations) = annotations {
             meta["annotations"] = json!(annotations);
@@ -104,7 +104,7 @@ impl Tool for AskUserQuestion {
         if let Some(response) = response {
             meta["response"] = response.into();
         }
-        Ok(Done::text(text, meta))
+        Ok(ToolOutput::text(text, meta))
     }
 
     fn examples() -> Vec<Example> {
@@ -118,41 +118,41 @@ impl Tool for AskUserQuestion {
                 json!({"questions": [colour], "answers": {"Which colour?": "Red"}}),
             )
             .says(&["no answer"]),
-            Example::new("there must be a question", json!({"questions": []})).fails(&["1 to 4 questions"]),
+            Example::new("there must be a question", json!({"questions": []})).expect_error(&["1 to 4 questions"]),
             Example::new("the same question twice is refused", json!({"questions": [colour, colour]}))
-                .fails(&["asked twice"]),
+                .expect_error(&["asked twice"]),
             Example::new(
                 "a question without a choice is refused",
                 json!({"questions": [{"question": "Yes?", "header": "Yes", "options": []}]}),
             )
-            .fails(&["2 to 4 options"]),
+            .expect_error(&["2 to 4 options"]),
         ]
     }
 }
 
 /// The answers that somebody else than the model gave, as text. `written` is what the model wrote, where that was changed.
-fn given(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMap<String, String> {
+fn user_answers(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMap<String, String> {
     let Some(written) = written else { return BTreeMap::new() };
     let own = written.get("answers").and_then(Value::as_object);
     let from_person =
         |(question, answer): &(String, Value)| own.and_then(|own| own.get(question)) != Some(answer);
     let answers = answers.into_iter().filter(from_person);
-    let answers = answers.map(|(question, answer)| (question, plain(&answer)));
+    let answers = answers.map(|(question, answer)| (question, answer_text(&answer)));
     answers.filter(|(_, answer)| !answer.trim().is_empty()).collect()
 }
 
 /// An answer as text: several choices in one line.
-fn plain(answer: &Value) -> String {
+fn answer_text(answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(several) => several.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Array(several) => several.iter().map(answer_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
 
 /// What the model reads.
-fn told(
+fn render_answers(
     questions: &[Question],
     answers: &BTreeMap<String, String>,
     annotations: Option<&BTreeMap<String, Annotation>>,

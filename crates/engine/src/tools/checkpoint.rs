@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Touches, target};
+use super::{Effects, file_target};
 use crate::files;
 use crate::workspace::Workspace;
 
 /// Keeps what a call is about to change.
-pub(super) async fn keep(touches: Touches, workspace: &Arc<Workspace>) {
-    let (Touches::Writes(paths), Some(checkpoints)) = (touches, workspace.checkpoints()) else { return };
+pub(super) async fn save_checkpoint(touches: Effects, workspace: &Arc<Workspace>) {
+    let (Effects::Writes(paths), Some(checkpoints)) = (touches, workspace.checkpoints()) else { return };
     let workspace = Arc::clone(workspace);
     let keep = move || {
-        let paths = paths.iter().map(|path| files::tidy(&workspace.resolve(path)));
-        paths.filter(|path| !target::is_off_limits(path)).for_each(|path| checkpoints.before_change(&path));
+        let paths = paths.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
+        paths.filter(|path| !file_target::is_special_path(path)).for_each(|path| checkpoints.snapshot_before_change(&path));
     };
     // Fails only if the program is about to end.
-    let _ = files::aside(keep).await;
+    let _ = files::run_blocking(keep).await;
 }
 
 #[cfg(test)]
@@ -26,17 +26,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::checkpoint::{Checkpoints, Wish};
-    use crate::tools::all;
+    use crate::session::checkpoint::{Checkpoints, RewindMode};
+    use crate::tools::builtin_tools;
 
     #[test]
     fn every_tool_that_changes_files_says_which() {
         let input = json!({"file_path": "a", "notebook_path": "a", "content": "", "old_string": "", "new_string": "x"});
-        let tools = all();
-        let writes = |touches: &Touches| matches!(touches, Touches::Writes(paths) if paths == &["a"]);
+        let tools = builtin_tools();
+        let writes = |touches: &Effects| matches!(touches, Effects::Writes(paths) if paths == &["a"]);
         let writers: Vec<&str> = tools
             .iter()
-            .filter(|tool| tool.touches(&input).is_ok_and(|touches| writes(&touches)))
+            .filter(|tool| tool.effects(&input).is_ok_and(|touches| writes(&touches)))
             .map(|tool| tool.name())
             .collect();
         assert_eq!(writers, ["Write", "Edit", "NotebookEdit"]);
@@ -48,14 +48,14 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join("a"), "old").unwrap();
         let checkpoints = Checkpoints::new(root.join("history"));
-        checkpoints.begin("one");
+        checkpoints.record_prompt("one");
         let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());
         let workspace = Arc::new(workspace.with_checkpoints(Some(checkpoints)));
-        keep(Touches::Writes(vec!["./a".into(), "/proc/self/environ".into()]), &workspace).await;
-        keep(Touches::Reads(vec!["b".into()]), &workspace).await;
+        save_checkpoint(Effects::Writes(vec!["./a".into(), "/proc/self/environ".into()]), &workspace).await;
+        save_checkpoint(Effects::Reads(vec!["b".into()]), &workspace).await;
         fs::write(root.join("a"), "new").unwrap();
         fs::write(root.join("b"), "new").unwrap();
-        let rewound = workspace.checkpoints().unwrap().rewind("one", Wish::PutBack).unwrap();
+        let rewound = workspace.checkpoints().unwrap().rewind("one", RewindMode::Restore).unwrap();
         assert_eq!(rewound.changed, [root.join("a")]);
         assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "old");
     }

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::on_demand::Offer;
-use crate::timers::schedule::{Often, Schedule};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use crate::deferred_tools::ToolLoading;
+use crate::timers::schedule::{Recurrence, Schedule};
 
 /// The tool.
-pub(super) struct CronCreate;
+pub(super) struct CronCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -31,32 +31,32 @@ fn yes() -> bool {
 }
 
 /// How long a prompt may be.
-const LONGEST: usize = 20_000;
+const MAX_PROMPT_BYTES: usize = 20_000;
 
-impl Tool for CronCreate {
+impl Tool for CronCreateTool {
     type Input = Input;
 
     const NAME: &'static str = "CronCreate";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DEALS_WITH: DealsWith = DealsWith::Session;
+    const AVAILABILITY: Availability = Availability::MainAgent;
 
     const DESCRIPTION: &'static str = "Plans a prompt for yourself, for the times of a cron expression. It comes between turns, while this session is open; it does not keep a run alive whose input has ended.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        main_agent_only(&call)?;
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        require_main_agent(&call)?;
         check_prompt(&input.prompt)?;
-        let often = if input.recurring { Often::Always } else { Often::Once };
-        let schedule = Schedule::cron(&input.cron, often)
-            .map_err(|why| Trouble::Refused(format!("Nothing was planned: {why}.")))?;
-        let human = schedule.human();
-        let planned = call.tasks.timers().plan(schedule, input.prompt);
-        let job = planned.map_err(|fault| Trouble::Refused(format!("Nothing was planned: {fault}.")))?;
+        let often = if input.recurring { Recurrence::EveryTime } else { Recurrence::Once };
+        let schedule = Schedule::parse_cron(&input.cron, often)
+            .map_err(|why| ToolError::Rejected(format!("Nothing was planned: {why}.")))?;
+        let human = schedule.describe();
+        let planned = call.tasks.timers().schedule_prompt(schedule, input.prompt);
+        let job = planned.map_err(|fault| ToolError::Rejected(format!("Nothing was planned: {fault}.")))?;
         let kept = if input.durable { " It ends with the session: jobs are not kept after it." } else { "" };
         let text = format!("Planned as {}: {human}, next at {}.{kept}", job.id, job.next);
         let meta = json!({
@@ -66,7 +66,7 @@ impl Tool for CronCreate {
             "durable": false,
             "nextFireAt": job.next.as_millisecond(),
         });
-        Ok(Done::text(text, meta))
+        Ok(ToolOutput::text(text, meta))
     }
 
     fn examples() -> Vec<Example> {
@@ -74,31 +74,31 @@ impl Tool for CronCreate {
         vec![
             Example::new("a prompt is planned", later).says(&["Planned as c", "next at"]),
             Example::new("an expression has five fields", json!({"cron": "hourly", "prompt": "x"}))
-                .fails(&["five fields"]),
+                .expect_error(&["five fields"]),
             Example::new("its time must come", json!({"cron": "0 0 30 2 *", "prompt": "x"}))
-                .fails(&["its time never comes"]),
+                .expect_error(&["its time never comes"]),
             Example::new("a prompt says something", json!({"cron": "* * * * *", "prompt": " "}))
-                .fails(&["The prompt is empty"]),
+                .expect_error(&["The prompt is empty"]),
         ]
     }
 }
 
 /// A prompt has something in it, and not too much.
-pub(super) fn check_prompt(prompt: &str) -> Result<(), Trouble> {
+pub(super) fn check_prompt(prompt: &str) -> Result<(), ToolError> {
     match prompt.len() {
-        _ if prompt.trim().is_empty() => Err(Trouble::Refused("The prompt is empty.".into())),
-        length if length > LONGEST => {
-            Err(Trouble::Refused(format!("The prompt is longer than {LONGEST} bytes. Put it into a file.")))
+        _ if prompt.trim().is_empty() => Err(ToolError::Rejected("The prompt is empty.".into())),
+        length if length > MAX_PROMPT_BYTES => {
+            Err(ToolError::Rejected(format!("The prompt is longer than {MAX_PROMPT_BYTES} bytes. Put it into a file.")))
         }
         _ => Ok(()),
     }
 }
 
 /// Prompts go to the main agent, so only it can plan them.
-pub(super) fn main_agent_only(call: &Call) -> Result<(), Trouble> {
-    match call.lookout.agent_id() {
+pub(super) fn require_main_agent(call: &ToolContext) -> Result<(), ToolError> {
+    match call.hooks.agent_id() {
         None => Ok(()),
-        Some(_) => Err(Trouble::Refused(
+        Some(_) => Err(ToolError::Rejected(
             "Only the main agent can plan something for later. Report what you found instead.".into(),
         )),
     }

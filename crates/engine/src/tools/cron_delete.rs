@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
-use crate::on_demand::Offer;
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct CronDelete;
+pub(super) struct CronDeleteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -16,50 +16,50 @@ pub(super) struct Input {
     id: String,
 }
 
-impl Tool for CronDelete {
+impl Tool for CronDeleteTool {
     type Input = Input;
 
     const NAME: &'static str = "CronDelete";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DEALS_WITH: DealsWith = DealsWith::Session;
+    const AVAILABILITY: Availability = Availability::MainAgent;
 
     const DESCRIPTION: &'static str = "Calls a job of CronCreate off.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let timers = call.tasks.timers();
         if timers.cancel(|job| job.id == input.id).is_empty() {
             let known: Vec<String> = timers.jobs().into_iter().map(|job| job.id).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(Trouble::Refused(format!("No job is called {}; there are: {known}.", input.id)));
+            return Err(ToolError::Rejected(format!("No job is called {}; there are: {known}.", input.id)));
         }
-        Ok(Done::text(format!("{} is called off.", input.id), json!({"id": input.id})))
+        Ok(ToolOutput::text(format!("{} is called off.", input.id), json!({"id": input.id})))
     }
 
     fn examples() -> Vec<Example> {
-        vec![Example::new("there must be such a job", json!({"id": "c1"})).fails(&["there are: none"])]
+        vec![Example::new("there must be such a job", json!({"id": "c1"})).expect_error(&["there are: none"])]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
     #[tokio::test]
     async fn a_job_is_called_off_once() {
-        let bench = Bench::new(&[]);
-        let planned = bench.call("CronCreate", json!({"cron": "0 9 * * *", "prompt": "x"})).await.unwrap();
+        let bench = TestWorkspace::new(&[]);
+        let planned = bench.run_tool("CronCreate", json!({"cron": "0 9 * * *", "prompt": "x"})).await.unwrap();
         let id = planned.meta["id"].as_str().unwrap();
-        let listed = bench.call("CronList", json!({})).await.unwrap();
+        let listed = bench.run_tool("CronList", json!({})).await.unwrap();
         assert_eq!(listed.meta["jobs"][0]["id"], id);
-        let gone = bench.call("CronDelete", json!({"id": id})).await.unwrap();
+        let gone = bench.run_tool("CronDelete", json!({"id": id})).await.unwrap();
         assert_eq!(gone.meta, json!({"id": id}));
-        assert!(bench.call("CronDelete", json!({"id": id})).await.is_err());
+        assert!(bench.run_tool("CronDelete", json!({"id": id})).await.is_err());
     }
 }

@@ -4,62 +4,62 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches};
-use crate::on_demand::Offer;
-use crate::timers::Job;
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
+use crate::deferred_tools::ToolLoading;
+use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;
 
 /// The tool.
-pub(super) struct CronList;
+pub(super) struct CronListTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {}
 
-impl Tool for CronList {
+impl Tool for CronListTool {
     type Input = Input;
 
     const NAME: &'static str = "CronList";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DEALS_WITH: DealsWith = DealsWith::Session;
+    const AVAILABILITY: Availability = Availability::MainAgent;
 
     const DESCRIPTION: &'static str = "Shows the jobs of CronCreate.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, _: Input, call: Call) -> Output {
+    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
         let jobs = call.tasks.timers().jobs();
-        let shown: Vec<(String, Value)> = jobs.iter().filter_map(show).collect();
+        let shown: Vec<(String, Value)> = jobs.iter().filter_map(render_job).collect();
         let (lines, rows): (Vec<String>, Vec<Value>) = shown.into_iter().unzip();
         let text = if lines.is_empty() { "Nothing is planned.".to_owned() } else { lines.join("\n") };
-        Ok(Done::text(text, json!({"jobs": rows})))
+        Ok(ToolOutput::text(text, json!({"jobs": rows})))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("nothing is planned at first", json!({})).says(&["Nothing is planned."]),
             Example::new("each job has a line", json!({}))
-                .after("CronCreate", json!({"cron": "0 9 * * *", "prompt": "Look at the build."}))
+                .after_call("CronCreate", json!({"cron": "0 9 * * *", "prompt": "Look at the build."}))
                 .says(&["0 9 * * *", "Look at the build."]),
         ]
     }
 }
 
 /// A job as the model and the host see it; a wake-up is none.
-fn show(job: &Job) -> Option<(String, Value)> {
+fn render_job(job: &TimerJob) -> Option<(String, Value)> {
     let Schedule::Cron { text, .. } = &job.schedule else { return None };
-    let human = job.schedule.human();
+    let human = job.schedule.describe();
     let line = format!("{}: {text} ({human}), next at {}: {}", job.id, job.next, job.prompt);
     let row = json!({
         "id": job.id,
         "cron": text,
         "humanSchedule": human,
         "prompt": job.prompt,
-        "recurring": job.schedule.recurs(),
+        "recurring": job.schedule.is_recurring(),
         "durable": false,
         "nextFireAt": job.next.as_millisecond(),
     });

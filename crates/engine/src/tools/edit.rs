@@ -9,15 +9,15 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_wire::content::ResultContent;
 
-use super::encoding::{Decoded, encode};
-use super::patch::{self, shorten};
-use super::target::{self, Site, Standing, Target};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, lenient};
+use super::encoding::{DecodedText, encode};
+use super::patch::{self, truncate_chars};
+use super::file_target::{self, FileTarget, ReadState, TargetState};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, file_errors, lenient};
 use crate::workspace::Workspace;
-use crate::{compare, files};
+use crate::{text_diff, files};
 
 /// The tool.
-pub(super) struct Edit;
+pub(super) struct EditTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -30,9 +30,9 @@ pub(super) struct Input {
 }
 
 /// How large a file may get by an edit.
-const LARGEST: usize = 64_000_000;
+const MAX_RESULT_BYTES: usize = 64_000_000;
 
-impl Tool for Edit {
+impl Tool for EditTool {
     type Input = Input;
 
     const NAME: &'static str = "Edit";
@@ -41,13 +41,13 @@ impl Tool for Edit {
         whitespace included but without Read's line numbers, and only once: include enough lines around it. An empty \
         old_string creates the file.";
 
-    fn touches(input: &Input) -> Touches {
-        Touches::Writes(vec![input.file_path.clone()])
+    fn effects(input: &Input) -> Effects {
+        Effects::Writes(vec![input.file_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || edit(&input, &call)).await;
-        work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let work = files::run_blocking(move || edit_file(&input, &call)).await;
+        work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
 
     fn examples() -> Vec<Example> {
@@ -56,125 +56,125 @@ impl Tool for Edit {
         let edit = |old: &str, new: &str| json!({"file_path": "a.txt", "old_string": old, "new_string": new});
         vec![
             Example::new("replaces a text that is there once", edit("two", "2"))
-                .files(three)
-                .after(read().0, read().1)
+                .with_files(three)
+                .after_call(read().0, read().1)
                 .says(&["updated", "2\t2"])
-                .leaves(&[("a.txt", "one\n2\nthree\n")]),
+                .expect_files(&[("a.txt", "one\n2\nthree\n")]),
             Example::new("needs a file that was read", edit("two", "2"))
-                .files(three)
-                .fails(&["not been read"])
-                .leaves(three),
+                .with_files(three)
+                .expect_error(&["not been read"])
+                .expect_files(three),
             Example::new("says where a text is that is there more than once", edit("same", "other"))
-                .files(&[("a.txt", "same\nelse\nsame\n")])
-                .after(read().0, read().1)
-                .fails(&["2 places", "lines 1, 3", "replace_all"]),
+                .with_files(&[("a.txt", "same\nelse\nsame\n")])
+                .after_call(read().0, read().1)
+                .expect_error(&["2 places", "lines 1, 3", "replace_all"]),
             Example::new(
                 "replaces every match if asked to",
                 json!({"file_path": "a.txt", "old_string": "same", "new_string": "other", "replace_all": true}),
             )
-            .files(&[("a.txt", "same\nelse\nsame\n")])
-            .after(read().0, read().1)
+            .with_files(&[("a.txt", "same\nelse\nsame\n")])
+            .after_call(read().0, read().1)
             .says(&["2 places"])
-            .leaves(&[("a.txt", "other\nelse\nother\n")]),
+            .expect_files(&[("a.txt", "other\nelse\nother\n")]),
             Example::new("points at what differs only in whitespace", edit("  if x:\n    go()", "pass"))
-                .files(&[("a.txt", "def f():\n\tif x:\n\t\tgo()\n")])
-                .after(read().0, read().1)
-                .fails(&["not found", "lines 2-3", "whitespace"]),
+                .with_files(&[("a.txt", "def f():\n\tif x:\n\t\tgo()\n")])
+                .after_call(read().0, read().1)
+                .expect_error(&["not found", "lines 2-3", "whitespace"]),
             Example::new("makes a file if there is nothing to replace", edit("", "hello\n"))
                 .says(&["created"])
-                .leaves(&[("a.txt", "hello\n")]),
+                .expect_files(&[("a.txt", "hello\n")]),
         ]
     }
 }
 
-fn edit(input: &Input, call: &Call) -> Output {
+fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
     if input.old_string == input.new_string {
-        return Err(Trouble::Refused(
+        return Err(ToolError::Rejected(
             "old_string and new_string are the same: there is nothing to change.".into(),
         ));
     }
-    let (workspace, site) = (&*call.workspace, Site::of(call, &input.file_path)?);
+    let (workspace, site) = (&*call.workspace, FileTarget::resolve(call, &input.file_path)?);
     let path = site.path.as_path();
     if input.old_string.is_empty() {
-        return create(input, workspace, &site);
+        return create_file(input, workspace, &site);
     }
-    let Target::File(existing) = site.open(workspace)? else {
-        return Err(Trouble::Refused(fault::nothing_at(path, &workspace.cwd())));
+    let TargetState::File(existing) = site.load(workspace)? else {
+        return Err(ToolError::Rejected(file_errors::missing_file_message(path, &workspace.cwd())));
     };
-    if existing.standing == Standing::Unread {
-        return Err(target::unread(path));
+    if existing.read_state == ReadState::Unread {
+        return Err(file_target::unread_error(path));
     }
     if path.extension().is_some_and(|extension| extension == "ipynb") {
-        return Err(Trouble::Refused(format!("{} is a notebook: use NotebookEdit.", path.display())));
+        return Err(ToolError::Rejected(format!("{} is a notebook: use NotebookEdit.", path.display())));
     }
-    let decoded = existing.editable(path)?;
-    let places = find(&decoded.text, &input.old_string);
-    if existing.standing == Standing::Changed && places.len() != 1 {
-        return Err(target::changed(path));
+    let decoded = existing.require_editable(path)?;
+    let places = find_matches(&decoded.text, &input.old_string);
+    if existing.read_state == ReadState::Changed && places.len() != 1 {
+        return Err(file_target::changed_error(path));
     }
     if places.is_empty() || (places.len() > 1 && !input.replace_all) {
-        return Err(Trouble::Refused(unclear(&decoded.text, &input.old_string, &places, path)));
+        return Err(ToolError::Rejected(match_error_message(&decoded.text, &input.old_string, &places, path)));
     }
     let grown = places.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
-    if grown > LARGEST {
+    if grown > MAX_RESULT_BYTES {
         let text = format!(
             "{} would grow to more than {} MB. Write it with a command instead.",
             path.display(),
-            LARGEST / 1_000_000
+            MAX_RESULT_BYTES / 1_000_000
         );
-        return Err(Trouble::Refused(text));
+        return Err(ToolError::Rejected(text));
     }
-    let new = replace(&decoded.text, &places, &input.new_string);
-    let mut done = save(input, workspace, &site, decoded, &new, places.len())?;
-    if let (Standing::Changed, ResultContent::Text(text)) = (existing.standing, &mut done.content) {
+    let new = replace_matches(&decoded.text, &places, &input.new_string);
+    let mut done = write_edit(input, workspace, &site, decoded, &new, places.len())?;
+    if let (ReadState::Changed, ResultContent::Text(text)) = (existing.read_state, &mut done.content) {
         text.push_str("\nSomebody else had changed the file since you read it.");
     }
     Ok(done)
 }
 
 /// Writes the new text in the file's own encoding.
-fn save(
+fn write_edit(
     input: &Input,
     workspace: &Workspace,
-    site: &Site,
-    old: &Decoded,
+    site: &FileTarget,
+    old: &DecodedText,
     new: &str,
     places: usize,
-) -> Output {
+) -> ToolResult {
     let path = site.path.as_path();
     let Some(bytes) = encode(new, old.encoding) else {
         let text =
             format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
-        return Err(Trouble::Refused(text));
+        return Err(ToolError::Rejected(text));
     };
     let stamp = site.replace(&bytes)?;
-    site.note(workspace, stamp, Some(new));
+    site.record_seen(workspace, stamp, Some(new));
     let times = if places > 1 { format!(" in {places} places") } else { String::new() };
-    Ok(done(input, workspace, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
+    Ok(edit_result(input, workspace, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
 }
 
 /// Makes a file that holds `new_string`; an empty one may stand there already.
-fn create(input: &Input, workspace: &Workspace, site: &Site) -> Output {
+fn create_file(input: &Input, workspace: &Workspace, site: &FileTarget) -> ToolResult {
     let (path, bytes) = (site.path.as_path(), input.new_string.as_bytes());
-    let stamp = match site.open(workspace)? {
-        Target::Nothing => site.create(bytes)?,
-        Target::File(existing) if existing.editable(path)?.text.is_empty() => site.replace(bytes)?,
-        Target::File(_) => {
+    let stamp = match site.load(workspace)? {
+        TargetState::Missing => site.create(bytes)?,
+        TargetState::File(existing) if existing.require_editable(path)?.text.is_empty() => site.replace(bytes)?,
+        TargetState::File(_) => {
             let text = format!(
                 "{} is there already and not empty. Say what to replace in old_string.",
                 path.display()
             );
-            return Err(Trouble::Refused(text));
+            return Err(ToolError::Rejected(text));
         }
     };
-    site.note(workspace, stamp, Some(&input.new_string));
-    Ok(done(input, workspace, path, "", &input.new_string, &format!("File created: {}", path.display())))
+    site.record_seen(workspace, stamp, Some(&input.new_string));
+    Ok(edit_result(input, workspace, path, "", &input.new_string, &format!("File created: {}", path.display())))
 }
 
-fn done(input: &Input, workspace: &Workspace, path: &Path, old: &str, new: &str, says: &str) -> Done {
-    let hunks = patch::hunks(old, new);
-    workspace.count_lines(patch::tally(&hunks));
-    let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::snippet(&hunks)) };
+fn edit_result(input: &Input, workspace: &Workspace, path: &Path, old: &str, new: &str, says: &str) -> ToolOutput {
+    let hunks = patch::compute_hunks(old, new);
+    workspace.add_changed_lines(patch::count_changed_lines(&hunks));
+    let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::render_snippet(&hunks)) };
     let mut meta = json!({
         "filePath": path.to_string_lossy(),
         "oldString": input.old_string,
@@ -184,12 +184,12 @@ fn done(input: &Input, workspace: &Workspace, path: &Path, old: &str, new: &str,
         "userModified": false,
         "replaceAll": input.replace_all,
     });
-    meta["originalFile"] = patch::for_host(old);
-    Done::text(text, meta)
+    meta["originalFile"] = patch::text_for_host(old);
+    ToolOutput::text(text, meta)
 }
 
 /// Where `old` stands in `text`. A line end in `old` fits `\n` and `\r\n`.
-fn find(text: &str, old: &str) -> Vec<Range<usize>> {
+fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
     if !text.contains('\r') {
         return text.match_indices(old).map(|(at, found)| at..at + found.len()).collect();
     }
@@ -214,14 +214,14 @@ fn find(text: &str, old: &str) -> Vec<Range<usize>> {
 }
 
 /// The text with `new` at each of the places, with the line ends that are usual there.
-fn replace(text: &str, places: &[Range<usize>], new: &str) -> String {
+fn replace_matches(text: &str, places: &[Range<usize>], new: &str) -> String {
     let with_returns = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
     let mut result = String::with_capacity(text.len() + new.len() * places.len());
     let mut end = 0;
     for place in places {
         result.push_str(&text[end..place.start]);
         match &with_returns {
-            Some(new) if ends_in_return(text, place.start) => result.push_str(new),
+            Some(new) if uses_crlf_at(text, place.start) => result.push_str(new),
             _ => result.push_str(new),
         }
         end = place.end;
@@ -231,15 +231,15 @@ fn replace(text: &str, places: &[Range<usize>], new: &str) -> String {
 }
 
 /// Whether the line at this position, or if it is the last the one before, ends in `\r\n`.
-fn ends_in_return(text: &str, at: usize) -> bool {
+fn uses_crlf_at(text: &str, at: usize) -> bool {
     let end = text[at..].find('\n').map(|end| at + end).or_else(|| text[..at].rfind('\n'));
     end.is_some_and(|end| text[..end].ends_with('\r'))
 }
 
 /// Why it is not clear what to replace, and how to make it clear.
-fn unclear(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> String {
+fn match_error_message(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> String {
     if places.is_empty() {
-        return format!("old_string was not found in {}.{}", path.display(), hint(text, old));
+        return format!("old_string was not found in {}.{}", path.display(), mismatch_hint(text, old));
     }
     let lines: Vec<_> =
         places.iter().take(10).map(|place| line_number(text, place.start).to_string()).collect();
@@ -253,11 +253,11 @@ fn unclear(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> Strin
 }
 
 fn line_number(text: &str, at: usize) -> usize {
-    patch::newlines(&text.as_bytes()[..at]) + 1
+    patch::count_newlines(&text.as_bytes()[..at]) + 1
 }
 
 /// What the model may have meant.
-fn hint(text: &str, old: &str) -> String {
+fn mismatch_hint(text: &str, old: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = old.trim().lines().map(str::trim).collect();
     if wanted.is_empty() {
@@ -276,17 +276,17 @@ fn hint(text: &str, old: &str) -> String {
     {
         return " Leave out the line numbers and tabs that Read puts before each line.".into();
     }
-    nearest(&lines, wanted[0])
+    closest_line_hint(&lines, wanted[0])
 }
 
 /// The line most like the first one that was looked for.
-fn nearest(lines: &[&str], wanted: &str) -> String {
+fn closest_line_hint(lines: &[&str], wanted: &str) -> String {
     let short = |line: &str| line.len() <= 200;
     let candidates = lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000);
-    let found = if short(wanted) { compare::nearest(wanted, candidates) } else { None };
+    let found = if short(wanted) { text_diff::closest_match(wanted, candidates) } else { None };
     let Some(found) = found else { return String::new() };
     let number = lines.iter().position(|line| line.trim() == found).unwrap_or_default() + 1;
-    format!(" The nearest line is {number}: {}", shorten(found, 200))
+    format!(" The nearest line is {number}: {}", truncate_chars(found, 200))
 }
 
 #[cfg(test)]

@@ -5,30 +5,30 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 
 /// The tool.
-pub(super) struct EnterPlanMode;
+pub(super) struct EnterPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {}
 
-impl Tool for EnterPlanMode {
+impl Tool for EnterPlanModeTool {
     type Input = Input;
 
     const NAME: &'static str = super::ENTER_PLAN_MODE;
     const DESCRIPTION: &'static str = "Begins plan mode: nothing can be changed until the user approves a plan. For larger work whose approach the user should agree to first; not for small or clear tasks.";
-    const DEALS_WITH: DealsWith = DealsWith::Person;
+    const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Session
+    fn effects(_: &Input) -> Effects {
+        Effects::Session
     }
 
-    async fn run(&self, _: Input, call: Call) -> Output {
+    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
         let message = match call.mode.mode() {
             PermissionMode::Plan => "Plan mode is on already.",
             PermissionMode::DontAsk => {
-                return Err(Trouble::Refused(
+                return Err(ToolError::Rejected(
                     "This session never asks the user, so nobody would approve a plan. Do without one."
                         .into(),
                 ));
@@ -42,13 +42,13 @@ impl Tool for EnterPlanMode {
                 "Plan mode is on."
             }
         };
-        Ok(Done::text(message, json!({"message": message})))
+        Ok(ToolOutput::text(message, json!({"message": message})))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("plan mode begins", json!({})).says(&["Plan mode is on."]),
-            Example::new("it begins once", json!({})).after(Self::NAME, json!({})).says(&["already"]),
+            Example::new("it begins once", json!({})).after_call(Self::NAME, json!({})).says(&["already"]),
         ]
     }
 }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_input_without_fields_says_so() {
-        let schema = super::super::AnyTool::spec(&EnterPlanMode).input_schema;
+        let schema = super::super::AnyTool::spec(&EnterPlanModeTool).input_schema;
         assert_eq!(schema.as_str(), r#"{"type":"object","properties":{}}"#);
     }
 }

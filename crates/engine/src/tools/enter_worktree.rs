@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 
-use crate::on_demand::Offer;
+use crate::deferred_tools::ToolLoading;
 use crate::worktree::Worktrees;
 
 /// The tool.
-pub(super) struct EnterWorktree;
+pub(super) struct EnterWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -23,41 +23,41 @@ pub(super) struct Input {
     path: Option<String>,
 }
 
-impl Tool for EnterWorktree {
+impl Tool for EnterWorktreeTool {
     type Input = Input;
 
     const NAME: &'static str = "EnterWorktree";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DEALS_WITH: DealsWith = DealsWith::Session;
+    const AVAILABILITY: Availability = Availability::MainAgent;
 
     const DESCRIPTION: &'static str = "Makes a git work tree in .claude/worktrees on a branch of its own and moves the session there, so that the first checkout stays as it is. Only when the user asks for a work tree. ExitWorktree leads back.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Session
+    fn effects(_: &Input) -> Effects {
+        Effects::Session
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        main_agent_only(&call)?;
-        if let Some(tree) = call.workspace.entered() {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        require_main_agent(&call)?;
+        if let Some(tree) = call.workspace.worktree() {
             let text =
                 format!("The session is in a work tree already: {}. Leave it first.", tree.path.display());
-            return Err(Trouble::Refused(text));
+            return Err(ToolError::Rejected(text));
         }
         let name = input.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        let trees = Worktrees::of(&call);
+        let trees = Worktrees::for_context(&call);
         let tree = match input.path.as_deref().map(str::trim).filter(|path| !path.is_empty()) {
             Some(_) if name.is_some() => {
-                return Err(Trouble::Refused(
+                return Err(ToolError::Rejected(
                     "Give a name for a new work tree or the path of an old one, not both.".into(),
                 ));
             }
             Some(path) => trees.find(path).await,
             None => trees.create(name).await,
         };
-        let tree = tree.map_err(|fault| Trouble::Failed(format!("No work tree was entered: {fault}.")))?;
-        call.workspace.enter(Some(tree.clone()));
+        let tree = tree.map_err(|fault| ToolError::Failed(format!("No work tree was entered: {fault}.")))?;
+        call.workspace.set_worktree(Some(tree.clone()));
         let path = tree.path.display().to_string();
         let branch =
             tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
@@ -67,39 +67,39 @@ impl Tool for EnterWorktree {
         if let Some(branch) = tree.branch {
             meta["worktreeBranch"] = branch.into();
         }
-        Ok(Done::text(message, meta))
+        Ok(ToolOutput::text(message, meta))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("a work tree needs a repository", json!({"name": "try"}))
-                .fails(&["not in a git repository"]),
+                .expect_error(&["not in a git repository"]),
             Example::new("it is made and entered", json!({"name": "try"}))
-                .after("Bash", json!({"command": REPOSITORY}))
+                .after_call("Bash", json!({"command": INIT_REPOSITORY_COMMAND}))
                 .says(&["now works in", ".claude/worktrees/try", "worktree-try"])
-                .leaves(&[(".claude/worktrees/try/a.txt", "one\n")]),
+                .expect_files(&[(".claude/worktrees/try/a.txt", "one\n")]),
             Example::new("a name must be one", json!({"name": "../away"}))
-                .fails(&["no name for a work tree"]),
+                .expect_error(&["no name for a work tree"]),
             Example::new("one at a time", json!({}))
-                .after("Bash", json!({"command": REPOSITORY}))
-                .after("EnterWorktree", json!({}))
-                .fails(&["in a work tree already"]),
+                .after_call("Bash", json!({"command": INIT_REPOSITORY_COMMAND}))
+                .after_call("EnterWorktree", json!({}))
+                .expect_error(&["in a work tree already"]),
             Example::new("only those of the repository can be entered", json!({"path": "d"}))
-                .files(&[("d/a.txt", "")])
-                .after("Bash", json!({"command": REPOSITORY}))
-                .fails(&["no work tree of this repository"]),
+                .with_files(&[("d/a.txt", "")])
+                .after_call("Bash", json!({"command": INIT_REPOSITORY_COMMAND}))
+                .expect_error(&["no work tree of this repository"]),
         ]
     }
 }
 
 /// Makes a repository with one commit, for examples.
-pub(super) const REPOSITORY: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
+pub(super) const INIT_REPOSITORY_COMMAND: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
 
 /// The folder of a session is that of all its agents, so only the main one may move it.
-pub(super) fn main_agent_only(call: &Call) -> Result<(), Trouble> {
-    match call.lookout.agent_id() {
+pub(super) fn require_main_agent(call: &ToolContext) -> Result<(), ToolError> {
+    match call.hooks.agent_id() {
         None => Ok(()),
-        Some(_) => Err(Trouble::Refused(
+        Some(_) => Err(ToolError::Rejected(
             "Only the main agent can move the session. A subagent gets a work tree of its own with `isolation: worktree`.".into(),
         )),
     }

@@ -6,38 +6,38 @@ use serde_json::Value;
 #[derive(Debug, Clone)]
 pub struct Example {
     /// What it shows, as a sentence.
-    pub shows: &'static str,
+    pub title: &'static str,
     /// Files in the workspace: relative path and content.
     pub files: &'static [(&'static str, &'static str)],
     /// Calls that must come first: tool name and input.
-    pub before: Vec<(&'static str, Value)>,
+    pub calls_before: Vec<(&'static str, Value)>,
     /// The input. Relative paths are below the workspace.
     pub input: Value,
     /// What the model reads must contain each of these.
     pub says: &'static [&'static str],
     /// Whether the call fails.
-    pub fails: bool,
+    pub is_error: bool,
     /// Files as they must be afterwards.
-    pub leaves: &'static [(&'static str, &'static str)],
+    pub files_after: &'static [(&'static str, &'static str)],
 }
 
 impl Example {
     /// A call that works, in an empty workspace.
-    pub fn new(shows: &'static str, input: Value) -> Self {
-        Self { shows, files: &[], before: Vec::new(), input, says: &[], fails: false, leaves: &[] }
+    pub fn new(title: &'static str, input: Value) -> Self {
+        Self { title, files: &[], calls_before: Vec::new(), input, says: &[], is_error: false, files_after: &[] }
     }
 
     /// With these files in the workspace.
     #[must_use]
-    pub fn files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
+    pub fn with_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
         self.files = files;
         self
     }
 
     /// With this call made before.
     #[must_use]
-    pub fn after(mut self, tool: &'static str, input: Value) -> Self {
-        self.before.push((tool, input));
+    pub fn after_call(mut self, tool: &'static str, input: Value) -> Self {
+        self.calls_before.push((tool, input));
         self
     }
 
@@ -50,24 +50,24 @@ impl Example {
 
     /// The call fails, and the model reads these words.
     #[must_use]
-    pub fn fails(mut self, words: &'static [&'static str]) -> Self {
-        self.fails = true;
+    pub fn expect_error(mut self, words: &'static [&'static str]) -> Self {
+        self.is_error = true;
         self.says(words)
     }
 
     /// The workspace then holds these files.
     #[must_use]
-    pub fn leaves(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
-        self.leaves = files;
+    pub fn expect_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
+        self.files_after = files;
         self
     }
 }
 
 #[cfg(test)]
-pub(super) use bench::Bench;
+pub(super) use test_workspace::TestWorkspace;
 
 #[cfg(test)]
-mod bench {
+mod test_workspace {
     //! A workspace in a temporary folder, and the tools in it.
 
     use std::collections::BTreeMap;
@@ -80,26 +80,26 @@ mod bench {
 
     use whimbrel_wire::content::ResultContent;
 
-    use crate::permission::rights::{Bypass, Grants};
-    use crate::permission::{Rights, Sight};
+    use crate::permission::state::{Bypass, InitialPermissions};
+    use crate::permission::{PermissionState, SearchFilter};
 
-    use crate::tools::{Call, Output, all};
+    use crate::tools::{ToolContext, ToolResult, builtin_tools};
     use crate::workspace::Workspace;
 
     /// A workspace in which tools are tried.
-    pub(in crate::tools) struct Bench {
-        folder: TempDir,
-        call: Call,
+    pub(in crate::tools) struct TestWorkspace {
+        dir: TempDir,
+        context: ToolContext,
     }
 
-    impl Bench {
+    impl TestWorkspace {
         /// A workspace with these files.
         pub(in crate::tools) fn new(files: &[(&str, &str)]) -> Self {
             let folder = TempDir::new().unwrap();
             let spill = folder.path().join(".spill");
             let env: BTreeMap<String, String> = std::env::vars().collect();
             let workspace = Arc::new(Workspace::new(folder.path().to_path_buf(), spill, env));
-            let bench = Self { call: Call::alone(workspace), folder };
+            let bench = Self { context: ToolContext::for_test(workspace), dir: folder };
             for (path, content) in files {
                 let path = bench.path(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -109,62 +109,62 @@ mod bench {
         }
 
         /// The same under rules that deny.
-        pub(in crate::tools) fn denying(mut self, rules: &[&str]) -> Self {
+        pub(in crate::tools) fn with_deny_rules(mut self, rules: &[&str]) -> Self {
             let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
-            let grants = Grants { deny, ..Grants::default() };
-            let workspace = Arc::clone(&self.call.workspace);
+            let grants = InitialPermissions { deny, ..InitialPermissions::default() };
+            let workspace = Arc::clone(&self.context.workspace);
             let granted =
-                Rights::grant(workspace, crate::settings::Settings::none(), grants, Bypass::Unavailable)
+                PermissionState::new(workspace, crate::settings::Settings::empty(), grants, Bypass::Unavailable)
                     .unwrap();
-            self.call.sight = granted.rights.sight();
+            self.context.read_filter = granted.state.search_filter();
             self
         }
 
         /// What its searches may see.
-        pub(in crate::tools) fn sight(&self) -> Sight {
-            self.call.sight.clone()
+        pub(in crate::tools) fn read_filter(&self) -> SearchFilter {
+            self.context.read_filter.clone()
         }
 
         /// The folder.
         pub(in crate::tools) fn root(&self) -> &Path {
-            self.folder.path()
+            self.dir.path()
         }
 
         /// A path in it.
         pub(in crate::tools) fn path(&self, path: &str) -> PathBuf {
-            self.folder.path().join(path)
+            self.dir.path().join(path)
         }
 
         /// The workspace.
         pub(in crate::tools) fn workspace(&self) -> &Workspace {
-            &self.call.workspace
+            &self.context.workspace
         }
 
         /// What surrounds a call in it.
-        pub(in crate::tools) fn calling(&self) -> Call {
-            self.call.clone()
+        pub(in crate::tools) fn context(&self) -> ToolContext {
+            self.context.clone()
         }
 
         /// Calls a tool by its name.
-        pub(in crate::tools) async fn call(&self, tool: &str, input: Value) -> Output {
-            let tool = all().into_iter().find(|known| known.name() == tool).unwrap();
-            tool.run(input, self.call.clone()).await
+        pub(in crate::tools) async fn run_tool(&self, tool: &str, input: Value) -> ToolResult {
+            let tool = builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();
+            tool.run(input, self.context.clone()).await
         }
 
         /// What the model reads after a call, whether it worked or not.
-        pub(in crate::tools) async fn says(&self, tool: &str, input: Value) -> String {
-            for_model(&self.call(tool, input).await)
+        pub(in crate::tools) async fn run_to_text(&self, tool: &str, input: Value) -> String {
+            render_for_model(&self.run_tool(tool, input).await)
         }
     }
 
     /// What the model reads.
-    pub(in crate::tools) fn for_model(output: &Output) -> String {
+    pub(in crate::tools) fn render_for_model(output: &ToolResult) -> String {
         match output {
             Ok(done) => match &done.content {
                 ResultContent::Text(text) => text.clone(),
                 ResultContent::Blocks(blocks) => serde_json::to_string(blocks).unwrap(),
             },
-            Err(trouble) => trouble.for_model(),
+            Err(trouble) => trouble.render_for_model(),
         }
     }
 }
@@ -173,28 +173,28 @@ mod bench {
 mod tests {
     use std::fs;
 
-    use super::bench::for_model;
+    use super::test_workspace::render_for_model;
     use super::*;
-    use crate::on_demand::OnDemand;
-    use crate::toolbox::Toolbox;
-    use crate::tools::{TODO_WRITE, all};
+    use crate::deferred_tools::DeferredTools;
+    use crate::tool_set::AgentToolSet;
+    use crate::tools::{TODO_WRITE, builtin_tools};
 
-    async fn run(tool: &str, example: &Example) {
-        let shows = example.shows;
-        let bench = Bench::new(example.files);
-        for (tool, input) in &example.before {
+    async fn run_example(tool: &str, example: &Example) {
+        let shows = example.title;
+        let bench = TestWorkspace::new(example.files);
+        for (tool, input) in &example.calls_before {
             bench
-                .call(tool, input.clone())
+                .run_tool(tool, input.clone())
                 .await
                 .unwrap_or_else(|trouble| panic!("before {shows}: {trouble:?}"));
         }
-        let output = bench.call(tool, example.input.clone()).await;
-        assert_eq!(output.is_err(), example.fails, "{tool}: {shows}: {output:?}");
-        let said = for_model(&output);
+        let output = bench.run_tool(tool, example.input.clone()).await;
+        assert_eq!(output.is_err(), example.is_error, "{tool}: {shows}: {output:?}");
+        let said = render_for_model(&output);
         for words in example.says {
             assert!(said.contains(words), "{tool}: {shows}: {words:?} is not in {said:?}");
         }
-        for (path, content) in example.leaves {
+        for (path, content) in example.files_after {
             let left = fs::read_to_string(bench.path(path))
                 .unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
             assert_eq!(left, *content, "{tool}: {shows}");
@@ -203,11 +203,11 @@ mod tests {
 
     #[tokio::test]
     async fn every_example_of_every_tool_holds() {
-        for tool in all() {
+        for tool in builtin_tools() {
             let examples = tool.examples();
             assert!(!examples.is_empty(), "{} has no examples", tool.name());
             for example in &examples {
-                run(tool.name(), example).await;
+                run_example(tool.name(), example).await;
             }
         }
     }
@@ -215,8 +215,8 @@ mod tests {
     #[test]
     fn the_tools_take_little_of_the_models_room() {
         // A session has one kind of list, and that of tasks is on demand.
-        let usual = Toolbox::of(all()).without(&[TODO_WRITE]);
-        let shown = OnDemand::default().shown(&usual);
+        let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
+        let shown = DeferredTools::default().visible_specs(&usual);
         let sizes: Vec<(&str, usize)> = shown
             .iter()
             .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
 
 /// The tool.
-pub(super) struct ExitPlanMode;
+pub(super) struct ExitPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -17,21 +17,21 @@ pub(super) struct Input {
     plan: Option<String>,
 }
 
-impl Tool for ExitPlanMode {
+impl Tool for ExitPlanModeTool {
     type Input = Input;
 
     const NAME: &'static str = super::EXIT_PLAN_MODE;
     const DESCRIPTION: &'static str = "In plan mode: shows the user your finished plan and asks for approval. Once it is approved, plan mode is over.";
-    const DEALS_WITH: DealsWith = DealsWith::Person;
+    const AVAILABILITY: Availability = Availability::Interactive;
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Session
+    fn effects(_: &Input) -> Effects {
+        Effects::Session
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         // The answer may have brought a mode of its own; then that one holds.
         call.mode.leave_plan().await;
-        let written = call.written.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
+        let written = call.original_input.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
         let edited = written.is_some_and(|written| written != input.plan.as_deref());
         let mut meta = json!({"plan": input.plan, "isAgent": false});
         let text = match input.plan {
@@ -43,13 +43,13 @@ impl Tool for ExitPlanMode {
             }
             _ => "The user approved the plan. Begin with the work now.".into(),
         };
-        Ok(Done::text(text, meta))
+        Ok(ToolOutput::text(text, meta))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("a plan that was approved", json!({"plan": "1. Build it."}))
-                .after(super::ENTER_PLAN_MODE, json!({}))
+                .after_call(super::ENTER_PLAN_MODE, json!({}))
                 .says(&["approved the plan"]),
             Example::new("a plan that was told before", json!({})).says(&["approved the plan"]),
         ]
@@ -60,31 +60,31 @@ impl Tool for ExitPlanMode {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
-    async fn approved(written: Option<Value>, input: Value) -> Done {
-        let call = Call { written: written.map(Arc::new), ..Bench::new(&[]).calling() };
-        ExitPlanMode.run(serde_json::from_value(input).unwrap(), call).await.unwrap()
+    async fn run_approved(written: Option<Value>, input: Value) -> ToolOutput {
+        let call = ToolContext { original_input: written.map(Arc::new), ..TestWorkspace::new(&[]).context() };
+        ExitPlanModeTool.run(serde_json::from_value(input).unwrap(), call).await.unwrap()
     }
 
     #[tokio::test]
     async fn the_model_reads_what_the_user_made_of_its_plan() {
-        let done = approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
+        let done = run_approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
         assert_eq!(done.meta, json!({"plan": "half", "isAgent": false, "planWasEdited": true}));
         let text =
             "The user changed the plan and approved it. Begin with the work now, by this version:\n\nhalf";
-        assert_eq!(done, Done::text(text, done.meta.clone()));
+        assert_eq!(done, ToolOutput::text(text, done.meta.clone()));
     }
 
     #[tokio::test]
     async fn a_plan_that_was_left_alone_is_not_repeated() {
         let untouched = [None, Some(json!({"plan": "all", "note": "x"}))];
         for written in untouched {
-            let done = approved(written, json!({"plan": "all"})).await;
+            let done = run_approved(written, json!({"plan": "all"})).await;
             let meta = json!({"plan": "all", "isAgent": false});
-            assert_eq!(done, Done::text("The user approved the plan. Begin with the work now.", meta));
+            assert_eq!(done, ToolOutput::text("The user approved the plan. Begin with the work now.", meta));
         }
-        assert_eq!(approved(None, json!({})).await.meta["plan"], Value::Null);
+        assert_eq!(run_approved(None, json!({})).await.meta["plan"], Value::Null);
     }
 }

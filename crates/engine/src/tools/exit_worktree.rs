@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::enter_worktree::{REPOSITORY, main_agent_only};
-use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::on_demand::Offer;
-use crate::worktree::{Changes, Worktree, Worktrees};
+use super::enter_worktree::{INIT_REPOSITORY_COMMAND, require_main_agent};
+use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use crate::deferred_tools::ToolLoading;
+use crate::worktree::{WorktreeChanges, Worktree, Worktrees};
 
 /// The tool.
-pub(super) struct ExitWorktree;
+pub(super) struct ExitWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -28,74 +28,74 @@ enum Action {
     Remove,
 }
 
-impl Tool for ExitWorktree {
+impl Tool for ExitWorktreeTool {
     type Input = Input;
 
     const NAME: &'static str = "ExitWorktree";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
-    const DEALS_WITH: DealsWith = DealsWith::Session;
+    const AVAILABILITY: Availability = Availability::MainAgent;
 
     const DESCRIPTION: &'static str =
         "Leaves the work tree that EnterWorktree entered, and keeps or removes it.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Session
+    fn effects(_: &Input) -> Effects {
+        Effects::Session
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        main_agent_only(&call)?;
-        let Some(tree) = call.workspace.entered() else {
-            return Err(Trouble::Refused("The session is in no work tree.".into()));
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        require_main_agent(&call)?;
+        let Some(tree) = call.workspace.worktree() else {
+            return Err(ToolError::Rejected("The session is in no work tree.".into()));
         };
         let lost = match input.action {
             Action::Keep => None,
-            Action::Remove => Some(remove(&call, &tree, input.discard_changes).await?),
+            Action::Remove => Some(remove_worktree(&call, &tree, input.discard_changes).await?),
         };
-        call.workspace.enter(None);
-        Ok(report(&call, tree, lost))
+        call.workspace.set_worktree(None);
+        Ok(exit_result(&call, tree, lost))
     }
 
     fn examples() -> Vec<Example> {
         let entered = |shows, input| {
             Example::new(shows, input)
-                .after("Bash", json!({"command": REPOSITORY}))
-                .after("EnterWorktree", json!({"name": "try"}))
+                .after_call("Bash", json!({"command": INIT_REPOSITORY_COMMAND}))
+                .after_call("EnterWorktree", json!({"name": "try"}))
         };
         vec![
-            Example::new("there must be one to leave", json!({"action": "keep"})).fails(&["in no work tree"]),
+            Example::new("there must be one to leave", json!({"action": "keep"})).expect_error(&["in no work tree"]),
             entered("it can stay", json!({"action": "keep"}))
                 .says(&["stays", "try"])
-                .leaves(&[(".claude/worktrees/try/a.txt", "one\n")]),
+                .expect_files(&[(".claude/worktrees/try/a.txt", "one\n")]),
             entered("it can go", json!({"action": "remove"})).says(&["was removed"]),
             entered("what was changed is not lost by the way", json!({"action": "remove"}))
-                .after("Bash", json!({"command": "echo two > b.txt"}))
-                .fails(&["1 file", "discard_changes"])
-                .leaves(&[(".claude/worktrees/try/b.txt", "two\n")]),
+                .after_call("Bash", json!({"command": "echo two > b.txt"}))
+                .expect_error(&["1 file", "discard_changes"])
+                .expect_files(&[(".claude/worktrees/try/b.txt", "two\n")]),
             entered("unless that is wanted", json!({"action": "remove", "discard_changes": true}))
-                .after("Bash", json!({"command": "echo two > b.txt"}))
+                .after_call("Bash", json!({"command": "echo two > b.txt"}))
                 .says(&["was removed", "1 file"]),
         ]
     }
 }
 
 /// Removes the work tree, if nothing is lost by that or it may be.
-async fn remove(call: &Call, tree: &Worktree, discard: bool) -> Result<Changes, Trouble> {
-    let failed = |fault| Trouble::Failed(format!("The work tree stays, and the session in it: {fault}."));
-    let trees = Worktrees::of(call);
+async fn remove_worktree(call: &ToolContext, tree: &Worktree, discard: bool) -> Result<WorktreeChanges, ToolError> {
+    let failed = |fault| ToolError::Failed(format!("The work tree stays, and the session in it: {fault}."));
+    let trees = Worktrees::for_context(call);
     let changes = trees.changes(tree).await.map_err(failed)?;
     if !changes.is_empty() && !discard {
-        return Err(Trouble::Refused(format!(
+        return Err(ToolError::Rejected(format!(
             "The work tree stays, and the session in it: {} would be lost. Commit them elsewhere, leave with `keep`, or ask the user and set discard_changes.",
-            in_words(changes)
+            describe_changes(changes)
         )));
     }
     trees.remove(tree).await.map_err(failed)?;
     Ok(changes)
 }
 
-fn in_words(changes: Changes) -> String {
+fn describe_changes(changes: WorktreeChanges) -> String {
     let count = |number: usize, word: &str| match number {
         0 => None,
         1 => Some(format!("1 {word}")),
@@ -105,12 +105,12 @@ fn in_words(changes: Changes) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-fn report(call: &Call, tree: Worktree, lost: Option<Changes>) -> Done {
+fn exit_result(call: &ToolContext, tree: Worktree, lost: Option<WorktreeChanges>) -> ToolOutput {
     let (path, root) = (tree.path.display().to_string(), call.workspace.root().display().to_string());
     let what = match lost {
         None => "stays".to_owned(),
         Some(changes) if changes.is_empty() => "was removed".to_owned(),
-        Some(changes) => format!("was removed with {}", in_words(changes)),
+        Some(changes) => format!("was removed with {}", describe_changes(changes)),
     };
     let message = format!("The work tree {path} {what}. The session works in {root} again.");
     let mut meta = json!({
@@ -126,5 +126,5 @@ fn report(call: &Call, tree: Worktree, lost: Option<Changes>) -> Done {
         meta["discardedFiles"] = changes.files.into();
         meta["discardedCommits"] = changes.commits.into();
     }
-    Done::text(message, meta)
+    ToolOutput::text(message, meta)
 }

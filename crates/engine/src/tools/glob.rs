@@ -9,18 +9,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::walk::{self, Gaps, Names, Searched, Stop, Visit, Walk};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::walk::{self, SearchGaps, NameFilter, SearchOutcome, CancelFlag, FileVisitor, DirWalk};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 use crate::clock;
-use crate::files::{self, Kind};
-use crate::permission::Sight;
+use crate::files::{self, FileKind};
+use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
 
 /// How many files an answer names at most.
-const LIMIT: usize = 100;
+const MAX_RESULTS: usize = 100;
 
 /// The tool.
-pub(super) struct Glob;
+pub(super) struct GlobTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -30,7 +30,7 @@ pub(super) struct Input {
     path: Option<String>,
 }
 
-impl Tool for Glob {
+impl Tool for GlobTool {
     type Input = Input;
 
     const NAME: &'static str = "Glob";
@@ -38,8 +38,8 @@ impl Tool for Glob {
     const DESCRIPTION: &'static str = "Finds files by name, newest first, at most 100. Leaves out gitignored files, \
         and hidden ones unless named.";
 
-    fn touches(input: &Input) -> Touches {
-        let (folder, _) = split(&input.pattern);
+    fn effects(input: &Input) -> Effects {
+        let (folder, _) = split_literal_prefix(&input.pattern);
         let path = input.path.as_deref().filter(|path| !path.is_empty());
         let root = match (path, folder.trim_end_matches('/')) {
             (path, "") if !folder.starts_with('/') => path.unwrap_or(".").to_owned(),
@@ -47,17 +47,17 @@ impl Tool for Glob {
             (None, folder) => folder.to_owned(),
             (Some(path), folder) => Path::new(path).join(folder).to_string_lossy().into_owned(),
         };
-        Touches::Reads(vec![root])
+        Effects::Reads(vec![root])
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let began = clock::monotonic();
         let cwd = call.workspace.cwd();
-        let (workspace, sight) = (call.workspace.clone(), call.sight.clone());
-        let search = move |stop: &Stop| Search::of(&input, &workspace, sight).map(|search| search.run(stop));
-        let found = walk::on_threads(&call.cancel, search).await?;
+        let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
+        let search = move |stop: &CancelFlag| GlobSearch::new(&input, &workspace, sight).map(|search| search.run(stop));
+        let found = walk::run_search(&call.cancel, search).await?;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(answer(found, &cwd, millis))
+        Ok(search_result(found, &cwd, millis))
     }
 
     fn examples() -> Vec<Example> {
@@ -71,88 +71,88 @@ impl Tool for Glob {
         ];
         vec![
             Example::new("two stars look into every folder", json!({"pattern": "**/*.py"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["a.py", "d/b.py"]),
             Example::new(
                 "a pattern without a slash looks into one folder",
                 json!({"pattern": "*.py", "path": "d"}),
             )
-            .files(FILES)
+            .with_files(FILES)
             .says(&["d/b.py"]),
             Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["d/e/c.ts"]),
             Example::new("a hidden folder counts when it is named", json!({"pattern": ".github/*.yml"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&[".github/ci.yml"]),
             Example::new("ignored files do not count", json!({"pattern": "*.lo?"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["No files found"]),
             Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"}))
-                .fails(&["does not exist"]),
+                .expect_error(&["does not exist"]),
         ]
     }
 }
 
 /// One search, ready to run.
-struct Search {
+struct GlobSearch {
     root: PathBuf,
     /// The part of the pattern that is matched below the root.
     pattern: String,
-    names: Arc<Names>,
-    sight: Sight,
+    name_filter: Arc<NameFilter>,
+    read_filter: SearchFilter,
 }
 
 /// A file and when it was last changed.
-type Dated = (SystemTime, PathBuf);
+type DatedFile = (SystemTime, PathBuf);
 
 /// What a search found.
-struct Found {
-    files: Vec<Dated>,
-    gaps: Gaps,
+struct GlobMatches {
+    files: Vec<DatedFile>,
+    gaps: SearchGaps,
 }
 
-impl Search {
-    fn of(input: &Input, workspace: &Workspace, sight: Sight) -> Result<Self, Trouble> {
-        let base = walk::resolve(input.path.as_deref(), workspace);
-        if walk::begin_at(&base, &workspace.cwd())? != Kind::Folder {
-            return Err(Trouble::Refused(format!("{} is a file; Glob looks into folders.", base.display())));
+impl GlobSearch {
+    fn new(input: &Input, workspace: &Workspace, sight: SearchFilter) -> Result<Self, ToolError> {
+        let base = walk::resolve_root(input.path.as_deref(), workspace);
+        if walk::check_start(&base, &workspace.cwd())? != FileKind::Directory {
+            return Err(ToolError::Rejected(format!("{} is a file; Glob looks into folders.", base.display())));
         }
-        let (folder, pattern) = split(&input.pattern);
+        let (folder, pattern) = split_literal_prefix(&input.pattern);
         let home = folder.starts_with("~/");
         let (root, pattern) =
-            enter(files::tidy(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
-        Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?), sight })
+            enter_literal_dirs(files::normalize_path(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
+        Ok(Self { root, pattern: pattern.to_owned(), name_filter: Arc::new(NameFilter::from_pattern(pattern)?), read_filter: sight })
     }
 
-    fn run(&self, stop: &Stop) -> Found {
+    fn run(&self, stop: &CancelFlag) -> GlobMatches {
         // The name of a file is a question about this file: it counts even if it is ignored or holds brackets.
-        let named = dated(self.root.join(&self.pattern));
-        if named.is_some() || walk::is_plain(&self.pattern) || !self.root.is_dir() {
+        let named = with_modified_time(self.root.join(&self.pattern));
+        if named.is_some() || walk::is_literal(&self.pattern) || !self.root.is_dir() {
             let (hidden, shown) =
-                named.into_iter().partition::<Vec<_>, _>(|(_, path)| self.sight.hides(path));
-            let gaps = Gaps { hidden: !hidden.is_empty(), ..Gaps::default() };
-            return Found { files: shown, gaps };
+                named.into_iter().partition::<Vec<_>, _>(|(_, path)| self.read_filter.hides(path));
+            let gaps = SearchGaps { hidden: !hidden.is_empty(), ..SearchGaps::default() };
+            return GlobMatches { files: shown, gaps };
         }
-        let (names, sight) = (self.names.clone(), self.sight.clone());
-        let walk = Walk { root: &self.root, names, sight, depth: self.depth(), stop };
-        let walked = walk.run(|| Lister(Vec::new()));
-        let mut files: Vec<Dated> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
-        walk::newest_first(&mut files);
-        Found { files, gaps: walked.gaps }
+        let (names, sight) = (self.name_filter.clone(), self.read_filter.clone());
+        let walk = DirWalk { root: &self.root, name_filter: names, read_filter: sight, max_depth: self.max_depth(), stop };
+        let walked = walk.run(|| FileCollector(Vec::new()));
+        let mut files: Vec<DatedFile> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
+        walk::sort_newest_first(&mut files);
+        GlobMatches { files, gaps: walked.gaps }
     }
 
     /// How deep a matching file can lie. Slashes within braces make this too much, never too little.
-    fn depth(&self) -> Option<usize> {
+    fn max_depth(&self) -> Option<usize> {
         (!self.pattern.contains("**")).then(|| self.pattern.matches('/').count() + 1)
     }
 }
 
 /// Splits a pattern into the folder that it names plainly and the rest.
-fn split(pattern: &str) -> (&str, &str) {
+fn split_literal_prefix(pattern: &str) -> (&str, &str) {
     let pattern = pattern.trim_start_matches("./");
     let wild = pattern
-        .find(|letter: char| !walk::is_plain(letter.encode_utf8(&mut [0; 4])))
+        .find(|letter: char| !walk::is_literal(letter.encode_utf8(&mut [0; 4])))
         .unwrap_or(pattern.len());
     match pattern[..wild].rfind('/') {
         Some(slash) => (&pattern[..=slash], &pattern[slash + 1..]),
@@ -161,7 +161,7 @@ fn split(pattern: &str) -> (&str, &str) {
 }
 
 /// Goes into folders whose names hold brackets, such as `[id]`: there the brackets are meant as such.
-fn enter(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
+fn enter_literal_dirs(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
     while let Some((folder, rest)) = pattern.split_once('/')
         && !folder.is_empty()
         && root.join(folder).is_dir()
@@ -173,44 +173,44 @@ fn enter(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
 }
 
 /// Collects the files of one thread.
-struct Lister(Vec<Dated>);
+struct FileCollector(Vec<DatedFile>);
 
-impl Visit for Lister {
-    fn file(&mut self, file: DirEntry) {
-        self.0.extend(dated(file.into_path()));
+impl FileVisitor for FileCollector {
+    fn visit_file(&mut self, file: DirEntry) {
+        self.0.extend(with_modified_time(file.into_path()));
     }
 }
 
 /// A file with its time; nothing if it is none.
-fn dated(path: PathBuf) -> Option<Dated> {
+fn with_modified_time(path: PathBuf) -> Option<DatedFile> {
     let data = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some((data.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
 }
 
-fn answer(searched: Searched<Found>, cwd: &Path, millis: u64) -> Done {
-    let Searched { found: Found { files, gaps }, out_of_time } = searched;
+fn search_result(searched: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -> ToolOutput {
+    let SearchOutcome { found: GlobMatches { files, gaps }, timed_out: out_of_time } = searched;
     let total = files.len();
-    let names: Vec<String> = files.iter().take(LIMIT).map(|(_, path)| walk::shown(path, cwd)).collect();
+    let names: Vec<String> = files.iter().take(MAX_RESULTS).map(|(_, path)| walk::display_path(path, cwd)).collect();
     let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
-    if total > LIMIT {
+    if total > MAX_RESULTS {
         text.push_str(&format!(
-            "\n(The newest {LIMIT} of {total} files. Use a narrower pattern or path for the others.)"
+            "\n(The newest {MAX_RESULTS} of {total} files. Use a narrower pattern or path for the others.)"
         ));
     }
-    text.push_str(&walk::gaps(&gaps, out_of_time, cwd));
+    text.push_str(&walk::render_gaps(&gaps, out_of_time, cwd));
     let mut meta = json!({
         "durationMs": millis,
         "numFiles": names.len(),
         "filenames": names,
-        "truncated": total > LIMIT || out_of_time,
+        "truncated": total > MAX_RESULTS || out_of_time,
     });
-    if total > LIMIT {
+    if total > MAX_RESULTS {
         meta["totalMatches"] = total.into();
     }
     if out_of_time {
         meta["timedOut"] = true.into();
     }
-    Done::text(text, meta)
+    ToolOutput::text(text, meta)
 }
 
 #[cfg(test)]
@@ -222,12 +222,12 @@ mod tests {
 
     use super::*;
     use crate::tools::AnyTool;
-    use crate::tools::example::Bench;
+    use crate::tools::example::TestWorkspace;
 
     const TREE: &[(&str, &str)] =
         &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
 
-    fn names(done: &Done) -> Vec<String> {
+    fn file_names(done: &ToolOutput) -> Vec<String> {
         let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
         names.sort();
         names
@@ -235,13 +235,13 @@ mod tests {
 
     #[test]
     fn the_description_is_short() {
-        let spec = serde_json::to_string(&Glob.spec()).unwrap();
+        let spec = serde_json::to_string(&GlobTool.spec()).unwrap();
         assert!(spec.len() <= 400, "{} bytes: {spec}", spec.len());
     }
 
     #[tokio::test]
     async fn patterns_find_what_they_name() {
-        let bench = Bench::new(TREE);
+        let bench = TestWorkspace::new(TREE);
         let absolute = format!("{}/d/**/*.py", bench.root().display());
         let rows: [(&str, Value, &[&str]); 9] = [
             ("every folder", json!({"pattern": "**/*.py"}), &["a.py", "d/b.py", "d/e/c.py"]),
@@ -255,29 +255,29 @@ mod tests {
             ("hidden, by name", json!({"pattern": "**/.x/*"}), &[".x/h.py"]),
         ];
         for (name, input, expected) in rows {
-            assert_eq!(names(&bench.call("Glob", input).await.unwrap()), expected, "{name}");
+            assert_eq!(file_names(&bench.run_tool("Glob", input).await.unwrap()), expected, "{name}");
         }
     }
 
     #[tokio::test]
     async fn the_newest_file_comes_first() {
-        let bench = Bench::new(&[("a", ""), ("b", ""), ("c", "")]);
+        let bench = TestWorkspace::new(&[("a", ""), ("b", ""), ("c", "")]);
         for (name, age) in [("a", 2), ("b", 1), ("c", 2)] {
             let file = File::options().write(true).open(bench.root().join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age)).unwrap();
         }
-        assert_eq!(bench.says("Glob", json!({"pattern": "*"})).await, "b\na\nc");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*"})).await, "b\na\nc");
     }
 
     #[tokio::test]
     async fn a_long_list_is_cut() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         for number in 0..120 {
             File::create(bench.root().join(format!("{number}.txt"))).unwrap();
         }
-        let done = bench.call("Glob", json!({"pattern": "*.txt"})).await.unwrap();
+        let done = bench.run_tool("Glob", json!({"pattern": "*.txt"})).await.unwrap();
         assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
-        let text = bench.says("Glob", json!({"pattern": "*.txt"})).await;
+        let text = bench.run_to_text("Glob", json!({"pattern": "*.txt"})).await;
         assert!(
             text.ends_with("\n(The newest 100 of 120 files. Use a narrower pattern or path for the others.)")
         );
@@ -286,36 +286,36 @@ mod tests {
     #[tokio::test]
     async fn ignored_files_are_left_out_unless_they_are_named() {
         let bench =
-            Bench::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
-        assert_eq!(bench.says("Glob", json!({"pattern": "**/*"})).await, "b.js");
-        assert_eq!(bench.says("Glob", json!({"pattern": "x.log"})).await, "x.log");
-        assert_eq!(bench.says("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
+            TestWorkspace::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "**/*"})).await, "b.js");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "x.log"})).await, "x.log");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
     }
 
     #[tokio::test]
     async fn a_link_to_a_file_is_a_file_and_a_link_to_a_folder_can_be_searched() {
-        let bench = Bench::new(&[("d/a.md", "")]);
+        let bench = TestWorkspace::new(&[("d/a.md", "")]);
         std::os::unix::fs::symlink("d/a.md", bench.root().join("b.md")).unwrap();
         std::os::unix::fs::symlink("d", bench.root().join("l")).unwrap();
         assert_eq!(
-            names(&bench.call("Glob", json!({"pattern": "**/*.md"})).await.unwrap()),
+            file_names(&bench.run_tool("Glob", json!({"pattern": "**/*.md"})).await.unwrap()),
             ["b.md", "d/a.md"]
         );
-        assert_eq!(bench.says("Glob", json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
     }
 
     #[tokio::test]
     async fn brackets_may_be_part_of_a_name() {
-        let bench = Bench::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
-        assert_eq!(bench.says("Glob", json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
-        assert_eq!(bench.says("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
-        assert_eq!(bench.says("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
+        let bench = TestWorkspace::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
     }
 
     #[tokio::test]
     async fn a_file_is_no_folder() {
         let trouble =
-            Bench::new(TREE).call("Glob", json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
+            TestWorkspace::new(TREE).run_tool("Glob", json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
         assert!(trouble.reason().contains("is a file"));
     }
 
@@ -331,7 +331,7 @@ mod tests {
         ];
         for (pattern, path, expected) in rows {
             let input = Input { pattern: pattern.into(), path: path.map(str::to_owned) };
-            assert_eq!(<Glob as Tool>::touches(&input), Touches::Reads(vec![expected.into()]), "{pattern}");
+            assert_eq!(<GlobTool as Tool>::effects(&input), Effects::Reads(vec![expected.into()]), "{pattern}");
         }
     }
 }

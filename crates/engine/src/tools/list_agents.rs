@@ -4,48 +4,48 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
-use crate::agents::desk::Known;
-use crate::agents::team::letter::counted;
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use crate::agents::registry::ReachableAgent;
+use crate::agents::team::message::count_text;
 use crate::agents::team::{LEAD, MemberInfo};
-use crate::on_demand::Offer;
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct ListAgents;
+pub(super) struct ListAgentsTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {}
 
-impl Tool for ListAgents {
+impl Tool for ListAgentsTool {
     type Input = Input;
 
     const NAME: &'static str = "ListAgents";
 
     const ALIASES: &'static [&'static str] = &["ListPeers"];
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Lists the other agents that can be reached: teammates, subagents at work, and those that have ended and can go on.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, _: Input, call: Call) -> Output {
-        let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent knows of no others.".into()))?;
-        let lead = agents.is_mate().then(Row::of_lead);
-        let (mates, errands) = (agents.mates(), agents.known());
-        let others = mates.iter().map(Row::of_mate).chain(errands.iter().map(Row::of_agent));
+    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
+        let agents = call.agents.ok_or_else(|| ToolError::Rejected("This agent knows of no others.".into()))?;
+        let lead = agents.is_teammate().then(Row::for_lead);
+        let (mates, errands) = (agents.reachable_teammates(), agents.known());
+        let others = mates.iter().map(Row::for_teammate).chain(errands.iter().map(Row::for_agent));
         let rows: Vec<Row> = lead.into_iter().chain(others).collect();
-        let lines: Vec<String> = rows.iter().map(Row::told).collect();
+        let lines: Vec<String> = rows.iter().map(Row::render_line).collect();
         let text = if lines.is_empty() { "There are no other agents.".to_owned() } else { lines.join("\n") };
-        let listed: Vec<Value> = rows.iter().map(Row::json).collect();
-        Ok(Done::text(text, json!({"agents": listed, "team_name": agents.teams().name()})))
+        let listed: Vec<Value> = rows.iter().map(Row::to_json).collect();
+        Ok(ToolOutput::text(text, json!({"agents": listed, "team_name": agents.team().name()})))
     }
 
     fn examples() -> Vec<Example> {
-        vec![Example::new("who works alone has nobody to list", json!({})).fails(&["no others"])]
+        vec![Example::new("who works alone has nobody to list", json!({})).expect_error(&["no others"])]
     }
 }
 
@@ -54,52 +54,52 @@ struct Row {
     id: String,
     name: Option<String>,
     kind: String,
-    about: String,
+    description: String,
     state: &'static str,
 }
 
 impl Row {
-    fn of_lead() -> Self {
+    fn for_lead() -> Self {
         Self {
             id: LEAD.into(),
             name: None,
             kind: "main".into(),
-            about: "the lead of the team".into(),
+            description: "the lead of the team".into(),
             state: "there",
         }
     }
 
-    fn of_mate(member: &MemberInfo) -> Self {
+    fn for_teammate(member: &MemberInfo) -> Self {
         Self {
             id: member.facts.task_id.clone(),
             name: Some(member.facts.name.clone()),
-            kind: member.facts.kind.clone(),
-            about: match member.unread {
+            kind: member.facts.agent_type.clone(),
+            description: match member.unread {
                 0 => "teammate".into(),
-                unread => format!("teammate, {} to read", counted(unread)),
+                unread => format!("teammate, {} to read", count_text(unread)),
             },
-            state: if member.active { "working" } else { "idle" },
+            state: if member.is_active { "working" } else { "idle" },
         }
     }
 
-    fn of_agent(known: &Known) -> Self {
+    fn for_agent(known: &ReachableAgent) -> Self {
         Self {
             id: known.id.clone(),
             name: known.name.clone(),
-            kind: known.kind.clone(),
-            about: known.description.clone(),
-            state: if known.works { "working" } else { "ended" },
+            kind: known.agent_type.clone(),
+            description: known.description.clone(),
+            state: if known.is_running { "working" } else { "ended" },
         }
     }
 
-    fn told(&self) -> String {
+    fn render_line(&self) -> String {
         let called = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
-        format!("- {called}{} ({}): {}, {}", self.id, self.kind, self.state, self.about)
+        format!("- {called}{} ({}): {}, {}", self.id, self.kind, self.state, self.description)
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
-            "agentId": self.id, "name": self.name, "agentType": self.kind, "description": self.about,
+            "agentId": self.id, "name": self.name, "agentType": self.kind, "description": self.description,
             "status": self.state,
         })
     }

@@ -5,10 +5,10 @@
 //! write the leaf, add it to [`all`].
 
 mod agent;
-mod agent_in_team;
+mod team_agent;
 mod ask_user_question;
 mod bash;
-mod call;
+mod context;
 mod checkpoint;
 mod cron_create;
 mod cron_delete;
@@ -20,7 +20,7 @@ mod enter_worktree;
 mod example;
 mod exit_plan_mode;
 mod exit_worktree;
-mod fault;
+mod file_errors;
 mod glob;
 mod grep;
 mod lenient;
@@ -33,8 +33,8 @@ mod schedule_wakeup;
 mod schema;
 mod send_message;
 #[cfg(test)]
-mod swapped;
-mod target;
+mod path_swap_tests;
+mod file_target;
 mod task_create;
 mod task_get;
 mod task_list;
@@ -46,7 +46,7 @@ mod team_delete;
 mod todo_write;
 mod tool;
 mod tool_search;
-mod touches;
+mod effects;
 mod walk;
 mod web_fetch;
 mod web_search;
@@ -55,16 +55,16 @@ mod write;
 use std::sync::Arc;
 
 pub(crate) use agent::{
-    LAUNCHED, WILL_BE_TOLD, came_to_nothing, description as agent_description, works_beside,
+    LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, report_error, describe_tool as agent_description, background_result,
 };
-pub use call::{Call, Done, Output, Trouble};
+pub use context::{ToolContext, ToolOutput, ToolResult, ToolError};
 pub use example::Example;
-pub(crate) use read::picture;
-pub(crate) use send_message::SENT_TO;
-pub(crate) use target::is_off_limits;
-pub(crate) use task_stop::STOPPED;
-pub use tool::{AnyTool, DealsWith, Tool};
-pub use touches::Touches;
+pub(crate) use read::image_block;
+pub(crate) use send_message::SENT_TO_PREFIX;
+pub(crate) use file_target::is_special_path;
+pub(crate) use task_stop::STOPPED_PREFIX;
+pub use tool::{AnyTool, Availability, Tool};
+pub use effects::Effects;
 
 /// The name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
@@ -105,47 +105,47 @@ pub const TASK_UPDATE: &str = "TaskUpdate";
 pub const TODO_WRITE: &str = "TodoWrite";
 
 /// The list of built-in tools. One line each; the order is the order in which the model sees them.
-pub fn all() -> Vec<Arc<dyn AnyTool>> {
+pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        Arc::new(agent::Agent),
-        Arc::new(bash::Bash),
-        Arc::new(read::Read),
-        Arc::new(write::Write),
-        Arc::new(edit::Edit),
-        Arc::new(glob::Glob),
-        Arc::new(grep::Grep),
-        Arc::new(notebook_edit::NotebookEdit),
-        Arc::new(task_output::TaskOutput),
-        Arc::new(task_stop::TaskStop),
-        Arc::new(web_fetch::WebFetch::default()),
-        Arc::new(ask_user_question::AskUserQuestion),
-        Arc::new(enter_plan_mode::EnterPlanMode),
-        Arc::new(exit_plan_mode::ExitPlanMode),
-        Arc::new(tool_search::ToolSearch),
-        Arc::new(enter_worktree::EnterWorktree),
-        Arc::new(exit_worktree::ExitWorktree),
-        Arc::new(todo_write::TodoWrite),
-        Arc::new(task_create::TaskCreate),
-        Arc::new(task_get::TaskGet),
-        Arc::new(task_list::TaskList),
-        Arc::new(task_update::TaskUpdate),
-        Arc::new(list_agents::ListAgents),
-        Arc::new(send_message::SendMessage),
-        Arc::new(web_search::WebSearch),
-        Arc::new(monitor::Monitor),
-        Arc::new(cron_create::CronCreate),
-        Arc::new(cron_delete::CronDelete),
-        Arc::new(cron_list::CronList),
-        Arc::new(schedule_wakeup::ScheduleWakeup),
+        Arc::new(agent::AgentTool),
+        Arc::new(bash::BashTool),
+        Arc::new(read::ReadTool),
+        Arc::new(write::WriteTool),
+        Arc::new(edit::EditTool),
+        Arc::new(glob::GlobTool),
+        Arc::new(grep::GrepTool),
+        Arc::new(notebook_edit::NotebookEditTool),
+        Arc::new(task_output::TaskOutputTool),
+        Arc::new(task_stop::TaskStopTool),
+        Arc::new(web_fetch::WebFetchTool::default()),
+        Arc::new(ask_user_question::AskUserQuestionTool),
+        Arc::new(enter_plan_mode::EnterPlanModeTool),
+        Arc::new(exit_plan_mode::ExitPlanModeTool),
+        Arc::new(tool_search::ToolSearchTool),
+        Arc::new(enter_worktree::EnterWorktreeTool),
+        Arc::new(exit_worktree::ExitWorktreeTool),
+        Arc::new(todo_write::TodoWriteTool),
+        Arc::new(task_create::TaskCreateTool),
+        Arc::new(task_get::TaskGetTool),
+        Arc::new(task_list::TaskListTool),
+        Arc::new(task_update::TaskUpdateTool),
+        Arc::new(list_agents::ListAgentsTool),
+        Arc::new(send_message::SendMessageTool),
+        Arc::new(web_search::WebSearchTool),
+        Arc::new(monitor::MonitorTool),
+        Arc::new(cron_create::CronCreateTool),
+        Arc::new(cron_delete::CronDeleteTool),
+        Arc::new(cron_list::CronListTool),
+        Arc::new(schedule_wakeup::ScheduleWakeupTool),
     ]
 }
 
 /// The tools of a session that may have a team, in the place of those with their names or beside them.
-pub fn for_teams() -> Vec<Arc<dyn AnyTool>> {
+pub fn team_tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        Arc::new(agent_in_team::AgentInTeam),
-        Arc::new(team_create::TeamCreate),
-        Arc::new(team_delete::TeamDelete),
-        Arc::new(send_message::SendMessageInTeam),
+        Arc::new(team_agent::TeamAgentTool),
+        Arc::new(team_create::TeamCreateTool),
+        Arc::new(team_delete::TeamDeleteTool),
+        Arc::new(send_message::TeamSendMessageTool),
     ]
 }

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, bash, lenient};
-use crate::on_demand::Offer;
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, bash, lenient};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct Monitor;
+pub(super) struct MonitorTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -29,44 +29,44 @@ pub(super) struct Input {
 }
 
 /// How long a monitor runs if nobody says so, and at most, in milliseconds.
-const USUAL: u64 = 300_000;
-const LONGEST: u64 = 3_600_000;
+const DEFAULT_TIMEOUT_MS: u64 = 300_000;
+const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
-impl Tool for Monitor {
+impl Tool for MonitorTool {
     type Input = Input;
 
     const NAME: &'static str = "Monitor";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Runs a command in the background and tells you each line that it prints, while you do something else or wait. Let it print what needs your attention only. TaskStop ends it.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Runs
+    fn effects(_: &Input) -> Effects {
+        Effects::RunsProgram
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         if input.ws.is_some() {
-            return Err(Trouble::Refused(
+            return Err(ToolError::Rejected(
                 "Sockets cannot be watched by this version. Watch the output of a command.".into(),
             ));
         }
         let command = input.command.unwrap_or_default();
-        bash::check(&command)?;
-        let asked = input.timeout_ms.filter(|asked| *asked > 0).map_or(USUAL, |asked| asked as u64);
-        let limit = asked.min(LONGEST);
-        let order = bash::order(&command, &call.workspace);
-        let start = call.start(input.description);
+        bash::check_command(&command)?;
+        let asked = input.timeout_ms.filter(|asked| *asked > 0).map_or(DEFAULT_TIMEOUT_MS, |asked| asked as u64);
+        let limit = asked.min(MAX_TIMEOUT_MS);
+        let order = bash::command_spec(&command, &call.workspace);
+        let start = call.new_task(input.description);
         let started =
-            call.tasks.start_monitor(&order, call.workspace.spill(), start, Duration::from_millis(limit));
-        let task = started.map_err(|fault| bash::not_started(&fault, &call.workspace))?;
+            call.tasks.start_monitor(&order, call.workspace.output_dir(), start, Duration::from_millis(limit));
+        let task = started.map_err(|fault| bash::spawn_failure(&fault, &call.workspace))?;
         let text = format!(
             "Watching as {}, for {} seconds at most. You are told what it prints; all of it goes to {}.",
             task.task_id,
             limit / 1000,
             task.output_file.display()
         );
-        Ok(Done::text(text, json!({"taskId": task.task_id, "timeoutMs": limit, "persistent": false})))
+        Ok(ToolOutput::text(text, json!({"taskId": task.task_id, "timeoutMs": limit, "persistent": false})))
     }
 
     fn examples() -> Vec<Example> {
@@ -76,9 +76,9 @@ impl Tool for Monitor {
                 json!({"description": "errors", "command": "sleep 60", "timeout_ms": 5000}),
             )
             .says(&["Watching as b", "for 5 seconds"]),
-            Example::new("there must be one", json!({"description": "errors"})).fails(&["no command"]),
+            Example::new("there must be one", json!({"description": "errors"})).expect_error(&["no command"]),
             Example::new("sockets are not watched", json!({"description": "x", "ws": {"url": "ws://x"}}))
-                .fails(&["Sockets cannot be watched"]),
+                .expect_error(&["Sockets cannot be watched"]),
         ]
     }
 }

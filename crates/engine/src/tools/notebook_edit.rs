@@ -3,7 +3,7 @@
 
 mod cells;
 mod samples;
-mod written;
+mod json_style;
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::cells::{Change, Notebook, change};
+use self::cells::{NotebookChange, Notebook, apply_change};
 use self::samples::{DELETED, NOTEBOOK, REPLACED};
 use super::encoding::encode;
 use super::read::notebook::language;
-use super::target::{Site, Target};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
+use super::file_target::{FileTarget, TargetState};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, file_errors, patch};
 use crate::files;
-use crate::on_demand::Offer;
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct NotebookEdit;
+pub(super) struct NotebookEditTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -55,23 +55,23 @@ enum EditMode {
     Delete,
 }
 
-impl Tool for NotebookEdit {
+impl Tool for NotebookEditTool {
     type Input = Input;
 
     const NAME: &'static str = "NotebookEdit";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str =
         "Replaces, inserts or deletes a cell of a Jupyter notebook that you have read.";
 
-    fn touches(input: &Input) -> Touches {
-        Touches::Writes(vec![input.notebook_path.clone()])
+    fn effects(input: &Input) -> Effects {
+        Effects::Writes(vec![input.notebook_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || edit(&input, &call)).await;
-        work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let work = files::run_blocking(move || edit_notebook(&input, &call)).await;
+        work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
 
     fn examples() -> Vec<Example> {
@@ -82,28 +82,28 @@ impl Tool for NotebookEdit {
                 "replaces a source and drops the outputs",
                 json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"}),
             )
-            .files(files)
-            .after(read().0, read().1)
+            .with_files(files)
+            .after_call(read().0, read().1)
             .says(&["c1"])
-            .leaves(&[("n.ipynb", REPLACED)]),
+            .expect_files(&[("n.ipynb", REPLACED)]),
             Example::new(
                 "deletes a cell by its place",
                 json!({"notebook_path": "n.ipynb", "cell_id": "cell-1", "edit_mode": "delete"}),
             )
-            .files(files)
-            .after(read().0, read().1)
-            .leaves(&[("n.ipynb", DELETED)]),
+            .with_files(files)
+            .after_call(read().0, read().1)
+            .expect_files(&[("n.ipynb", DELETED)]),
             Example::new(
                 "needs a notebook that was read",
                 json!({"notebook_path": "n.ipynb", "cell_id": "c1"}),
             )
-            .files(files)
-            .fails(&["not been read"])
-            .leaves(files),
+            .with_files(files)
+            .expect_error(&["not been read"])
+            .expect_files(files),
             Example::new("names the cells there are", json!({"notebook_path": "n.ipynb", "cell_id": "c9"}))
-                .files(files)
-                .after(read().0, read().1)
-                .fails(&["c9", "c1, c2"]),
+                .with_files(files)
+                .after_call(read().0, read().1)
+                .expect_error(&["c9", "c1, c2"]),
         ]
     }
 }
@@ -114,25 +114,25 @@ impl Input {
     }
 }
 
-fn edit(input: &Input, call: &Call) -> Output {
-    let site = Site::of(call, &input.notebook_path)?;
+fn edit_notebook(input: &Input, call: &ToolContext) -> ToolResult {
+    let site = FileTarget::resolve(call, &input.notebook_path)?;
     let path = site.path.as_path();
-    let Target::File(existing) = site.open(&call.workspace)? else {
-        let why = fault::nothing_at(path, &call.workspace.cwd());
-        return Err(Trouble::Refused(format!("{why} A new notebook is made with Write.")));
+    let TargetState::File(existing) = site.load(&call.workspace)? else {
+        let why = file_errors::missing_file_message(path, &call.workspace.cwd());
+        return Err(ToolError::Rejected(format!("{why} A new notebook is made with Write.")));
     };
-    existing.must_be_known(path)?;
-    let old = existing.editable(path)?;
+    existing.require_fresh_read(path)?;
+    let old = existing.require_editable(path)?;
     let notebook: Notebook<'_> = serde_json::from_str(&old.text)
-        .map_err(|error| Trouble::Refused(format!("{} is not a notebook: {error}", path.display())))?;
-    let change = change(&old.text, &notebook, input).map_err(Trouble::Refused)?;
+        .map_err(|error| ToolError::Rejected(format!("{} is not a notebook: {error}", path.display())))?;
+    let change = apply_change(&old.text, &notebook, input).map_err(ToolError::Rejected)?;
     let bytes = encode(&change.text, old.encoding).unwrap_or_else(|| change.text.clone().into_bytes());
     let stamp = site.replace(&bytes)?;
-    site.note(&call.workspace, stamp, Some(&change.text));
-    Ok(done(input, path, &old.text, language(&notebook.metadata), &change))
+    site.record_seen(&call.workspace, stamp, Some(&change.text));
+    Ok(edit_result(input, path, &old.text, language(&notebook.metadata), &change))
 }
 
-fn done(input: &Input, path: &Path, old: &str, language: &str, change: &Change) -> Done {
+fn edit_result(input: &Input, path: &Path, old: &str, language: &str, change: &NotebookChange) -> ToolOutput {
     let says = match input.mode() {
         EditMode::Replace => "replaced",
         EditMode::Insert => "inserted",
@@ -146,10 +146,10 @@ fn done(input: &Input, path: &Path, old: &str, language: &str, change: &Change) 
         "language": language,
         "edit_mode": input.mode(),
         "notebook_path": path.to_string_lossy(),
-        "original_file": patch::for_host(old).as_str().unwrap_or_default(),
-        "updated_file": patch::for_host(&change.text).as_str().unwrap_or_default(),
+        "original_file": patch::text_for_host(old).as_str().unwrap_or_default(),
+        "updated_file": patch::text_for_host(&change.text).as_str().unwrap_or_default(),
     });
-    Done::text(format!("Cell {} {says} in {}", change.cell_id, path.display()), meta)
+    ToolOutput::text(format!("Cell {} {says} in {}", change.cell_id, path.display()), meta)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::{DiffOp, DiffTag, group_diff_ops};
 
-use crate::workspace::Lines;
-use crate::{clock, compare};
+use crate::workspace::LineCounts;
+use crate::{clock, text_diff};
 
 /// One changed place with the lines around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,39 +27,39 @@ pub(crate) struct Hunk {
 }
 
 /// How many unchanged lines are shown around a change.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 /// How many bytes of hunks the host gets.
-const LIMIT: usize = 200_000;
+const MAX_HUNK_BYTES: usize = 200_000;
 /// How long two texts are compared before the rest counts as changed.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// The largest text that the host gets whole, as it is written on the wire.
-const LARGEST: usize = 280_000;
+const MAX_HOST_TEXT_BYTES: usize = 280_000;
 
 /// A text for the host: null if it is very long, so that the line on the wire stays below 1 MB.
-pub(super) fn for_host(text: &str) -> Value {
-    if is_short(text) { text.into() } else { Value::Null }
+pub(super) fn text_for_host(text: &str) -> Value {
+    if fits_host_frame(text) { text.into() } else { Value::Null }
 }
 
 /// Whether a text is short enough to be sent whole to the host.
-pub(super) fn is_short(text: &str) -> bool {
-    text.len() <= LARGEST && size_on_wire(text) <= LARGEST
+pub(super) fn fits_host_frame(text: &str) -> bool {
+    text.len() <= MAX_HOST_TEXT_BYTES && json_size(text) <= MAX_HOST_TEXT_BYTES
 }
 
 /// How many bytes a text takes in JSON, where quotes, backslashes and control characters need more than one.
-fn size_on_wire(text: &str) -> usize {
+fn json_size(text: &str) -> usize {
     let short = |byte| matches!(byte, b'\n' | b'\r' | b'\t');
-    let escaped = count(text.as_bytes(), |byte| short(byte) | (byte == b'"') | (byte == b'\\'));
-    let spelled = count(text.as_bytes(), |byte| (byte < b' ') & !short(byte));
+    let escaped = count_bytes(text.as_bytes(), |byte| short(byte) | (byte == b'"') | (byte == b'\\'));
+    let spelled = count_bytes(text.as_bytes(), |byte| (byte < b' ') & !short(byte));
     text.len() + escaped + spelled * 5
 }
 
 /// How many line ends there are.
-pub(super) fn newlines(bytes: &[u8]) -> usize {
-    count(bytes, |byte| byte == b'\n')
+pub(super) fn count_newlines(bytes: &[u8]) -> usize {
+    count_bytes(bytes, |byte| byte == b'\n')
 }
 
 /// How many bytes are such. Counted in pieces whose count fits a byte, which compiles to fast code.
-fn count(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
+fn count_bytes(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
     bytes
         .chunks(255)
         .map(|piece| usize::from(piece.iter().map(|byte| u8::from(such(*byte))).sum::<u8>()))
@@ -67,20 +67,20 @@ fn count(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
 }
 
 /// The changes that lead from one text to another. What goes beyond [`LIMIT`] is left out.
-pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
-    let (head, tail) = unchanged(old, new);
-    let first = newlines(&old.as_bytes()[..head]) + 1;
+pub(crate) fn compute_hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let (head, tail) = common_ends(old, new);
+    let first = count_newlines(&old.as_bytes()[..head]) + 1;
     let old: Vec<&str> = old[head..old.len() - tail].split_inclusive('\n').collect();
     let new: Vec<&str> = new[head..new.len() - tail].split_inclusive('\n').collect();
-    let deadline = clock::monotonic() + PATIENCE;
-    let changes = compare::changes(&old, &new, deadline);
-    let mut room = LIMIT;
-    group_diff_ops(changes, CONTEXT)
+    let deadline = clock::monotonic() + DIFF_TIMEOUT;
+    let changes = text_diff::diff_ops(&old, &new, deadline);
+    let mut room = MAX_HUNK_BYTES;
+    group_diff_ops(changes, CONTEXT_LINES)
         .iter()
         .filter(|group| group.iter().any(|change| change.tag() != DiffTag::Equal))
-        .map(|group| hunk(group, &old, &new, first))
+        .map(|group| build_hunk(group, &old, &new, first))
         .take_while(|hunk| {
-            let size = hunk.lines.iter().map(|line| size_on_wire(line) + 3).sum();
+            let size = hunk.lines.iter().map(|line| json_size(line) + 3).sum();
             let fits = size <= room;
             room = room.saturating_sub(size);
             fits
@@ -89,12 +89,12 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 }
 
 /// How many lines a change adds and takes out.
-pub(super) fn tally(hunks: &[Hunk]) -> Lines {
+pub(super) fn count_changed_lines(hunks: &[Hunk]) -> LineCounts {
     let count = |mark: char| {
         let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
         lines.filter(|line| line.starts_with(mark)).count() as u64
     };
-    Lines { added: count('+'), removed: count('-') }
+    LineCounts { added: count('+'), removed: count('-') }
 }
 
 /// As in a patch.
@@ -106,15 +106,15 @@ impl fmt::Display for Hunk {
     }
 }
 
-fn hunk(changes: &[DiffOp], old: &[&str], new: &[&str], first: usize) -> Hunk {
+fn build_hunk(changes: &[DiffOp], old: &[&str], new: &[&str], first: usize) -> Hunk {
     let mut lines = Vec::new();
     for change in changes {
         let (tag, before, after) = change.as_tag_tuple();
         if tag == DiffTag::Equal {
-            before.for_each(|line| mark(' ', old[line], &mut lines));
+            before.for_each(|line| push_marked_line(' ', old[line], &mut lines));
         } else {
-            before.for_each(|line| mark('-', old[line], &mut lines));
-            after.for_each(|line| mark('+', new[line], &mut lines));
+            before.for_each(|line| push_marked_line('-', old[line], &mut lines));
+            after.for_each(|line| push_marked_line('+', new[line], &mut lines));
         }
     }
     let old_lines = changes.iter().map(|change| change.old_range().len()).sum();
@@ -124,7 +124,7 @@ fn hunk(changes: &[DiffOp], old: &[&str], new: &[&str], first: usize) -> Hunk {
     Hunk { old_start: old_start + first, old_lines, new_start: new_start + first, new_lines, lines }
 }
 
-fn mark(mark: char, line: &str, lines: &mut Vec<String>) {
+fn push_marked_line(mark: char, line: &str, lines: &mut Vec<String>) {
     let text = line.strip_suffix('\n').unwrap_or(line);
     lines.push(format!("{mark}{}", text.strip_suffix('\r').unwrap_or(text)));
     if text.len() == line.len() {
@@ -134,24 +134,24 @@ fn mark(mark: char, line: &str, lines: &mut Vec<String>) {
 
 /// How many bytes at the beginning and at the end are the same in both texts, in whole lines, less the lines of
 /// context. Comparing the rest is what costs time.
-fn unchanged(old: &str, new: &str) -> (usize, usize) {
-    let same = same_bytes(old.as_bytes().chunks(64), new.as_bytes().chunks(64));
-    let head = line_starts_before(old, same);
+fn common_ends(old: &str, new: &str) -> (usize, usize) {
+    let same = common_prefix_len(old.as_bytes().chunks(64), new.as_bytes().chunks(64));
+    let head = context_start(old, same);
     let (old_rest, new_rest) = (&old.as_bytes()[head..], &new.as_bytes()[head..]);
-    let same = same_bytes_at_end(old_rest, new_rest);
+    let same = common_suffix_len(old_rest, new_rest);
     let tail = &old.as_bytes()[old.len() - same..];
     let mut newlines = tail.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-    (head, newlines.nth(CONTEXT).map_or(0, |at| same - at))
+    (head, newlines.nth(CONTEXT_LINES).map_or(0, |at| same - at))
 }
 
 /// The start of the line that lies [`CONTEXT`] lines before the line at `position`.
-fn line_starts_before(text: &str, position: usize) -> usize {
+fn context_start(text: &str, position: usize) -> usize {
     let mut newlines =
         text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-    newlines.nth(CONTEXT).map_or(0, |(at, _)| at + 1)
+    newlines.nth(CONTEXT_LINES).map_or(0, |(at, _)| at + 1)
 }
 
-fn same_bytes<'a>(old: impl Iterator<Item = &'a [u8]>, new: impl Iterator<Item = &'a [u8]>) -> usize {
+fn common_prefix_len<'a>(old: impl Iterator<Item = &'a [u8]>, new: impl Iterator<Item = &'a [u8]>) -> usize {
     let mut same = 0;
     for (old, new) in old.zip(new) {
         if old == new {
@@ -163,7 +163,7 @@ fn same_bytes<'a>(old: impl Iterator<Item = &'a [u8]>, new: impl Iterator<Item =
     same
 }
 
-fn same_bytes_at_end(old: &[u8], new: &[u8]) -> usize {
+fn common_suffix_len(old: &[u8], new: &[u8]) -> usize {
     let mut same = 0;
     for (old, new) in old.rchunks(64).zip(new.rchunks(64)) {
         if old == new {
@@ -176,15 +176,15 @@ fn same_bytes_at_end(old: &[u8], new: &[u8]) -> usize {
 }
 
 /// The first changed place as it reads now, with line numbers: at most twelve lines.
-pub(super) fn snippet(hunks: &[Hunk]) -> String {
+pub(super) fn render_snippet(hunks: &[Hunk]) -> String {
     let Some(hunk) = hunks.first() else { return String::new() };
     let now = hunk.lines.iter().filter(|line| line.starts_with([' ', '+'])).zip(hunk.new_start..);
-    let lines = now.take(12).map(|(line, number)| format!("{number}\t{}", shorten(&line[1..], 200)));
+    let lines = now.take(12).map(|(line, number)| format!("{number}\t{}", truncate_chars(&line[1..], 200)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The beginning of a text, at most so many characters.
-pub(super) fn shorten(text: &str, characters: usize) -> String {
+pub(super) fn truncate_chars(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
@@ -206,36 +206,36 @@ mod tests {
             new_lines: 3,
             lines: [" one", "-two", "+2", " three"].map(String::from).to_vec(),
         };
-        assert_eq!(hunks("one\ntwo\nthree\n", "one\n2\nthree\n"), [expected]);
+        assert_eq!(compute_hunks("one\ntwo\nthree\n", "one\n2\nthree\n"), [expected]);
     }
 
     #[test]
     fn far_apart_changes_are_hunks_of_their_own_with_true_line_numbers() {
         let old: String = (1..=100).map(|n| format!("{n}\n")).collect();
         let new = old.replace("20\n", "twenty\nand\n").replace("90\n", "ninety\n");
-        let found = hunks(&old, &new);
+        let found = compute_hunks(&old, &new);
         let places: Vec<_> =
             found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
         assert_eq!(places, [(17, 7, 17, 8), (87, 7, 88, 7)]);
-        assert_eq!(snippet(&found), "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23");
+        assert_eq!(render_snippet(&found), "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23");
     }
 
     #[test]
     fn a_missing_last_newline_is_said() {
-        assert_eq!(hunks("a", "a\n")[0].lines, ["-a", "\\ No newline at end of file", "+a"]);
-        assert_eq!(hunks("", "a\n")[0].lines, ["+a"]);
-        assert_eq!(hunks("same\n", "same\n"), []);
+        assert_eq!(compute_hunks("a", "a\n")[0].lines, ["-a", "\\ No newline at end of file", "+a"]);
+        assert_eq!(compute_hunks("", "a\n")[0].lines, ["+a"]);
+        assert_eq!(compute_hunks("same\n", "same\n"), []);
     }
 
     #[test]
     fn the_size_on_the_wire_is_that_of_the_json() {
         for text in ["plain", "a \"quoted\" \\ line\n\tand\r", "\u{1b}[0m é", ""] {
-            assert_eq!(size_on_wire(text) + 2, serde_json::to_string(text).unwrap().len(), "{text:?}");
+            assert_eq!(json_size(text) + 2, serde_json::to_string(text).unwrap().len(), "{text:?}");
         }
     }
 
     /// Carries out hunks on a text.
-    fn apply(old: &str, hunks: &[Hunk]) -> Vec<String> {
+    fn apply_hunks(old: &str, hunks: &[Hunk]) -> Vec<String> {
         let old: Vec<&str> = old.split_terminator('\n').collect();
         let mut new = Vec::new();
         let mut at = 0;
@@ -253,7 +253,7 @@ mod tests {
         #[test]
         fn the_hunks_of_two_texts_lead_from_one_to_the_other(old in "([abc]{0,2}\n){0,40}", new in "([abc]{0,2}\n){0,40}") {
             let expected: Vec<&str> = new.split_terminator('\n').collect();
-            prop_assert_eq!(apply(&old, &hunks(&old, &new)), expected);
+            prop_assert_eq!(apply_hunks(&old, &compute_hunks(&old, &new)), expected);
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
 use whimbrel_wire::RawJson;
 
-use super::{Tool, Trouble};
+use super::{Tool, ToolError};
 
 /// The input schema in as few bytes as possible: titles, formats and the schema's own address say nothing to a model.
 pub(super) fn input_schema<T: JsonSchema>() -> RawJson {
@@ -19,19 +19,19 @@ pub(super) fn input_schema<T: JsonSchema>() -> RawJson {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
-    prune(&mut schema);
+    prune_schema(&mut schema);
     // Some servers refuse an object without a word on its fields.
     if let Value::Object(fields) = &mut schema {
         fields.entry("properties").or_insert_with(|| Map::new().into());
     }
-    RawJson::of(&schema).unwrap_or_else(|_| empty_object())
+    RawJson::from_value(&schema).unwrap_or_else(|_| empty_object())
 }
 
 fn empty_object() -> RawJson {
-    RawJson::of(&Map::new()).unwrap_or_else(|_| unreachable!("an empty map is JSON"))
+    RawJson::from_value(&Map::new()).unwrap_or_else(|_| unreachable!("an empty map is JSON"))
 }
 
-fn prune(schema: &mut Value) {
+fn prune_schema(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             let is_schema = fields.contains_key("type") || fields.contains_key("properties");
@@ -51,24 +51,24 @@ fn prune(schema: &mut Value) {
                 }
                 // The input's own doc comment is for us; the model reads DESCRIPTION.
             }
-            fields.values_mut().for_each(prune);
+            fields.values_mut().for_each(prune_schema);
         }
-        Value::Array(items) => items.iter_mut().for_each(prune),
+        Value::Array(items) => items.iter_mut().for_each(prune_schema),
         _ => {}
     }
 }
 
 /// Reads an input; one that does not fit is refused with the name of each wrong field.
-pub(super) fn read_input<T: Tool>(input: &Value) -> Result<T::Input, Trouble> {
+pub(super) fn parse_input<T: Tool>(input: &Value) -> Result<T::Input, ToolError> {
     T::Input::deserialize(input).map_err(|_| {
-        let flaws = flaws::<T::Input>(input).join("; ");
-        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {flaws}.", T::NAME))
+        let flaws = find_input_errors::<T::Input>(input).join("; ");
+        ToolError::Rejected(format!("InputValidationError: {} cannot be called like this: {flaws}.", T::NAME))
     })
 }
 
 /// What is wrong with an input. Reading ends at the first flaw, so each one found is mended and the rest read again.
-fn flaws<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
-    let schema: Value = input_schema::<I>().read().unwrap_or_default();
+fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
+    let schema: Value = input_schema::<I>().decode().unwrap_or_default();
     let (mut rest, mut flaws, mut named) = (input.clone(), Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, I>(&rest) {
         let (path, reason) = (error.path().to_string(), error.inner().to_string());
@@ -87,7 +87,7 @@ fn flaws<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
         if field.is_empty() || named.contains(&field) {
             break;
         }
-        match stand_in(&schema, &field) {
+        match placeholder_value(&schema, &field) {
             Some(value) => drop(fields.insert(field.clone(), value)),
             None => drop(fields.remove(&field)),
         }
@@ -97,7 +97,7 @@ fn flaws<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
 }
 
 /// A value that a field takes, if it must have one.
-fn stand_in(schema: &Value, field: &str) -> Option<Value> {
+fn placeholder_value(schema: &Value, field: &str) -> Option<Value> {
     let required = schema["required"].as_array()?;
     if !required.iter().any(|name| name == field) {
         return None;
@@ -147,8 +147,8 @@ mod tests {
             ("Grep", json!({"output_mode": "all"}), &["`pattern` is missing", "`output_mode`: "]),
             ("Read", json!("x"), &["expected struct Input"]),
         ] {
-            let tool = crate::tools::all().into_iter().find(|known| known.name() == tool).unwrap();
-            let why = AnyTool::touches(&*tool, &input).unwrap_err();
+            let tool = crate::tools::builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();
+            let why = AnyTool::effects(&*tool, &input).unwrap_err();
             let flaws = why.reason().split("; ").count();
             assert!(named.iter().all(|name| why.reason().contains(name)), "{input}: {why:?}");
             assert_eq!(flaws, named.len(), "{input}: {why:?}");

@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, WILL_BE_TOLD};
-use crate::agents::team::letter::Letter;
-use crate::agents::team::requests::{Answer, Asked};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, NOTIFIED_WHEN_DONE};
+use crate::agents::team::message::TeamMessage;
+use crate::agents::team::requests::{RequestAnswer, SentRequest};
 use crate::agents::team::{LEAD, Receipt};
-use crate::agents::{Agents, Launched, Sent};
-use crate::on_demand::Offer;
+use crate::agents::{AgentSpawner, LaunchedAgent, LaunchOutcome};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct SendMessage;
+pub(super) struct SendMessageTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -32,59 +32,59 @@ pub(super) struct Input {
     approve: Option<bool>,
 }
 
-impl Tool for SendMessage {
+impl Tool for SendMessageTool {
     type Input = Input;
 
     const NAME: &'static str = super::SEND_MESSAGE;
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Writes to another agent. It reads the message when it is next free; an agent that has ended goes on with it. You are told when it answers; do not wait.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Others
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let Some(agents) = call.agents.clone() else {
-            return Err(Trouble::Refused(
+            return Err(ToolError::Rejected(
                 "This agent cannot write to others. Put it into your report.".into(),
             ));
         };
         match input.kind.as_deref().unwrap_or("message") {
-            "message" => message(&agents, said(input)?, &call).await,
+            "message" => send_message(&agents, require_content(input)?, &call).await,
             "broadcast" => {
-                let input = said(input)?;
-                let letter = Letter::new(agents.name(), input.content, input.summary);
-                let receipts = agents.teams().broadcast(&letter).map_err(Trouble::Refused)?;
+                let input = require_content(input)?;
+                let letter = TeamMessage::new(agents.name(), input.content, input.summary);
+                let receipts = agents.team().broadcast(&letter).map_err(ToolError::Rejected)?;
                 let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
                 if names.is_empty() {
-                    return Err(Trouble::Refused("There is nobody else in the team.".into()));
+                    return Err(ToolError::Rejected("There is nobody else in the team.".into()));
                 }
                 let text = format!("Sent to {}.", names.join(", "));
-                Ok(Done::text(text.clone(), json!({"success": true, "message": text, "recipients": names})))
+                Ok(ToolOutput::text(text.clone(), json!({"success": true, "message": text, "recipients": names})))
             }
             "shutdown_request" => {
-                leads(&agents)?;
-                let to = recipient(&input)?;
-                formal(agents.teams().ask_to_leave(&to, input.content))
+                require_lead(&agents)?;
+                let to = require_recipient(&input)?;
+                request_result(agents.team().request_shutdown(&to, input.content))
             }
             "shutdown_response" => {
-                follows(&agents)?;
-                let (request, answer) = answered(input);
-                formal(agents.teams().answer_to_leave(agents.name(), request.as_deref(), answer))
+                require_teammate(&agents)?;
+                let (request, answer) = into_answer(input);
+                request_result(agents.team().answer_shutdown(agents.name(), request.as_deref(), answer))
             }
             "plan_approval_request" => {
-                follows(&agents)?;
-                formal(agents.teams().hand_in_plan(agents.name(), said(input)?.content))
+                require_teammate(&agents)?;
+                request_result(agents.team().submit_plan(agents.name(), require_content(input)?.content))
             }
             "plan_approval_response" => {
-                leads(&agents)?;
-                let to = recipient(&input)?;
-                let (request, answer) = answered(input);
-                formal(agents.teams().answer_plan(&to, request.as_deref(), answer))
+                require_lead(&agents)?;
+                let to = require_recipient(&input)?;
+                let (request, answer) = into_answer(input);
+                request_result(agents.team().answer_plan(&to, request.as_deref(), answer))
             }
-            other => Err(Trouble::Refused(format!(
+            other => Err(ToolError::Rejected(format!(
                 "There is no message of the type {other:?}. There are: message, broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response."
             ))),
         }
@@ -93,101 +93,101 @@ impl Tool for SendMessage {
     fn examples() -> Vec<Example> {
         vec![
             Example::new("who works alone has nobody to write to", json!({"to": "x", "message": "y"}))
-                .fails(&["report"]),
+                .expect_error(&["report"]),
         ]
     }
 }
 
 /// The tool in a session that may have a team.
-pub(super) struct SendMessageInTeam;
+pub(super) struct TeamSendMessageTool;
 
-impl Tool for SendMessageInTeam {
+impl Tool for TeamSendMessageTool {
     type Input = Input;
 
-    const NAME: &'static str = SendMessage::NAME;
+    const NAME: &'static str = SendMessageTool::NAME;
 
-    const DESCRIPTION: &'static str = SendMessage::DESCRIPTION;
+    const DESCRIPTION: &'static str = SendMessageTool::DESCRIPTION;
 
-    fn touches(input: &Input) -> Touches {
-        SendMessage::touches(input)
+    fn effects(input: &Input) -> Effects {
+        SendMessageTool::effects(input)
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        Tool::run(&SendMessage, input, call).await
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        Tool::run(&SendMessageTool, input, call).await
     }
 
     fn examples() -> Vec<Example> {
-        SendMessage::examples()
+        SendMessageTool::examples()
     }
 }
 
-fn recipient(input: &Input) -> Result<String, Trouble> {
+fn require_recipient(input: &Input) -> Result<String, ToolError> {
     let named = input.recipient.clone().filter(|name| !name.is_empty());
-    named.ok_or_else(|| Trouble::Refused("InputValidationError: `recipient` is missing.".into()))
+    named.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
 }
 
 /// What has words in it.
-fn said(input: Input) -> Result<Input, Trouble> {
+fn require_content(input: Input) -> Result<Input, ToolError> {
     match input.content.trim().is_empty() {
         false => Ok(input),
-        true => Err(Trouble::Refused("InputValidationError: `content` is missing.".into())),
+        true => Err(ToolError::Rejected("InputValidationError: `content` is missing.".into())),
     }
 }
 
 /// How the answer begins that names who was written to.
-pub(crate) const SENT_TO: &str = "Sent to ";
+pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
 
-async fn message(agents: &Agents, input: Input, call: &Call) -> Output {
-    let to = recipient(&input)?;
-    if agents.is_mate() || agents.teams().has(&to) {
-        let letter = Letter::new(agents.name(), input.content, input.summary.clone());
-        let receipt = agents.teams().write(&to, letter).await.map_err(Trouble::Refused)?;
-        return Ok(sent(&receipt, input.summary.as_deref()));
+async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
+    let to = require_recipient(&input)?;
+    if agents.is_teammate() || agents.team().has_member(&to) {
+        let letter = TeamMessage::new(agents.name(), input.content, input.summary.clone());
+        let receipt = agents.team().send_in_order(&to, letter).await.map_err(ToolError::Rejected)?;
+        return Ok(delivery_result(&receipt, input.summary.as_deref()));
     }
-    match agents.tell(&to, &input.content, call).await? {
-        Sent::Away(Launched { agent_id, output_file }) => {
-            let text = format!("{SENT_TO}{agent_id}. {WILL_BE_TOLD}.");
+    match agents.send_message(&to, &input.content, call).await? {
+        LaunchOutcome::Background(LaunchedAgent { agent_id, output_file }) => {
+            let text = format!("{SENT_TO_PREFIX}{agent_id}. {NOTIFIED_WHEN_DONE}.");
             let meta =
                 json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
-            Ok(Done::text(text, meta))
+            Ok(ToolOutput::text(text, meta))
         }
         // Only the main agent goes on beside another one.
-        Sent::Back(report) => {
+        LaunchOutcome::Finished(report) => {
             let meta = json!({"success": true, "message": report.text(), "agentId": report.agent_id});
-            Ok(Done::text(report.text(), meta))
+            Ok(ToolOutput::text(report.text(), meta))
         }
     }
 }
 
 /// Only the lead may ask or answer this.
-fn leads(agents: &Agents) -> Result<(), Trouble> {
-    match agents.is_mate() {
+fn require_lead(agents: &AgentSpawner) -> Result<(), ToolError> {
+    match agents.is_teammate() {
         false => Ok(()),
-        true => Err(Trouble::Refused(format!("Only {LEAD} can do that. Write it a message instead."))),
+        true => Err(ToolError::Rejected(format!("Only {LEAD} can do that. Write it a message instead."))),
     }
 }
 
 /// Only a teammate may ask or answer this.
-fn follows(agents: &Agents) -> Result<(), Trouble> {
-    match agents.is_mate() {
+fn require_teammate(agents: &AgentSpawner) -> Result<(), ToolError> {
+    match agents.is_teammate() {
         true => Ok(()),
-        false => Err(Trouble::Refused("Only a teammate can do that, not the lead.".into())),
+        false => Err(ToolError::Rejected("Only a teammate can do that, not the lead.".into())),
     }
 }
 
 /// The answer to a request, and which request that is, if it says so.
-fn answered(input: Input) -> (Option<String>, Answer) {
+fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
     let answer = match input.approve {
-        Some(true) => Answer::Yes(input.content),
-        Some(false) | None => Answer::No(input.content),
+        Some(true) => RequestAnswer::Approve(input.content),
+        Some(false) | None => RequestAnswer::Reject(input.content),
     };
     (input.request_id, answer)
 }
 
 /// What became of a request or an answer in a fixed form.
-fn formal(asked: Result<Asked, String>) -> Output {
-    let Asked { request, receipt } = asked.map_err(Trouble::Refused)?;
-    let mut done = sent(&receipt, None);
+fn request_result(asked: Result<SentRequest, String>) -> ToolResult {
+    let SentRequest { request_id: request, receipt } = asked.map_err(ToolError::Rejected)?;
+    let mut done = delivery_result(&receipt, None);
     if let Value::Object(meta) = &mut done.meta {
         meta.insert("request_id".into(), request.into());
         meta.insert("target".into(), receipt.to.into());
@@ -195,15 +195,15 @@ fn formal(asked: Result<Asked, String>) -> Output {
     Ok(done)
 }
 
-fn sent(receipt: &Receipt, summary: Option<&str>) -> Done {
-    let when = if receipt.reader_works { "is at work and reads it afterwards" } else { "reads it now" };
+fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {
+    let when = if receipt.recipient_is_running { "is at work and reads it afterwards" } else { "reads it now" };
     let text = format!("Delivered: {} {when}.", receipt.to);
     let meta = json!({
         "success": true,
         "message": text,
         "routing": {"target": receipt.to, "summary": summary},
         "delivered": true,
-        "recipientBusy": receipt.reader_works,
+        "recipientBusy": receipt.recipient_is_running,
     });
-    Done::text(text, meta)
+    ToolOutput::text(text, meta)
 }

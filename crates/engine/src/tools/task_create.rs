@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::hook::{HookEvent, TaskCreated};
 
-use super::{Call, Done, Example, Output, TASK_CREATE, Tool, Touches, Trouble};
-use crate::agenda::AgendaFault;
-use crate::agenda::plan::Draft;
-use crate::hooks::{Scene, joined};
-use crate::on_demand::Offer;
+use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, Tool, Effects, ToolError};
+use crate::task_list::TaskListError;
+use crate::task_list::state::NewTaskItem;
+use crate::hooks::{HookInputBuilder, join_reasons};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct TaskCreate;
+pub(super) struct TaskCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -29,61 +29,61 @@ pub(super) struct Input {
     metadata: Map<String, Value>,
 }
 
-impl Tool for TaskCreate {
+impl Tool for TaskCreateTool {
     type Input = Input;
 
     const NAME: &'static str = TASK_CREATE;
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str =
         "Puts a task on the list that the user, and a team of agents, sees. For work of three steps or more.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Others
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         if input.subject.trim().is_empty() {
-            return Err(Trouble::Refused("The subject is empty: say what the task is about.".into()));
+            return Err(ToolError::Rejected("The subject is empty: say what the task is about.".into()));
         }
         let Input { subject, description, active_form, metadata } = input;
-        let draft = Draft { subject, description, active_form, metadata };
-        let item = call.agenda.add(draft).await.map_err(|fault| failed(&fault))?;
-        let told = |scene: &Scene| {
+        let draft = NewTaskItem { subject, description, active_form, metadata };
+        let item = call.task_list.add(draft).await.map_err(|fault| task_list_error(&fault))?;
+        let told = |scene: &HookInputBuilder| {
             scene.of(TaskCreated {
                 task_id: item.id.clone(),
                 task_subject: item.subject.clone(),
                 task_description: Some(item.description.clone()),
-                teammate_name: call.teammate(),
-                team_name: call.team(),
+                teammate_name: call.teammate_name(),
+                team_name: call.team_name(),
             })
         };
-        let said = call.lookout.raise(HookEvent::TaskCreated, told, &call.cancel).await;
+        let said = call.hooks.dispatch(HookEvent::TaskCreated, told, &call.cancel).await;
         if !said.blocked.is_empty() {
-            call.agenda.remove(&item.id).await.map_err(|fault| failed(&fault))?;
-            return Err(Trouble::Failed(format!("A hook does not want the task: {}", joined(&said.blocked))));
+            call.task_list.remove(&item.id).await.map_err(|fault| task_list_error(&fault))?;
+            return Err(ToolError::Failed(format!("A hook does not want the task: {}", join_reasons(&said.blocked))));
         }
         let text = format!("Task #{} is on the list: {}", item.id, item.subject);
         let task = json!({"id": item.id, "subject": item.subject, "description": item.description});
-        Ok(Done::text(text, json!({"task": task})))
+        Ok(ToolOutput::text(text, json!({"task": task})))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("tasks are numbered", json!({"subject": "Test", "description": "Run all tests."}))
-                .after(TASK_CREATE, json!({"subject": "Build", "description": ""}))
+                .after_call(TASK_CREATE, json!({"subject": "Build", "description": ""}))
                 .says(&["#2", "Test"]),
             Example::new("a task is about something", json!({"subject": "", "description": ""}))
-                .fails(&["The subject is empty"]),
+                .expect_error(&["The subject is empty"]),
         ]
     }
 }
 
 /// What the model reads of a list that says no.
-pub(super) fn failed(fault: &AgendaFault) -> Trouble {
+pub(super) fn task_list_error(fault: &TaskListError) -> ToolError {
     match fault {
-        AgendaFault::Refused(refusal) => Trouble::Refused(format!("Not done: {refusal}.")),
-        AgendaFault::Disk(_) | AgendaFault::Held => Trouble::Failed(format!("Not done: {fault}.")),
+        TaskListError::Rejected(refusal) => ToolError::Rejected(format!("Not done: {refusal}.")),
+        TaskListError::Io(_) | TaskListError::LockTimeout => ToolError::Failed(format!("Not done: {fault}.")),
     }
 }

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::task_create::failed;
-use super::{Call, Done, Example, Output, TASK_CREATE, TASK_GET, Tool, Touches};
-use crate::agenda::item::Item;
-use crate::on_demand::Offer;
+use super::task_create::task_list_error;
+use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_GET, Tool, Effects};
+use crate::task_list::item::TaskItem;
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct TaskGet;
+pub(super) struct TaskGetTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -19,38 +19,38 @@ pub(super) struct Input {
     task_id: String,
 }
 
-impl Tool for TaskGet {
+impl Tool for TaskGetTool {
     type Input = Input;
 
     const NAME: &'static str = TASK_GET;
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Shows a task of the list with its description.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let item = call.agenda.get(&input.task_id).await.map_err(|fault| failed(&fault))?;
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let item = call.task_list.get(&input.task_id).await.map_err(|fault| task_list_error(&fault))?;
         let Some(item) = item else {
-            return Ok(Done::text(format!("There is no task #{}.", input.task_id), json!({"task": null})));
+            return Ok(ToolOutput::text(format!("There is no task #{}.", input.task_id), json!({"task": null})));
         };
-        Ok(Done::text(told(&item), json!({"task": shown(&item)})))
+        Ok(ToolOutput::text(render_task(&item), json!({"task": task_json(&item)})))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("a task is shown whole", json!({"taskId": "1"}))
-                .after(TASK_CREATE, json!({"subject": "Test", "description": "Run all tests."}))
+                .after_call(TASK_CREATE, json!({"subject": "Test", "description": "Run all tests."}))
                 .says(&["#1 Test", "pending", "Run all tests."]),
             Example::new("one that is not there is said", json!({"taskId": "7"})).says(&["no task #7"]),
         ]
     }
 }
 
-fn shown(item: &Item) -> Value {
+fn task_json(item: &TaskItem) -> Value {
     json!({
         "id": item.id,
         "subject": item.subject,
@@ -61,8 +61,8 @@ fn shown(item: &Item) -> Value {
     })
 }
 
-fn told(item: &Item) -> String {
-    let mut lines = vec![format!("#{} {}", item.id, item.subject), format!("Status: {}", item.status.word())];
+fn render_task(item: &TaskItem) -> String {
+    let mut lines = vec![format!("#{} {}", item.id, item.subject), format!("Status: {}", item.status.as_str())];
     lines.extend(item.owner.as_ref().map(|owner| format!("Owner: {owner}")));
     let list = |ids: &[String]| ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ");
     if !item.blocked_by.is_empty() {

@@ -6,61 +6,61 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::task_create::failed;
-use super::{Call, Done, Example, Output, TASK_CREATE, TASK_LIST, TASK_UPDATE, Tool, Touches};
-use crate::agenda::item::{Item, Status};
-use crate::on_demand::Offer;
+use super::task_create::task_list_error;
+use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_LIST, TASK_UPDATE, Tool, Effects};
+use crate::task_list::item::{TaskItem, TaskItemStatus};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct TaskList;
+pub(super) struct TaskListTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {}
 
-impl Tool for TaskList {
+impl Tool for TaskListTool {
     type Input = Input;
 
     const NAME: &'static str = TASK_LIST;
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Shows all tasks of the list in short: what they are about, how far they are, who does them, what they wait for.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, _: Input, call: Call) -> Output {
-        let items = call.agenda.items().await.map_err(|fault| failed(&fault))?;
+    async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
+        let items = call.task_list.items().await.map_err(|fault| task_list_error(&fault))?;
         let done: HashSet<&str> = items
             .iter()
-            .filter(|item| item.status == Status::Completed)
+            .filter(|item| item.status == TaskItemStatus::Completed)
             .map(|item| item.id.as_str())
             .collect();
-        let waits = |item: &Item| -> Vec<String> {
+        let waits = |item: &TaskItem| -> Vec<String> {
             item.blocked_by.iter().filter(|id| !done.contains(id.as_str())).cloned().collect()
         };
-        let tasks: Vec<Value> = items.iter().map(|item| shown(item, &waits(item))).collect();
-        let lines: Vec<String> = items.iter().map(|item| told(item, &waits(item))).collect();
+        let tasks: Vec<Value> = items.iter().map(|item| task_json(item, &waits(item))).collect();
+        let lines: Vec<String> = items.iter().map(|item| render_line(item, &waits(item))).collect();
         let text = if lines.is_empty() { "There are no tasks.".to_owned() } else { lines.join("\n") };
-        Ok(Done::text(text, json!({"tasks": tasks})))
+        Ok(ToolOutput::text(text, json!({"tasks": tasks})))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("a list can be empty", json!({})).says(&["There are no tasks."]),
             Example::new("each task has a line", json!({}))
-                .after(TASK_CREATE, json!({"subject": "Build", "description": ""}))
-                .after(TASK_CREATE, json!({"subject": "Test", "description": ""}))
-                .after(TASK_UPDATE, json!({"taskId": "2", "addBlockedBy": ["1"]}))
-                .after(TASK_UPDATE, json!({"taskId": "1", "status": "in_progress", "owner": "ann"}))
+                .after_call(TASK_CREATE, json!({"subject": "Build", "description": ""}))
+                .after_call(TASK_CREATE, json!({"subject": "Test", "description": ""}))
+                .after_call(TASK_UPDATE, json!({"taskId": "2", "addBlockedBy": ["1"]}))
+                .after_call(TASK_UPDATE, json!({"taskId": "1", "status": "in_progress", "owner": "ann"}))
                 .says(&["#1 [in_progress] Build (ann)\n#2 [pending] Test, waits for #1"]),
         ]
     }
 }
 
-fn shown(item: &Item, waits: &[String]) -> Value {
+fn task_json(item: &TaskItem, waits: &[String]) -> Value {
     let mut task = json!({"id": item.id, "subject": item.subject, "status": item.status, "blockedBy": waits});
     if let Some(owner) = &item.owner {
         task["owner"] = owner.as_str().into();
@@ -68,8 +68,8 @@ fn shown(item: &Item, waits: &[String]) -> Value {
     task
 }
 
-fn told(item: &Item, waits: &[String]) -> String {
+fn render_line(item: &TaskItem, waits: &[String]) -> String {
     let owner = item.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
     let waits = if waits.is_empty() { String::new() } else { format!(", waits for #{}", waits.join(", #")) };
-    format!("#{} [{}] {}{owner}{waits}", item.id, item.status.word(), item.subject)
+    format!("#{} [{}] {}{owner}{waits}", item.id, item.status.as_str(), item.subject)
 }

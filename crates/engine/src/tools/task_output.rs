@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::tasks::{TaskReport, TaskState};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use crate::tasks::{TaskOutputReport, TaskState};
 
 /// The tool.
-pub(super) struct TaskOutput;
+pub(super) struct TaskOutputTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -30,10 +30,10 @@ pub(super) struct Input {
     timeout: Option<usize>,
 }
 
-const DEFAULT_WAIT: usize = 30_000;
-const LONGEST_WAIT: usize = 600_000;
+const DEFAULT_WAIT_MS: usize = 30_000;
+const MAX_WAIT_MS: usize = 600_000;
 
-impl Tool for TaskOutput {
+impl Tool for TaskOutputTool {
     type Input = Input;
 
     const NAME: &'static str = "TaskOutput";
@@ -42,43 +42,43 @@ impl Tool for TaskOutput {
 
     const DESCRIPTION: &'static str = "Waits for a background task and returns the last part of its output.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let block = input.block.unwrap_or(input.bash_id.is_none());
         let Some(task) = input.task_id.or(input.bash_id) else {
-            return Err(Trouble::Refused("InputValidationError: `task_id` is missing.".into()));
+            return Err(ToolError::Rejected("InputValidationError: `task_id` is missing.".into()));
         };
-        let longest = input.timeout.unwrap_or(DEFAULT_WAIT).min(LONGEST_WAIT);
+        let longest = input.timeout.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
         let wait = Duration::from_millis(if block { longest as u64 } else { 0 });
-        let output = call.tasks.output(&task, call.reach(), wait);
+        let output = call.tasks.read_output(&task, call.task_scope(), wait);
         let look = call.cancel.run_until_cancelled(output).await;
         let report =
-            look.ok_or_else(|| Trouble::Failed("Waiting was interrupted; the task goes on.".into()))?;
-        let report = report.map_err(|none| Trouble::Refused(format!("Wrong task_id: {none}.")))?;
-        Ok(Done::text(text(&report), meta(&report, block)))
+            look.ok_or_else(|| ToolError::Failed("Waiting was interrupted; the task goes on.".into()))?;
+        let report = report.map_err(|none| ToolError::Rejected(format!("Wrong task_id: {none}.")))?;
+        Ok(ToolOutput::text(render_report(&report), report_meta(&report, block)))
     }
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"})).fails(&["b0", "known: none"]),
+            Example::new("an unknown id is refused", json!({"task_id": "b0"})).expect_error(&["b0", "known: none"]),
             Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
-                .after("Bash", json!({"command": "true", "run_in_background": true}))
-                .fails(&["known: b"]),
+                .after_call("Bash", json!({"command": "true", "run_in_background": true}))
+                .expect_error(&["known: b"]),
             Example::new(
                 "the older name of the field is understood",
                 json!({"bash_id": "b0", "block": "false"}),
             )
-            .fails(&["b0"]),
-            Example::new("a task must be named", json!({})).fails(&["`task_id` is missing"]),
+            .expect_error(&["b0"]),
+            Example::new("a task must be named", json!({})).expect_error(&["`task_id` is missing"]),
         ]
     }
 }
 
-fn text(report: &TaskReport) -> String {
-    let TaskReport { task, output, left_out } = report;
+fn render_report(report: &TaskOutputReport) -> String {
+    let TaskOutputReport { task, output, omitted_bytes: left_out } = report;
     let code = task.state.exit_code().map(|code| format!(", exit code {code}")).unwrap_or_default();
     let before = match left_out {
         0 => String::new(),
@@ -86,11 +86,11 @@ fn text(report: &TaskReport) -> String {
     };
     let output = output.trim_end();
     let output = if output.is_empty() { "(no output)" } else { output };
-    format!("{}: {}{code}.{before}\n{output}", task.facts.task_id, task.state.word())
+    format!("{}: {}{code}.{before}\n{output}", task.facts.task_id, task.state.as_str())
 }
 
-fn meta(report: &TaskReport, block: bool) -> serde_json::Value {
-    let TaskReport { task, output, .. } = report;
+fn report_meta(report: &TaskOutputReport, block: bool) -> serde_json::Value {
+    let TaskOutputReport { task, output, .. } = report;
     let retrieval = match task.state {
         TaskState::Ended { .. } => "success",
         TaskState::Running if block => "timeout",
@@ -100,8 +100,8 @@ fn meta(report: &TaskReport, block: bool) -> serde_json::Value {
         "retrieval_status": retrieval,
         "task": {
             "task_id": task.facts.task_id,
-            "task_type": task.facts.kind.word(),
-            "status": task.state.word(),
+            "task_type": task.facts.kind.as_str(),
+            "status": task.state.as_str(),
             "description": task.facts.description,
             "output": output,
             "exitCode": task.state.exit_code(),
@@ -111,57 +111,57 @@ fn meta(report: &TaskReport, block: bool) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
-    async fn background(bench: &Bench, command: &str) -> String {
+    async fn start_background(bench: &TestWorkspace, command: &str) -> String {
         let input = json!({"command": command, "run_in_background": true, "description": "work"});
-        let meta = bench.call("Bash", input).await.unwrap().meta;
+        let meta = bench.run_tool("Bash", input).await.unwrap().meta;
         assert_eq!(meta["stdout"], "");
         meta["backgroundTaskId"].as_str().unwrap().to_owned()
     }
 
     #[tokio::test]
     async fn the_end_is_waited_for() {
-        let bench = Bench::new(&[]);
-        let id = background(&bench, "echo one; sleep 0.1; echo two; exit 4").await;
+        let bench = TestWorkspace::new(&[]);
+        let id = start_background(&bench, "echo one; sleep 0.1; echo two; exit 4").await;
         let done =
-            bench.call("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000})).await.unwrap();
+            bench.run_tool("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000})).await.unwrap();
         let meta = json!({"retrieval_status": "success", "task": {
             "task_id": id, "task_type": "local_bash", "status": "failed", "description": "work",
             "output": "one\ntwo\n", "exitCode": 4,
         }});
-        assert_eq!(done, Done::text(format!("{id}: failed, exit code 4.\none\ntwo"), meta));
+        assert_eq!(done, ToolOutput::text(format!("{id}: failed, exit code 4.\none\ntwo"), meta));
     }
 
     #[tokio::test]
     async fn a_wait_can_be_short() {
-        let bench = Bench::new(&[]);
-        let id = background(&bench, "sleep 60").await;
+        let bench = TestWorkspace::new(&[]);
+        let id = start_background(&bench, "sleep 60").await;
         for (input, status) in [
             (json!({"task_id": id, "block": false}), "not_ready"),
             (json!({"task_id": id, "timeout": 10}), "timeout"),
             (json!({"bash_id": id}), "not_ready"),
             (json!({"bash_id": id, "block": true, "timeout": 10}), "timeout"),
         ] {
-            let done = bench.call("TaskOutput", input).await.unwrap();
+            let done = bench.run_tool("TaskOutput", input).await.unwrap();
             assert_eq!(done.meta["retrieval_status"], status);
             assert_eq!(done.meta["task"]["exitCode"], serde_json::Value::Null);
-            assert_eq!(done, Done::text(format!("{id}: running.\n(no output)"), done.meta.clone()));
+            assert_eq!(done, ToolOutput::text(format!("{id}: running.\n(no output)"), done.meta.clone()));
         }
     }
 
     #[tokio::test]
     async fn long_output_is_cut_at_its_beginning() {
-        let bench = Bench::new(&[]);
-        let id = background(&bench, "seq 1 20000").await;
-        let said = bench.says("TaskOutput", json!({"task_id": id})).await;
+        let bench = TestWorkspace::new(&[]);
+        let id = start_background(&bench, "seq 1 20000").await;
+        let said = bench.run_to_text("TaskOutput", json!({"task_id": id})).await;
         assert!(said.len() < 31_000 && said.ends_with("\n20000"), "{}", said.len());
         assert!(said.contains("bytes before this are in"));
     }
 
     #[test]
     fn the_model_reads_little() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskOutput)).unwrap().len() <= 400);
+        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskOutputTool)).unwrap().len() <= 400);
     }
 }

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 
 /// How the answer begins that names what was stopped.
-pub(crate) const STOPPED: &str = "Stopped ";
+pub(crate) const STOPPED_PREFIX: &str = "Stopped ";
 
 /// The tool.
-pub(super) struct TaskStop;
+pub(super) struct TaskStopTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -19,7 +19,7 @@ pub(super) struct Input {
     task_id: String,
 }
 
-impl Tool for TaskStop {
+impl Tool for TaskStopTool {
     type Input = Input;
 
     const NAME: &'static str = "TaskStop";
@@ -28,52 +28,52 @@ impl Tool for TaskStop {
 
     const DESCRIPTION: &'static str = "Ends a background task with all its processes.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let stopped = call.tasks.stop(&input.task_id, call.reach()).await;
-        let facts = stopped.map_err(|none| Trouble::Refused(format!("Nothing to stop: {none}.")))?.facts;
-        let message = format!("{STOPPED}{} ({}).", facts.task_id, facts.description);
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let stopped = call.tasks.stop(&input.task_id, call.task_scope()).await;
+        let facts = stopped.map_err(|none| ToolError::Rejected(format!("Nothing to stop: {none}.")))?.facts;
+        let message = format!("{STOPPED_PREFIX}{} ({}).", facts.task_id, facts.description);
         let meta = json!({
             "message": message,
             "task_id": facts.task_id,
-            "task_type": facts.kind.word(),
+            "task_type": facts.kind.as_str(),
             "command": facts.command,
         });
-        Ok(Done::text(message, meta))
+        Ok(ToolOutput::text(message, meta))
     }
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"})).fails(&["b0", "known: none"]),
+            Example::new("an unknown id is refused", json!({"task_id": "b0"})).expect_error(&["b0", "known: none"]),
             Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
-                .after("Bash", json!({"command": "sleep 60", "run_in_background": true}))
-                .fails(&["known: b"]),
+                .after_call("Bash", json!({"command": "sleep 60", "run_in_background": true}))
+                .expect_error(&["known: b"]),
             Example::new("the older name of the field is understood", json!({"shell_id": "b0"}))
-                .fails(&["b0"]),
+                .expect_error(&["b0"]),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
     #[tokio::test]
     async fn a_task_is_stopped_once() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         let input = json!({"command": "sleep 60", "run_in_background": true, "description": "nap"});
-        let started = bench.call("Bash", input).await.unwrap();
+        let started = bench.run_tool("Bash", input).await.unwrap();
         let id = started.meta["backgroundTaskId"].as_str().unwrap();
-        let done = bench.call("TaskStop", json!({"shell_id": id})).await.unwrap();
+        let done = bench.run_tool("TaskStop", json!({"shell_id": id})).await.unwrap();
         let message = format!("Stopped {id} (nap).");
         let meta =
             json!({"message": message, "task_id": id, "task_type": "local_bash", "command": "sleep 60"});
-        assert_eq!(done, Done::text(message, meta));
-        let again = bench.says("TaskStop", json!({"task_id": id})).await;
+        assert_eq!(done, ToolOutput::text(message, meta));
+        let again = bench.run_to_text("TaskStop", json!({"task_id": id})).await;
         assert_eq!(
             again,
             format!(
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn the_model_reads_little() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskStop)).unwrap().len() <= 300);
+        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskStopTool)).unwrap().len() <= 300);
     }
 }

@@ -5,16 +5,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::hook::{HookEvent, TaskCompleted};
 
-use super::task_create::failed;
-use super::{Call, Done, Example, Output, TASK_CREATE, TASK_UPDATE, Tool, Touches, Trouble};
-use crate::agenda::AgendaFault;
-use crate::agenda::item::{Item, Status};
-use crate::agenda::plan::Change;
-use crate::hooks::{Scene, joined};
-use crate::on_demand::Offer;
+use super::task_create::task_list_error;
+use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_UPDATE, Tool, Effects, ToolError};
+use crate::task_list::TaskListError;
+use crate::task_list::item::{TaskItem, TaskItemStatus};
+use crate::task_list::state::TaskItemUpdate;
+use crate::hooks::{HookInputBuilder, join_reasons};
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct TaskUpdate;
+pub(super) struct TaskUpdateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -28,7 +28,7 @@ pub(super) struct Input {
     #[serde(default)]
     active_form: Option<String>,
     #[serde(default)]
-    status: Option<Wanted>,
+    status: Option<RequestedStatus>,
     /// Tasks that wait for it.
     #[serde(default)]
     add_blocks: Vec<String>,
@@ -46,58 +46,58 @@ pub(super) struct Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-enum Wanted {
+enum RequestedStatus {
     Pending,
     InProgress,
     Completed,
     Deleted,
 }
 
-impl Tool for TaskUpdate {
+impl Tool for TaskUpdateTool {
     type Input = Input;
 
     const NAME: &'static str = TASK_UPDATE;
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Changes a task of the list. Mark it in_progress before you begin and completed when it is really done; deleted takes it off the list.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Others
+    fn effects(_: &Input) -> Effects {
+        Effects::OtherAgents
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let id = input.task_id.clone();
-        let Some(item) = call.agenda.get(&id).await.map_err(|fault| failed(&fault))? else {
-            return Ok(no_such_task(&id));
+        let Some(item) = call.task_list.get(&id).await.map_err(|fault| task_list_error(&fault))? else {
+            return Ok(unknown_task_result(&id));
         };
-        if input.status == Some(Wanted::Deleted) {
-            call.agenda.remove(&item.id).await.map_err(|fault| failed(&fault))?;
+        if input.status == Some(RequestedStatus::Deleted) {
+            call.task_list.remove(&item.id).await.map_err(|fault| task_list_error(&fault))?;
             let change = json!({"from": item.status, "to": "deleted"});
             let meta = json!({"success": true, "taskId": item.id, "updatedFields": ["deleted"], "statusChange": change});
-            return Ok(Done::text(format!("Task #{} is off the list.", item.id), meta));
+            return Ok(ToolOutput::text(format!("Task #{} is off the list.", item.id), meta));
         }
-        if input.status == Some(Wanted::Completed) && item.status != Status::Completed {
-            ask_hooks(&call, &item).await?;
+        if input.status == Some(RequestedStatus::Completed) && item.status != TaskItemStatus::Completed {
+            run_completed_hooks(&call, &item).await?;
         }
-        match call.agenda.change(&item.id, change(input)).await {
+        match call.task_list.update(&item.id, to_update(input)).await {
             Ok(changed) => {
                 let fields = changed.fields;
                 let mut meta = json!({"success": true, "taskId": item.id, "updatedFields": fields});
-                if changed.before != changed.item.status {
-                    meta["statusChange"] = json!({"from": changed.before, "to": changed.item.status});
+                if changed.previous_status != changed.item.status {
+                    meta["statusChange"] = json!({"from": changed.previous_status, "to": changed.item.status});
                 }
                 let what = if fields.is_empty() { "nothing".to_owned() } else { fields.join(", ") };
-                Ok(Done::text(format!("Task #{}: changed {what}.", item.id), meta))
+                Ok(ToolOutput::text(format!("Task #{}: changed {what}.", item.id), meta))
             }
-            Err(AgendaFault::Refused(refusal)) => Ok(refused(&item.id, &refusal.to_string())),
-            Err(fault) => Err(failed(&fault)),
+            Err(TaskListError::Rejected(refusal)) => Ok(unchanged_result(&item.id, &refusal.to_string())),
+            Err(fault) => Err(task_list_error(&fault)),
         }
     }
 
     fn examples() -> Vec<Example> {
         let one = |shows, input| {
-            Example::new(shows, input).after(TASK_CREATE, json!({"subject": "Test", "description": ""}))
+            Example::new(shows, input).after_call(TASK_CREATE, json!({"subject": "Test", "description": ""}))
         };
         vec![
             one("a task makes progress", json!({"taskId": "1", "status": "in_progress"}))
@@ -107,21 +107,21 @@ impl Tool for TaskUpdate {
             one("it cannot wait for itself", json!({"taskId": "1", "addBlockedBy": ["1"]}))
                 .says(&["Nothing was changed", "wait for itself"]),
             one("what somebody does is theirs", json!({"taskId": "1", "owner": "bob"}))
-                .after(TASK_UPDATE, json!({"taskId": "1", "owner": "ann", "status": "in_progress"}))
+                .after_call(TASK_UPDATE, json!({"taskId": "1", "owner": "ann", "status": "in_progress"}))
                 .says(&["Nothing was changed", "ann's"]),
             Example::new("a task that is not there is said", json!({"taskId": "3"})).says(&["no task #3"]),
         ]
     }
 }
 
-fn change(input: Input) -> Change {
+fn to_update(input: Input) -> TaskItemUpdate {
     let status = input.status.and_then(|status| match status {
-        Wanted::Pending => Some(Status::Pending),
-        Wanted::InProgress => Some(Status::InProgress),
-        Wanted::Completed => Some(Status::Completed),
-        Wanted::Deleted => None,
+        RequestedStatus::Pending => Some(TaskItemStatus::Pending),
+        RequestedStatus::InProgress => Some(TaskItemStatus::InProgress),
+        RequestedStatus::Completed => Some(TaskItemStatus::Completed),
+        RequestedStatus::Deleted => None,
     });
-    Change {
+    TaskItemUpdate {
         subject: input.subject,
         description: input.description,
         active_form: input.active_form,
@@ -134,28 +134,28 @@ fn change(input: Input) -> Change {
 }
 
 /// Hooks may find that a task is not done.
-async fn ask_hooks(call: &Call, item: &Item) -> Result<(), Trouble> {
-    let told = |scene: &Scene| {
+async fn run_completed_hooks(call: &ToolContext, item: &TaskItem) -> Result<(), ToolError> {
+    let told = |scene: &HookInputBuilder| {
         scene.of(TaskCompleted {
             task_id: item.id.clone(),
             task_subject: item.subject.clone(),
             task_description: Some(item.description.clone()),
-            teammate_name: call.teammate(),
-            team_name: call.team(),
+            teammate_name: call.teammate_name(),
+            team_name: call.team_name(),
         })
     };
-    let said = call.lookout.raise(HookEvent::TaskCompleted, told, &call.cancel).await;
+    let said = call.hooks.dispatch(HookEvent::TaskCompleted, told, &call.cancel).await;
     match said.blocked.is_empty() {
         true => Ok(()),
-        false => Err(Trouble::Failed(format!("A hook finds that it is not done: {}", joined(&said.blocked)))),
+        false => Err(ToolError::Failed(format!("A hook finds that it is not done: {}", join_reasons(&said.blocked)))),
     }
 }
 
-fn no_such_task(id: &str) -> Done {
-    refused(id, &format!("there is no task #{}", id.trim_start_matches('#')))
+fn unknown_task_result(id: &str) -> ToolOutput {
+    unchanged_result(id, &format!("there is no task #{}", id.trim_start_matches('#')))
 }
 
-fn refused(id: &str, why: &str) -> Done {
+fn unchanged_result(id: &str, why: &str) -> ToolOutput {
     let meta = json!({"success": false, "taskId": id, "updatedFields": [], "error": why});
-    Done::text(format!("Nothing was changed: {why}."), meta)
+    ToolOutput::text(format!("Nothing was changed: {why}."), meta)
 }

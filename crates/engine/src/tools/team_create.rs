@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 
 /// The tool.
-pub(super) struct TeamCreate;
+pub(super) struct TeamCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -17,32 +17,32 @@ pub(super) struct Input {
     description: String,
 }
 
-impl Tool for TeamCreate {
+impl Tool for TeamCreateTool {
     type Input = Input;
 
     const NAME: &'static str = super::TEAM_CREATE;
 
     const DESCRIPTION: &'static str = "Founds a team with you as its lead. Agent calls with a `name` then start teammates: they live on between errands, and mail (SendMessage) wakes them and you. One that is started with `mode: \"plan\"` asks you to approve its plan (plan_approval_response) before it changes anything.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Session
+    fn effects(_: &Input) -> Effects {
+        Effects::Session
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent cannot found a team.".into()))?;
-        let meta = agents.teams().create(&input.team_name, &input.description).map_err(Trouble::Refused)?;
-        let team = agents.teams().name().unwrap_or_default();
-        let list = match call.agenda.go_to_team(&team) {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let agents = call.agents.ok_or_else(|| ToolError::Rejected("This agent cannot found a team.".into()))?;
+        let meta = agents.team().create(&input.team_name, &input.description).map_err(ToolError::Rejected)?;
+        let team = agents.team().name().unwrap_or_default();
+        let list = match call.task_list.switch_to_team(&team) {
             true => " From now on the task list is the team's own, which is empty.",
             false => "",
         };
-        Ok(Done::text(format!("The team {team} is founded. You are team-lead.{list}"), meta))
+        Ok(ToolOutput::text(format!("The team {team} is founded. You are team-lead.{list}"), meta))
     }
 
     fn examples() -> Vec<Example> {
         vec![
             Example::new("who leads no session founds no team", json!({"team_name": "crew"}))
-                .fails(&["cannot"]),
+                .expect_error(&["cannot"]),
         ]
     }
 }

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, TODO_WRITE, Tool, Touches, Trouble};
-use crate::agenda::item::Status;
-use crate::agenda::todos::Todo;
+use super::{ToolContext, ToolOutput, Example, ToolResult, TODO_WRITE, Tool, Effects, ToolError};
+use crate::task_list::item::TaskItemStatus;
+use crate::task_list::todos::Todo;
 
 /// The tool.
-pub(super) struct TodoWrite;
+pub(super) struct TodoWriteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -18,29 +18,29 @@ pub(super) struct Input {
     todos: Vec<Todo>,
 }
 
-impl Tool for TodoWrite {
+impl Tool for TodoWriteTool {
     type Input = Input;
 
     const NAME: &'static str = TODO_WRITE;
 
     const DESCRIPTION: &'static str = "Keeps your list of steps, which the user sees. For work of three steps or more. Mark each as completed once done.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         if input.todos.iter().any(|todo| todo.content.trim().is_empty()) {
-            return Err(Trouble::Refused("An item of the list is empty: say what is to be done.".into()));
+            return Err(ToolError::Rejected("An item of the list is empty: say what is to be done.".into()));
         }
-        let open = input.todos.iter().filter(|todo| todo.status != Status::Completed).count();
+        let open = input.todos.iter().filter(|todo| todo.status != TaskItemStatus::Completed).count();
         let text = match open {
             0 => "The list is kept; everything on it is done.".to_owned(),
             open => format!("The list is kept; {open} of {} are not done yet.", input.todos.len()),
         };
         let new = json!(input.todos);
         let old = call.todos.replace(input.todos);
-        Ok(Done::text(text, json!({"oldTodos": old, "newTodos": new})))
+        Ok(ToolOutput::text(text, json!({"oldTodos": old, "newTodos": new})))
     }
 
     fn examples() -> Vec<Example> {
@@ -52,29 +52,29 @@ impl Tool for TodoWrite {
                 "a status that there is not is refused",
                 json!({"todos": [{"content": "a", "status": "soon", "activeForm": "a"}]}),
             )
-            .fails(&["InputValidationError", "todos[0].status"]),
+            .expect_error(&["InputValidationError", "todos[0].status"]),
             Example::new(
                 "an item says something",
                 json!({"todos": [{"content": " ", "status": "pending", "activeForm": ""}]}),
             )
-            .fails(&["is empty"]),
+            .expect_error(&["is empty"]),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
     #[tokio::test]
     async fn the_host_sees_the_list_before_and_after() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         let first = json!([{"content": "a", "status": "pending", "activeForm": "doing a"}]);
         let second = json!([{"content": "a", "status": "completed", "activeForm": "doing a"}]);
-        let done = bench.call("TodoWrite", json!({"todos": first})).await.unwrap();
+        let done = bench.run_tool("TodoWrite", json!({"todos": first})).await.unwrap();
         assert_eq!(done.meta, json!({"oldTodos": [], "newTodos": first}));
-        let done = bench.call("TodoWrite", json!({"todos": second})).await.unwrap();
+        let done = bench.run_tool("TodoWrite", json!({"todos": second})).await.unwrap();
         assert_eq!(done.meta, json!({"oldTodos": first, "newTodos": second}));
     }
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use super::schema::{input_schema, read_input};
-use super::{Call, Example, Output, Touches, Trouble, checkpoint};
-use crate::on_demand::Offer;
+use super::schema::{input_schema, parse_input};
+use super::{ToolContext, Example, ToolResult, Effects, ToolError, checkpoint};
+use crate::deferred_tools::ToolLoading;
 use crate::workspace::Workspace;
 
 /// One tool.
@@ -28,30 +28,30 @@ pub trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
 
     /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
-    const DEALS_WITH: DealsWith = DealsWith::Machines;
+    const AVAILABILITY: Availability = Availability::AllAgents;
 
     /// How it comes to the model.
-    const OFFER: Offer = Offer::AtOnce;
+    const LOADING: ToolLoading = ToolLoading::Eager;
 
     /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
-    fn touches(input: &Self::Input) -> Touches;
+    fn effects(input: &Self::Input) -> Effects;
 
     /// Whether a call with this input puts rules in force that allow something.
-    fn brings_grants(&self, _input: &Self::Input) -> bool {
+    fn adds_allow_rules(&self, _input: &Self::Input) -> bool {
         false
     }
 
     /// Does the work. Dropping the future must leave nothing running.
-    fn run(&self, input: Self::Input, call: Call) -> impl Future<Output = Output> + Send;
+    fn run(&self, input: Self::Input, call: ToolContext) -> impl Future<Output = ToolResult> + Send;
 
     /// Calls that show what the tool does.
     fn examples() -> Vec<Example>;
 }
 
 /// An agent whose own work tree is gone changes nothing: it would be in the person's own tree.
-fn stay_apart(touches: &Touches, workspace: &Workspace) -> Result<(), Trouble> {
-    match workspace.lost_tree() {
-        Some(tree) if !touches.is_harmless() => Err(Trouble::Refused(format!(
+fn check_worktree_exists(touches: &Effects, workspace: &Workspace) -> Result<(), ToolError> {
+    match workspace.missing_worktree() {
+        Some(tree) if !touches.is_parallel_safe() => Err(ToolError::Rejected(format!(
             "Your work tree {} is gone, and you are to work nowhere else. Report that, and what is done.",
             tree.path.display()
         ))),
@@ -61,13 +61,13 @@ fn stay_apart(touches: &Touches, workspace: &Workspace) -> Result<(), Trouble> {
 
 /// With whom a tool deals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DealsWith {
+pub enum Availability {
     /// With files, programs, servers.
-    Machines,
+    AllAgents,
     /// With the person behind the host.
-    Person,
+    Interactive,
     /// With the session itself: where it works, what comes later. Offered to the main agent only.
-    Session,
+    MainAgent,
 }
 
 /// A tool whose input type is hidden, so that tools of all kinds can stand in one list.
@@ -79,17 +79,17 @@ pub trait AnyTool: Send + Sync {
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
     /// With whom it deals.
-    fn deals_with(&self) -> DealsWith {
-        DealsWith::Machines
+    fn availability(&self) -> Availability {
+        Availability::AllAgents
     }
     /// How it comes to the model.
-    fn offer(&self) -> Offer {
-        if self.server().is_some() { Offer::IfRoom } else { Offer::AtOnce }
+    fn offer(&self) -> ToolLoading {
+        if self.server().is_some() { ToolLoading::IfFits } else { ToolLoading::Eager }
     }
     /// What a call with this input touches; an error if the input does not fit.
-    fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError>;
     /// Checks the input and does the work.
-    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>>;
+    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
     /// Calls that show what the tool does.
     fn examples(&self) -> Vec<Example>;
     /// The MCP server that it belongs to, as it stands in the tool's name.
@@ -101,11 +101,11 @@ pub trait AnyTool: Send + Sync {
         None
     }
     /// Whether a call with this input puts rules in force that allow something.
-    fn brings_grants(&self, _input: &Value) -> bool {
+    fn adds_allow_rules(&self, _input: &Value) -> bool {
         false
     }
     /// Whether only a person can answer it.
-    fn needs_person(&self) -> bool {
+    fn needs_user(&self) -> bool {
         false
     }
 }
@@ -127,28 +127,28 @@ impl<T: Tool> AnyTool for T {
         }
     }
 
-    fn deals_with(&self) -> DealsWith {
-        T::DEALS_WITH
+    fn availability(&self) -> Availability {
+        T::AVAILABILITY
     }
 
-    fn offer(&self) -> Offer {
-        T::OFFER
+    fn offer(&self) -> ToolLoading {
+        T::LOADING
     }
 
-    fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
-        read_input::<T>(input).map(|input| T::touches(&input))
+    fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
+        parse_input::<T>(input).map(|input| T::effects(&input))
     }
 
-    fn brings_grants(&self, input: &Value) -> bool {
-        read_input::<T>(input).is_ok_and(|input| Tool::brings_grants(self, &input))
+    fn adds_allow_rules(&self, input: &Value) -> bool {
+        parse_input::<T>(input).is_ok_and(|input| Tool::adds_allow_rules(self, &input))
     }
 
-    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
+    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
-            let input = read_input::<T>(&input)?;
-            let touches = T::touches(&input);
-            stay_apart(&touches, &call.workspace)?;
-            checkpoint::keep(touches, &call.workspace).await;
+            let input = parse_input::<T>(&input)?;
+            let touches = T::effects(&input);
+            check_worktree_exists(&touches, &call.workspace)?;
+            checkpoint::save_checkpoint(touches, &call.workspace).await;
             Tool::run(self, input, call).await
         })
     }

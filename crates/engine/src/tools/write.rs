@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::target::{Body, Existing, Site, Target};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
+use super::file_target::{FileContent, ExistingFile, FileTarget, TargetState};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, patch};
 use crate::files;
-use crate::workspace::{Lines, Workspace};
+use crate::workspace::{LineCounts, Workspace};
 
 /// The tool.
-pub(super) struct Write;
+pub(super) struct WriteTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -19,22 +19,22 @@ pub(super) struct Input {
 }
 
 /// How much of a very long text the host gets back.
-const ECHOED: usize = 100_000;
+const MAX_ECHO_BYTES: usize = 100_000;
 
-impl Tool for Write {
+impl Tool for WriteTool {
     type Input = Input;
 
     const NAME: &'static str = "Write";
 
     const DESCRIPTION: &'static str = "Creates a file, with its folders, or overwrites one that you have read. To change parts of a file, use Edit.";
 
-    fn touches(input: &Input) -> Touches {
-        Touches::Writes(vec![input.file_path.clone()])
+    fn effects(input: &Input) -> Effects {
+        Effects::Writes(vec![input.file_path.clone()])
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || write(&input, &call)).await;
-        work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let work = files::run_blocking(move || write_file(&input, &call)).await;
+        work.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string())))
     }
 
     fn examples() -> Vec<Example> {
@@ -44,76 +44,76 @@ impl Tool for Write {
                 json!({"file_path": "new/deep/x.txt", "content": "hello\n"}),
             )
             .says(&["created", "new/deep/x.txt"])
-            .leaves(&[("new/deep/x.txt", "hello\n")]),
+            .expect_files(&[("new/deep/x.txt", "hello\n")]),
             Example::new("replaces a file that was read", json!({"file_path": "a.txt", "content": "new\n"}))
-                .files(&[("a.txt", "old\n")])
-                .after("Read", json!({"file_path": "a.txt"}))
+                .with_files(&[("a.txt", "old\n")])
+                .after_call("Read", json!({"file_path": "a.txt"}))
                 .says(&["updated"])
-                .leaves(&[("a.txt", "new\n")]),
+                .expect_files(&[("a.txt", "new\n")]),
             Example::new(
                 "does not replace an unknown file",
                 json!({"file_path": "a.txt", "content": "new\n"}),
             )
-            .files(&[("a.txt", "old\n")])
-            .fails(&["not been read"])
-            .leaves(&[("a.txt", "old\n")]),
+            .with_files(&[("a.txt", "old\n")])
+            .expect_error(&["not been read"])
+            .expect_files(&[("a.txt", "old\n")]),
             Example::new("writes the same file twice", json!({"file_path": "a.txt", "content": "two"}))
-                .after("Write", json!({"file_path": "./a.txt", "content": "one"}))
-                .leaves(&[("a.txt", "two")]),
+                .after_call("Write", json!({"file_path": "./a.txt", "content": "one"}))
+                .expect_files(&[("a.txt", "two")]),
             Example::new("does not take a folder for a file", json!({"file_path": "src", "content": "x"}))
-                .files(&[("src/a.txt", "a")])
-                .fails(&["EISDIR"]),
+                .with_files(&[("src/a.txt", "a")])
+                .expect_error(&["EISDIR"]),
         ]
     }
 }
 
-fn write(input: &Input, call: &Call) -> Output {
-    let site = Site::of(call, &input.file_path)?;
-    match site.open(&call.workspace)? {
-        Target::Nothing => create(&call.workspace, &site, &input.content),
-        Target::File(existing) => update(&call.workspace, &site, &input.content, &existing),
+fn write_file(input: &Input, call: &ToolContext) -> ToolResult {
+    let site = FileTarget::resolve(call, &input.file_path)?;
+    match site.load(&call.workspace)? {
+        TargetState::Missing => create_file(&call.workspace, &site, &input.content),
+        TargetState::File(existing) => replace_file(&call.workspace, &site, &input.content, &existing),
     }
 }
 
-fn create(workspace: &Workspace, site: &Site, content: &str) -> Output {
+fn create_file(workspace: &Workspace, site: &FileTarget, content: &str) -> ToolResult {
     let stamp = site.create(content.as_bytes())?;
-    site.note(workspace, stamp, Some(content));
-    workspace.count_lines(Lines { added: content.lines().count() as u64, removed: 0 });
+    site.record_seen(workspace, stamp, Some(content));
+    workspace.add_changed_lines(LineCounts { added: content.lines().count() as u64, removed: 0 });
     let path = &site.path;
     let meta = json!({
         "type": "create",
         "filePath": path.to_string_lossy(),
-        "content": echo(content),
+        "content": content_for_host(content),
         "structuredPatch": [],
         "originalFile": null,
     });
-    Ok(Done::text(format!("File created: {}", path.display()), meta))
+    Ok(ToolOutput::text(format!("File created: {}", path.display()), meta))
 }
 
-fn update(workspace: &Workspace, site: &Site, content: &str, existing: &Existing) -> Output {
+fn replace_file(workspace: &Workspace, site: &FileTarget, content: &str, existing: &ExistingFile) -> ToolResult {
     let path = &site.path;
-    existing.must_be_known(path)?;
+    existing.require_fresh_read(path)?;
     let stamp = site.replace(content.as_bytes())?;
-    site.note(workspace, stamp, Some(content));
-    let old = match &existing.body {
-        Body::Text(decoded) => Some(decoded.text.as_str()),
-        Body::Binary | Body::TooLarge => None,
+    site.record_seen(workspace, stamp, Some(content));
+    let old = match &existing.content {
+        FileContent::Text(decoded) => Some(decoded.text.as_str()),
+        FileContent::Binary | FileContent::TooLarge => None,
     };
-    let hunks = old.map(|old| patch::hunks(old, content)).unwrap_or_default();
-    workspace.count_lines(patch::tally(&hunks));
+    let hunks = old.map(|old| patch::compute_hunks(old, content)).unwrap_or_default();
+    workspace.add_changed_lines(patch::count_changed_lines(&hunks));
     let meta = json!({
         "type": "update",
         "filePath": path.to_string_lossy(),
-        "content": echo(content),
+        "content": content_for_host(content),
         "structuredPatch": hunks,
-        "originalFile": old.map(patch::for_host),
+        "originalFile": old.map(patch::text_for_host),
     });
-    Ok(Done::text(format!("File updated: {}", path.display()), meta))
+    Ok(ToolOutput::text(format!("File updated: {}", path.display()), meta))
 }
 
 /// What the host gets back of a written text: its beginning if it is very long.
-fn echo(content: &str) -> &str {
-    if patch::is_short(content) { content } else { &content[..content.floor_char_boundary(ECHOED)] }
+fn content_for_host(content: &str) -> &str {
+    if patch::fits_host_frame(content) { content } else { &content[..content.floor_char_boundary(MAX_ECHO_BYTES)] }
 }
 
 #[cfg(test)]
@@ -124,13 +124,13 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::tools::example::Bench;
+    use crate::tools::example::TestWorkspace;
 
     #[tokio::test]
     async fn the_host_learns_what_was_there_and_what_changed() {
-        let bench = Bench::new(&[("a.txt", "old\n")]);
-        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
-        let done = bench.call("Write", json!({"file_path": "a.txt", "content": "new\n"})).await.unwrap();
+        let bench = TestWorkspace::new(&[("a.txt", "old\n")]);
+        bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        let done = bench.run_tool("Write", json!({"file_path": "a.txt", "content": "new\n"})).await.unwrap();
         let expected = json!({
             "type": "update",
             "filePath": bench.path("a.txt"),
@@ -143,34 +143,34 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_somebody_else_changed_is_left_alone() {
-        let bench = Bench::new(&[("a.txt", "old\n")]);
-        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        let bench = TestWorkspace::new(&[("a.txt", "old\n")]);
+        bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
         fs::write(bench.path("a.txt"), "theirs\n").unwrap();
         let trouble =
-            bench.call("Write", json!({"file_path": "a.txt", "content": "mine\n"})).await.unwrap_err();
+            bench.run_tool("Write", json!({"file_path": "a.txt", "content": "mine\n"})).await.unwrap_err();
         assert!(trouble.reason().contains("changed since it was read"), "{trouble:?}");
         assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), "theirs\n");
     }
 
     #[tokio::test]
     async fn a_failing_write_leaves_the_old_file_and_nothing_else() {
-        let bench = Bench::new(&[("blocker", "old\n")]);
+        let bench = TestWorkspace::new(&[("blocker", "old\n")]);
         let trouble =
-            bench.call("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Failed(_)), "{trouble:?}");
+            bench.run_tool("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
+        assert!(matches!(trouble, ToolError::Failed(_)), "{trouble:?}");
         assert_eq!(files::names(bench.root(), 9), ["blocker"]);
     }
 
     #[tokio::test]
     async fn pipes_and_devices_are_refused_and_links_are_followed() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         for path in ["pipe", "/dev/null"] {
-            let trouble = bench.call("Write", json!({"file_path": path, "content": "x"})).await.unwrap_err();
-            assert!(matches!(trouble, Trouble::Refused(_)), "{trouble:?}");
+            let trouble = bench.run_tool("Write", json!({"file_path": path, "content": "x"})).await.unwrap_err();
+            assert!(matches!(trouble, ToolError::Rejected(_)), "{trouble:?}");
         }
         symlink("real.txt", bench.path("link.txt")).unwrap();
-        bench.call("Write", json!({"file_path": "link.txt", "content": "x"})).await.unwrap();
+        bench.run_tool("Write", json!({"file_path": "link.txt", "content": "x"})).await.unwrap();
         assert_eq!(fs::read_to_string(bench.path("real.txt")).unwrap(), "x");
     }
 
@@ -180,14 +180,14 @@ mod tests {
         let large = [&b"\x7FELF\0"[..], &[1; 400_000]].concat();
         for (name, bytes) in [("small", &b"\x7FELF\0\0"[..]), ("picture", &broken_picture), ("large", &large)]
         {
-            let bench = Bench::new(&[]);
+            let bench = TestWorkspace::new(&[]);
             fs::write(bench.path("a.bin"), bytes).unwrap();
             let input = json!({"file_path": "a.bin", "content": "text\n"});
-            let trouble = bench.call("Write", input.clone()).await.unwrap_err();
+            let trouble = bench.run_tool("Write", input.clone()).await.unwrap_err();
             assert!(trouble.reason().contains("not been read"), "{name}: {trouble:?}");
-            bench.call("Read", json!({"file_path": "a.bin"})).await.unwrap_err();
+            bench.run_tool("Read", json!({"file_path": "a.bin"})).await.unwrap_err();
             let done =
-                bench.call("Write", input).await.unwrap_or_else(|trouble| panic!("{name}: {trouble:?}"));
+                bench.run_tool("Write", input).await.unwrap_or_else(|trouble| panic!("{name}: {trouble:?}"));
             assert_eq!((&done.meta["originalFile"], &done.meta["type"]), (&Value::Null, &json!("update")));
             assert_eq!(fs::read_to_string(bench.path("a.bin")).unwrap(), "text\n", "{name}");
         }
@@ -196,9 +196,9 @@ mod tests {
     #[tokio::test]
     async fn a_read_only_file_is_refused_and_its_other_names_are_kept() {
         let bench =
-            Bench::new(&[("a.txt", "old\n"), ("n.ipynb", r#"{"cells": [{"id": "c", "source": "x"}]}"#)]);
+            TestWorkspace::new(&[("a.txt", "old\n"), ("n.ipynb", r#"{"cells": [{"id": "c", "source": "x"}]}"#)]);
         for path in ["a.txt", "n.ipynb"] {
-            bench.call("Read", json!({ "file_path": path })).await.unwrap();
+            bench.run_tool("Read", json!({ "file_path": path })).await.unwrap();
             fs::hard_link(bench.path(path), bench.path(&format!("other-{path}"))).unwrap();
         }
         let calls = [
@@ -219,12 +219,12 @@ mod tests {
                 // What the call before it wrote.
                 assert_eq!(before, b"new\n");
             }
-            let said = bench.says(tool, input.clone()).await;
+            let said = bench.run_to_text(tool, input.clone()).await;
             assert!(said.contains("read-only (EACCES)") && said.contains("chmod u+w"), "{tool}: {said}");
             assert!(said.contains(bench.path(path).to_str().unwrap()), "{tool}: {said}");
             assert_eq!(fs::read(bench.path(path)).unwrap(), before);
             mode(0o644);
-            bench.call(tool, input).await.unwrap();
+            bench.run_tool(tool, input).await.unwrap();
             let after = fs::read(bench.path(path)).unwrap();
             assert_ne!(after, before);
             assert_eq!(fs::read(bench.path(&format!("other-{path}"))).unwrap(), after, "{tool}");
@@ -233,18 +233,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_that_is_running_can_be_replaced() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         let start = "cp \"$(command -v sleep)\" sleep; chmod 755 sleep; ./sleep 60 & \
                      until [ /proc/$!/exe -ef sleep ]; do :; done";
-        bench.call("Bash", json!({ "command": start })).await.unwrap();
-        bench.call("Read", json!({"file_path": "sleep"})).await.unwrap_err();
-        bench.call("Write", json!({"file_path": "sleep", "content": "#!/bin/sh\n"})).await.unwrap();
-        assert_eq!(bench.says("Bash", json!({"command": "./sleep; stat -c %a sleep"})).await, "755");
+        bench.run_tool("Bash", json!({ "command": start })).await.unwrap();
+        bench.run_tool("Read", json!({"file_path": "sleep"})).await.unwrap_err();
+        bench.run_tool("Write", json!({"file_path": "sleep", "content": "#!/bin/sh\n"})).await.unwrap();
+        assert_eq!(bench.run_to_text("Bash", json!({"command": "./sleep; stat -c %a sleep"})).await, "755");
     }
 
     #[tokio::test]
     async fn each_tool_names_path_cause_and_remedy() {
-        let bench = Bench::new(&[("file", "x")]);
+        let bench = TestWorkspace::new(&[("file", "x")]);
         symlink("round", bench.path("round")).unwrap();
         let long = "n".repeat(300);
         for (path, words) in [
@@ -262,7 +262,7 @@ mod tests {
                 ("NotebookEdit", json!({"notebook_path": path, "cell_id": "a", "new_source": "b"})),
             ];
             for (tool, input) in calls {
-                let said = bench.says(tool, input).await;
+                let said = bench.run_to_text(tool, input).await;
                 assert!(said.contains(words), "{tool} {path:?}: {said}");
             }
         }
@@ -271,12 +271,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_huge_text_is_cut_for_the_host_but_not_on_disk() {
-        let bench = Bench::new(&[]);
+        let bench = TestWorkspace::new(&[]);
         let content = "é".repeat(400_000);
-        let done = bench.call("Write", json!({"file_path": "a.txt", "content": content})).await.unwrap();
-        assert!(done.meta["content"].as_str().is_some_and(|echo| echo.len() <= ECHOED));
+        let done = bench.run_tool("Write", json!({"file_path": "a.txt", "content": content})).await.unwrap();
+        assert!(done.meta["content"].as_str().is_some_and(|echo| echo.len() <= MAX_ECHO_BYTES));
         assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), content);
-        let done = bench.call("Write", json!({"file_path": "a.txt", "content": ""})).await.unwrap();
+        let done = bench.run_tool("Write", json!({"file_path": "a.txt", "content": ""})).await.unwrap();
         assert_eq!(done.meta["originalFile"], Value::Null);
     }
 }

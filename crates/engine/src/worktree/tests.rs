@@ -6,18 +6,18 @@ use tempfile::TempDir;
 use super::*;
 use crate::settings::Trust;
 
-struct Repository {
-    folder: TempDir,
-    trees: Worktrees,
-    call: Call,
+struct TestRepository {
+    dir: TempDir,
+    worktrees: Worktrees,
+    call: ToolContext,
 }
 
-impl Repository {
+impl TestRepository {
     async fn new() -> Self {
-        Self::vouched(Trust::Unknown).await
+        Self::with_trust(Trust::Untrusted).await
     }
 
-    async fn vouched(trust: Trust) -> Self {
+    async fn with_trust(trust: Trust) -> Self {
         let folder = TempDir::new().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let mut env: BTreeMap<String, String> = std::env::vars().collect();
@@ -31,8 +31,8 @@ impl Repository {
         }
         env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/person").display().to_string());
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
-        let call = Call::alone(workspace);
-        let here = Self { trees: trees(&call, trust), call, folder };
+        let call = ToolContext::for_test(workspace);
+        let here = Self { worktrees: worktrees_with_trust(&call, trust), call, dir: folder };
         here.git(&root, &["init", "-q", "-b", "main"]).await;
         fs::write(root.join("a.txt"), "one").unwrap();
         here.git(&root, &["add", "a.txt"]).await;
@@ -41,12 +41,12 @@ impl Repository {
     }
 
     async fn git(&self, folder: &Path, arguments: &[&str]) -> String {
-        self.trees.git.run(folder, arguments).await.unwrap()
+        self.worktrees.git.run(folder, arguments).await.unwrap()
     }
 
     /// Has all files go through a filter that these settings are about, each in its file; gives the file that its program
     /// makes.
-    async fn filter(&self, settings: &[(&str, &str)]) -> PathBuf {
+    async fn install_filter(&self, settings: &[(&str, &str)]) -> PathBuf {
         let (root, ran) = (self.root(), self.root().join(".git/ran"));
         fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
         self.git(&root, &["add", ".gitattributes"]).await;
@@ -62,7 +62,7 @@ impl Repository {
     }
 
     /// Has a program stand in for git that notes what it is asked, in this file, and then does it.
-    fn listen_to_git(&mut self) -> PathBuf {
+    fn record_git_calls(&mut self) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let (programs, heard) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
         let paths = std::env::var_os("PATH").unwrap();
@@ -77,31 +77,31 @@ impl Repository {
         fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
         let paths = format!("{}:{}", programs.display(), paths.display());
         self.call.workspace.set_variables([("PATH".to_owned(), paths)].into());
-        self.trees = trees(&self.call, Trust::Unknown);
+        self.worktrees = worktrees_with_trust(&self.call, Trust::Untrusted);
         heard
     }
 
-    async fn has_only_the_first_tree(&self) {
+    async fn assert_only_main_worktree(&self) {
         let root = self.root();
         assert!(!root.join(".claude/worktrees/try").exists());
-        assert_eq!(self.trees.git.trees(&root).await.unwrap().len(), 1);
+        assert_eq!(self.worktrees.git.list_worktrees(&root).await.unwrap().len(), 1);
         assert_eq!(self.git(&root, &["branch", "--list", "worktree-*"]).await, "");
     }
 
     fn root(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.dir.path().canonicalize().unwrap()
     }
 }
 
-fn trees(call: &Call, trust: Trust) -> Worktrees {
+fn worktrees_with_trust(call: &ToolContext, trust: Trust) -> Worktrees {
     let git = Git::new(call.tasks.clone(), call.workspace.environment(), call.cancel.clone(), trust);
-    Worktrees { git, ..Worktrees::of(call) }
+    Worktrees { git, ..Worktrees::for_context(call) }
 }
 
 #[tokio::test]
 async fn a_work_tree_is_made_used_again_and_removed_when_nothing_is_lost() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(Some("try")).await.unwrap();
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(Some("try")).await.unwrap();
     assert_eq!(tree.path, here.root().join(".claude/worktrees/try"));
     assert_eq!(tree.branch.as_deref(), Some("worktree-try"));
     assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
@@ -110,75 +110,75 @@ async fn a_work_tree_is_made_used_again_and_removed_when_nothing_is_lost() {
         "",
         "the first checkout sees nothing"
     );
-    assert_eq!(here.trees.create(Some("try")).await.unwrap(), tree);
-    assert_eq!(here.trees.find(".claude/worktrees/try").await.unwrap().path, tree.path);
-    assert_eq!(here.trees.remove_if_clean(&tree).await.unwrap(), Removal::Removed);
+    assert_eq!(here.worktrees.create(Some("try")).await.unwrap(), tree);
+    assert_eq!(here.worktrees.find(".claude/worktrees/try").await.unwrap().path, tree.path);
+    assert_eq!(here.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
     assert!(!tree.path.exists());
     assert_eq!(here.git(&here.root(), &["branch", "--list", "worktree-*"]).await, "");
 }
 
 #[tokio::test]
 async fn files_and_commits_are_not_lost() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(None).await.unwrap();
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(None).await.unwrap();
     fs::write(tree.path.join("new.txt"), "x").unwrap();
-    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, Removal::Kept(Changes { files: 1, commits: 0 }));
+    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 0 }));
     here.git(&tree.path, &["add", "new.txt"]).await;
     here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
-    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, Removal::Kept(Changes { files: 0, commits: 1 }));
-    here.trees.remove(&tree).await.unwrap();
+    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }));
+    here.worktrees.remove(&tree).await.unwrap();
     assert!(!tree.path.exists());
 }
 
 #[tokio::test]
 async fn a_work_tree_that_somebody_has_deleted_is_gone() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(Some("gone")).await.unwrap();
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
-    assert_eq!(here.trees.remove_if_clean(&tree).await.unwrap(), Removal::Removed);
+    assert_eq!(here.worktrees.remove_if_clean(&tree).await.unwrap(), RemovalOutcome::Removed);
     assert!(!here.git(&here.root(), &["worktree", "list"]).await.contains("gone"));
 }
 
 #[tokio::test]
 async fn a_work_tree_that_somebody_has_deleted_is_made_again_with_what_was_committed() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(Some("again")).await.unwrap();
-    assert!(tree.is_there());
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(Some("again")).await.unwrap();
+    assert!(tree.exists());
     fs::write(tree.path.join("new.txt"), "x").unwrap();
     here.git(&tree.path, &["add", "new.txt"]).await;
     here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
     fs::remove_dir_all(&tree.path).unwrap();
-    assert!(!tree.is_there());
-    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, Removal::Kept(Changes { files: 0, commits: 1 }), "its branch is all there is");
-    assert_eq!(here.trees.create(Some("again")).await.unwrap(), tree);
+    assert!(!tree.exists());
+    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }), "its branch is all there is");
+    assert_eq!(here.worktrees.create(Some("again")).await.unwrap(), tree);
     assert_eq!(fs::read_to_string(tree.path.join("new.txt")).unwrap(), "x");
     fs::remove_file(tree.path.join(".git")).unwrap();
-    assert!(!tree.is_there(), "git would look for the repository further up");
+    assert!(!tree.exists(), "git would look for the repository further up");
 }
 
 #[tokio::test]
 async fn nothing_is_checked_out_through_a_link() {
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     let elsewhere = TempDir::new().unwrap();
     fs::create_dir(here.root().join(".claude")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), here.root().join(".claude/worktrees")).unwrap();
-    let fault = here.trees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, Fault::Outside(_)), "{fault}");
+    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, WorktreeError::OutsideSession(_)), "{fault}");
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn nothing_is_written_through_a_link_in_the_folder_of_work_trees() {
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     let elsewhere = TempDir::new().unwrap();
     let shelf = here.root().join(".claude/worktrees");
     fs::create_dir_all(&shelf).unwrap();
     std::os::unix::fs::symlink(elsewhere.path().join("new"), shelf.join(".gitignore")).unwrap();
-    let fault = here.trees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, Fault::Outside(_)), "{fault}");
+    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, WorktreeError::OutsideSession(_)), "{fault}");
     assert!(!elsewhere.path().join("new").exists() && !shelf.join("try").exists());
 }
 
@@ -188,32 +188,32 @@ const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequire
 async fn no_filter_of_a_repository_runs_that_nobody_vouches_for() {
     let process = "[filter \"a=b\"]\n\tprocess = RUN\n";
     for settings in [&[("config", SMUDGE)][..], &[("config", process)], &[("config.worktree", SMUDGE)]] {
-        let here = Repository::new().await;
-        let ran = here.filter(settings).await;
-        let tree = here.trees.create(Some("try")).await.unwrap();
+        let here = TestRepository::new().await;
+        let ran = here.install_filter(settings).await;
+        let tree = here.worktrees.create(Some("try")).await.unwrap();
         assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
         // What git takes for changed it has to read.
         fs::write(tree.path.join("a.txt"), "two").unwrap();
-        let changes = here.trees.changes(&tree).await.unwrap();
-        assert_eq!(changes, Changes { files: 1, commits: 0 });
+        let changes = here.worktrees.changes(&tree).await.unwrap();
+        assert_eq!(changes, WorktreeChanges { files: 1, commits: 0 });
         assert!(!ran.exists(), "{settings:?}");
     }
 }
 
 #[tokio::test]
 async fn filters_run_that_the_person_chose_or_vouches_for() {
-    for (trust, file) in [(Trust::Full, "config"), (Trust::Unknown, "person")] {
-        let here = Repository::vouched(trust).await;
-        let ran = here.filter(&[(file, SMUDGE)]).await;
-        here.trees.create(Some("try")).await.unwrap();
+    for (trust, file) in [(Trust::Full, "config"), (Trust::Untrusted, "person")] {
+        let here = TestRepository::with_trust(trust).await;
+        let ran = here.install_filter(&[(file, SMUDGE)]).await;
+        here.worktrees.create(Some("try")).await.unwrap();
         assert!(ran.exists(), "{file}");
     }
 }
 
 #[tokio::test]
 async fn a_repository_inside_is_not_looked_into_and_not_lost() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(Some("try")).await.unwrap();
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(Some("try")).await.unwrap();
     let (inside, ran) = (tree.path.join("inside"), here.root().join(".git/ran"));
     fs::create_dir(&inside).unwrap();
     here.git(&inside, &["init", "-q"]).await;
@@ -221,8 +221,8 @@ async fn a_repository_inside_is_not_looked_into_and_not_lost() {
     here.git(&tree.path, &["add", "inside"]).await;
     here.git(&tree.path, &["commit", "-q", "-m", "a repository"]).await;
     here.git(&inside, &["config", "core.fsmonitor", &format!("touch {}", ran.display())]).await;
-    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, Removal::Kept(Changes { files: 1, commits: 1 }));
+    let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 1, commits: 1 }));
     assert!(!ran.exists());
 }
 
@@ -230,43 +230,43 @@ async fn a_repository_inside_is_not_looked_into_and_not_lost() {
 async fn nothing_is_made_where_the_settings_cannot_be_switched_off() {
     let by_branch = b"[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
     for settings in [&b"[filter \"\xff\"]\n\tsmudge = x\n"[..], by_branch] {
-        let here = Repository::new().await;
+        let here = TestRepository::new().await;
         let root = here.root();
         let before = fs::read(root.join(".git/config")).unwrap();
         fs::write(root.join(".git/config"), [&before, settings].concat()).unwrap();
-        let fault = here.trees.create(Some("try")).await.unwrap_err();
-        assert!(matches!(fault, Fault::Settings), "{fault}");
-        here.has_only_the_first_tree().await;
+        let fault = here.worktrees.create(Some("try")).await.unwrap_err();
+        assert!(matches!(fault, WorktreeError::UnsafeSettings), "{fault}");
+        here.assert_only_main_worktree().await;
     }
 }
 
 #[tokio::test]
 async fn a_work_tree_that_cannot_be_filled_is_gone_again() {
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     let root = here.root();
     let blob = here.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
     let (folder, name) = blob.trim().split_at(2);
     fs::remove_file(root.join(".git/objects").join(folder).join(name)).unwrap();
-    let fault = here.trees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, Fault::Git { .. }), "{fault}");
-    here.has_only_the_first_tree().await;
+    let fault = here.worktrees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, WorktreeError::Git { .. }), "{fault}");
+    here.assert_only_main_worktree().await;
     // What was there before stays.
     here.git(&root, &["branch", "worktree-old"]).await;
-    here.trees.create(Some("old")).await.unwrap_err();
+    here.worktrees.create(Some("old")).await.unwrap_err();
     assert_eq!(here.git(&root, &["branch", "--list", "worktree-*"]).await.trim(), "worktree-old");
 }
 
 #[tokio::test]
 async fn whatever_moves_a_branch_is_told_to_run_no_hook_of_the_settings() {
-    let mut here = Repository::new().await;
+    let mut here = TestRepository::new().await;
     let root = here.root();
-    let heard = here.listen_to_git();
+    let heard = here.record_git_calls();
     here.git(&root, &["config", "hook.mine.command", "true"]).await;
-    let tree = here.trees.create(Some("try")).await.unwrap();
-    here.trees.remove(&tree).await.unwrap();
-    let tree = here.trees.create(Some("gone")).await.unwrap();
+    let tree = here.worktrees.create(Some("try")).await.unwrap();
+    here.worktrees.remove(&tree).await.unwrap();
+    let tree = here.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
-    here.trees.remove(&tree).await.unwrap();
+    here.worktrees.remove(&tree).await.unwrap();
     let heard = fs::read_to_string(heard).unwrap();
     for words in ["worktree add", "worktree remove", "worktree prune", "branch -D", "reset --hard"] {
         let mut lines = heard.lines().filter(|line| line.contains(words)).peekable();
@@ -278,23 +278,23 @@ async fn whatever_moves_a_branch_is_told_to_run_no_hook_of_the_settings() {
 #[tokio::test]
 async fn hooks_of_the_repository_do_not_run() {
     use std::os::unix::fs::PermissionsExt;
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     let hook = here.root().join(".git/hooks/post-checkout");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, "#!/bin/sh\ntouch \"$(git rev-parse --git-common-dir)/ran\"\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    here.trees.create(Some("try")).await.unwrap();
+    here.worktrees.create(Some("try")).await.unwrap();
     assert!(!here.root().join(".git/ran").exists());
 }
 
 #[tokio::test]
 async fn what_was_there_before_the_session_is_not_removed() {
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     here.git(&here.root(), &["worktree", "add", "-q", "old"]).await;
-    let tree = here.trees.find("old").await.unwrap();
-    let fault = here.trees.remove(&tree).await.unwrap_err();
-    assert!(matches!(fault, Fault::NotOurs(_)), "{fault}");
-    assert!(here.call.workspace.entered().is_none() && tree.path.exists());
+    let tree = here.worktrees.find("old").await.unwrap();
+    let fault = here.worktrees.remove(&tree).await.unwrap_err();
+    assert!(matches!(fault, WorktreeError::NotCreatedHere(_)), "{fault}");
+    assert!(here.call.workspace.worktree().is_none() && tree.path.exists());
 }
 
 #[test]
@@ -309,28 +309,28 @@ fn a_name_cannot_lead_elsewhere() {
 
 #[tokio::test]
 async fn many_trees_come_and_go_at_once() {
-    let here = Repository::new().await;
+    let here = TestRepository::new().await;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
-    let made = futures::future::join_all(names.iter().map(|name| here.trees.create(Some(name)))).await;
+    let made = futures::future::join_all(names.iter().map(|name| here.worktrees.create(Some(name)))).await;
     let trees: Vec<Worktree> = made.into_iter().map(Result::unwrap).collect();
-    for gone in futures::future::join_all(trees.iter().map(|tree| here.trees.remove_if_clean(tree))).await {
-        assert_eq!(gone.unwrap(), Removal::Removed);
+    for gone in futures::future::join_all(trees.iter().map(|tree| here.worktrees.remove_if_clean(tree))).await {
+        assert_eq!(gone.unwrap(), RemovalOutcome::Removed);
     }
     assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
-    assert_eq!(here.trees.git.trees(&here.root()).await.unwrap().len(), 1);
+    assert_eq!(here.worktrees.git.list_worktrees(&here.root()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn whoever_finds_a_lock_waits_until_it_is_gone() {
-    let here = Repository::new().await;
-    let tree = here.trees.create(Some("try")).await.unwrap();
+    let here = TestRepository::new().await;
+    let tree = here.worktrees.create(Some("try")).await.unwrap();
     let lock = here.root().join(".git/refs/heads/worktree-try.lock");
     fs::write(&lock, "").unwrap();
     let holder = async {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         fs::remove_file(&lock).unwrap();
     };
-    let (removed, ()) = tokio::join!(here.trees.remove(&tree), holder);
+    let (removed, ()) = tokio::join!(here.worktrees.remove(&tree), holder);
     removed.unwrap();
     assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
 }

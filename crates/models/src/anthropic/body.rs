@@ -4,26 +4,26 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::correct::Part;
+use crate::downgrade::OptionalPart;
 use crate::request::{Effort, Request, TaskBudget, Thinking, ThinkingDisplay};
 
 /// The least that a provider takes as a limit for thinking.
-const LEAST_THINKING: u64 = 1024;
+const MIN_THINKING_TOKENS: u64 = 1024;
 
-const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
-const EFFORT: &str = "effort-2025-11-24";
-const TASK_BUDGET: &str = "task-budgets-2026-03-13";
-const LONG_CONTEXT: &str = "context-1m-2025-08-07";
+const INTERLEAVED_THINKING_BETA: &str = "interleaved-thinking-2025-05-14";
+const EFFORT_BETA: &str = "effort-2025-11-24";
+const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
+const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
 /// The suffix that asks for the long context window of a model. It is no part of the model's name.
 const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
 /// The body in pieces that are sent one after the other, without the optional parts in `refused`.
 /// The preamble and sealed history are shared, not copied.
-pub fn render(request: &Request, refused: &[Part]) -> Vec<Bytes> {
+pub fn render(request: &Request, refused: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 4);
-    pieces.push(Bytes::from(head(request, refused)));
+    pieces.push(Bytes::from(render_head(request, refused)));
     pieces.push(request.preamble.json().clone());
     pieces.push(Bytes::from_static(br#""messages":["#));
     pieces.extend(parts.iter().cloned());
@@ -32,46 +32,46 @@ pub fn render(request: &Request, refused: &[Part]) -> Vec<Bytes> {
 }
 
 /// The whole body as one value, for tests and scripts.
-pub fn value(request: &Request) -> Value {
+pub fn to_value(request: &Request) -> Value {
     serde_json::from_slice(&render(request, &[]).concat()).unwrap_or_default()
 }
 
 /// The beta features that a request asks for, each once, without those in `refused`.
-pub fn betas<'a>(request: &'a Request, refused: &[Part]) -> Vec<&'a str> {
-    let mut betas = vec![INTERLEAVED_THINKING];
-    betas.extend(request.effort.map(|_| EFFORT));
-    betas.extend(request.task_budget.map(|_| TASK_BUDGET));
-    betas.extend(request.model.ends_with(LONG_CONTEXT_SUFFIX).then_some(LONG_CONTEXT));
+pub fn betas<'a>(request: &'a Request, refused: &[OptionalPart]) -> Vec<&'a str> {
+    let mut betas = vec![INTERLEAVED_THINKING_BETA];
+    betas.extend(request.effort.map(|_| EFFORT_BETA));
+    betas.extend(request.task_budget.map(|_| TASK_BUDGET_BETA));
+    betas.extend(request.model.ends_with(LONG_CONTEXT_SUFFIX).then_some(LONG_CONTEXT_BETA));
     for beta in request.betas.iter().map(|beta| beta.trim()).filter(|beta| !beta.is_empty()) {
         if !betas.contains(&beta) {
             betas.push(beta);
         }
     }
-    betas.retain(|beta| !refused.iter().any(|part| part.is_beta(beta)));
+    betas.retain(|beta| !refused.iter().any(|part| part.covers_beta(beta)));
     betas
 }
 
-fn head(request: &Request, refused: &[Part]) -> String {
+fn render_head(request: &Request, refused: &[OptionalPart]) -> String {
     let model = request.model.trim_end_matches(LONG_CONTEXT_SUFFIX);
     let mut head = format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
-    if !request.session_id.is_empty() && !refused.contains(&Part::Metadata) {
+    if !request.session_id.is_empty() && !refused.contains(&OptionalPart::Metadata) {
         let user = format!("whimbrel_session_{}", request.session_id);
         head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
     }
-    if !refused.contains(&Part::Thinking) {
-        let display = request.thinking_display.filter(|_| !refused.contains(&Part::ThinkingDisplay));
-        head += &thinking(request.thinking, display, request.max_tokens);
+    if !refused.contains(&OptionalPart::Thinking) {
+        let display = request.thinking_display.filter(|_| !refused.contains(&OptionalPart::ThinkingDisplay));
+        head += &render_thinking(request.thinking, display, request.max_tokens);
     }
-    head += &output_config(request, refused);
+    head += &render_output_config(request, refused);
     head += r#""stream":true,"#;
     head
 }
 
 /// What the model is told about its output, if anything.
-fn output_config(request: &Request, refused: &[Part]) -> String {
-    let effort = request.effort.filter(|_| !refused.contains(&Part::Effort));
-    let budget = request.task_budget.filter(|_| !refused.contains(&Part::TaskBudget));
-    let effort = effort.map(|effort| format!(r#""effort":"{}""#, word(effort)));
+fn render_output_config(request: &Request, refused: &[OptionalPart]) -> String {
+    let effort = request.effort.filter(|_| !refused.contains(&OptionalPart::Effort));
+    let budget = request.task_budget.filter(|_| !refused.contains(&OptionalPart::TaskBudget));
+    let effort = effort.map(|effort| format!(r#""effort":"{}""#, effort_name(effort)));
     let budget = budget.map(|TaskBudget { total, remaining }| {
         let left = remaining.map(|left| format!(r#","remaining":{left}"#)).unwrap_or_default();
         format!(r#""task_budget":{{"type":"tokens","total":{total}{left}}}"#)
@@ -81,11 +81,11 @@ fn output_config(request: &Request, refused: &[Part]) -> String {
 }
 
 /// A limit for thinking must lie below the output limit; where there is no room for that, the model does not think.
-fn thinking(thinking: Thinking, display: Option<ThinkingDisplay>, max_tokens: u64) -> String {
+fn render_thinking(thinking: Thinking, display: Option<ThinkingDisplay>, max_tokens: u64) -> String {
     let display = display.map(|display| format!(r#","display":"{display}""#)).unwrap_or_default();
     match thinking {
-        Thinking::Enabled { budget } if budget > 0 && max_tokens > LEAST_THINKING => {
-            let budget = budget.clamp(LEAST_THINKING, max_tokens - 1);
+        Thinking::Enabled { budget } if budget > 0 && max_tokens > MIN_THINKING_TOKENS => {
+            let budget = budget.clamp(MIN_THINKING_TOKENS, max_tokens - 1);
             format!(r#""thinking":{{"type":"enabled","budget_tokens":{budget}{display}}},"#)
         }
         Thinking::Adaptive => format!(r#""thinking":{{"type":"adaptive"{display}}},"#),
@@ -93,7 +93,7 @@ fn thinking(thinking: Thinking, display: Option<ThinkingDisplay>, max_tokens: u6
     }
 }
 
-fn word(effort: Effort) -> &'static str {
+fn effort_name(effort: Effort) -> &'static str {
     match effort {
         Effort::Low => "low",
         Effort::Medium => "medium",
@@ -123,12 +123,12 @@ mod tests {
             ..Request::new(
                 "claude-x",
                 Arc::new(Preamble::new(vec!["Be brief.".into()], tools)),
-                history.ask(),
+                history.snapshot(),
             )
         }
     }
 
-    fn asked(text: &str) -> History {
+    fn history_with(text: &str) -> History {
         let mut history = History::new();
         history.push(Role::User, &Block::text(text));
         history
@@ -139,7 +139,7 @@ mod tests {
         let request = Request {
             thinking: Thinking::Enabled { budget: 40_000 },
             effort: Some(Effort::Low),
-            ..request(&mut asked("hi"))
+            ..request(&mut history_with("hi"))
         };
         let mark = json!({"type": "ephemeral"});
         let expected = json!({
@@ -153,7 +153,7 @@ mod tests {
             "tools": [{"name": "Bash", "description": "runs", "input_schema": {"type": "object"}}],
             "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": mark}]}],
         });
-        assert_eq!(value(&request).to_string(), expected.to_string());
+        assert_eq!(to_value(&request).to_string(), expected.to_string());
     }
 
     #[test]
@@ -183,8 +183,8 @@ mod tests {
             ("no room", Thinking::Enabled { budget: 9000 }, 1024, Value::Null),
         ];
         for (name, thinking, max_tokens, expected) in table {
-            let request = Request { thinking, max_tokens, ..request(&mut asked("hi")) };
-            assert_eq!(value(&request)["thinking"], expected, "{name}");
+            let request = Request { thinking, max_tokens, ..request(&mut history_with("hi")) };
+            assert_eq!(to_value(&request)["thinking"], expected, "{name}");
         }
     }
 
@@ -203,48 +203,48 @@ mod tests {
             ("no thinking", Thinking::Disabled, shown, Value::Null),
         ];
         for (name, thinking, thinking_display, expected) in table {
-            let request = Request { thinking, thinking_display, ..request(&mut asked("hi")) };
-            assert_eq!(value(&request)["thinking"], expected, "{name}");
+            let request = Request { thinking, thinking_display, ..request(&mut history_with("hi")) };
+            assert_eq!(to_value(&request)["thinking"], expected, "{name}");
         }
         let request =
-            Request { thinking: Thinking::Adaptive, thinking_display: shown, ..request(&mut asked("hi")) };
-        let body = render(&request, &[Part::ThinkingDisplay]).concat();
+            Request { thinking: Thinking::Adaptive, thinking_display: shown, ..request(&mut history_with("hi")) };
+        let body = render(&request, &[OptionalPart::ThinkingDisplay]).concat();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["thinking"], json!({"type": "adaptive"}), "refused");
     }
 
     #[test]
     fn betas_are_listed_once() {
-        let mut request = request(&mut asked("hi"));
-        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING]);
-        request.betas = vec!["new-1".into(), " ".into(), "new-1".into(), INTERLEAVED_THINKING.into()];
+        let mut request = request(&mut history_with("hi"));
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING_BETA]);
+        request.betas = vec!["new-1".into(), " ".into(), "new-1".into(), INTERLEAVED_THINKING_BETA.into()];
         request.effort = Some(Effort::High);
         request.model = "claude-x[1m]".into();
-        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, EFFORT, LONG_CONTEXT, "new-1"]);
-        assert_eq!(value(&request)["model"], "claude-x");
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING_BETA, EFFORT_BETA, LONG_CONTEXT_BETA, "new-1"]);
+        assert_eq!(to_value(&request)["model"], "claude-x");
     }
 
     #[test]
     fn a_task_budget_is_told_beside_the_effort() {
-        let mut request = request(&mut asked("hi"));
+        let mut request = request(&mut history_with("hi"));
         request.task_budget = Some(TaskBudget { total: 50_000, remaining: None });
         let budget = json!({"type": "tokens", "total": 50_000});
-        assert_eq!(value(&request)["output_config"], json!({"task_budget": budget}));
-        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, TASK_BUDGET]);
+        assert_eq!(to_value(&request)["output_config"], json!({"task_budget": budget}));
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING_BETA, TASK_BUDGET_BETA]);
         request.effort = Some(Effort::Low);
-        assert_eq!(value(&request)["output_config"], json!({"effort": "low", "task_budget": budget}));
+        assert_eq!(to_value(&request)["output_config"], json!({"effort": "low", "task_budget": budget}));
         request.task_budget = Some(TaskBudget { total: 50_000, remaining: Some(7) });
-        assert_eq!(value(&request)["output_config"]["task_budget"]["remaining"], 7);
+        assert_eq!(to_value(&request)["output_config"]["task_budget"]["remaining"], 7);
     }
 
     #[test]
     fn what_was_refused_is_left_out() {
-        let mut request = request(&mut asked("hi"));
+        let mut request = request(&mut history_with("hi"));
         request.effort = Some(Effort::High);
         request.thinking = Thinking::Adaptive;
-        assert_eq!(betas(&request, &[Part::Beta(INTERLEAVED_THINKING.into())]), [EFFORT]);
-        assert_eq!(betas(&request, &[Part::AllBetas]), [""; 0]);
-        let refused = [Part::Metadata, Part::Thinking, Part::Effort];
+        assert_eq!(betas(&request, &[OptionalPart::Beta(INTERLEAVED_THINKING_BETA.into())]), [EFFORT_BETA]);
+        assert_eq!(betas(&request, &[OptionalPart::AllBetas]), [""; 0]);
+        let refused = [OptionalPart::Metadata, OptionalPart::Thinking, OptionalPart::Effort];
         let body: Value = serde_json::from_slice(&render(&request, &refused).concat()).unwrap();
         let keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["model", "max_tokens", "stream", "system", "tools", "messages"]);
@@ -254,9 +254,9 @@ mod tests {
     fn the_bytes_of_a_request_begin_like_those_of_the_request_before() {
         let bare = |request: &Request| {
             let text = String::from_utf8(render(request, &[]).concat()).unwrap();
-            text.replace(crate::request::CACHE_MARK, "").trim_end_matches("]}]}").to_owned()
+            text.replace(crate::request::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()
         };
-        let mut history = asked("one");
+        let mut history = history_with("one");
         let first = bare(&request(&mut history));
         history.push(Role::Assistant, &Block::text("two"));
         history.push(Role::User, &Block::text("three"));

@@ -4,15 +4,15 @@ pub mod body;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "http")]
-mod keyed;
+mod key_refresh;
 #[cfg(feature = "http")]
-pub mod read;
+pub mod decode;
 #[cfg(feature = "http")]
-mod refusal;
+mod error;
 #[cfg(feature = "http")]
-mod usual;
+mod fast_path;
 
 #[cfg(feature = "http")]
 pub use client::Anthropic;
 #[cfg(feature = "http")]
-pub(crate) use keyed::Keyed;
+pub(crate) use key_refresh::KeyRefreshingModel;

@@ -7,212 +7,212 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use whimbrel_wire::Block;
 
-use super::Timing;
-use crate::event::Event;
-use crate::fault::{Fault, FaultKind};
-use crate::model::Delta;
+use super::CallTimeouts;
+use crate::event::ReplyEvent;
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::model::ReplyItem;
 
 /// An attempt that is under way.
 pub(super) struct Attempt {
-    stream: BoxStream<'static, Result<Delta, Fault>>,
-    course: Course,
-    watch: Watch,
-    alarm: Pin<Box<Sleep>>,
+    stream: BoxStream<'static, Result<ReplyItem, ModelError>>,
+    progress: StreamProgress,
+    watchdog: Watchdog,
+    timer: Pin<Box<Sleep>>,
     raw_events: bool,
     /// The provider's id of the request, once it has said it.
     request_id: Option<String>,
 }
 
 /// What was heard.
-pub(super) enum Heard {
+pub(super) enum AttemptStep {
     /// An event.
-    Delta(Delta),
+    Item(ReplyItem),
     /// The last event: the reply is complete.
-    Last(Delta),
+    Final(ReplyItem),
     /// The attempt has failed.
-    Fault(Fault),
+    Failed(ModelError),
 }
 
 impl Attempt {
     pub(super) fn new(
-        stream: BoxStream<'static, Result<Delta, Fault>>,
-        timing: Timing,
+        stream: BoxStream<'static, Result<ReplyItem, ModelError>>,
+        timing: CallTimeouts,
         raw_events: bool,
     ) -> Self {
-        let watch = Watch::new(timing, Instant::now());
-        let alarm = Box::pin(sleep_until(watch.deadline()));
-        Self { stream, course: Course::default(), watch, alarm, raw_events, request_id: None }
+        let watchdog = Watchdog::new(timing, Instant::now());
+        let timer = Box::pin(sleep_until(watchdog.deadline()));
+        Self { stream, progress: StreamProgress::default(), watchdog, timer, raw_events, request_id: None }
     }
 
     /// Whether a block has been completed.
     pub(super) fn has_blocks(&self) -> bool {
-        self.course.solid
+        self.progress.has_content_block
     }
 
     /// The next event that means something.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> AttemptStep {
         loop {
             let heard = match self.receive().await {
-                Some(Ok(delta)) => self.take(delta),
+                Some(Ok(delta)) => self.accept_item(delta),
                 Some(Err(fault)) => Err(fault),
-                None => Err(self.course.broken_off()),
+                None => Err(self.progress.end_error()),
             };
             match heard {
-                Ok(Some(delta)) if delta.event == Event::MessageStop => return Heard::Last(delta),
-                Ok(Some(delta)) => return Heard::Delta(delta),
+                Ok(Some(delta)) if delta.event == ReplyEvent::MessageStop => return AttemptStep::Final(delta),
+                Ok(Some(delta)) => return AttemptStep::Item(delta),
                 Ok(None) => {}
                 // All is said; only the farewell is missing.
-                Err(_) if self.course.stopped => return Heard::Last(self.farewell()),
-                Err(fault) => return Heard::Fault(self.signed(fault)),
+                Err(_) if self.progress.has_stop_reason => return AttemptStep::Final(self.synthetic_stop()),
+                Err(fault) => return AttemptStep::Failed(self.with_request_id(fault)),
             }
         }
     }
 
     /// A fault with the id of the request that it happened to.
-    fn signed(&self, mut fault: Fault) -> Fault {
+    fn with_request_id(&self, mut fault: ModelError) -> ModelError {
         fault.request_id = fault.request_id.or_else(|| self.request_id.clone());
         fault
     }
 
-    fn take(&mut self, delta: Delta) -> Result<Option<Delta>, Fault> {
-        if let Event::Accepted { request_id } = &delta.event {
+    fn accept_item(&mut self, delta: ReplyItem) -> Result<Option<ReplyItem>, ModelError> {
+        if let ReplyEvent::Accepted { request_id } = &delta.event {
             self.request_id.clone_from(request_id);
         }
-        self.course.take(&delta.event)?;
+        self.progress.check_order(&delta.event)?;
         // A sign of life that is nobody's event has done its duty here.
-        Ok(if delta.event == Event::Ping && delta.raw.is_none() { None } else { Some(delta) })
+        Ok(if delta.event == ReplyEvent::Ping && delta.raw.is_none() { None } else { Some(delta) })
     }
 
     /// Waits for the next item, or for the alarm if silence lasts too long.
-    async fn receive(&mut self) -> Option<Result<Delta, Fault>> {
+    async fn receive(&mut self) -> Option<Result<ReplyItem, ModelError>> {
         loop {
             tokio::select! {
                 biased;
                 item = self.stream.next() => {
                     if let Some(Ok(delta)) = &item {
-                        self.watch.heard(&delta.event, Instant::now());
-                        self.set_alarm_back();
+                        self.watchdog.record_event(&delta.event, Instant::now());
+                        self.pull_timer_forward();
                     }
                     return item;
                 }
-                () = &mut self.alarm => match self.watch.overdue(Instant::now()) {
+                () = &mut self.timer => match self.watchdog.stall_error(Instant::now()) {
                     Some(fault) => return Some(Err(fault)),
                     // Something was heard since the alarm was set.
-                    None => self.alarm.as_mut().reset(self.watch.deadline()),
+                    None => self.timer.as_mut().reset(self.watchdog.deadline()),
                 },
             }
         }
     }
 
     /// The alarm may ring too early, which costs nothing, but not too late.
-    fn set_alarm_back(&mut self) {
-        let deadline = self.watch.deadline();
-        if deadline < self.alarm.deadline() {
-            self.alarm.as_mut().reset(deadline);
+    fn pull_timer_forward(&mut self) {
+        let deadline = self.watchdog.deadline();
+        if deadline < self.timer.deadline() {
+            self.timer.as_mut().reset(deadline);
         }
     }
 
-    fn farewell(&self) -> Delta {
-        let event = Event::MessageStop;
-        Delta { raw: if self.raw_events { event.raw() } else { None }, event }
+    fn synthetic_stop(&self) -> ReplyItem {
+        let event = ReplyEvent::MessageStop;
+        ReplyItem { raw: if self.raw_events { event.to_raw_json() } else { None }, event }
     }
 }
 
 /// How far a reply has come, as far as its order is concerned.
 #[derive(Debug, Default)]
-struct Course {
-    begun: bool,
-    open: Option<usize>,
-    finished: usize,
+struct StreamProgress {
+    has_started: bool,
+    open_block: Option<usize>,
+    finished_blocks: usize,
     /// Whether the open block is more than a thought.
-    open_is_solid: bool,
+    open_has_content: bool,
     /// Whether a block is complete that stands by itself: thinking alone does not.
-    solid: bool,
+    has_content_block: bool,
     /// The model has given its reason to stop.
-    stopped: bool,
+    has_stop_reason: bool,
 }
 
-impl Course {
-    fn take(&mut self, event: &Event) -> Result<(), Fault> {
-        self.begun |= !event.is_sign_of_life();
+impl StreamProgress {
+    fn check_order(&mut self, event: &ReplyEvent) -> Result<(), ModelError> {
+        self.has_started |= !event.is_keepalive();
         match event {
-            Event::BlockStart { index, block } if self.open.is_none() && *index >= self.finished => {
-                self.open = Some(*index);
-                self.open_is_solid =
+            ReplyEvent::BlockStart { index, block } if self.open_block.is_none() && *index >= self.finished_blocks => {
+                self.open_block = Some(*index);
+                self.open_has_content =
                     !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
             }
-            Event::BlockStop { index } if self.open == Some(*index) => {
-                self.open = None;
-                self.solid |= self.open_is_solid;
-                self.finished = index + 1;
+            ReplyEvent::BlockStop { index } if self.open_block == Some(*index) => {
+                self.open_block = None;
+                self.has_content_block |= self.open_has_content;
+                self.finished_blocks = index + 1;
             }
-            Event::BlockDelta { index, .. } if self.open == Some(*index) => {}
-            Event::BlockStart { index, .. }
-            | Event::BlockDelta { index, .. }
-            | Event::BlockStop { index } => {
+            ReplyEvent::BlockDelta { index, .. } if self.open_block == Some(*index) => {}
+            ReplyEvent::BlockStart { index, .. }
+            | ReplyEvent::BlockDelta { index, .. }
+            | ReplyEvent::BlockStop { index } => {
                 let message = format!("The model's stream is out of order at block {index}.");
-                return Err(Fault::new(FaultKind::Protocol, message));
+                return Err(ModelError::new(ModelErrorKind::Protocol, message));
             }
-            Event::MessageDelta { stop_reason, .. } => self.stopped |= stop_reason.is_some(),
-            Event::Accepted { .. }
-            | Event::MessageStart { .. }
-            | Event::MessageStop
-            | Event::Ping
-            | Event::Unknown => {}
+            ReplyEvent::MessageDelta { stop_reason, .. } => self.has_stop_reason |= stop_reason.is_some(),
+            ReplyEvent::Accepted { .. }
+            | ReplyEvent::MessageStart { .. }
+            | ReplyEvent::MessageStop
+            | ReplyEvent::Ping
+            | ReplyEvent::Unknown => {}
         }
         Ok(())
     }
 
-    fn broken_off(&self) -> Fault {
-        if self.begun {
-            Fault::new(FaultKind::Cut, "The stream ended before the reply did.")
+    fn end_error(&self) -> ModelError {
+        if self.has_started {
+            ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did.")
         } else {
-            Fault::new(FaultKind::NotAStream, "The server's answer is empty.")
+            ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty.")
         }
     }
 }
 
 /// When something was last heard.
 #[derive(Debug)]
-struct Watch {
-    timing: Timing,
-    began: Instant,
+struct Watchdog {
+    timeouts: CallTimeouts,
+    started_at: Instant,
     /// The last sign of life; none before the answer began.
-    bytes: Option<Instant>,
-    event: Instant,
+    last_bytes: Option<Instant>,
+    last_event: Instant,
 }
 
-impl Watch {
-    fn new(timing: Timing, now: Instant) -> Self {
-        Self { timing, began: now, bytes: None, event: now }
+impl Watchdog {
+    fn new(timeouts: CallTimeouts, now: Instant) -> Self {
+        Self { timeouts, started_at: now, last_bytes: None, last_event: now }
     }
 
-    fn heard(&mut self, event: &Event, now: Instant) {
+    fn record_event(&mut self, event: &ReplyEvent, now: Instant) {
         // The time until the answer begins does not count against its events.
-        if self.bytes.is_none() || !event.is_sign_of_life() {
-            self.event = now;
+        if self.last_bytes.is_none() || !event.is_keepalive() {
+            self.last_event = now;
         }
-        self.bytes = Some(now);
+        self.last_bytes = Some(now);
     }
 
     fn deadline(&self) -> Instant {
-        let Timing { no_answer, no_bytes, no_events, whole } = self.timing;
-        let silence = match self.bytes {
-            None => self.began + no_answer,
-            Some(bytes) => (bytes + no_bytes).min(self.event + no_events),
+        let CallTimeouts { response_start: no_answer, bytes: no_bytes, events: no_events, total: whole } = self.timeouts;
+        let silence = match self.last_bytes {
+            None => self.started_at + no_answer,
+            Some(bytes) => (bytes + no_bytes).min(self.last_event + no_events),
         };
-        silence.min(self.began + whole)
+        silence.min(self.started_at + whole)
     }
 
-    fn overdue(&self, now: Instant) -> Option<Fault> {
+    fn stall_error(&self, now: Instant) -> Option<ModelError> {
         if now < self.deadline() {
             return None;
         }
-        let Timing { no_answer, no_bytes, whole, .. } = self.timing;
+        let CallTimeouts { response_start: no_answer, bytes: no_bytes, total: whole, .. } = self.timeouts;
         let seconds = |since: Instant| now.duration_since(since).as_secs_f32().round();
-        let message = match self.bytes {
-            _ if now >= self.began + whole => {
-                format!("The reply was not complete after {} s.", seconds(self.began))
+        let message = match self.last_bytes {
+            _ if now >= self.started_at + whole => {
+                format!("The reply was not complete after {} s.", seconds(self.started_at))
             }
             None => {
                 format!("The model's endpoint did not answer within {} s.", no_answer.as_secs_f32().round())
@@ -220,8 +220,8 @@ impl Watch {
             Some(bytes) if now >= bytes + no_bytes => {
                 format!("Nothing came from the model for {} s.", seconds(bytes))
             }
-            Some(_) => format!("Only signs of life came from the model for {} s.", seconds(self.event)),
+            Some(_) => format!("Only signs of life came from the model for {} s.", seconds(self.last_event)),
         };
-        Some(Fault::new(FaultKind::Stalled, message))
+        Some(ModelError::new(ModelErrorKind::Stalled, message))
     }
 }

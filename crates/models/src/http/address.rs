@@ -8,21 +8,21 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{ModelError, ModelErrorKind};
 
 /// Where something is asked for, read and checked once so that it can be asked at often.
 #[derive(Clone)]
 pub struct Address {
     pub(super) uri: Uri,
     /// The user and password that stood in it, as a header; they are not part of `uri`.
-    pub(super) login: Option<HeaderValue>,
+    pub(super) basic_auth: Option<HeaderValue>,
 }
 
 impl Address {
     /// Reads an address that begins with `http://` or `https://`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
         let url =
-            Url::parse(text).map_err(|error| bad(format!("{:?} is no address: {error}.", shown(text))))?;
+            Url::parse(text).map_err(|error| invalid_address(format!("{:?} is no address: {error}.", redact(text))))?;
         Self::try_from(url)
     }
 
@@ -33,21 +33,21 @@ impl Address {
 }
 
 impl TryFrom<Url> for Address {
-    type Error = Fault;
+    type Error = ModelError;
 
-    fn try_from(mut url: Url) -> Result<Self, Fault> {
+    fn try_from(mut url: Url) -> Result<Self, ModelError> {
         if !matches!(url.scheme(), "http" | "https") {
             let message = format!(
                 "An address that begins with {}: cannot be asked at; it has to begin with http:// or https://.",
                 url.scheme()
             );
-            return Err(bad(message));
+            return Err(invalid_address(message));
         }
-        let login = take_login(&mut url);
+        let login = take_basic_auth(&mut url);
         let host = url.host_str().unwrap_or_default().to_owned();
         let uri = Uri::try_from(String::from(url))
-            .map_err(|error| bad(format!("The address at {host} cannot be asked at: {error}.")))?;
-        Ok(Self { uri, login })
+            .map_err(|error| invalid_address(format!("The address at {host} cannot be asked at: {error}.")))?;
+        Ok(Self { uri, basic_auth: login })
     }
 }
 
@@ -59,7 +59,7 @@ impl fmt::Debug for Address {
 }
 
 /// The part of a text, meant as an address, that can be shown: neither user and password nor what stands behind the host.
-fn shown(text: &str) -> String {
+fn redact(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             (format!("{scheme}://"), rest)
@@ -72,7 +72,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Takes user and password out of an address.
-fn take_login(url: &mut Url) -> Option<HeaderValue> {
+fn take_basic_auth(url: &mut Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }
@@ -87,8 +87,8 @@ fn take_login(url: &mut Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn bad(message: String) -> Fault {
-    Fault::new(FaultKind::InvalidRequest, message)
+fn invalid_address(message: String) -> ModelError {
+    ModelError::new(ModelErrorKind::InvalidRequest, message)
 }
 
 #[cfg(test)]
@@ -116,9 +116,9 @@ mod tests {
     fn user_and_password_become_a_header_and_what_is_no_web_address_is_refused() {
         let address = Address::parse("https://ann:p%40ss@Host.test:8443/a?b=c#d").unwrap();
         assert_eq!(address.uri, "https://host.test:8443/a?b=c");
-        assert_eq!(address.login.unwrap(), "Basic YW5uOnBAc3M=");
+        assert_eq!(address.basic_auth.unwrap(), "Basic YW5uOnBAc3M=");
         let plain = Address::parse("http://[::1]:80/").unwrap();
-        assert_eq!((plain.host(), &plain.login), ("[::1]", &None));
+        assert_eq!((plain.host(), &plain.basic_auth), ("[::1]", &None));
         for (text, part) in [
             ("nonsense", "\"nonsense\" is no address"),
             ("ftp://host/x", "http:// or https://"),
@@ -126,7 +126,7 @@ mod tests {
             ("http://", "is no address"),
         ] {
             let fault = Address::parse(text).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::InvalidRequest, "{text}");
+            assert_eq!(fault.kind, ModelErrorKind::InvalidRequest, "{text}");
             assert!(fault.message.contains(part), "{text}: {fault}");
         }
     }

@@ -12,9 +12,9 @@ use futures::stream::{Stream, StreamExt};
 use hyper::body::Incoming;
 
 use super::address::Address;
-use super::trouble;
-use super::unzip::Body;
-use crate::fault::{self, Fault};
+use super::error;
+use super::gzip::ResponseBody;
+use crate::fault::{self, ModelError};
 
 /// An answer whose head has arrived.
 pub struct Response {
@@ -22,14 +22,14 @@ pub struct Response {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    body: Chunks,
+    body: BodyStream,
 }
 
 impl Response {
     pub(super) fn new(answer: ::http::Response<Incoming>, from: &Address, limit: u64) -> Self {
         let (mut head, body) = answer.into_parts();
-        let body = Body::new(body, &mut head.headers);
-        let body = Chunks { body, from: from.uri.authority().cloned(), left: limit };
+        let body = ResponseBody::new(body, &mut head.headers);
+        let body = BodyStream { body, authority: from.uri.authority().cloned(), remaining: limit };
         Self { status: head.status.as_u16(), headers: head.headers, body }
     }
 
@@ -52,17 +52,17 @@ impl Response {
 
     /// The provider's id of the request, if it gave one.
     pub fn request_id(&self) -> Option<String> {
-        fault::request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
+        fault::parse_request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
     }
 
     /// The body as it arrives.
-    pub fn chunks(self) -> Chunks {
+    pub fn into_body(self) -> BodyStream {
         self.body
     }
 
     /// The body's beginning, up to a limit; what a failing connection had brought until then.
-    pub async fn beginning(self, limit: usize) -> Bytes {
-        let mut chunks = self.chunks();
+    pub async fn read_prefix(self, limit: usize) -> Bytes {
+        let mut chunks = self.into_body();
         let mut text = BytesMut::new();
         while let Some(Ok(chunk)) = chunks.next().await {
             text.extend_from_slice(&chunk);
@@ -75,9 +75,9 @@ impl Response {
     }
 
     /// The whole body; one that is larger than the limit is a fault.
-    pub async fn whole(self, limit: usize) -> Result<Bytes, Fault> {
-        let mut chunks = self.chunks();
-        chunks.left = chunks.left.min(limit as u64);
+    pub async fn read_all(self, limit: usize) -> Result<Bytes, ModelError> {
+        let mut chunks = self.into_body();
+        chunks.remaining = chunks.remaining.min(limit as u64);
         let mut text = BytesMut::new();
         while let Some(chunk) = chunks.next().await {
             text.extend_from_slice(&chunk?);
@@ -87,16 +87,16 @@ impl Response {
 }
 
 /// The body of an answer, decompressed, in the pieces it arrives in.
-pub struct Chunks {
-    body: Body,
+pub struct BodyStream {
+    body: ResponseBody,
     /// Whose answer it is.
-    from: Option<Authority>,
-    left: u64,
+    authority: Option<Authority>,
+    remaining: u64,
 }
 
-impl Chunks {
+impl BodyStream {
     /// Reads what is left so that the connection can be used again; gives up soon.
-    pub fn finish(mut self) {
+    pub fn drain(mut self) {
         let rest = async move { while let Some(Ok(_)) = self.next().await {} };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(tokio::time::timeout(Duration::from_secs(2), rest));
@@ -104,26 +104,26 @@ impl Chunks {
     }
 
     fn host(&self) -> &str {
-        self.from.as_ref().map(Authority::host).unwrap_or_default()
+        self.authority.as_ref().map(Authority::host).unwrap_or_default()
     }
 }
 
-impl Stream for Chunks {
-    type Item = Result<Bytes, Fault>;
+impl Stream for BodyStream {
+    type Item = Result<Bytes, ModelError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let chunk = match ready!(this.body.poll_piece(context)) {
+        let chunk = match ready!(this.body.poll_chunk(context)) {
             None => return Poll::Ready(None),
-            Some(Err(error)) => return Poll::Ready(Some(Err(trouble::receiving(this.host(), &*error)))),
+            Some(Err(error)) => return Poll::Ready(Some(Err(error::receive_error(this.host(), &*error)))),
             Some(Ok(chunk)) => chunk,
         };
-        Poll::Ready(Some(match this.left.checked_sub(chunk.len() as u64) {
+        Poll::Ready(Some(match this.remaining.checked_sub(chunk.len() as u64) {
             Some(left) => {
-                this.left = left;
+                this.remaining = left;
                 Ok(chunk)
             }
-            None => Err(trouble::too_large(this.host())),
+            None => Err(error::response_too_large(this.host())),
         }))
     }
 }

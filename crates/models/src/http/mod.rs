@@ -7,18 +7,18 @@
 
 mod address;
 mod answer;
-mod connecting;
-mod fetching;
-mod line;
-mod names;
-mod proxies;
-mod route;
-mod sending;
+mod connector;
+mod guarded_fetch;
+mod stream;
+mod dns;
+mod proxy_rules;
+mod config;
+mod request_body;
 mod system_roots;
-mod trouble;
-mod trust;
-mod unzip;
-mod way;
+mod error;
+mod tls;
+mod gzip;
+mod pool;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,62 +26,62 @@ use std::time::Duration;
 use ::http::header::{ACCEPT_ENCODING, HeaderValue};
 use ::http::{HeaderMap, Method};
 
-use self::names::Names;
-use self::route::Route;
-use self::trust::Trust;
-use self::way::Way;
-use crate::fault::{Fault, FaultKind};
+use self::dns::Resolver;
+use self::config::NetworkConfig;
+use self::tls::TlsSettings;
+use self::pool::ConnectionPool;
+use crate::fault::{ModelError, ModelErrorKind};
 
 pub use address::Address;
-pub use answer::{Chunks, Response};
-pub use fetching::{NotFetched, Permit};
-pub use sending::Pieces;
+pub use answer::{BodyStream, Response};
+pub use guarded_fetch::{NotFetched, AddressFilter};
+pub use request_body::RequestBody;
 pub use url::Url;
 
 /// The way out, shared by all sessions of a process. Cloning shares the connections.
 #[derive(Clone)]
-pub struct Door {
+pub struct HttpClient {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    route: Route,
-    limits: Limits,
-    trust: Arc<Trust>,
+    network_config: NetworkConfig,
+    limits: HttpClientLimits,
+    tls: Arc<TlsSettings>,
     /// Boxed, as many doors are never gone through.
-    way: OnceLock<Box<Way>>,
+    way: OnceLock<Box<ConnectionPool>>,
 }
 
 /// Limits of time and size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct HttpClientLimits {
     /// The longest time for making a connection, TLS included.
     pub connect: Duration,
     /// The longest time in which the server takes nothing of a request.
-    pub write: Duration,
+    pub write_timeout: Duration,
     /// The most bytes an answer may have, decompressed.
-    pub decoded: u64,
+    pub max_decoded_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for HttpClientLimits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(30), write: Duration::from_secs(60), decoded: 256 << 20 }
+        Self { connect: Duration::from_secs(30), write_timeout: Duration::from_secs(60), max_decoded_bytes: 256 << 20 }
     }
 }
 
-impl Door {
+impl HttpClient {
     /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case), and trusts the
     /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system. No proxy is asked for this
     /// machine itself. The first file has to be there and whole; the second need not, as it is meant for many programs.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
-        Self::with_limits(get, Limits::default())
+        Self::with_limits(get, HttpClientLimits::default())
     }
 
     /// The same, with limits of your own.
-    pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: Limits) -> Self {
-        let route = Route::from_env(get);
-        let trust = Arc::new(Trust::new(&route));
-        Self { inner: Arc::new(Inner { route, limits, trust, way: OnceLock::new() }) }
+    pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: HttpClientLimits) -> Self {
+        let route = NetworkConfig::from_env(get);
+        let trust = Arc::new(TlsSettings::new(&route));
+        Self { inner: Arc::new(Inner { network_config: route, limits, tls: trust, way: OnceLock::new() }) }
     }
 
     /// Sends a request and waits for the head of the answer, whatever its status.
@@ -89,8 +89,8 @@ impl Door {
         &self,
         url: &str,
         headers: HeaderMap,
-        body: impl Into<Pieces>,
-    ) -> Result<Response, Fault> {
+        body: impl Into<RequestBody>,
+    ) -> Result<Response, ModelError> {
         self.send(Method::POST, &Address::parse(url)?, headers, body).await
     }
 
@@ -101,8 +101,8 @@ impl Door {
         method: Method,
         url: Url,
         headers: HeaderMap,
-        body: impl Into<Pieces>,
-    ) -> Result<Response, Fault> {
+        body: impl Into<RequestBody>,
+    ) -> Result<Response, ModelError> {
         self.send(method, &Address::try_from(url)?, headers, body).await
     }
 
@@ -112,31 +112,31 @@ impl Door {
         method: Method,
         address: &Address,
         mut headers: HeaderMap,
-        body: impl Into<Pieces>,
-    ) -> Result<Response, Fault> {
+        body: impl Into<RequestBody>,
+    ) -> Result<Response, ModelError> {
         // Compressed events would only arrive later and cost more; what comes compressed all the same is read.
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        let Limits { write, decoded, .. } = self.inner.limits;
-        let (body, progress) = body.into().sending();
-        let way = self.way()?;
+        let HttpClientLimits { write_timeout: write, max_decoded_bytes: decoded, .. } = self.inner.limits;
+        let (body, progress) = body.into().into_sending();
+        let way = self.pool()?;
         let answer = tokio::select! {
             answer = way.send(method, address, headers, body) => answer,
-            () = progress.stuck(write) => {
+            () = progress.wait_until_stalled(write) => {
                 let host = address.host();
                 let message = format!("{host} accepted the connection but does not read the request.");
-                return Err(Fault::new(FaultKind::Stalled, message));
+                return Err(ModelError::new(ModelErrorKind::Stalled, message));
             }
         };
-        Ok(Response::new(way.understood(address, answer)?, address, decoded))
+        Ok(Response::new(way.check_response(address, answer)?, address, decoded))
     }
 
     /// The connections of this door, set up once.
-    fn way(&self) -> Result<&Way, Fault> {
-        let Inner { route, limits, trust, way } = &*self.inner;
+    fn pool(&self) -> Result<&ConnectionPool, ModelError> {
+        let Inner { network_config: route, limits, tls: trust, way } = &*self.inner;
         if let Some(way) = way.get() {
             return Ok(way);
         }
-        let new = Way::new(route, limits, trust, Names::default())?;
+        let new = ConnectionPool::new(route, limits, trust, Resolver::default())?;
         Ok(way.get_or_init(|| Box::new(new)))
     }
 }

@@ -10,13 +10,13 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::plain_file;
+use crate::regular_file;
 
 /// The most bytes that a file of certificates may have.
-pub(super) const MOST_CERTIFICATES: u64 = 16 << 20;
+pub(super) const MAX_CERTIFICATE_FILE_BYTES: u64 = 16 << 20;
 
 /// Where systems keep their roots: files, and folders with files.
-const PLACES: &[&str] = &[
+const ROOT_LOCATIONS: &[&str] = &[
     "/etc/ssl/certs",
     "/etc/ssl/cert.pem",
     "/etc/ssl/ca-bundle.pem",
@@ -28,7 +28,7 @@ const PLACES: &[&str] = &[
 ];
 
 /// The variable of this process that hides the roots of the system from those who look for them.
-pub(super) fn hidden_by() -> Option<&'static str> {
+pub(super) fn hiding_variable() -> Option<&'static str> {
     let reads_variables = cfg!(all(
         unix,
         not(target_vendor = "apple"),
@@ -43,20 +43,20 @@ pub(super) fn hidden_by() -> Option<&'static str> {
 }
 
 /// The roots of the system, as they lie in its files.
-pub(super) fn read() -> Vec<CertificateDer<'static>> {
-    read_from(PLACES)
+pub(super) fn load() -> Vec<CertificateDer<'static>> {
+    load_from(ROOT_LOCATIONS)
 }
 
-fn read_from<P: AsRef<Path>>(places: &[P]) -> Vec<CertificateDer<'static>> {
-    let files = places.iter().flat_map(|place| files(place.as_ref()));
-    let mut found: Vec<_> = files.flat_map(|file| usable(&file)).collect();
+fn load_from<P: AsRef<Path>>(places: &[P]) -> Vec<CertificateDer<'static>> {
+    let files = places.iter().flat_map(|place| candidate_files(place.as_ref()));
+    let mut found: Vec<_> = files.flat_map(|file| load_usable(&file)).collect();
     // Most are there several times, under several names.
     found.sort_unstable_by(|one, other| one.as_ref().cmp(other.as_ref()));
     found.dedup();
     found
 }
 
-fn files(place: &Path) -> Vec<PathBuf> {
+fn candidate_files(place: &Path) -> Vec<PathBuf> {
     match std::fs::read_dir(place) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
         Err(_) => vec![place.to_owned()],
@@ -64,14 +64,14 @@ fn files(place: &Path) -> Vec<PathBuf> {
 }
 
 /// The certificates in a PEM file that can be used; nothing if it cannot be read.
-pub(super) fn usable(file: &Path) -> Vec<CertificateDer<'static>> {
-    let pem = plain_file::read(file, MOST_CERTIFICATES).unwrap_or_default();
+pub(super) fn load_usable(file: &Path) -> Vec<CertificateDer<'static>> {
+    let pem = regular_file::read(file, MAX_CERTIFICATE_FILE_BYTES).unwrap_or_default();
     let found = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok);
-    found.filter(|certificate| is_root(certificate).is_ok()).collect()
+    found.filter(|certificate| check_root(certificate).is_ok()).collect()
 }
 
 /// Whether a certificate can be understood.
-pub(super) fn is_root(certificate: &CertificateDer<'static>) -> Result<(), rustls::Error> {
+pub(super) fn check_root(certificate: &CertificateDer<'static>) -> Result<(), rustls::Error> {
     RootCertStore::empty().add(certificate.clone())
 }
 
@@ -97,8 +97,8 @@ mod tests {
         std::fs::write(certs.join("README"), "no certificate").unwrap();
         let (bundle, nowhere) = (folder.path().join("bundle.pem"), folder.path().join("nowhere"));
         std::fs::write(&bundle, certificate()).unwrap();
-        assert_eq!(read_from(&[&certs]).len(), 2);
-        assert_eq!(read_from(&[nowhere.clone(), certs, bundle]).len(), 3);
-        assert_eq!(read_from(&[nowhere]), []);
+        assert_eq!(load_from(&[&certs]).len(), 2);
+        assert_eq!(load_from(&[nowhere.clone(), certs, bundle]).len(), 3);
+        assert_eq!(load_from(&[nowhere]), []);
     }
 }

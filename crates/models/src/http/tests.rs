@@ -1,6 +1,6 @@
 //! The door, tried on servers of our own.
 
-mod packed;
+mod gzip;
 mod proxies;
 
 use std::net::TcpListener;
@@ -9,15 +9,15 @@ use bytes::Bytes;
 use futures::stream::StreamExt;
 
 use super::*;
-use crate::loopback::{Act, Server, answer};
+use crate::test_server::{ResponseAction, Server, answer};
 
-fn door(variables: &[(&str, &str)]) -> Door {
+fn door(variables: &[(&str, &str)]) -> HttpClient {
     let get =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-    Door::from_env(get)
+    HttpClient::from_env(get)
 }
 
-async fn fault(door: &Door, url: &str) -> Fault {
+async fn post_error(door: &HttpClient, url: &str) -> ModelError {
     match door.post(url, HeaderMap::new(), String::from("{}")).await {
         Ok(response) => panic!("status {}", response.status),
         Err(fault) => fault,
@@ -27,26 +27,26 @@ async fn fault(door: &Door, url: &str) -> Fault {
 #[test]
 fn the_environment_says_how_the_network_is_reached() {
     type Variables = &'static [(&'static str, &'static str)];
-    let table: &[(&str, Variables, Route)] = &[
-        ("nothing", &[], Route::default()),
+    let table: &[(&str, Variables, NetworkConfig)] = &[
+        ("nothing", &[], NetworkConfig::default()),
         (
             "all",
             &[("ALL_PROXY", "http://p"), ("NO_PROXY", "intern")],
-            Route {
+            NetworkConfig {
                 http_proxy: Some("http://p".into()),
                 https_proxy: Some("http://p".into()),
                 no_proxy: "intern".into(),
-                ..Route::default()
+                ..NetworkConfig::default()
             },
         ),
         (
             "lower case and empty",
             &[("https_proxy", "http://p"), ("HTTP_PROXY", " ")],
-            Route { https_proxy: Some("http://p".into()), ..Route::default() },
+            NetworkConfig { https_proxy: Some("http://p".into()), ..NetworkConfig::default() },
         ),
     ];
     for (name, variables, expected) in table {
-        assert_eq!(door(variables).inner.route, *expected, "{name}");
+        assert_eq!(door(variables).inner.network_config, *expected, "{name}");
     }
 }
 
@@ -56,7 +56,7 @@ async fn a_plain_address_needs_no_tls() {
     let door = door(&[]);
     let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!(response.status, 204);
-    assert!(door.inner.way.get().is_some() && !door.inner.trust.is_set_up());
+    assert!(door.inner.way.get().is_some() && !door.inner.tls.is_initialized());
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_body_in_pieces_has_a_length() {
     let pieces =
         vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
     door(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!((seen.header("content-length"), seen.header("transfer-encoding")), (Some("200005"), None));
     assert!(seen.body.starts_with(b"[1, ") && seen.body.ends_with(b" 2]"));
 }
@@ -73,43 +73,43 @@ async fn a_body_in_pieces_has_a_length() {
 #[tokio::test]
 async fn nobody_there_is_a_fault_of_the_connection() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = fault(&door(&[]), &format!("http://{free}")).await;
-    assert_eq!(refused.kind, FaultKind::Connection);
+    let refused = post_error(&door(&[]), &format!("http://{free}")).await;
+    assert_eq!(refused.kind, ModelErrorKind::Connection);
     assert!(refused.message.starts_with("Could not connect to 127.0.0.1: "), "{}", refused.message);
-    let unknown = fault(&door(&[]), "http://nobody.invalid").await;
-    assert_eq!(unknown.kind, FaultKind::Connection);
-    let nonsense = fault(&door(&[]), "nonsense").await;
-    assert_eq!(nonsense.kind, FaultKind::InvalidRequest);
+    let unknown = post_error(&door(&[]), "http://nobody.invalid").await;
+    assert_eq!(unknown.kind, ModelErrorKind::Connection);
+    let nonsense = post_error(&door(&[]), "nonsense").await;
+    assert_eq!(nonsense.kind, ModelErrorKind::InvalidRequest);
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_the_connection() {
     // No name may have a part as long as this one, so that nobody is asked for it.
-    let unknown = fault(&door(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
-    assert_eq!(unknown.kind, FaultKind::Connection, "{}", unknown.message);
+    let unknown = post_error(&door(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
+    assert_eq!(unknown.kind, ModelErrorKind::Connection, "{}", unknown.message);
     // The system accepts the connection; nobody answers what is said there.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
-    let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
-    let door = Door::with_limits(|_| None, limits);
-    let silent = fault(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
-    assert_eq!(silent.kind, FaultKind::Connection, "{}", silent.message);
+    let limits = HttpClientLimits { connect: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let door = HttpClient::with_limits(|_| None, limits);
+    let silent = post_error(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
+    assert_eq!(silent.kind, ModelErrorKind::Connection, "{}", silent.message);
     assert!(silent.message.contains("in time"), "{}", silent.message);
 }
 
 #[tokio::test]
 async fn a_connection_that_closes_before_the_answer_is_a_fault_of_the_connection() {
-    let server = Server::start([vec![Act::Close]]).await;
-    assert_eq!(fault(&door(&[]), &server.url).await.kind, FaultKind::Connection);
+    let server = Server::start([vec![ResponseAction::Close]]).await;
+    assert_eq!(post_error(&door(&[]), &server.url).await.kind, ModelErrorKind::Connection);
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_read_is_given_up() {
     let server = Server::start([]).await;
-    let limits = Limits { write: Duration::from_millis(100), ..Limits::default() };
+    let limits = HttpClientLimits { write_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let megabyte = Bytes::from(vec![b' '; 1 << 20]);
-    let door = Door::with_limits(|_| None, limits);
+    let door = HttpClient::with_limits(|_| None, limits);
     let outcome = door.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
-    assert_eq!(outcome.err().map(|fault| fault.kind), Some(FaultKind::Stalled));
+    assert_eq!(outcome.err().map(|fault| fault.kind), Some(ModelErrorKind::Stalled));
 }
 
 #[tokio::test]
@@ -118,27 +118,27 @@ async fn a_connection_is_used_again_by_whoever_shares_the_door() {
     let first = door(&[]);
     for door in [first.clone(), first.clone(), first.clone(), first] {
         let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
-        assert_eq!(response.whole(10).await.unwrap(), "body");
-        settled().await;
+        assert_eq!(response.read_all(10).await.unwrap(), "body");
+        yield_to_tasks().await;
     }
-    assert_eq!((server.connections(), server.seen().len()), (1, 4));
+    assert_eq!((server.connections(), server.requests().len()), (1, 4));
 }
 
 #[tokio::test]
 async fn a_connection_that_the_server_has_closed_meanwhile_is_replaced() {
-    let closing = [answer(200, "", "body"), vec![Act::Close]].concat();
+    let closing = [answer(200, "", "body"), vec![ResponseAction::Close]].concat();
     let server = Server::start([closing.clone(), closing.clone(), closing]).await;
     let door = door(&[]);
     for _ in 0..3 {
         let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
-        assert_eq!(response.whole(10).await.unwrap(), "body");
-        settled().await;
+        assert_eq!(response.read_all(10).await.unwrap(), "body");
+        yield_to_tasks().await;
     }
-    assert_eq!((server.connections(), server.seen().len()), (3, 3));
+    assert_eq!((server.connections(), server.requests().len()), (3, 3));
 }
 
 /// Lets the other tasks of the test come to rest, which see to the connection.
-async fn settled() {
+async fn yield_to_tasks() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
@@ -151,14 +151,14 @@ async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() 
     door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     let address = Url::parse(&server.url.replace("http://", "http://ann:secret@")).unwrap();
     let own = HeaderMap::from_iter([(::http::header::ACCEPT, HeaderValue::from_static("text/x"))]);
-    door.request(Method::GET, address, own, Pieces::default()).await.unwrap();
+    door.request(Method::GET, address, own, RequestBody::default()).await.unwrap();
     let host = server.url.trim_start_matches("http://");
     let table = [
         ("POST / HTTP/1.1", "*/*", None, Some("2")),
         ("GET / HTTP/1.1", "text/x", Some("Basic YW5uOnNlY3JldA=="), None),
     ];
-    for (seen, (line, accept, login, length)) in server.seen().iter().zip(table) {
-        assert_eq!(seen.line.trim_end(), line);
+    for (seen, (line, accept, login, length)) in server.requests().iter().zip(table) {
+        assert_eq!(seen.request_line.trim_end(), line);
         assert_eq!((seen.header("accept"), seen.header("authorization")), (Some(accept), login));
         assert_eq!((seen.header("accept-encoding"), seen.header("host")), (Some("identity"), Some(host)));
         assert_eq!(seen.header("content-length"), length);
@@ -180,7 +180,7 @@ async fn a_proxy_is_used_except_for_this_machine() {
     let away = door.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
     let near = door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!((away.status, near.status), (200, 204));
-    assert!(proxy.seen()[0].line.starts_with("POST http://far.invalid/x "), "{}", proxy.seen()[0].line);
+    assert!(proxy.requests()[0].request_line.starts_with("POST http://far.invalid/x "), "{}", proxy.requests()[0].request_line);
 }
 
 #[tokio::test]
@@ -197,18 +197,18 @@ async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_
         (empty, "holds no certificate"),
         (broken, "certificate 1 of 1"),
     ] {
-        let fault = fault(&door(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
-        assert_eq!(fault.kind, FaultKind::Certificate);
+        let fault = post_error(&door(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
+        assert_eq!(fault.kind, ModelErrorKind::Certificate);
         assert!(fault.message.contains(path) && fault.message.contains(why), "{}", fault.message);
     }
     for path in ["/no-cert-file.crt", "/dev/zero", "/", empty, broken] {
         let shared = door(&[("SSL_CERT_FILE", path)]);
-        assert_eq!(fault(&shared, "https://127.0.0.1:9").await.kind, FaultKind::Connection, "{path}");
+        assert_eq!(post_error(&shared, "https://127.0.0.1:9").await.kind, ModelErrorKind::Connection, "{path}");
     }
 }
 
 /// Deflate: 258 bytes in 13 bits, for as long as wanted.
-fn bomb(repetitions: usize) -> Vec<u8> {
+fn gzip_bomb(repetitions: usize) -> Vec<u8> {
     let code = |value: u32, bits: u32| (0..bits).rev().map(move |bit| value >> bit & 1 == 1);
     let opening = [true, true, false].into_iter().chain(code(0xA8, 8));
     let matches = (0..repetitions).flat_map(|_| code(0b1100_0101, 8).chain(code(0, 5)));
@@ -219,12 +219,12 @@ fn bomb(repetitions: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_bomb_is_not_let_in() {
-    let bomb = bomb(40_000);
+    let bomb = gzip_bomb(40_000);
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
-    let server = Server::start([vec![Act::Write(head.into_bytes()), Act::Write(bomb)]]).await;
-    let limits = Limits { decoded: 1 << 20, ..Limits::default() };
-    let door = Door::with_limits(|_| None, limits);
-    let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().chunks();
+    let server = Server::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]]).await;
+    let limits = HttpClientLimits { max_decoded_bytes: 1 << 20, ..HttpClientLimits::default() };
+    let door = HttpClient::with_limits(|_| None, limits);
+    let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().into_body();
     let mut size = 0;
     let fault = loop {
         match chunks.next().await.unwrap() {
@@ -232,7 +232,7 @@ async fn a_bomb_is_not_let_in() {
             Err(fault) => break fault,
         }
     };
-    assert_eq!((fault.kind, fault.should_retry), (FaultKind::Protocol, Some(false)));
+    assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Protocol, Some(false)));
     assert!((1..=1 << 20).contains(&size), "{size}");
 }
 
@@ -248,8 +248,8 @@ async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
     assert_eq!(server.connections(), 0);
     let found = door(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
     assert_eq!((found.status, found.status_text()), (200, "OK"));
-    assert_eq!(found.whole(5).await.unwrap(), "hello");
-    assert_eq!(server.seen()[0].header("accept"), Some("text/html"));
+    assert_eq!(found.read_all(5).await.unwrap(), "hello");
+    assert_eq!(server.requests()[0].header("accept"), Some("text/html"));
     let missing = door(&[]).get(&Url::parse(&server.url).unwrap(), "*/*", |_| true).await.unwrap();
     assert_eq!((missing.status, missing.status_text()), (404, "Not Found"));
 }

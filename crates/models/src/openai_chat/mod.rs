@@ -12,7 +12,7 @@
 mod client;
 
 mod chunk;
-mod refusal;
+mod error;
 mod request;
 mod stream;
 

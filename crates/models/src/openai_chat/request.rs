@@ -10,45 +10,45 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
-use crate::correct::Part as Unwanted;
-use crate::history::{Message, Telling, Way};
+use crate::downgrade::OptionalPart as Unwanted;
+use crate::history::{ApiMessage, TranslatedMessages, ChatFormat};
 use crate::request::{Effort, Preamble, Request, ToolSpec};
 
 /// A request as it is sent, and what its answer must be read with.
-pub(super) struct Translated {
+pub(super) struct ChatRequest {
     /// The body, in pieces that are sent one after the other.
     pub(super) body: Vec<Bytes>,
     /// The calls of the conversation.
-    pub(super) calls: Calls,
+    pub(super) calls: CallIds,
 }
 
 /// The ids of all calls in a conversation: new calls must have others.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Arc<Telling>>);
+pub(super) struct CallIds(Vec<Arc<TranslatedMessages>>);
 
-impl Calls {
-    pub(super) fn have(&self, id: &str) -> bool {
+impl CallIds {
+    pub(super) fn contains(&self, id: &str) -> bool {
         self.0.iter().any(|piece| piece.calls.contains(id))
     }
 }
 
 #[cfg(test)]
-impl<const N: usize> From<[String; N]> for Calls {
+impl<const N: usize> From<[String; N]> for CallIds {
     fn from(ids: [String; N]) -> Self {
         let calls = ids.into_iter().collect();
-        Self(vec![Arc::new(Telling { calls, ..Telling::default() })])
+        Self(vec![Arc::new(TranslatedMessages { calls, ..TranslatedMessages::default() })])
     }
 }
 
 /// The request in the dialect, without the optional parts in `refused`. What was told before and cannot change is shared,
 /// not told again.
-pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> Translated {
+pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> ChatRequest {
     let reasoning = match refused.contains(&Unwanted::Reasoning) {
-        true => Reasoning::LeftOut,
-        false => Reasoning::of(&request.model),
+        true => ReasoningPolicy::Omit,
+        false => ReasoningPolicy::for_model(&request.model),
     };
-    let pieces = request.history.retold(reasoning.way(), |messages| telling(messages, reasoning));
-    let mut body = vec![head(request, refused), request.preamble.in_chat(opening)];
+    let pieces = request.history.translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
+    let mut body = vec![render_head(request, refused), request.preamble.chat_json_or_init(render_preamble)];
     let mut first = request.preamble.system.is_empty();
     for piece in pieces.iter().filter(|piece| !piece.json.is_empty()) {
         // Each message has a comma before it, which the first of all must not have.
@@ -56,16 +56,16 @@ pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> Translated {
         body.push(piece.json.slice(comma..));
     }
     body.push(Bytes::from_static(b"]}"));
-    Translated { body, calls: Calls(pieces) }
+    ChatRequest { body, calls: CallIds(pieces) }
 }
 
 /// Everything before tools and messages.
-fn head(request: &Request, refused: &[Unwanted]) -> Bytes {
+fn render_head(request: &Request, refused: &[Unwanted]) -> Bytes {
     let limit = Some(request.max_tokens);
     // The other name where this one was refused.
     let new_limit = is_openai_reasoner(&request.model) != refused.contains(&Unwanted::LimitName);
     let effort = request.effort.filter(|_| !refused.contains(&Unwanted::Effort));
-    let head = Head {
+    let head = RequestHead {
         model: &request.model,
         stream: true,
         stream_options: (!refused.contains(&Unwanted::StreamOptions))
@@ -74,48 +74,48 @@ fn head(request: &Request, refused: &[Unwanted]) -> Bytes {
         max_completion_tokens: limit.filter(|_| new_limit),
         reasoning_effort: effort.and_then(|effort| reasoning_effort(&request.model, effort)),
     };
-    let mut json = written(&head);
+    let mut json = to_json(&head);
     json.pop();
     json.push(b',');
     json.into()
 }
 
 /// The tools, and the system prompt as the first message.
-fn opening(preamble: &Preamble) -> Bytes {
+fn render_preamble(preamble: &Preamble) -> Bytes {
     let mut json = Vec::new();
     if !preamble.tools.is_empty() {
         json.extend_from_slice(br#""tools":"#);
-        json.append(&mut written(&preamble.tools.iter().map(|spec| tool(spec)).collect::<Vec<_>>()));
+        json.append(&mut to_json(&preamble.tools.iter().map(|spec| render_tool(spec)).collect::<Vec<_>>()));
         json.push(b',');
     }
     json.extend_from_slice(br#""messages":["#);
     if !preamble.system.is_empty() {
-        json.append(&mut written(&Said::System { content: preamble.system.join("\n\n") }));
+        json.append(&mut to_json(&ChatMessage::System { content: preamble.system.join("\n\n") }));
     }
     json.into()
 }
 
 /// Messages in the dialect.
-fn telling(messages: &[Message], reasoning: Reasoning) -> Telling {
+fn translate_messages(messages: &[ApiMessage], reasoning: ReasoningPolicy) -> TranslatedMessages {
     let mut json = Vec::new();
-    for said in messages.iter().flat_map(|message| said(message, reasoning)) {
+    for said in messages.iter().flat_map(|message| translate_message(message, reasoning)) {
         json.push(b',');
-        json.append(&mut written(&said));
+        json.append(&mut to_json(&said));
     }
     let calls = messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
         Block::ToolUse { id, .. } => Some(id.clone()),
         _ => None,
     });
-    Telling { json: json.into(), calls: calls.collect() }
+    TranslatedMessages { json: json.into(), calls: calls.collect() }
 }
 
 /// As JSON. Everything here has only string keys, so that writing it cannot fail.
-fn written(value: &impl Serialize) -> Vec<u8> {
+fn to_json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct RequestHead<'a> {
     model: &'a str,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,12 +131,12 @@ struct Head<'a> {
 /// One message of the dialect.
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-enum Said<'a> {
+enum ChatMessage<'a> {
     System {
         content: String,
     },
     User {
-        content: Content<'a>,
+        content: ChatContent<'a>,
     },
     Assistant {
         content: Option<String>,
@@ -154,49 +154,49 @@ enum Said<'a> {
 /// Plain text wherever it will do: many local servers take nothing else.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum ChatContent<'a> {
     Text(String),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ContentPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum ContentPart<'a> {
     Text { text: Cow<'a, str> },
-    ImageUrl { image_url: Address<'a> },
-    File { file: File<'a> },
+    ImageUrl { image_url: ImageUrlValue<'a> },
+    File { file: FileValue<'a> },
 }
 
 #[derive(Serialize)]
-struct Address<'a> {
+struct ImageUrlValue<'a> {
     url: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileValue<'a> {
     filename: &'a str,
     file_data: String,
 }
 
 /// What becomes of the reasoning before a call, when the conversation goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reasoning {
+enum ReasoningPolicy {
     /// It goes back with the call: Kimi and DeepSeek insist on it.
-    SentBack,
+    Resend,
     /// It stays here: OpenAI's own models refuse the field, and never sent any.
-    LeftOut,
+    Omit,
 }
 
-impl Reasoning {
-    fn of(model: &str) -> Self {
-        let openai = is_openai_reasoner(model) || gpt_version(bare_name(model)).is_some();
-        if openai { Self::LeftOut } else { Self::SentBack }
+impl ReasoningPolicy {
+    fn for_model(model: &str) -> Self {
+        let openai = is_openai_reasoner(model) || gpt_version(strip_vendor(model)).is_some();
+        if openai { Self::Omit } else { Self::Resend }
     }
 
-    fn way(self) -> Way {
+    fn chat_format(self) -> ChatFormat {
         match self {
-            Self::SentBack => Way::ChatWithReasoning,
-            Self::LeftOut => Way::ChatWithoutReasoning,
+            Self::Resend => ChatFormat::WithReasoning,
+            Self::Omit => ChatFormat::WithoutReasoning,
         }
     }
 }
@@ -204,14 +204,14 @@ impl Reasoning {
 /// Whether the name is that of one of OpenAI's reasoning models (o1, o3, o4, gpt-5 and later), which want their
 /// output limit under another name. A vendor before a slash does not count.
 fn is_openai_reasoner(model: &str) -> bool {
-    let name = bare_name(model);
+    let name = strip_vendor(model);
     let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     o_series || gpt_version(name).is_some_and(|version| version >= (5, 0))
 }
 
 /// The effort as the model takes it; nothing for models that refuse the field.
 fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
-    let name = bare_name(model);
+    let name = strip_vendor(model);
     let deaf =
         ["o1-mini", "o1-preview"].iter().any(|start| name.starts_with(start)) || name.contains("-chat");
     let listens = is_openai_reasoner(model) && !deaf || name.starts_with("gpt-oss");
@@ -224,7 +224,7 @@ fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
     })
 }
 
-fn bare_name(model: &str) -> &str {
+fn strip_vendor(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
@@ -236,8 +236,8 @@ fn gpt_version(name: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
 }
 
-fn tool(spec: &ToolSpec) -> Value {
-    let mut parameters: Map<String, Value> = spec.input_schema.read().unwrap_or_default();
+fn render_tool(spec: &ToolSpec) -> Value {
+    let mut parameters: Map<String, Value> = spec.input_schema.decode().unwrap_or_default();
     // A schema without parameters is refused unless it says so.
     parameters.entry("type").or_insert_with(|| json!("object"));
     parameters.entry("properties").or_insert_with(|| json!({}));
@@ -247,59 +247,59 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-fn said(message: &Message, reasoning: Reasoning) -> Vec<Said<'_>> {
+fn translate_message(message: &ApiMessage, reasoning: ReasoningPolicy) -> Vec<ChatMessage<'_>> {
     match message.role {
-        Role::User => said_by_user(&message.content),
-        Role::Assistant => said_by_assistant(&message.content, reasoning).into_iter().collect(),
+        Role::User => translate_user_message(&message.content),
+        Role::Assistant => translate_assistant_message(&message.content, reasoning).into_iter().collect(),
     }
 }
 
 /// Results become messages of their own, in front; what a tool message cannot hold follows in a user message.
-fn said_by_user(blocks: &[Block]) -> Vec<Said<'_>> {
+fn translate_user_message(blocks: &[Block]) -> Vec<ChatMessage<'_>> {
     let mut said = Vec::new();
     let mut parts = Vec::new();
     for block in blocks {
         if let Block::ToolResult { tool_use_id, content, is_error } = block {
             let attached = attachments(tool_use_id, content.as_ref());
             let content = result_text(content.as_ref(), *is_error == Some(true), !attached.is_empty());
-            said.push(Said::Tool { tool_call_id: tool_use_id, content });
+            said.push(ChatMessage::Tool { tool_call_id: tool_use_id, content });
             parts.extend(attached);
         } else {
-            parts.extend(part(block));
+            parts.extend(content_part(block));
         }
     }
     if !parts.is_empty() {
-        said.push(Said::User { content: Content::of(parts) });
+        said.push(ChatMessage::User { content: ChatContent::from_parts(parts) });
     }
     said
 }
 
 /// A message that would be empty is left out: providers refuse it.
-fn said_by_assistant(blocks: &[Block], reasoning: Reasoning) -> Option<Said<'_>> {
-    let text = joined(blocks.iter().filter_map(text_of));
+fn translate_assistant_message(blocks: &[Block], reasoning: ReasoningPolicy) -> Option<ChatMessage<'_>> {
+    let text = join_texts(blocks.iter().filter_map(block_text));
     let content = (!text.is_empty()).then_some(text);
-    let tool_calls: Vec<Value> = blocks.iter().filter_map(call).collect();
+    let tool_calls: Vec<Value> = blocks.iter().filter_map(render_call).collect();
     if tool_calls.is_empty() {
-        return content.map(|text| Said::Assistant {
+        return content.map(|text| ChatMessage::Assistant {
             content: Some(text),
             reasoning_content: None,
             tool_calls,
         });
     }
-    let thoughts = joined(blocks.iter().filter_map(thought));
-    let sent_back = reasoning == Reasoning::SentBack && !thoughts.is_empty();
-    Some(Said::Assistant { content, reasoning_content: sent_back.then_some(thoughts), tool_calls })
+    let thoughts = join_texts(blocks.iter().filter_map(unsigned_thinking));
+    let sent_back = reasoning == ReasoningPolicy::Resend && !thoughts.is_empty();
+    Some(ChatMessage::Assistant { content, reasoning_content: sent_back.then_some(thoughts), tool_calls })
 }
 
 /// Reasoning that came in this dialect: it carries no signature.
-fn thought(block: &Block) -> Option<&str> {
+fn unsigned_thinking(block: &Block) -> Option<&str> {
     match block {
         Block::Thinking { thinking, signature } if signature.is_empty() => Some(thinking),
         _ => None,
     }
 }
 
-fn call(block: &Block) -> Option<Value> {
+fn render_call(block: &Block) -> Option<Value> {
     match block {
         Block::ToolUse { id, name, input } => Some(json!({
             "id": id,
@@ -310,14 +310,14 @@ fn call(block: &Block) -> Option<Value> {
     }
 }
 
-fn text_of(block: &Block) -> Option<&str> {
+fn block_text(block: &Block) -> Option<&str> {
     match block {
         Block::Text { text, .. } => Some(text),
         _ => None,
     }
 }
 
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -326,7 +326,7 @@ fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) ->
     let text = match content {
         None => String::new(),
         Some(ResultContent::Text(text)) => text.clone(),
-        Some(ResultContent::Blocks(blocks)) => joined(blocks.iter().filter_map(text_of)),
+        Some(ResultContent::Blocks(blocks)) => join_texts(blocks.iter().filter_map(block_text)),
     };
     let text = match (text.is_empty(), attached) {
         (true, true) => "(see the attachment below)".to_owned(),
@@ -338,22 +338,22 @@ fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) ->
 }
 
 /// The pictures and documents of a result, each group under a line that says whose they are.
-fn attachments<'a>(id: &str, content: Option<&'a ResultContent>) -> Vec<Part<'a>> {
+fn attachments<'a>(id: &str, content: Option<&'a ResultContent>) -> Vec<ContentPart<'a>> {
     let Some(ResultContent::Blocks(blocks)) = content else { return Vec::new() };
-    let mut parts: Vec<_> = blocks.iter().filter(|block| text_of(block).is_none()).filter_map(part).collect();
+    let mut parts: Vec<_> = blocks.iter().filter(|block| block_text(block).is_none()).filter_map(content_part).collect();
     if !parts.is_empty() {
-        parts.insert(0, Part::Text { text: format!("Attached to the result of call {id}:").into() });
+        parts.insert(0, ContentPart::Text { text: format!("Attached to the result of call {id}:").into() });
     }
     parts
 }
 
-impl<'a> Content<'a> {
-    fn of(parts: Vec<Part<'a>>) -> Self {
+impl<'a> ChatContent<'a> {
+    fn from_parts(parts: Vec<ContentPart<'a>>) -> Self {
         let texts: Option<Vec<&str>> = parts
             .iter()
             .map(|part| match part {
-                Part::Text { text } => Some(&**text),
-                Part::ImageUrl { .. } | Part::File { .. } => None,
+                ContentPart::Text { text } => Some(&**text),
+                ContentPart::ImageUrl { .. } | ContentPart::File { .. } => None,
             })
             .collect();
         match texts {
@@ -364,12 +364,12 @@ impl<'a> Content<'a> {
 }
 
 /// A block of a user's message as a part; nothing for blocks that only another dialect knows.
-fn part(block: &Block) -> Option<Part<'_>> {
+fn content_part(block: &Block) -> Option<ContentPart<'_>> {
     match block {
         Block::Text { text, .. } if text.is_empty() => None,
-        Block::Text { text, .. } => Some(Part::Text { text: text.into() }),
-        Block::Image { source } => Some(picture(source)),
-        Block::Document { source, title } => Some(document(source, title.as_deref())),
+        Block::Text { text, .. } => Some(ContentPart::Text { text: text.into() }),
+        Block::Image { source } => Some(image_part(source)),
+        Block::Document { source, title } => Some(document_part(source, title.as_deref())),
         Block::Thinking { .. }
         | Block::RedactedThinking { .. }
         | Block::ToolUse { .. }
@@ -378,25 +378,25 @@ fn part(block: &Block) -> Option<Part<'_>> {
     }
 }
 
-fn picture(source: &Source) -> Part<'_> {
+fn image_part(source: &Source) -> ContentPart<'_> {
     match source {
         Source::Base64 { media_type, data } => {
-            Part::ImageUrl { image_url: Address { url: data_url(media_type, data).into() } }
+            ContentPart::ImageUrl { image_url: ImageUrlValue { url: data_url(media_type, data).into() } }
         }
-        Source::Url { url } => Part::ImageUrl { image_url: Address { url: url.into() } },
-        Source::Text { data, .. } => Part::Text { text: data.into() },
-        Source::File { file_id } => out_of_reach("picture", file_id),
+        Source::Url { url } => ContentPart::ImageUrl { image_url: ImageUrlValue { url: url.into() } },
+        Source::Text { data, .. } => ContentPart::Text { text: data.into() },
+        Source::File { file_id } => unavailable_part("picture", file_id),
     }
 }
 
-fn document<'a>(source: &'a Source, title: Option<&'a str>) -> Part<'a> {
+fn document_part<'a>(source: &'a Source, title: Option<&'a str>) -> ContentPart<'a> {
     match source {
-        Source::Base64 { media_type, data } => Part::File {
-            file: File { filename: title.unwrap_or("document.pdf"), file_data: data_url(media_type, data) },
+        Source::Base64 { media_type, data } => ContentPart::File {
+            file: FileValue { filename: title.unwrap_or("document.pdf"), file_data: data_url(media_type, data) },
         },
-        Source::Text { data, .. } => Part::Text { text: data.into() },
-        Source::Url { url } => Part::Text { text: format!("(a document at {url})").into() },
-        Source::File { file_id } => out_of_reach("document", file_id),
+        Source::Text { data, .. } => ContentPart::Text { text: data.into() },
+        Source::Url { url } => ContentPart::Text { text: format!("(a document at {url})").into() },
+        Source::File { file_id } => unavailable_part("document", file_id),
     }
 }
 
@@ -404,8 +404,8 @@ fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-fn out_of_reach(what: &str, file_id: &str) -> Part<'static> {
-    Part::Text { text: format!("(a {what} that is out of reach here: {file_id})").into() }
+fn unavailable_part(what: &str, file_id: &str) -> ContentPart<'static> {
+    ContentPart::Text { text: format!("(a {what} that is out of reach here: {file_id})").into() }
 }
 
 #[cfg(test)]

@@ -3,23 +3,23 @@
 use whimbrel_wire::Role;
 
 use super::*;
-use crate::assemble::Assembly;
+use crate::assemble::ReplyAssembler;
 use crate::history::History;
 use crate::request::Preamble;
 
 fn request(text: &str) -> Arc<Request> {
     let mut history = History::new();
     history.push(Role::User, &Block::text(text));
-    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.ask()))
+    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
 }
 
 /// The blocks of the next reply, or the fault that ended it.
-async fn reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>), Fault> {
-    let mut assembly = Assembly::default();
+async fn next_reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>), ModelError> {
+    let mut assembly = ReplyAssembler::default();
     let mut blocks = Vec::new();
-    let mut stream = model.ask(request("hello"));
+    let mut stream = model.stream_reply(request("hello"));
     while let Some(delta) = stream.next().await {
-        blocks.extend(assembly.take(&delta?.event)?.map(|finished| finished.block));
+        blocks.extend(assembly.push_event(&delta?.event)?.map(|finished| finished.block));
     }
     Ok((blocks, assembly.stop_reason))
 }
@@ -35,29 +35,29 @@ async fn replies_come_in_their_order_and_in_every_form() {
     let said = |text: &str| vec![Block::text(text)];
     let call = |id: &str, name: &str, input| Block::ToolUse { id: id.into(), name: name.into(), input };
     let text = (said("a text that is longer than one piece"), Some(StopReason::EndTurn));
-    assert_eq!(reply(&model).await, Ok(text));
+    assert_eq!(next_reply(&model).await, Ok(text));
     let calls = vec![
         call("toolu_0002_01", "Bash", json!({"command": "true"})),
         call("toolu_0002_02", "Read", json!({})),
     ];
-    assert_eq!(reply(&model).await, Ok((calls, Some(StopReason::ToolUse))));
-    assert_eq!(reply(&model).await, Ok((said("cut"), Some(StopReason::MaxTokens))));
+    assert_eq!(next_reply(&model).await, Ok((calls, Some(StopReason::ToolUse))));
+    assert_eq!(next_reply(&model).await, Ok((said("cut"), Some(StopReason::MaxTokens))));
     assert_eq!(model.requests().len(), 3);
     assert_eq!(model.requests()[0]["messages"][0]["content"][0]["text"], "hello");
-    let fault = reply(&model).await.unwrap_err();
+    let fault = next_reply(&model).await.unwrap_err();
     assert_eq!(
         (fault.kind, &*fault.message),
-        (FaultKind::Script, "The script has 3 replies, but request 4 was made.")
+        (ModelErrorKind::Script, "The script has 3 replies, but request 4 was made.")
     );
 }
 
 #[tokio::test]
 async fn a_text_is_streamed_in_small_pieces() {
     let model = Scripted::replies(json!(["twelve chars and twelve more and a rest"])).unwrap();
-    let stream = model.ask(request("hi"));
+    let stream = model.stream_reply(request("hi"));
     let deltas = stream.filter(|item| {
         std::future::ready(
-            matches!(item, Ok(delta) if matches!(delta.event, crate::Event::BlockDelta { .. })),
+            matches!(item, Ok(delta) if matches!(delta.event, crate::ReplyEvent::BlockDelta { .. })),
         )
     });
     assert_eq!(deltas.count().await, 4);
@@ -68,11 +68,11 @@ async fn an_input_given_as_text_is_streamed_as_it_is() {
     let model =
         Scripted::replies(json!([[{"type": "tool_use", "name": "Bash", "input": "{\"command\": tru"}]]))
             .unwrap();
-    let mut assembly = Assembly::default();
-    let mut stream = model.ask(request("hi"));
+    let mut assembly = ReplyAssembler::default();
+    let mut stream = model.stream_reply(request("hi"));
     let mut bad = None;
     while let Some(delta) = stream.next().await {
-        bad = bad.or(assembly.take(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
+        bad = bad.or(assembly.push_event(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
     }
     assert!(bad.unwrap().contains("{\"command\": tru"));
 }
@@ -84,15 +84,15 @@ async fn failures_and_waits_are_scripted_too() {
         {"content": ["never complete"], "fault": {"kind": "cut", "after": 3}, "delay_ms": 5000},
     ]))
     .unwrap();
-    let fault = reply(&model).await.unwrap_err();
-    let expected = Fault {
+    let fault = next_reply(&model).await.unwrap_err();
+    let expected = ModelError {
         status: Some(529),
         retry_after: Some(Duration::from_millis(100)),
-        ..Fault::new(FaultKind::Overloaded, "full")
+        ..ModelError::new(ModelErrorKind::Overloaded, "full")
     };
     assert_eq!(fault, expected);
     let began = tokio::time::Instant::now();
-    let items = model.ask(request("hi")).collect::<Vec<_>>().await;
+    let items = model.stream_reply(request("hi")).collect::<Vec<_>>().await;
     assert_eq!((items.len(), items.last().unwrap().is_err()), (4, true));
     assert_eq!(began.elapsed(), Duration::from_secs(5));
 }
@@ -101,8 +101,8 @@ async fn failures_and_waits_are_scripted_too() {
 async fn a_reply_can_expect_something_of_its_request() {
     let model =
         Scripted::replies(json!([{"expect": "hello", "content": ["yes"]}, {"expect": "goodbye"}])).unwrap();
-    assert!(reply(&model).await.is_ok());
-    let fault = reply(&model).await.unwrap_err();
+    assert!(next_reply(&model).await.is_ok());
+    let fault = next_reply(&model).await.unwrap_err();
     assert_eq!(fault.message, "Reply 2 of the script expects \"goodbye\" in the request.");
 }
 
@@ -112,7 +112,7 @@ fn a_script_that_cannot_be_read_says_why() {
         [("{", "EOF"), ("[{\"contents\": []}]", "contents"), ("[{\"fault\": {\"kind\": \"odd\"}}]", "odd")]
     {
         let fault = Scripted::parse(text).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Script);
+        assert_eq!(fault.kind, ModelErrorKind::Script);
         assert!(fault.message.contains(why), "{}", fault.message);
     }
     let missing = Scripted::from_file(Path::new("/nowhere/script.json")).unwrap_err();
@@ -123,7 +123,7 @@ fn a_script_that_cannot_be_read_says_why() {
 fn only_a_file_of_a_sensible_size_is_a_script() {
     let folder = tempfile::tempdir().unwrap();
     let huge = folder.path().join("huge.json");
-    std::fs::File::create(&huge).unwrap().set_len(LONGEST + 1).unwrap();
+    std::fs::File::create(&huge).unwrap().set_len(MAX_SCRIPT_BYTES + 1).unwrap();
     let binary = folder.path().join("binary.json");
     std::fs::write(&binary, [0xff, 0xfe]).unwrap();
     let socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket"));

@@ -14,33 +14,33 @@ use futures::future::join_all;
 use rcgen::CertificateParams;
 use server::Server;
 use whimbrel_models::anthropic::Anthropic;
-use whimbrel_models::assemble::Assembly;
-use whimbrel_models::http::Door;
-use whimbrel_models::{Fault, FaultKind, History, Model, Preamble, Request};
+use whimbrel_models::assemble::ReplyAssembler;
+use whimbrel_models::http::HttpClient;
+use whimbrel_models::{ModelError, ModelErrorKind, History, Model, Preamble, Request};
 use whimbrel_wire::{Block, Role};
 
 impl Server {
     /// The model behind the server, as somebody asks it whose environment has this variable.
     fn model(&self, variable: Option<&str>) -> Anthropic {
         let root = self.root.path().to_str().unwrap().to_owned();
-        let door = Door::from_env(move |name| (Some(name) == variable).then(|| root.clone()));
+        let door = HttpClient::from_env(move |name| (Some(name) == variable).then(|| root.clone()));
         Anthropic::new(&self.url, Some("key".into()), door)
     }
 }
 
-fn named(host: &str) -> CertificateParams {
+fn certificate_for(host: &str) -> CertificateParams {
     CertificateParams::new(vec![host.to_owned()]).unwrap()
 }
 
 /// The text of one reply to a prompt of so many bytes.
-async fn ask(model: &Anthropic, size: usize) -> Result<String, Fault> {
+async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError> {
     let mut history = History::new();
     history.push(Role::User, &Block::text("x".repeat(size)));
-    let request = Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.ask());
-    let mut events = model.ask(Arc::new(request));
-    let (mut assembly, mut said) = (Assembly::default(), String::new());
+    let request = Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.snapshot());
+    let mut events = model.stream_reply(Arc::new(request));
+    let (mut assembly, mut said) = (ReplyAssembler::default(), String::new());
     while let Some(delta) = events.next().await {
-        if let Some(finished) = assembly.take(&delta?.event)?
+        if let Some(finished) = assembly.push_event(&delta?.event)?
             && let Block::Text { text, .. } = finished.block
         {
             said += &text;
@@ -51,48 +51,48 @@ async fn ask(model: &Anthropic, size: usize) -> Result<String, Fault> {
 
 #[tokio::test]
 async fn many_turns_go_over_one_connection_of_http_2() {
-    let server = Server::start(named("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let server = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let model = server.model(Some("NODE_EXTRA_CA_CERTS"));
     for _ in 0..3 {
-        assert_eq!(ask(&model, 10).await.as_deref(), Ok("safe"));
+        assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
     }
     // More than the window of a stream, so that sending has to wait for the server.
-    assert_eq!(ask(&model, 1 << 20).await.as_deref(), Ok("safe"));
-    let at_once = join_all((0..8).map(|_| ask(&model, 10))).await;
+    assert_eq!(reply_text(&model, 1 << 20).await.as_deref(), Ok("safe"));
+    let at_once = join_all((0..8).map(|_| reply_text(&model, 10))).await;
     assert!(at_once.iter().all(|said| said.as_deref() == Ok("safe")), "{at_once:?}");
     let counts = (
         server.count(|counts| &counts.connections),
-        server.count(|counts| &counts.modern),
+        server.count(|counts| &counts.http2_connections),
         server.count(|counts| &counts.requests),
     );
     assert_eq!(counts, (1, 1, 12));
-    assert!(server.count(|counts| &counts.heard) > 1 << 20);
+    assert!(server.count(|counts| &counts.body_bytes) > 1 << 20);
 }
 
 #[tokio::test]
 async fn a_server_without_http_2_is_spoken_to_as_it_can() {
-    let server = Server::start(named("127.0.0.1"), &["http/1.1"]).await;
+    let server = Server::start(certificate_for("127.0.0.1"), &["http/1.1"]).await;
     let model = server.model(Some("SSL_CERT_FILE"));
     for _ in 0..3 {
-        assert_eq!(ask(&model, 10).await.as_deref(), Ok("safe"));
+        assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
     }
-    assert_eq!((server.count(|counts| &counts.modern), server.count(|counts| &counts.requests)), (0, 3));
+    assert_eq!((server.count(|counts| &counts.http2_connections), server.count(|counts| &counts.requests)), (0, 3));
 }
 
 #[tokio::test]
 async fn a_certificate_that_is_not_trusted_is_told_with_cause_and_remedy() {
-    let mut old = named("127.0.0.1");
+    let mut old = certificate_for("127.0.0.1");
     old.not_after = rcgen::date_time_ymd(2001, 1, 1);
     let trusting = Some("NODE_EXTRA_CA_CERTS");
     let table = [
-        ("A17 nobody known", named("127.0.0.1"), None, ["nobody known has signed it", "NODE_EXTRA_CA_CERTS"]),
-        ("another host", named("elsewhere.test"), trusting, ["it is for another host", "base URL"]),
+        ("A17 nobody known", certificate_for("127.0.0.1"), None, ["nobody known has signed it", "NODE_EXTRA_CA_CERTS"]),
+        ("another host", certificate_for("elsewhere.test"), trusting, ["it is for another host", "base URL"]),
         ("too old", old, trusting, ["it has expired", "clock"]),
     ];
     for (name, certificate, variable, parts) in table {
         let server = Server::start(certificate, &["h2"]).await;
-        let fault = ask(&server.model(variable), 10).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Certificate, "{name}: {fault}");
+        let fault = reply_text(&server.model(variable), 10).await.unwrap_err();
+        assert_eq!(fault.kind, ModelErrorKind::Certificate, "{name}: {fault}");
         assert!(
             fault.message.starts_with("The certificate of 127.0.0.1 is not trusted: "),
             "{name}: {fault}"

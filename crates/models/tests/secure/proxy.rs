@@ -8,12 +8,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 /// A proxy; it ends with the test's runtime.
-pub(crate) struct Proxy {
+pub(crate) struct TunnelProxy {
     pub(crate) address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Proxy {
+impl TunnelProxy {
     /// A proxy before a server, itself behind TLS or not, which answers like this to who asks for a tunnel.
     pub(crate) async fn start(server: SocketAddr, tls: Option<TlsAcceptor>, answer: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -30,24 +30,24 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// The certificate of whoever signed the server's.
     pub(crate) root: NamedTempFile,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) counts: Arc<ServerCounts>,
 }
 
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct ServerCounts {
     pub(crate) connections: AtomicUsize,
     /// Connections that agreed on HTTP/2.
-    pub(crate) modern: AtomicUsize,
+    pub(crate) http2_connections: AtomicUsize,
     pub(crate) requests: AtomicUsize,
     /// The bytes of all requests together.
-    pub(crate) heard: AtomicUsize,
+    pub(crate) body_bytes: AtomicUsize,
     /// The heads of requests over HTTP/1.1.
     pub(crate) heads: Mutex<Vec<String>>,
 }
 
 /// A certificate like this, which somebody has signed whose own is given as PEM, and the protocols to be spoken with
 /// it, the best first.
-pub(crate) fn identity(certificate: &CertificateParams, protocols: &[&str]) -> (TlsAcceptor, String) {
+pub(crate) fn tls_identity(certificate: &CertificateParams, protocols: &[&str]) -> (TlsAcceptor, String) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -67,45 +67,45 @@ pub(crate) fn identity(certificate: &CertificateParams, protocols: &[&str]) -> (
 impl Server {
     /// A server with a certificate like this, which speaks these protocols, the best first.
     pub(crate) async fn start(certificate: CertificateParams, protocols: &[&str]) -> Self {
-        let (tls, pem) = identity(&certificate, protocols);
+        let (tls, pem) = tls_identity(&certificate, protocols);
         let mut root = NamedTempFile::new().unwrap();
         root.write_all(pem.as_bytes()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(ServerCounts::default());
         tokio::spawn(accept(listener, tls, Arc::clone(&counts)));
         Self { url: format!("https://{address}"), address, root, counts }
     }
 
-    pub(crate) fn count(&self, of: impl Fn(&Counts) -> &AtomicUsize) -> usize {
+    pub(crate) fn count(&self, of: impl Fn(&ServerCounts) -> &AtomicUsize) -> usize {
         of(&self.counts).load(Ordering::SeqCst)
     }
 }
 
-async fn accept(listener: TcpListener, tls: TlsAcceptor, counts: Arc<Counts>) {
+async fn accept(listener: TcpListener, tls: TlsAcceptor, counts: Arc<ServerCounts>) {
     while let Ok((stream, _)) = listener.accept().await {
         counts.connections.fetch_add(1, Ordering::SeqCst);
         let (tls, counts) = (tls.clone(), Arc::clone(&counts));
         tokio::spawn(async move {
             let Ok(stream) = tls.accept(stream).await else { return };
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                counts.modern.fetch_add(1, Ordering::SeqCst);
-                serve_modern(stream, counts).await;
+                counts.http2_connections.fetch_add(1, Ordering::SeqCst);
+                serve_http2(stream, counts).await;
             } else {
-                let _ = serve_plain(stream, counts).await;
+                let _ = serve_http1(stream, counts).await;
             }
         });
     }
 }
 
-async fn serve_modern(stream: TlsStream<TcpStream>, counts: Arc<Counts>) {
+async fn serve_http2(stream: TlsStream<TcpStream>, counts: Arc<ServerCounts>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, mut answer))) = connection.accept().await {
         let counts = Arc::clone(&counts);
         tokio::spawn(async move {
             let mut body = request.into_body();
             while let Some(Ok(piece)) = body.data().await {
-                counts.heard.fetch_add(piece.len(), Ordering::SeqCst);
+                counts.body_bytes.fetch_add(piece.len(), Ordering::SeqCst);
                 body.flow_control().release_capacity(piece.len()).unwrap();
             }
             counts.requests.fetch_add(1, Ordering::SeqCst);
@@ -116,7 +116,7 @@ async fn serve_modern(stream: TlsStream<TcpStream>, counts: Arc<Counts>) {
     }
 }
 
-async fn serve_plain(stream: TlsStream<TcpStream>, counts: Arc<Counts>) -> std::io::Result<()> {
+async fn serve_http1(stream: TlsStream<TcpStream>, counts: Arc<ServerCounts>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut length, mut head) = (0, String::new());

@@ -5,33 +5,33 @@ use std::process::Command;
 
 use tempfile::NamedTempFile;
 use whimbrel_models::anthropic::Anthropic;
-use whimbrel_models::http::Door;
+use whimbrel_models::http::HttpClient;
 
 use super::server::Server;
-use super::{ask, named};
+use super::{reply_text, certificate_for};
 
-const URL: &str = "WHIMBREL_TEST_URL";
+const URL_VARIABLE: &str = "WHIMBREL_TEST_URL";
 
 /// Asks a server as a process of its own: the test below starts this test in other processes. Says what came of it.
 #[tokio::test]
 async fn asking_process() {
-    let Ok(url) = std::env::var(URL) else { return };
-    let door = Door::from_env(|name| std::env::var(name).ok());
-    match ask(&Anthropic::new(&url, Some("key".into()), door), 10).await {
+    let Ok(url) = std::env::var(URL_VARIABLE) else { return };
+    let door = HttpClient::from_env(|name| std::env::var(name).ok());
+    match reply_text(&Anthropic::new(&url, Some("key".into()), door), 10).await {
         Ok(said) => println!("outcome: {said}"),
         Err(fault) => println!("outcome: {fault}"),
     }
 }
 
 /// What comes of asking in a process with these variables.
-async fn outcome(server: &Server, variables: &[(&str, &str)]) -> String {
+async fn run_child(server: &Server, variables: &[(&str, &str)]) -> String {
     #[expect(clippy::disallowed_methods, reason = "this test is about the variables of a process")]
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "trust::asking_process", "--nocapture"]);
     for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"] {
         child.env_remove(name);
     }
-    child.env(URL, &server.url).envs(variables.iter().copied());
+    child.env(URL_VARIABLE, &server.url).envs(variables.iter().copied());
     // The server answers on this thread.
     let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -40,7 +40,7 @@ async fn outcome(server: &Server, variables: &[(&str, &str)]) -> String {
 
 #[tokio::test]
 async fn a_shared_file_of_roots_counts_beside_the_system_and_ends_nothing_if_it_is_bad() {
-    let server = Server::start(named("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let server = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let root = server.root.path().to_str().unwrap();
     let unknown = "The certificate of 127.0.0.1 is not trusted: nobody known has signed it";
     let mut mixed = NamedTempFile::new().unwrap();
@@ -58,7 +58,7 @@ async fn a_shared_file_of_roots_counts_beside_the_system_and_ends_nothing_if_it_
         (&[("SSL_CERT_FILE", "/nowhere.pem"), ("NODE_EXTRA_CA_CERTS", root)], "safe"),
         (&[("NODE_EXTRA_CA_CERTS", mixed)], "NODE_EXTRA_CA_CERTS"),
     ] {
-        let said = outcome(&server, variables).await;
+        let said = run_child(&server, variables).await;
         assert!(said.contains(expected), "{variables:?}: {said}");
     }
 }

@@ -4,36 +4,36 @@ use std::net::TcpListener;
 
 use http::HeaderMap;
 use tempfile::NamedTempFile;
-use whimbrel_models::http::Door;
-use whimbrel_models::{Fault, FaultKind};
+use whimbrel_models::http::HttpClient;
+use whimbrel_models::{ModelError, ModelErrorKind};
 
-use super::named;
-use super::proxy::Proxy;
-use super::server::{REPLY, Server, identity};
+use super::certificate_for;
+use super::proxy::TunnelProxy;
+use super::server::{REPLY, Server, tls_identity};
 
-const OPEN: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
+const TUNNEL_OPENED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// A door whose environment has these variables and trusts this file.
-fn door(variables: &[(&str, String)], roots: &NamedTempFile) -> Door {
+fn client(variables: &[(&str, String)], roots: &NamedTempFile) -> HttpClient {
     let roots = roots.path().to_str().unwrap();
-    Door::from_env(|name| {
+    HttpClient::from_env(|name| {
         let known = variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         known.or_else(|| (name == "NODE_EXTRA_CA_CERTS").then(|| roots.to_owned()))
     })
 }
 
-async fn post(door: &Door, url: &str) -> Result<Vec<u8>, Fault> {
+async fn post(door: &HttpClient, url: &str) -> Result<Vec<u8>, ModelError> {
     let response = door.post(url, HeaderMap::new(), String::from("{}")).await?;
-    response.whole(1 << 20).await.map(Into::into)
+    response.read_all(1 << 20).await.map(Into::into)
 }
 
 #[tokio::test]
 async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
     for (protocols, modern) in [(["h2", "http/1.1"].as_slice(), 1), (&["http/1.1"], 0)] {
-        let server = Server::start(named("far.test"), protocols).await;
-        let proxy = Proxy::start(server.address, None, OPEN).await;
+        let server = Server::start(certificate_for("far.test"), protocols).await;
+        let proxy = TunnelProxy::start(server.address, None, TUNNEL_OPENED).await;
         let address = format!("http://ann:p%40ss@{}", proxy.address);
-        let door = door(&[("https_proxy", address)], &server.root);
+        let door = client(&[("https_proxy", address)], &server.root);
         for _ in 0..2 {
             assert_eq!(post(&door, "https://far.test:8443/x").await.unwrap(), REPLY.as_bytes());
             for _ in 0..20 {
@@ -43,7 +43,7 @@ async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
         let head = "CONNECT far.test:8443 HTTP/1.1\r\nHost: far.test:8443\r\n\
                     Proxy-Authorization: Basic YW5uOnBAc3M=\r\n\r\n";
         assert_eq!(proxy.heads(), [head]);
-        assert_eq!(server.count(|counts| &counts.modern), modern);
+        assert_eq!(server.count(|counts| &counts.http2_connections), modern);
         for head in server.counts.heads.lock().unwrap().iter() {
             assert!(head.starts_with("POST /x HTTP/1.1"), "{head}");
             assert!(!head.to_lowercase().contains("proxy-authorization"), "{head}");
@@ -53,22 +53,22 @@ async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
 
 #[tokio::test]
 async fn a_proxy_may_be_behind_tls_itself() {
-    let server = Server::start(named("far.test"), &["h2", "http/1.1"]).await;
-    let (tls, root) = identity(&named("127.0.0.1"), &["h2", "http/1.1"]);
-    let proxy = Proxy::start(server.address, Some(tls), OPEN).await;
+    let server = Server::start(certificate_for("far.test"), &["h2", "http/1.1"]).await;
+    let (tls, root) = tls_identity(&certificate_for("127.0.0.1"), &["h2", "http/1.1"]);
+    let proxy = TunnelProxy::start(server.address, Some(tls), TUNNEL_OPENED).await;
     let address = format!("https://{}", proxy.address);
     let both = NamedTempFile::new().unwrap();
     let known = std::fs::read_to_string(server.root.path()).unwrap();
     std::fs::write(both.path(), known + &root).unwrap();
     assert_eq!(
-        post(&door(&[("HTTPS_PROXY", address.clone())], &both), "https://far.test/x").await.unwrap(),
+        post(&client(&[("HTTPS_PROXY", address.clone())], &both), "https://far.test/x").await.unwrap(),
         REPLY.as_bytes()
     );
     assert!(proxy.heads()[0].starts_with("CONNECT far.test:443 HTTP/1.1\r\n"), "{:?}", proxy.heads());
-    assert_eq!(server.count(|counts| &counts.modern), 1);
-    let distrusting = door(&[("HTTPS_PROXY", address)], &server.root);
+    assert_eq!(server.count(|counts| &counts.http2_connections), 1);
+    let distrusting = client(&[("HTTPS_PROXY", address)], &server.root);
     let fault = post(&distrusting, "https://far.test/x").await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Certificate, "{fault}");
+    assert_eq!(fault.kind, ModelErrorKind::Certificate, "{fault}");
     let named =
         format!("The certificate of the proxy {} (named in the environment, for far.test)", proxy.address);
     assert!(fault.message.starts_with(&named), "{fault}");
@@ -76,9 +76,9 @@ async fn a_proxy_may_be_behind_tls_itself() {
 
 #[tokio::test]
 async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
-    let proxy = Server::start(named("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let proxy = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let address = proxy.url.replace("https://", "https://ann:secret@");
-    let door = door(&[("HTTP_PROXY", address)], &proxy.root);
+    let door = client(&[("HTTP_PROXY", address)], &proxy.root);
     assert_eq!(post(&door, "http://far.test/x").await.unwrap(), REPLY.as_bytes());
     let heads = proxy.counts.heads.lock().unwrap();
     assert!(heads[0].starts_with("POST http://far.test/x HTTP/1.1\r\n"), "{heads:?}");
@@ -87,7 +87,7 @@ async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
 
 #[tokio::test]
 async fn a_proxy_that_wants_a_password_or_refuses_is_told() {
-    let server = Server::start(named("far.test"), &["h2"]).await;
+    let server = Server::start(certificate_for("far.test"), &["h2"]).await;
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (answer, before, part) in [
         (
@@ -98,10 +98,10 @@ async fn a_proxy_that_wants_a_password_or_refuses_is_told() {
         ("HTTP/1.1 403 Forbidden\r\n\r\n", server.address, "it opens no tunnel there"),
         ("HTTP", gone, "it broke off without an answer"),
     ] {
-        let proxy = Proxy::start(before, None, answer).await;
-        let door = door(&[("ALL_PROXY", format!("http://ann:secret@{}", proxy.address))], &server.root);
+        let proxy = TunnelProxy::start(before, None, answer).await;
+        let door = client(&[("ALL_PROXY", format!("http://ann:secret@{}", proxy.address))], &server.root);
         let fault = post(&door, "https://far.test/x").await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Connection, "{fault}");
+        assert_eq!(fault.kind, ModelErrorKind::Connection, "{fault}");
         assert!(fault.message.contains(part), "{fault}");
         let named = format!("the proxy {} (named in the environment, for far.test)", proxy.address);
         assert!(fault.message.contains(&named) && !fault.message.contains("secret"), "{fault}");

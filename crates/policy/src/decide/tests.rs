@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::call::{SandboxFacts, ToolFacts};
-use crate::ruleset::{Layer, Source};
-use crate::testing::{Room, answer};
+use crate::ruleset::{RuleLayer, RuleSource};
+use crate::fixture::{Fixture, decision_letter};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 #[test]
@@ -37,10 +37,10 @@ fn what_each_mode_does_with_each_sort_of_call() {
         ("a tool of another sort", "Unheard", json!({}), "???DA"),
     ];
     for (name, tool, input, expected) in rows {
-        let room = Room::new();
+        let room = Fixture::new();
         let got: String = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions]
             .into_iter()
-            .map(|mode| answer(&room.judge(mode, tool, &input).in_mode(mode)))
+            .map(|mode| decision_letter(&room.decide(mode, tool, &input).in_mode(mode)))
             .collect();
         assert_eq!(got, expected, "{name}");
     }
@@ -59,9 +59,9 @@ fn deny_comes_before_ask_and_ask_before_allow() {
         (&["Write"], &[], &[], '?'),
     ];
     for (allow, ask, deny, expected) in rows {
-        let room = Room::new().rules(allow, ask, deny);
+        let room = Fixture::new().with_rules(allow, ask, deny);
         for mode in [Default, BypassPermissions] {
-            let got = answer(&room.judge(mode, "Edit", &call));
+            let got = decision_letter(&room.decide(mode, "Edit", &call));
             let expected = if mode == BypassPermissions && allow == ["Write"] { 'A' } else { expected };
             assert_eq!(got, expected, "{allow:?} {ask:?} {deny:?} {mode}");
         }
@@ -89,12 +89,12 @@ fn which_file_rules_cover_which_tools() {
         let (behavior, rule) = rule.split_once(' ').unwrap();
         let list = [rule];
         let room = match behavior {
-            "allow" => Room::new().rules(&list, &[], &[]),
-            "ask" => Room::new().rules(&[], &list, &[]),
-            _ => Room::new().rules(&[], &[], &list),
+            "allow" => Fixture::new().with_rules(&list, &[], &[]),
+            "ask" => Fixture::new().with_rules(&[], &list, &[]),
+            _ => Fixture::new().with_rules(&[], &[], &list),
         };
         let tools = ["Read", "Grep", "Edit", "Write", "NotebookEdit"];
-        let got: String = tools.iter().map(|tool| answer(&room.judge(Default, tool, &file))).collect();
+        let got: String = tools.iter().map(|tool| decision_letter(&room.decide(Default, tool, &file))).collect();
         assert_eq!(got, expected, "{behavior} {rule}");
     }
 }
@@ -111,8 +111,8 @@ fn reading_outside_needs_a_rule_for_every_spelling() {
         (&["Read(//FX/outside/**)"], "/fx/outside/data.txt", '?'),
     ];
     for (allow, path, expected) in rows {
-        let room = Room::new().rules(allow, &[], &[]);
-        let got = answer(&room.judge(Default, "Read", &json!({"file_path": path})));
+        let room = Fixture::new().with_rules(allow, &[], &[]);
+        let got = decision_letter(&room.decide(Default, "Read", &json!({"file_path": path})));
         assert_eq!(got, expected, "{allow:?} {path}");
     }
 }
@@ -130,17 +130,17 @@ fn a_denied_file_is_denied_under_every_name() {
         "sub/secrets/k2.txt",
     ];
     for mode in [Default, AcceptEdits, Plan, DontAsk, BypassPermissions] {
-        let room = Room::new().rules(&["Read"], &[], &["Read(secrets/**)"]);
+        let room = Fixture::new().with_rules(&["Read"], &[], &["Read(secrets/**)"]);
         for name in names {
-            assert_eq!(answer(&room.judge(mode, "Read", &json!({"file_path": name}))), 'D', "{name} {mode}");
+            assert_eq!(decision_letter(&room.decide(mode, "Read", &json!({"file_path": name}))), 'D', "{name} {mode}");
         }
     }
 }
 
 #[test]
 fn hooks_lift_the_working_directory_and_nothing_that_is_safety() {
-    let allow = HookVerdict::Allow { source: "h".into(), text: String::new(), rewrote_input: false };
-    let ask = HookVerdict::Ask { source: "h".into(), text: "why".into() };
+    let allow = PreToolDecision::Allow { source: "h".into(), text: String::new(), rewrote_input: false };
+    let ask = PreToolDecision::Ask { source: "h".into(), text: "why".into() };
     let rows = [
         ("Read", json!({"file_path": "/fx/outside/data.txt"}), &allow, Default, 'A'),
         ("Write", json!({"file_path": "/fx/proj/.git/config"}), &allow, Default, '?'),
@@ -151,11 +151,11 @@ fn hooks_lift_the_working_directory_and_nothing_that_is_safety() {
         ("Read", json!({"file_path": "/fx/proj/.env"}), &allow, Default, 'D'),
     ];
     for (tool, input, hook, mode, expected) in rows {
-        let room = Room::new().rules(&[], &[], &["Read(.env)"]).hook(hook.clone());
-        assert_eq!(answer(&room.judge(mode, tool, &input)), expected, "{tool} {input} {hook:?} {mode}");
+        let room = Fixture::new().with_rules(&[], &[], &["Read(.env)"]).with_hook(hook.clone());
+        assert_eq!(decision_letter(&room.decide(mode, tool, &input)), expected, "{tool} {input} {hook:?} {mode}");
     }
-    let rewritten = HookVerdict::Allow { source: "h".into(), text: String::new(), rewrote_input: true };
-    assert_eq!(answer(&Room::new().hook(rewritten).judge(Default, "AskUserQuestion", &json!({}))), 'A');
+    let rewritten = PreToolDecision::Allow { source: "h".into(), text: String::new(), rewrote_input: true };
+    assert_eq!(decision_letter(&Fixture::new().with_hook(rewritten).decide(Default, "AskUserQuestion", &json!({}))), 'A');
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_wrong_input_is_refused_not_asked_about() {
     ];
     for (tool, input) in rows {
         for mode in [Default, BypassPermissions] {
-            let got = Room::new().judge(mode, tool, &input);
+            let got = Fixture::new().decide(mode, tool, &input);
             assert!(matches!(got, Decision::Deny(Reason::InvalidInput(_))), "{tool} {input} {got:?}");
         }
     }
@@ -208,18 +208,18 @@ fn rules_about_fields_agents_skills_and_hosts() {
     for (behavior, rule, tool, input, expected) in rows {
         let list = [rule];
         let room = match behavior {
-            "allow" => Room::new().rules(&list, &[], &[]),
-            "ask" => Room::new().rules(&[], &list, &[]),
-            _ => Room::new().rules(&[], &[], &list),
+            "allow" => Fixture::new().with_rules(&list, &[], &[]),
+            "ask" => Fixture::new().with_rules(&[], &list, &[]),
+            _ => Fixture::new().with_rules(&[], &[], &list),
         };
-        assert_eq!(answer(&room.judge(Default, tool, &input)), expected, "{behavior} {rule} {input}");
+        assert_eq!(decision_letter(&room.decide(Default, tool, &input)), expected, "{behavior} {rule} {input}");
     }
 }
 
 #[test]
 fn only_the_plan_may_be_written_while_planning() {
     let room =
-        Room::new().rules(&["Edit", "Write", "mcp__github"], &[], &[]).plan("/fx/home/.claude/plans/p.md");
+        Fixture::new().with_rules(&["Edit", "Write", "mcp__github"], &[], &[]).with_plan_file("/fx/home/.claude/plans/p.md");
     let rows = [
         ("Write", json!({"file_path": "/fx/home/.claude/plans/p.md"}), 'A'),
         ("Write", json!({"file_path": "/fx/proj/a"}), '?'),
@@ -227,7 +227,7 @@ fn only_the_plan_may_be_written_while_planning() {
         ("Read", json!({"file_path": "/fx/proj/notes.txt"}), 'A'),
     ];
     for (tool, input, expected) in rows {
-        assert_eq!(answer(&room.judge(Plan, tool, &input)), expected, "{tool} {input}");
+        assert_eq!(decision_letter(&room.decide(Plan, tool, &input)), expected, "{tool} {input}");
     }
 }
 
@@ -235,21 +235,21 @@ fn only_the_plan_may_be_written_while_planning() {
 fn only_an_answer_of_this_session_opens_a_protected_path() {
     let input = json!({"file_path": "/fx/proj/.claude/skills/x/SKILL.md"});
     let with = |source, rule: &str| {
-        let mut room = Room::new();
-        let layer = Layer { allow: vec![rule.to_owned()], ..Layer::new(source, Path::new("/fx/proj")) };
+        let mut room = Fixture::new();
+        let layer = RuleLayer { allow: vec![rule.to_owned()], ..RuleLayer::new(source, Path::new("/fx/proj")) };
         room.add_layer(&layer);
-        answer(&room.judge(Default, "Write", &input))
+        decision_letter(&room.decide(Default, "Write", &input))
     };
-    assert_eq!(with(Source::ProjectSettings, "Edit(/.claude/skills/x/**)"), '?');
-    assert_eq!(with(Source::Session, "Edit(**)"), '?');
-    assert_eq!(with(Source::Session, "Edit(/.claude/skills/y/**)"), '?');
-    assert_eq!(with(Source::Session, "Edit(/.claude/skills/x/**)"), 'A');
+    assert_eq!(with(RuleSource::ProjectSettings, "Edit(/.claude/skills/x/**)"), '?');
+    assert_eq!(with(RuleSource::Session, "Edit(**)"), '?');
+    assert_eq!(with(RuleSource::Session, "Edit(/.claude/skills/y/**)"), '?');
+    assert_eq!(with(RuleSource::Session, "Edit(/.claude/skills/x/**)"), 'A');
 }
 
 #[test]
 fn a_removed_tool_is_unknown_and_says_why() {
-    let room = Room::new().rules(&["Bash"], &[], &["Ba*"]);
-    let got = room.judge(BypassPermissions, "Bash", &json!({"command": "ls"}));
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Ba*"]);
+    let got = room.decide(BypassPermissions, "Bash", &json!({"command": "ls"}));
     assert!(matches!(&got, Decision::Deny(Reason::UnknownTool { removed_by: Some(_) })), "{got:?}");
     assert!(got.reason().text().contains("`Ba*`"));
 }
@@ -258,27 +258,27 @@ fn a_removed_tool_is_unknown_and_says_why() {
 fn the_sandbox_stands_in_for_approval() {
     let sandbox = SandboxFacts { will_run_sandboxed: true, auto_allow: true };
     let command = json!({"command": "make all"});
-    let room = Room::new().rules(&[], &["Bash"], &[]).sandbox(sandbox);
-    assert_eq!(answer(&room.judge(Default, "Bash", &command)), 'A');
-    assert_eq!(answer(&room.judge(Plan, "Bash", &command)), '?');
-    let room = Room::new().sandbox(SandboxFacts { auto_allow: false, ..sandbox });
-    assert_eq!(answer(&room.judge(Default, "Bash", &command)), '?');
-    let room = Room::new().rules(&[], &["Bash(make *)"], &[]).sandbox(sandbox);
-    assert_eq!(answer(&room.judge(Default, "Bash", &command)), '?');
+    let room = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
+    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), 'A');
+    assert_eq!(decision_letter(&room.decide(Plan, "Bash", &command)), '?');
+    let room = Fixture::new().with_sandbox(SandboxFacts { auto_allow: false, ..sandbox });
+    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), '?');
+    let room = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]).with_sandbox(sandbox);
+    assert_eq!(decision_letter(&room.decide(Default, "Bash", &command)), '?');
 }
 
 #[test]
 fn a_skill_that_brings_grants_is_asked_about() {
-    let room = Room::new();
-    let facts = ToolFacts { brings_grants: true, ..ToolFacts::named("Skill", &["skill"]) };
-    assert_eq!(answer(&room.judge_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
+    let room = Fixture::new();
+    let facts = ToolFacts { adds_rules_or_hooks: true, ..ToolFacts::for_tool("Skill", &["skill"]) };
+    assert_eq!(decision_letter(&room.decide_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
 }
 
 #[test]
 fn names_that_systems_read_differently_are_asked_about() {
     for name in ["a.", "b ", "GIT~1/config"] {
         let input = json!({"file_path": format!("/fx/proj/{name}")});
-        let got = Room::new().judge(AcceptEdits, "Write", &input);
+        let got = Fixture::new().decide(AcceptEdits, "Write", &input);
         let danger = Reason::Safety { danger: Danger::SuspiciousPath, approvable: false };
         assert_eq!(got.reason(), &danger, "{name}");
     }
@@ -286,15 +286,15 @@ fn names_that_systems_read_differently_are_asked_about() {
 
 #[test]
 fn a_rule_that_asks_does_not_hide_a_graver_reason() {
-    let room = Room::new().rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
-    let question = |mode, command: &str| match room.bash(mode, command) {
+    let room = Fixture::new().with_rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
+    let question = |mode, command: &str| match room.decide_bash(mode, command) {
         Decision::Ask(question) => *question,
         other => panic!("{command}: {other:?}"),
     };
     for mode in [Default, BypassPermissions] {
         let critical = question(mode, "rm -rf /");
         assert_eq!(critical.reason_type(ToolKind::Shell), Some("safetyCheck"), "{mode}");
-        assert!(critical.default_to_no() && critical.matched_ask_rule().is_some(), "{mode}");
+        assert!(critical.should_default_to_no() && critical.matched_ask_rule().is_some(), "{mode}");
         let plain = question(mode, "rm x");
         assert_eq!(plain.reason_type(ToolKind::Shell), Some("rule"), "{mode}");
         assert!(plain.matched_ask_rule().is_some(), "{mode}");
@@ -307,10 +307,10 @@ fn a_rule_that_asks_does_not_hide_a_graver_reason() {
 
 #[test]
 fn a_search_from_above_asks_for_what_is_asked_about() {
-    let room = Room::new().rules(&[], &["Read(secrets/**)"], &[]);
+    let room = Fixture::new().with_rules(&[], &["Read(secrets/**)"], &[]);
     let rows = [("Grep", ".", '?'), ("Grep", "src", 'A'), ("Grep", "sub", '?'), ("Glob", ".", '?')];
     for (tool, path, expected) in rows {
         let input = serde_json::json!({"pattern": "*", "path": path});
-        assert_eq!(answer(&room.judge(Default, tool, &input)), expected, "{tool} {path}");
+        assert_eq!(decision_letter(&room.decide(Default, tool, &input)), expected, "{tool} {path}");
     }
 }

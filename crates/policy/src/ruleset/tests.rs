@@ -3,14 +3,14 @@ use crate::fs::FakeFs;
 use crate::rule::RuleError;
 use PermissionBehavior::{Allow, Ask, Deny};
 
-fn set(allow: &[&str], ask: &[&str], deny: &[&str]) -> (RuleSet, Loaded) {
+fn set(allow: &[&str], ask: &[&str], deny: &[&str]) -> (RuleSet, LoadReport) {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-    let layer = Layer {
+    let layer = RuleLayer {
         allow: texts(allow),
         ask: texts(ask),
         deny: texts(deny),
-        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+        ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
     };
     let loaded = rules.add_layer(&layer, &FakeFs::default());
     (rules, loaded)
@@ -82,21 +82,21 @@ fn a_bad_grant_is_left_out_and_the_rest_stays() {
     let (rules, loaded) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
     assert_eq!(loaded.warnings.len(), 4);
     assert!(loaded.errors.is_empty());
-    assert_eq!(rules.saying(Allow).count(), 1);
+    assert_eq!(rules.with_behavior(Allow).count(), 1);
 }
 
 #[test]
 fn a_bad_refusal_is_an_error() {
     let (_, loaded) = set(&[], &["Bash (a)"], &["Read(!a)"]);
     assert_eq!(loaded.errors.len(), 2);
-    assert!(matches!(loaded.errors.last(), Some(RuleError::Exception(_))));
+    assert!(matches!(loaded.errors.last(), Some(RuleError::Negation(_))));
 }
 
 #[test]
 fn an_empty_refusal_is_about_every_call() {
     let (rules, loaded) = set(&[], &[], &["Bash()"]);
-    assert!(matches!(rules.saying(Deny).next().unwrap().matcher, Matcher::Whole));
-    assert!(matches!(loaded.warnings.as_slice(), [Warning::CountsForAll { .. }]));
+    assert!(matches!(rules.with_behavior(Deny).next().unwrap().matcher, RuleMatcher::AllCalls));
+    assert!(matches!(loaded.warnings.as_slice(), [RuleWarning::AppliesToAllCalls { .. }]));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
     let (rules, loaded) =
         set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
     assert_eq!(loaded.warnings.len(), 5, "{:?}", loaded.warnings);
-    assert!(rules.saying(Allow).all(|rule| matches!(rule.matcher, Matcher::Nothing)));
+    assert!(rules.with_behavior(Allow).all(|rule| matches!(rule.matcher, RuleMatcher::Never)));
     let (_, loaded) = set(&[], &["my_tool", "X*"], &[]);
     assert!(loaded.warnings.is_empty());
 }
@@ -112,9 +112,9 @@ fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
 #[test]
 fn refusing_path_rules_of_other_tools_count_for_reading_and_editing_and_say_so() {
     let (rules, loaded) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
-    assert_eq!(rules.reads(Ask).count(), 1);
-    assert_eq!(rules.edits(Deny).count(), 2);
-    assert_eq!(rules.reads(Deny).count(), 1);
+    assert_eq!(rules.read_rules(Ask).count(), 1);
+    assert_eq!(rules.edit_rules(Deny).count(), 2);
+    assert_eq!(rules.read_rules(Deny).count(), 1);
     let told: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -139,9 +139,9 @@ fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
         ("Read(/*)", false),
     ] {
         let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-        let layer = Layer { deny: vec![rule.into()], ..Layer::new(Source::ProjectSettings, Path::new("/w")) };
+        let layer = RuleLayer { deny: vec![rule.into()], ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) };
         let loaded = rules.add_layer(&layer, &fs);
-        let found = matches!(loaded.warnings.as_slice(), [Warning::OneSlash { .. }]);
+        let found = matches!(loaded.warnings.as_slice(), [RuleWarning::SingleSlash { .. }]);
         assert_eq!(found, told, "{rule}: {loaded:?}");
     }
 }
@@ -150,21 +150,21 @@ fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
 fn only_managed_rules_count_if_the_administrator_says_so() {
     let (mut rules, _) = set(&["Bash"], &[], &["Read"]);
     rules.limit_to_managed();
-    assert_eq!((rules.saying(Allow).count(), rules.saying(Deny).count()), (0, 0));
+    assert_eq!((rules.with_behavior(Allow).count(), rules.with_behavior(Deny).count()), (0, 0));
 }
 
 #[test]
 fn one_rule_is_not_kept_for_the_end() {
     let (rules, _) = set(&[], &[], &["*"]);
-    assert!(rules.removing(tool("Bash")).is_some());
-    assert!(rules.removing(tool("EndConversation")).is_none());
+    assert!(rules.rule_removing_tool(tool("Bash")).is_some());
+    assert!(rules.rule_removing_tool(tool("EndConversation")).is_none());
 }
 
 #[test]
 fn a_reference_explains_itself() {
     let (rules, _) = set(&[], &[], &["Bash(rm *)"]);
     assert_eq!(
-        rules.saying(Deny).next().unwrap().reference.to_string(),
+        rules.with_behavior(Deny).next().unwrap().sourced.to_string(),
         "deny rule `Bash(rm *)` of projectSettings"
     );
 }
@@ -187,7 +187,7 @@ fn a_limit_that_can_never_hold_is_told() {
     }
     for host in ["example.com", " example.com ", "https://example.com/x", "example.com:443", "EXAMPLE.com."] {
         let (rules, _) = set(&[], &[], &[&format!("WebFetch(domain:{host})")]);
-        let rule = rules.saying(Deny).next().unwrap();
-        assert!(matches!(&rule.matcher, Matcher::Domain(domain) if domain.matches("example.com")), "{host}");
+        let rule = rules.with_behavior(Deny).next().unwrap();
+        assert!(matches!(&rule.matcher, RuleMatcher::Domain(domain) if domain.matches("example.com")), "{host}");
     }
 }

@@ -1,12 +1,12 @@
 //! Arithmetic with numbers only, which is the only arithmetic that is certain.
 
 /// The value of an expression of integers, `+ - * / %` and parentheses; nothing for all else.
-pub(super) fn value(text: &str) -> Option<i64> {
+pub(super) fn evaluate(text: &str) -> Option<i64> {
     if text.len() > 200 || !text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()".contains(&byte)) {
         return None;
     }
     let mut rest = text.as_bytes();
-    let value = sum(&mut rest, 0)?;
+    let value = parse_sum(&mut rest, 0)?;
     skip_blanks(&mut rest);
     rest.is_empty().then_some(value)
 }
@@ -17,7 +17,7 @@ fn skip_blanks(rest: &mut &[u8]) {
     }
 }
 
-fn next(rest: &mut &[u8], wanted: &[u8]) -> Option<u8> {
+fn take_operator(rest: &mut &[u8], wanted: &[u8]) -> Option<u8> {
     skip_blanks(rest);
     match rest {
         [first, after @ ..] if wanted.contains(first) => {
@@ -29,19 +29,19 @@ fn next(rest: &mut &[u8], wanted: &[u8]) -> Option<u8> {
     }
 }
 
-fn sum(rest: &mut &[u8], depth: usize) -> Option<i64> {
-    let mut left = product(rest, depth)?;
-    while let Some(operator) = next(rest, b"+-") {
-        let right = product(rest, depth)?;
+fn parse_sum(rest: &mut &[u8], depth: usize) -> Option<i64> {
+    let mut left = parse_product(rest, depth)?;
+    while let Some(operator) = take_operator(rest, b"+-") {
+        let right = parse_product(rest, depth)?;
         left = if operator == b'+' { left.checked_add(right)? } else { left.checked_sub(right)? };
     }
     Some(left)
 }
 
-fn product(rest: &mut &[u8], depth: usize) -> Option<i64> {
-    let mut left = atom(rest, depth)?;
-    while let Some(operator) = next(rest, b"*/%") {
-        let right = atom(rest, depth)?;
+fn parse_product(rest: &mut &[u8], depth: usize) -> Option<i64> {
+    let mut left = parse_atom(rest, depth)?;
+    while let Some(operator) = take_operator(rest, b"*/%") {
+        let right = parse_atom(rest, depth)?;
         left = match operator {
             b'*' => left.checked_mul(right)?,
             b'/' => left.checked_div(right)?,
@@ -51,21 +51,21 @@ fn product(rest: &mut &[u8], depth: usize) -> Option<i64> {
     Some(left)
 }
 
-fn atom(rest: &mut &[u8], depth: usize) -> Option<i64> {
+fn parse_atom(rest: &mut &[u8], depth: usize) -> Option<i64> {
     if depth > 20 {
         return None;
     }
-    if let Some(sign) = next(rest, b"+-") {
+    if let Some(sign) = take_operator(rest, b"+-") {
         // `--1` and `++1` are other operators.
         if matches!(rest.first(), Some(b'+' | b'-')) {
             return None;
         }
-        let value = atom(rest, depth + 1)?;
+        let value = parse_atom(rest, depth + 1)?;
         return if sign == b'-' { value.checked_neg() } else { Some(value) };
     }
-    if next(rest, b"(").is_some() {
-        let value = sum(rest, depth + 1)?;
-        return next(rest, b")").map(|_| value);
+    if take_operator(rest, b"(").is_some() {
+        let value = parse_sum(rest, depth + 1)?;
+        return take_operator(rest, b")").map(|_| value);
     }
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, after) = rest.split_at(digits);
@@ -79,7 +79,7 @@ fn atom(rest: &mut &[u8], depth: usize) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::value;
+    use super::evaluate;
 
     #[test]
     fn only_plain_integers_have_a_value() {
@@ -97,7 +97,7 @@ mod tests {
             ("99999999999999999999", None),
         ];
         for (text, expected) in rows {
-            assert_eq!(value(text), expected, "{text}");
+            assert_eq!(evaluate(text), expected, "{text}");
         }
     }
 }

@@ -1,39 +1,39 @@
 //! Brace expansion: `{a,b}` and `{1..3}`.
 
-use super::word::Atom;
+use super::expand::WordChar;
 
 /// How many words one word may become.
-const MOST: usize = 1_000;
+const MAX_WORDS: usize = 1_000;
 
 /// How deep braces may stand in one another.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Whether there may be something to expand.
-pub(super) fn possible(atoms: &[Atom]) -> bool {
-    let Some(open) = atoms.iter().position(|atom| *atom == Atom::Plain('{')) else { return false };
+pub(super) fn may_expand(atoms: &[WordChar]) -> bool {
+    let Some(open) = atoms.iter().position(|atom| *atom == WordChar::Plain('{')) else { return false };
     let rest = atoms.get(open..).unwrap_or_default();
-    rest.contains(&Atom::Plain(','))
-        || rest.windows(2).any(|pair| pair == [Atom::Plain('.'), Atom::Plain('.')])
+    rest.contains(&WordChar::Plain(','))
+        || rest.windows(2).any(|pair| pair == [WordChar::Plain('.'), WordChar::Plain('.')])
 }
 
 /// The words that a word becomes; nothing if they are too many.
-pub(super) fn expand(atoms: &mut Vec<Atom>) -> Option<Vec<Vec<Atom>>> {
-    all(std::mem::take(atoms).as_slice(), 0)
+pub(super) fn expand_braces(atoms: &mut Vec<WordChar>) -> Option<Vec<Vec<WordChar>>> {
+    expand_all(std::mem::take(atoms).as_slice(), 0)
 }
 
-fn all(atoms: &[Atom], depth: usize) -> Option<Vec<Vec<Atom>>> {
-    if depth > DEEPEST {
+fn expand_all(atoms: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
+    if depth > MAX_DEPTH {
         return None;
     }
-    let mut done: Vec<Vec<Atom>> = vec![Vec::new()];
-    let ends = outline(atoms);
+    let mut done: Vec<Vec<WordChar>> = vec![Vec::new()];
+    let ends = group_ends(atoms);
     let mut at = 0;
     while let Some(atom) = atoms.get(at) {
         let group = ends
             .get(at)
             .copied()
             .flatten()
-            .and_then(|(end, separated)| Some((end + 1, members(atoms.get(at + 1..end)?, separated)?)));
+            .and_then(|(end, separated)| Some((end + 1, group_members(atoms.get(at + 1..end)?, separated)?)));
         let Some((end, members)) = group else {
             for word in &mut done {
                 word.push(*atom);
@@ -41,10 +41,10 @@ fn all(atoms: &[Atom], depth: usize) -> Option<Vec<Vec<Atom>>> {
             at += 1;
             continue;
         };
-        let mut choices: Vec<Vec<Atom>> = Vec::new();
+        let mut choices: Vec<Vec<WordChar>> = Vec::new();
         for member in members {
-            choices.extend(all(&member, depth + 1)?);
-            if choices.len() * done.len() > MOST {
+            choices.extend(expand_all(&member, depth + 1)?);
+            if choices.len() * done.len() > MAX_WORDS {
                 return None;
             }
         }
@@ -62,18 +62,18 @@ fn all(atoms: &[Atom], depth: usize) -> Option<Vec<Vec<Atom>>> {
 }
 
 /// Where each group that opens somewhere ends, and whether it has members. One pass, so that many braces cost no more.
-fn outline(atoms: &[Atom]) -> Vec<Option<(usize, bool)>> {
+fn group_ends(atoms: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     let mut ends = vec![None; atoms.len()];
     let mut open: Vec<(usize, bool)> = Vec::new();
     for (at, atom) in atoms.iter().enumerate() {
         match atom {
-            Atom::Plain('{') => open.push((at, false)),
-            Atom::Plain(',') => {
+            WordChar::Plain('{') => open.push((at, false)),
+            WordChar::Plain(',') => {
                 if let Some((_, members)) = open.last_mut() {
                     *members = true;
                 }
             }
-            Atom::Plain('}') => {
+            WordChar::Plain('}') => {
                 if let Some((start, members)) = open.pop()
                     && let Some(end) = ends.get_mut(start)
                 {
@@ -87,32 +87,32 @@ fn outline(atoms: &[Atom]) -> Vec<Option<(usize, bool)>> {
 }
 
 /// The members of a group; nothing if it is plain text.
-fn members(inside: &[Atom], separated: bool) -> Option<Vec<Vec<Atom>>> {
+fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordChar>>> {
     if !separated {
-        return if inside.len() <= 64 { sequence(inside) } else { None };
+        return if inside.len() <= 64 { expand_sequence(inside) } else { None };
     }
     let mut level = 0;
-    let separator = |atom: &Atom| match atom {
-        Atom::Plain('{') => {
+    let separator = |atom: &WordChar| match atom {
+        WordChar::Plain('{') => {
             level += 1;
             false
         }
-        Atom::Plain('}') => {
+        WordChar::Plain('}') => {
             level -= 1;
             false
         }
-        Atom::Plain(',') => level == 0,
+        WordChar::Plain(',') => level == 0,
         _ => false,
     };
-    Some(inside.split(separator).map(<[Atom]>::to_vec).collect())
+    Some(inside.split(separator).map(<[WordChar]>::to_vec).collect())
 }
 
 /// `1..3`, `a..e`, `1..9..2`.
-fn sequence(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
+fn expand_sequence(atoms: &[WordChar]) -> Option<Vec<Vec<WordChar>>> {
     let text: String = atoms
         .iter()
         .map(|atom| match atom {
-            Atom::Plain(c) => Some(*c),
+            WordChar::Plain(c) => Some(*c),
             _ => None,
         })
         .collect::<Option<_>>()?;
@@ -122,7 +122,7 @@ fn sequence(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
         return None;
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
-    let word = |text: String| text.chars().map(Atom::Quoted).collect::<Vec<_>>();
+    let word = |text: String| text.chars().map(WordChar::Quoted).collect::<Vec<_>>();
     let number = |text: &str| text.parse::<i64>().ok();
     let letter = |text: &str| match text.as_bytes() {
         [byte] if byte.is_ascii_alphabetic() => Some(i64::from(*byte)),
@@ -133,9 +133,9 @@ fn sequence(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
         _ => (letter(first)?, letter(last)?, true),
     };
     let count = usize::try_from(from.abs_diff(to) / step).ok()?;
-    if count >= MOST {
+    if count >= MAX_WORDS {
         // Far too many to list: one member that cannot be known stands for them.
-        return Some(vec![vec![Atom::Unknown { guarded: false }]]);
+        return Some(vec![vec![WordChar::Unknown { nonempty: false }]]);
     }
     let width =
         if [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1) {
@@ -160,13 +160,13 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Option<Vec<String>> {
-        let mut atoms: Vec<Atom> = text.chars().map(Atom::Plain).collect();
-        let words = expand(&mut atoms)?;
-        let text = |word: Vec<Atom>| {
+        let mut atoms: Vec<WordChar> = text.chars().map(WordChar::Plain).collect();
+        let words = expand_braces(&mut atoms)?;
+        let text = |word: Vec<WordChar>| {
             word.into_iter()
                 .map(|atom| match atom {
-                    Atom::Plain(c) | Atom::Quoted(c) | Atom::Expanded(c) => c,
-                    Atom::Unknown { .. } => '?',
+                    WordChar::Plain(c) | WordChar::Quoted(c) | WordChar::Expanded(c) => c,
+                    WordChar::Unknown { .. } => '?',
                 })
                 .collect()
         };

@@ -1,16 +1,16 @@
 //! Builtins that change the shell itself, and `cd`.
 
-use super::facts::Facts;
-use super::{By, Class, Word};
+use super::effects::CommandEffects;
+use super::{RequiredRule, CommandClass, Word};
 
 /// Those that can run or redefine anything.
-const RUNNING: &[&str] = &[
+const RUNNING_BUILTINS: &[&str] = &[
     "eval", "exec", "source", ".", "trap", "alias", "let", "hash", "enable", "bind", "complete", "compgen",
     "compopt", "fc", "unalias",
 ];
 
 /// Those that change what the shell knows.
-const CHANGING: &[&str] = &[
+const CHANGING_BUILTINS: &[&str] = &[
     "mapfile",
     "readarray",
     "read",
@@ -46,27 +46,27 @@ const CHANGING: &[&str] = &[
 ];
 
 /// Builtins that give variables values by arguments of the form `NAME=value`.
-const DECLARING: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
+const DECLARING_BUILTINS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
 /// The least that a rule must be to allow such a builtin.
-pub(super) fn least_rule(name: &str) -> Option<By> {
-    if RUNNING.contains(&name) {
-        Some(By::ExactRule)
-    } else if CHANGING.contains(&name) {
-        Some(By::NamingRule)
+pub(super) fn required_rule(name: &str) -> Option<RequiredRule> {
+    if RUNNING_BUILTINS.contains(&name) {
+        Some(RequiredRule::ExactRule)
+    } else if CHANGING_BUILTINS.contains(&name) {
+        Some(RequiredRule::NamingRule)
     } else {
         None
     }
 }
 
 /// Whether arguments of the form `NAME=value` set variables.
-pub(super) fn declares(name: &str) -> bool {
-    DECLARING.contains(&name)
+pub(super) fn declares_variables(name: &str) -> bool {
+    DECLARING_BUILTINS.contains(&name)
 }
 
 /// Whether a builtin may give variables other values.
 pub(super) fn sets_variables(name: &str) -> bool {
-    declares(name)
+    declares_variables(name)
         || matches!(
             name,
             "read"
@@ -90,7 +90,7 @@ pub(super) fn sets_variables(name: &str) -> bool {
 }
 
 /// Builtins whose arguments may hold the text of commands.
-pub(super) fn holds_commands(name: &str) -> bool {
+pub(super) fn takes_command_text(name: &str) -> bool {
     matches!(
         name,
         "eval" | "trap" | "alias" | "bind" | "complete" | "compgen" | "mapfile" | "readarray" | "fc"
@@ -99,7 +99,7 @@ pub(super) fn holds_commands(name: &str) -> bool {
 
 /// Builtins that take arguments for names of variables or for arithmetic, and so expand a subscript in them.
 pub(super) fn expands_subscripts(name: &str) -> bool {
-    declares(name)
+    declares_variables(name)
         || matches!(
             name,
             "test"
@@ -117,8 +117,8 @@ pub(super) fn expands_subscripts(name: &str) -> bool {
 }
 
 /// `cd` to one plain directory.
-pub(super) fn change_directory(arguments: &[Word]) -> Facts {
-    let plain = matches!(arguments, [only] if only.value.literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-')));
-    let class = if plain { Class::ReadOnly } else { Class::Other };
-    Facts { class, scoped: true, minds_globs: true, ..Facts::default() }
+pub(super) fn cd_effects(arguments: &[Word]) -> CommandEffects {
+    let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-')));
+    let class = if plain { CommandClass::ReadOnly } else { CommandClass::Other };
+    CommandEffects { class, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
 }

@@ -1,283 +1,283 @@
 //! Compound commands: loops, conditions, groups, functions.
 
-use super::Kind;
-use super::cursor::{Inside, Parsed, Parser, WRONG};
+use super::UnanalyzableCause;
+use super::cursor::{NestedContent, ParseResult, Parser, SYNTAX_ERROR};
 use super::lexer::leading_name;
-use super::syntax::{Feed, Of, Piece, RawWord, Simple};
+use super::syntax::{CompoundInput, ConditionalKind, WordPiece, RawWord, RawCommand};
 
-const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
+const COMPOUND_WORDS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
 
 impl Parser<'_> {
     /// Whether a compound command begins here.
-    pub(super) fn at_compound(&self) -> bool {
-        self.peek() == Some(b'(') || OPENERS.contains(&self.keyword())
+    pub(super) fn is_at_compound(&self) -> bool {
+        self.peek() == Some(b'(') || COMPOUND_WORDS.contains(&self.keyword())
     }
 
     /// One compound command with its redirects.
-    pub(super) fn compound(&mut self) -> Parsed<()> {
-        let start = self.found.commands.len();
+    pub(super) fn parse_compound(&mut self) -> ParseResult<()> {
+        let start = self.result.commands.len();
         match self.keyword() {
-            "if" => self.condition()?,
+            "if" => self.parse_if()?,
             "while" | "until" => {
-                self.found.repeats = true;
-                self.at += 5;
-                self.list()?;
-                self.loop_body(Of::Branch)?;
+                self.result.may_repeat = true;
+                self.position += 5;
+                self.parse_list()?;
+                self.parse_loop_body(ConditionalKind::Branch)?;
                 // The condition may end the loop before its end.
-                self.apart(start, Of::Branch);
+                self.mark_conditional(start, ConditionalKind::Branch);
             }
-            "for" => self.for_loop()?,
+            "for" => self.parse_for()?,
             "select" => {
-                self.found.note(Kind::Group);
-                self.found.repeats = true;
-                self.at += 6;
-                self.named_loop()?;
+                self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+                self.result.may_repeat = true;
+                self.position += 6;
+                self.parse_named_loop()?;
             }
-            "case" => self.case()?,
+            "case" => self.parse_case()?,
             "function" => {
-                self.at += 8;
-                self.blanks();
-                let name = self.word()?.raw;
-                self.blanks();
-                return self.function_body(&name);
+                self.position += 8;
+                self.skip_blanks();
+                let name = self.parse_word()?.raw;
+                self.skip_blanks();
+                return self.parse_function_body(&name);
             }
-            "coproc" => return self.coprocess(),
-            "[[" => self.test()?,
+            "coproc" => return self.parse_coproc(),
+            "[[" => self.parse_test()?,
             "{" => {
-                self.found.note(Kind::Group);
-                self.at += 1;
-                self.list()?;
+                self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+                self.position += 1;
+                self.parse_list()?;
                 self.expect_keyword("}")?;
             }
-            _ => self.parentheses()?,
+            _ => self.parse_parentheses()?,
         }
-        self.trailing_redirects(start)
+        self.parse_trailing_redirects(start)
     }
 
     /// The redirects of a compound command, whose commands begin at a place in the harvest.
-    fn trailing_redirects(&mut self, start: usize) -> Parsed<()> {
-        let mut holder = Simple { hidden: self.hidden, within: self.within, ..Simple::default() };
+    fn parse_trailing_redirects(&mut self, start: usize) -> ParseResult<()> {
+        let mut holder = RawCommand { in_substitution: self.in_substitution, substitution_depth: self.substitution_depth, ..RawCommand::default() };
         loop {
-            self.blanks();
-            if !self.redirect(&mut holder)? {
+            self.skip_blanks();
+            if !self.parse_redirect(&mut holder)? {
                 break;
             }
         }
-        let feeds = !holder.input.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
-        let end = self.found.commands.len();
+        let feeds = !holder.stdin_texts.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
+        let end = self.result.commands.len();
         if feeds {
-            self.found.feeds.push(Feed { commands: start..end, holder: end });
+            self.result.compound_inputs.push(CompoundInput { commands: start..end, redirect_holder: end });
         }
         if holder.may_fail {
             // What cannot be opened keeps the whole from running.
-            self.apart(start, Of::Branch);
+            self.mark_conditional(start, ConditionalKind::Branch);
         }
         if feeds || !holder.redirects.is_empty() {
-            self.found.commands.push(holder);
+            self.result.commands.push(holder);
         }
         Ok(())
     }
 
-    fn condition(&mut self) -> Parsed<()> {
-        let whole = self.found.commands.len();
-        self.at += 2;
-        self.list()?;
+    fn parse_if(&mut self) -> ParseResult<()> {
+        let whole = self.result.commands.len();
+        self.position += 2;
+        self.parse_list()?;
         self.expect_keyword("then")?;
-        let mut ways = vec![self.branch()?];
-        let others = self.found.commands.len();
+        let mut ways = vec![self.parse_branch()?];
+        let others = self.result.commands.len();
         while self.take_keyword("elif") {
-            self.list()?;
+            self.parse_list()?;
             self.expect_keyword("then")?;
-            ways.push(self.branch()?);
+            ways.push(self.parse_branch()?);
         }
         let last = self.take_keyword("else");
         if last {
-            ways.push(self.branch()?);
+            ways.push(self.parse_branch()?);
         }
-        self.apart(others, Of::Branch);
+        self.mark_conditional(others, ConditionalKind::Branch);
         if last {
-            self.choice(whole, ways);
+            self.mark_choice(whole, ways);
         }
         self.expect_keyword("fi")
     }
 
     /// Commands that may not run; answers where that is noted.
-    fn branch(&mut self) -> Parsed<usize> {
-        let start = self.found.commands.len();
-        self.list()?;
-        Ok(self.apart(start, Of::Branch))
+    fn parse_branch(&mut self) -> ParseResult<usize> {
+        let start = self.result.commands.len();
+        self.parse_list()?;
+        Ok(self.mark_conditional(start, ConditionalKind::Branch))
     }
 
     /// The body of a loop.
-    fn loop_body(&mut self, of: Of) -> Parsed<()> {
+    fn parse_loop_body(&mut self, of: ConditionalKind) -> ParseResult<()> {
         self.expect_keyword("do")?;
-        let start = self.found.commands.len();
-        self.list()?;
-        self.apart(start, of);
+        let start = self.result.commands.len();
+        self.parse_list()?;
+        self.mark_conditional(start, of);
         self.expect_keyword("done")
     }
 
-    fn for_loop(&mut self) -> Parsed<()> {
-        self.found.repeats = true;
-        self.at += 3;
-        self.blanks();
+    fn parse_for(&mut self) -> ParseResult<()> {
+        self.result.may_repeat = true;
+        self.position += 3;
+        self.skip_blanks();
         if !self.rest().starts_with("((") {
-            return self.named_loop();
+            return self.parse_named_loop();
         }
-        self.found.note(Kind::Group);
-        let end = self.balanced(self.at, b'(', b')')?;
-        self.searched_arithmetic(self.at + 1, end - 1);
-        self.at = end;
-        self.blanks();
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+        let end = self.find_closing(self.position, b'(', b')')?;
+        self.search_arithmetic(self.position + 1, end - 1);
+        self.position = end;
+        self.skip_blanks();
         self.take(";");
-        self.line_breaks()?;
-        if self.keyword() == "{" { self.braced() } else { self.loop_body(Of::Branch) }
+        self.skip_line_breaks()?;
+        if self.keyword() == "{" { self.parse_braced_body() } else { self.parse_loop_body(ConditionalKind::Branch) }
     }
 
     /// A body in braces, which may not run.
-    fn braced(&mut self) -> Parsed<()> {
-        let start = self.found.commands.len();
-        self.compound()?;
-        self.apart(start, Of::Branch);
+    fn parse_braced_body(&mut self) -> ParseResult<()> {
+        let start = self.result.commands.len();
+        self.parse_compound()?;
+        self.mark_conditional(start, ConditionalKind::Branch);
         Ok(())
     }
 
-    fn named_loop(&mut self) -> Parsed<()> {
-        self.blanks();
-        let name = self.word()?.raw;
+    fn parse_named_loop(&mut self) -> ParseResult<()> {
+        self.skip_blanks();
+        let name = self.parse_word()?.raw;
         if name.is_empty() || leading_name(&name) != name {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
         // A loop sets its variable, and a program could heed that.
         if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
             || name.ends_with("_proxy")
             || name.starts_with("npm_")
         {
-            self.found.note(Kind::Assignment);
+            self.result.note_unanalyzable(UnanalyzableCause::Assignment);
         }
-        self.line_breaks()?;
+        self.skip_line_breaks()?;
         let mut words = Vec::new();
         if self.take_keyword("in") {
             loop {
-                self.blanks();
+                self.skip_blanks();
                 if self.peek() == Some(b'#') {
                     break;
                 }
-                let word = self.word()?;
+                let word = self.parse_word()?;
                 if word.raw.is_empty() {
                     break;
                 }
                 words.push(word);
             }
         } else {
-            self.found.note(Kind::Variable);
-            words.push(RawWord { raw: "\"$@\"".to_owned(), pieces: vec![Piece::Unknown] });
+            self.result.note_unanalyzable(UnanalyzableCause::Variable);
+            words.push(RawWord { raw: "\"$@\"".to_owned(), pieces: vec![WordPiece::Unknown] });
         }
-        self.found.loops.push((name.clone(), words));
-        self.blanks();
+        self.result.loop_values.push((name.clone(), words));
+        self.skip_blanks();
         self.take(";");
-        self.line_breaks()?;
-        self.loop_body(Of::Loop(name))
+        self.skip_line_breaks()?;
+        self.parse_loop_body(ConditionalKind::Loop(name))
     }
 
-    fn case(&mut self) -> Parsed<()> {
-        self.found.note(Kind::Group);
-        self.at += 4;
-        self.blanks();
-        self.word()?;
-        self.line_breaks()?;
+    fn parse_case(&mut self) -> ParseResult<()> {
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+        self.position += 4;
+        self.skip_blanks();
+        self.parse_word()?;
+        self.skip_line_breaks()?;
         self.expect_keyword("in")?;
-        let (whole, mut ways, mut all) = (self.found.commands.len(), Vec::new(), false);
+        let (whole, mut ways, mut all) = (self.result.commands.len(), Vec::new(), false);
         loop {
-            self.line_breaks()?;
+            self.skip_line_breaks()?;
             if self.take_keyword("esac") {
                 break;
             }
             self.take("(");
             loop {
-                self.blanks();
-                let pattern = self.word()?.raw;
+                self.skip_blanks();
+                let pattern = self.parse_word()?.raw;
                 if pattern.is_empty() {
-                    return Err(WRONG);
+                    return Err(SYNTAX_ERROR);
                 }
                 all |= pattern == "*";
-                self.blanks();
+                self.skip_blanks();
                 if !self.take("|") {
                     break;
                 }
             }
             self.expect(")")?;
-            let start = self.found.commands.len();
-            self.list_or_nothing()?;
-            ways.push(self.apart(start, Of::Branch));
+            let start = self.result.commands.len();
+            self.parse_optional_list()?;
+            ways.push(self.mark_conditional(start, ConditionalKind::Branch));
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
                 self.expect_keyword("esac")?;
                 break;
             }
         }
         if all {
-            self.choice(whole, ways);
+            self.mark_choice(whole, ways);
         }
         Ok(())
     }
 
-    fn coprocess(&mut self) -> Parsed<()> {
-        self.found.note(Kind::Group);
-        self.found.background = true;
-        self.at += 6;
-        self.blanks();
-        let start = self.at;
+    fn parse_coproc(&mut self) -> ParseResult<()> {
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+        self.result.background = true;
+        self.position += 6;
+        self.skip_blanks();
+        let start = self.position;
         // `coproc NAME { .. }`
-        self.at += leading_name(self.rest()).len();
-        self.blanks();
-        if !self.at_compound() {
-            self.at = start;
+        self.position += leading_name(self.rest()).len();
+        self.skip_blanks();
+        if !self.is_at_compound() {
+            self.position = start;
         }
-        let start = self.found.commands.len();
-        self.command()?;
-        self.apart(start, Of::Branch);
+        let start = self.result.commands.len();
+        self.parse_command()?;
+        self.mark_conditional(start, ConditionalKind::Branch);
         Ok(())
     }
 
     /// A subshell, or arithmetic in double parentheses. Bash looks for the end of the inner ones first: it is arithmetic
     /// if the outer end stands right behind.
-    fn parentheses(&mut self) -> Parsed<()> {
-        self.found.note(Kind::Group);
-        if self.byte(1) == Some(b'(') {
-            let end = self.balanced(self.at + 1, b'(', b')')?;
+    fn parse_parentheses(&mut self) -> ParseResult<()> {
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+        if self.byte_at(1) == Some(b'(') {
+            let end = self.find_closing(self.position + 1, b'(', b')')?;
             if self.text.as_bytes().get(end) == Some(&b')') {
-                self.arithmetic_command(end);
+                self.parse_arithmetic_command(end);
                 return Ok(());
             }
         }
-        self.at += 1;
-        let start = self.found.commands.len();
-        self.list()?;
-        self.apart(start, Of::Branch);
+        self.position += 1;
+        let start = self.result.commands.len();
+        self.parse_list()?;
+        self.mark_conditional(start, ConditionalKind::Branch);
         self.expect(")")
     }
 
     /// `(( .. ))`. No here-document begins in it. Other shells take it for commands, so it is searched as such too.
-    fn arithmetic_command(&mut self, end: usize) {
-        let start = self.at + 2;
+    fn parse_arithmetic_command(&mut self, end: usize) {
+        let start = self.position + 2;
         let inside = self.text.get(start..end - 1).unwrap_or_default();
-        self.searched_arithmetic(start, end - 1);
+        self.search_arithmetic(start, end - 1);
         if inside.contains(['\'', '"', '`']) || inside.contains("$(") {
             // Quotes do not keep arithmetic from expanding, and make it uncertain where it ends.
-            self.inner(inside, Inside::Expansions);
-            self.doubt();
+            self.parse_nested(inside, NestedContent::Expansions);
+            self.search_whole_text();
         }
-        self.at = end + 1;
+        self.position = end + 1;
     }
 
     /// `[[ .. ]]`: its operands must be literal, and nothing may evaluate them.
-    fn test(&mut self) -> Parsed<()> {
-        let start = self.at;
-        self.at += 2;
+    fn parse_test(&mut self) -> ParseResult<()> {
+        let start = self.position;
+        self.position += 2;
         let mut words: Vec<String> = Vec::new();
         let mut quoted: Vec<String> = Vec::new();
         loop {
-            self.line_breaks()?;
+            self.skip_line_breaks()?;
             if self.take_keyword("]]") {
                 break;
             }
@@ -286,48 +286,48 @@ impl Parser<'_> {
                     && !matches!(self.rest().as_bytes(), [b'<' | b'>', b'(', ..])
             });
             if let Some(operator) = operator {
-                self.at += operator.len();
+                self.position += operator.len();
                 words.push((*operator).to_owned());
                 continue;
             }
             let pattern = words.last().is_some_and(|last| last == "=~");
             let word = if pattern {
-                self.word_until(|byte| matches!(byte, b' ' | b'\t' | b'\n'))?
+                self.parse_word_until(|byte| matches!(byte, b' ' | b'\t' | b'\n'))?
             } else {
-                self.word()?
+                self.parse_word()?
             };
             if word.raw.is_empty() {
-                return Err(WRONG);
+                return Err(SYNTAX_ERROR);
             }
             quoted.extend(word.pieces.iter().filter_map(quoted_expansion));
             words.push(word.raw);
         }
         if words.is_empty() {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
-        if super::conditions::evaluates(words.iter().map(String::as_str)) {
-            self.found.note(Kind::Test);
+        if super::test_operands::evaluates_operands(words.iter().map(String::as_str)) {
+            self.result.note_unanalyzable(UnanalyzableCause::Test);
             // Arithmetic expands what the quotes have kept.
             for text in &quoted {
-                self.inner(text, Inside::Expansions);
+                self.parse_nested(text, NestedContent::Expansions);
             }
         }
-        let text = self.since(start).to_owned();
-        self.found.commands.push(Simple {
-            words: vec![RawWord { raw: text.clone(), pieces: vec![Piece::Quoted(text)] }],
-            condition: true,
-            hidden: self.hidden,
-            within: self.within,
-            ..Simple::default()
+        let text = self.text_since(start).to_owned();
+        self.result.commands.push(RawCommand {
+            words: vec![RawWord { raw: text.clone(), pieces: vec![WordPiece::Quoted(text)] }],
+            is_test: true,
+            in_substitution: self.in_substitution,
+            substitution_depth: self.substitution_depth,
+            ..RawCommand::default()
         });
         Ok(())
     }
 }
 
 /// Quoted text in which an expansion would be found.
-fn quoted_expansion(piece: &Piece) -> Option<String> {
+fn quoted_expansion(piece: &WordPiece) -> Option<String> {
     match piece {
-        Piece::Quoted(text) if text.contains(['$', '`']) => Some(text.clone()),
-        Piece::Quoted(_) | Piece::Plain(_) | Piece::Variable { .. } | Piece::Unknown => None,
+        WordPiece::Quoted(text) if text.contains(['$', '`']) => Some(text.clone()),
+        WordPiece::Quoted(_) | WordPiece::Plain(_) | WordPiece::Variable { .. } | WordPiece::Unknown => None,
     }
 }

@@ -1,10 +1,10 @@
 //! `find`: a search, or one with actions.
 
-use super::facts::{self, Facts};
-use super::{Class, Value, Word, operands, unknown};
+use super::effects::{self, CommandEffects};
+use super::{CommandClass, Value, Word, operands, placeholders};
 
 /// Tests and actions without an argument that only look.
-const PLAIN: &[&str] = &[
+const PLAIN_TESTS: &[&str] = &[
     "-empty",
     "-readable",
     "-writable",
@@ -35,7 +35,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Those with one argument.
-const WITH_VALUE: &[&str] = &[
+const TESTS_WITH_VALUE: &[&str] = &[
     "-name",
     "-iname",
     "-path",
@@ -79,15 +79,15 @@ const ACTIONS: &[&str] = &[
 ];
 
 /// What a `find` command does.
-pub(super) fn facts(arguments: &[Word]) -> Facts {
-    let mut wide = Facts {
+pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
+    let mut wide = CommandEffects {
         reads: starting_points(arguments),
         recursive: true,
-        scoped: true,
-        minds_globs: true,
-        ..Facts::default()
+        restricts_paths: true,
+        asks_for_globs: true,
+        ..CommandEffects::default()
     };
-    let mut words = arguments.iter().map(|word| (word.value.literal().unwrap_or_default(), &word.value));
+    let mut words = arguments.iter().map(|word| (word.value.as_literal().unwrap_or_default(), &word.value));
     while let Some((text, _)) = words.next() {
         let file = words.clone().next().map(|(_, value)| value.clone());
         if text.starts_with("-newer") || text == "-samefile" || text == "-files0-from" {
@@ -96,39 +96,39 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
             wide.writes.extend(file);
         }
     }
-    if changes_what_it_finds(arguments) {
+    if changes_found_files(arguments) {
         wide.writes.extend(starting_points(arguments));
     }
     // One that is not known may be anything.
-    let acts = arguments.iter().any(|word| word.value.literal().is_none_or(|text| ACTIONS.contains(&text)));
+    let acts = arguments.iter().any(|word| word.value.as_literal().is_none_or(|text| ACTIONS.contains(&text)));
     if acts {
         let only_glob = arguments.iter().all(|word| !word.value.is_unknown())
-            && !arguments.iter().any(|word| word.value.literal().is_some_and(|text| ACTIONS.contains(&text)));
-        return if only_glob { wide } else { wide.exact_only() };
+            && !arguments.iter().any(|word| word.value.as_literal().is_some_and(|text| ACTIONS.contains(&text)));
+        return if only_glob { wide } else { wide.requiring_exact_rule() };
     }
-    if only_looks(arguments) {
-        wide.class = Class::ReadOnly;
+    if is_search_only(arguments) {
+        wide.class = CommandClass::ReadOnly;
     }
     wide
 }
 
 /// Whether what is found is removed, or given to a command that changes files.
-fn changes_what_it_finds(arguments: &[Word]) -> bool {
-    arguments.iter().any(|word| word.value.literal() == Some("-delete"))
-        || executed(arguments).iter().any(|command| changes_files(command))
+fn changes_found_files(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
+        || exec_commands(arguments).iter().any(|command| changes_files(command))
 }
 
 /// Whether a command, or the one behind its first words, changes files that it is given.
 fn changes_files(command: &[Word]) -> bool {
-    const MOST: usize = 8;
-    const MOST_ARGUMENTS: usize = 64;
-    (0..command.len().min(MOST)).any(|at| {
+    const MAX_NAME_WORDS: usize = 8;
+    const MAX_ARGUMENTS: usize = 64;
+    (0..command.len().min(MAX_NAME_WORDS)).any(|at| {
         let name = command.get(at);
         let arguments: &[Word] =
-            command.get(at + 1..command.len().min(at + MOST_ARGUMENTS)).unwrap_or_default();
-        let name = name.and_then(|word| word.value.literal()).map(facts::plain_name).unwrap_or_default();
-        let writes = |facts: Facts| facts.scoped && !facts.writes.is_empty();
-        name == "sed" || operands::facts(&name, arguments).is_some_and(writes)
+            command.get(at + 1..command.len().min(at + MAX_ARGUMENTS)).unwrap_or_default();
+        let name = name.and_then(|word| word.value.as_literal()).map(effects::program_name).unwrap_or_default();
+        let writes = |facts: CommandEffects| facts.restricts_paths && !facts.writes.is_empty();
+        name == "sed" || operands::effects(&name, arguments).is_some_and(writes)
     })
 }
 
@@ -137,7 +137,7 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
     let option = |text: &str| matches!(text, "-H" | "-L" | "-P") || text.starts_with("-O");
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
-        match first.value.literal() {
+        match first.value.as_literal() {
             Some("-D") => rest = after.get(1..).unwrap_or_default(),
             Some(text) if option(text) => rest = after,
             _ => break,
@@ -147,7 +147,7 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
         .iter()
         .take_while(|word| {
             word.value
-                .literal()
+                .as_literal()
                 .is_none_or(|text| !(text.starts_with('-') || matches!(text, "!" | "(" | ",")))
         })
         .map(|word| word.value.clone())
@@ -155,43 +155,43 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
     if points.is_empty() { vec![Value::Literal(".".to_owned())] } else { points }
 }
 
-fn only_looks(arguments: &[Word]) -> bool {
-    let mut words = arguments.iter().map(|word| word.value.literal().unwrap_or_default()).peekable();
-    while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_level(text)).is_some() {}
+fn is_search_only(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter().map(|word| word.value.as_literal().unwrap_or_default()).peekable();
+    while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_optimization_level(text)).is_some() {}
     while words.next_if(|text| !(text.starts_with('-') || matches!(*text, "!" | "(" | ")" | ","))).is_some() {
     }
     while let Some(text) = words.next() {
         let newer = text.strip_prefix("-newer").is_some_and(|kind| {
             kind.is_empty() || (kind.len() == 2 && kind.bytes().all(|byte| b"aBcmt".contains(&byte)))
         });
-        if newer || text == "-samefile" || WITH_VALUE.contains(&text) {
+        if newer || text == "-samefile" || TESTS_WITH_VALUE.contains(&text) {
             if words.next().is_none() {
                 return false;
             }
-        } else if !PLAIN.contains(&text) {
+        } else if !PLAIN_TESTS.contains(&text) {
             return false;
         }
     }
     true
 }
 
-fn is_level(text: &str) -> bool {
+fn is_optimization_level(text: &str) -> bool {
     text.strip_prefix("-O")
         .is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// How many `-exec` are followed; more are searched as text.
-pub(super) const MOST_EXECUTED: usize = 8;
+pub(super) const MAX_EXEC_COMMANDS: usize = 8;
 
 /// The commands that `-exec` and its like run, the first [`MOST_EXECUTED`] of them.
-pub(super) fn executed(arguments: &[Word]) -> Vec<&[Word]> {
+pub(super) fn exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
     let mut found = Vec::new();
     let mut rest = arguments;
-    let runs = |word: &Word| matches!(word.value.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    let runs = |word: &Word| matches!(word.value.as_literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     // What stands between `-exec` and its end is the command's own, another `-exec` included.
-    while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MOST_EXECUTED) {
+    while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MAX_EXEC_COMMANDS) {
         rest = rest.get(at + 1..).unwrap_or_default();
-        let end = rest.iter().position(|word| matches!(word.value.literal(), Some(";" | "+")));
+        let end = rest.iter().position(|word| matches!(word.value.as_literal(), Some(";" | "+")));
         let end = end.unwrap_or(rest.len());
         found.extend(rest.get(..end));
         rest = rest.get(end..).unwrap_or_default();
@@ -200,14 +200,14 @@ pub(super) fn executed(arguments: &[Word]) -> Vec<&[Word]> {
 }
 
 /// A command of `-exec` with what is found in its place: that lies at or below where the search begins.
-pub(super) fn filled(command: &[Word], arguments: &[Word]) -> Vec<Word> {
+pub(super) fn fill_placeholder(command: &[Word], arguments: &[Word]) -> Vec<Word> {
     let mut filled = Vec::with_capacity(command.len());
     for word in command {
-        if word.value.literal() == Some("{}") {
+        if word.value.as_literal() == Some("{}") {
             let points = starting_points(arguments).into_iter();
             filled.extend(points.map(|value| Word { raw: word.raw.clone(), value }));
         } else {
-            filled.extend(unknown::with_holes(std::slice::from_ref(word), "{}"));
+            filled.extend(placeholders::mark_placeholders(std::slice::from_ref(word), "{}"));
         }
     }
     filled

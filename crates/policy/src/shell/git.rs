@@ -1,18 +1,18 @@
 //! `git`: the subcommands and flags that only read, and the files of the others.
 
-use super::facts::Facts;
-use super::given::{Given, Known, NOTHING, read};
-use super::options::{Arguments, NONE, Options, check};
-use super::{By, Class, Landing, Value, Word};
+use super::effects::CommandEffects;
+use super::argv::{ParsedArgs, OptionSpec, NO_OPTIONS, parse_args};
+use super::allowed_options::{CheckedArgs, NONE_ALLOWED, AllowedOptions, check_args};
+use super::{RequiredRule, CommandClass, DirTarget, Value, Word};
 
 /// Global options that have a value in the next word.
-const GLOBAL_VALUES: &[&str] =
+const GLOBAL_VALUE_OPTIONS: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"];
 
 /// Global options that make other programs or another repository count.
-const GLOBAL_RISKS: &[&str] = &["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"];
+const RISKY_GLOBAL_OPTIONS: &[&str] = &["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"];
 
-const HISTORY: Options = Options {
+const HISTORY_OPTIONS: AllowedOptions = AllowedOptions {
     flags: "psuwbiMRe",
     values: "nUSG",
     paths: "O",
@@ -58,10 +58,10 @@ const HISTORY: Options = Options {
     ],
     long_optional: &["stat", "pretty", "decorate", "branches", "tags", "remotes", "word-diff", "color"],
     digits: true,
-    ..NONE
+    ..NONE_ALLOWED
 };
 
-const REVISIONS: Options = Options {
+const REVISION_OPTIONS: AllowedOptions = AllowedOptions {
     flags: "cdmosz",
     long: &[
         "verify",
@@ -77,12 +77,12 @@ const REVISIONS: Options = Options {
     ],
     long_values: &["format", "sort"],
     long_optional: &["short", "abbrev-ref", "tags", "dirty"],
-    ..NONE
+    ..NONE_ALLOWED
 };
 
 /// How the words after a subcommand are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operands {
+enum SubcommandOperands {
     /// Revisions and paths.
     Any,
     /// None, unless one of the options is there, which makes them patterns to list.
@@ -91,74 +91,74 @@ enum Operands {
     PatternFirst,
 }
 
-const SUBCOMMANDS: &[(&str, Options, Operands)] = &[
+const READ_ONLY_SUBCOMMANDS: &[(&str, AllowedOptions, SubcommandOperands)] = &[
     (
         "status",
-        Options {
+        AllowedOptions {
             flags: "sbvz",
             long: &["short", "branch", "long", "show-stash"],
             long_optional: &["porcelain", "ignored"],
-            ..NONE
+            ..NONE_ALLOWED
         },
-        Operands::Any,
+        SubcommandOperands::Any,
     ),
-    ("log", HISTORY, Operands::Any),
-    ("show", HISTORY, Operands::Any),
-    ("diff", HISTORY, Operands::Any),
-    ("shortlog", HISTORY, Operands::Any),
+    ("log", HISTORY_OPTIONS, SubcommandOperands::Any),
+    ("show", HISTORY_OPTIONS, SubcommandOperands::Any),
+    ("diff", HISTORY_OPTIONS, SubcommandOperands::Any),
+    ("shortlog", HISTORY_OPTIONS, SubcommandOperands::Any),
     (
         "blame",
-        Options {
+        AllowedOptions {
             flags: "ewsl",
             values: "L",
             long: &["porcelain"],
             long_values: &["date"],
             long_paths: &["ignore-revs-file"],
-            ..NONE
+            ..NONE_ALLOWED
         },
-        Operands::Any,
+        SubcommandOperands::Any,
     ),
     (
         "branch",
-        Options {
+        AllowedOptions {
             flags: "arvl",
             long: &["all", "remotes", "show-current", "list"],
             long_values: &["sort"],
             long_optional: &["merged", "no-merged", "contains", "points-at"],
-            ..NONE
+            ..NONE_ALLOWED
         },
-        Operands::ListedBy(&["-l", "--list", "--merged", "--no-merged", "--contains", "--points-at"]),
+        SubcommandOperands::ListedBy(&["-l", "--list", "--merged", "--no-merged", "--contains", "--points-at"]),
     ),
     (
         "tag",
-        Options {
+        AllowedOptions {
             flags: "l",
             long: &["list"],
             long_values: &["sort"],
             long_optional: &["contains", "points-at"],
-            ..NONE
+            ..NONE_ALLOWED
         },
-        Operands::ListedBy(&["-l", "--list", "--contains", "--points-at"]),
+        SubcommandOperands::ListedBy(&["-l", "--list", "--contains", "--points-at"]),
     ),
-    ("rev-parse", REVISIONS, Operands::Any),
-    ("rev-list", REVISIONS, Operands::Any),
-    ("merge-base", REVISIONS, Operands::Any),
-    ("describe", REVISIONS, Operands::Any),
-    ("for-each-ref", REVISIONS, Operands::Any),
-    ("ls-files", REVISIONS, Operands::Any),
-    ("grep", Options { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE }, Operands::PatternFirst),
+    ("rev-parse", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("rev-list", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("merge-base", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("describe", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("for-each-ref", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("ls-files", REVISION_OPTIONS, SubcommandOperands::Any),
+    ("grep", AllowedOptions { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE_ALLOWED }, SubcommandOperands::PatternFirst),
 ];
 
 /// Subcommands whose operands are files that are read, for refusing.
-const READING: &[&str] =
+const READING_SUBCOMMANDS: &[&str] =
     &["add", "show", "log", "blame", "diff", "grep", "cat-file", "stash", "archive", "hash-object"];
 
 /// Subcommands whose operands are files that are changed.
-const WRITING: &[&str] = &["checkout", "restore", "rm", "mv", "clean"];
+const WRITING_SUBCOMMANDS: &[&str] = &["checkout", "restore", "rm", "mv", "clean"];
 
 /// Subcommands that change whatever they find if they have one of these options, or no operand where none is listed;
 /// and the options with which they change nothing.
-const SWEEPING: &[(&str, &[&str], &[&str])] = &[
+const BULK_WRITING_SUBCOMMANDS: &[(&str, &[&str], &[&str])] = &[
     ("clean", &[], &["-n", "--dry-run"]),
     ("reset", &["--hard", "--merge", "--keep"], &[]),
     ("checkout", &["-f", "--force"], &[]),
@@ -166,26 +166,26 @@ const SWEEPING: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// What `git stash` does without changing a file.
-const KEEPING: &[&str] = &["list", "show", "drop", "clear", "create", "store"];
+const HARMLESS_STASH_ACTIONS: &[&str] = &["list", "show", "drop", "clear", "create", "store"];
 
 /// Options of the others, for refusing.
-const WIDE: Known = Known {
+const DENY_OPTIONS: OptionSpec = OptionSpec {
     values: "mnSGUL",
     long_values: &["grep", "author", "format", "pretty", "since", "until"],
     reads: &["-O", "--ignore-revs-file"],
     writes: &["--output"],
-    ..NOTHING
+    ..NO_OPTIONS
 };
 
 /// The same for those that put files somewhere.
-const PUTTING: Known = Known { values: "nNv", writes: &["-o", "--output", "--output-directory"], ..NOTHING };
+const OUTPUT_OPTIONS: OptionSpec = OptionSpec { values: "nNv", writes: &["-o", "--output", "--output-directory"], ..NO_OPTIONS };
 
 /// The words from the subcommand on, without the global options.
-pub(super) fn without_globals(arguments: &[Word]) -> &[Word] {
+pub(super) fn skip_global_options(arguments: &[Word]) -> &[Word] {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
-        match first.value.literal() {
-            Some(text) if GLOBAL_VALUES.contains(&text) => rest = after.get(1..).unwrap_or_default(),
+        match first.value.as_literal() {
+            Some(text) if GLOBAL_VALUE_OPTIONS.contains(&text) => rest = after.get(1..).unwrap_or_default(),
             Some(text) if text.starts_with('-') => rest = after,
             _ => break,
         }
@@ -194,62 +194,62 @@ pub(super) fn without_globals(arguments: &[Word]) -> &[Word] {
 }
 
 /// What a `git` command does.
-pub(super) fn facts(arguments: &[Word]) -> Facts {
-    let rest = without_globals(arguments);
+pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
+    let rest = skip_global_options(arguments);
     let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-    let mut facts = wide(rest);
-    let puts = facts.by == By::ExactRule;
+    let mut facts = deny_effects(rest);
+    let puts = facts.required_rule == RequiredRule::ExactRule;
     for (at, word) in globals.iter().enumerate() {
-        let text = word.value.literal().unwrap_or("-c");
+        let text = word.value.as_literal().unwrap_or("-c");
         if text == "-C" {
             facts.reads.extend(globals.get(at + 1).map(|word| word.value.clone()));
         }
         let name = text.split_once('=').map_or(text, |(name, _)| name);
-        if GLOBAL_RISKS.contains(&name) || (text.starts_with("-c") && !text.starts_with("--")) {
-            return facts.exact_only();
+        if RISKY_GLOBAL_OPTIONS.contains(&name) || (text.starts_with("-c") && !text.starts_with("--")) {
+            return facts.requiring_exact_rule();
         }
     }
     if puts {
-        return facts.exact_only();
+        return facts.requiring_exact_rule();
     }
-    if globals.is_empty() && reads_only(rest) {
-        facts.class = Class::ReadOnly;
-        facts.minds_globs = true;
+    if globals.is_empty() && is_read_only(rest) {
+        facts.class = CommandClass::ReadOnly;
+        facts.asks_for_globs = true;
     }
     facts
 }
 
-fn wide(rest: &[Word]) -> Facts {
-    let mut facts = Facts { scoped: true, ..Facts::default() };
+fn deny_effects(rest: &[Word]) -> CommandEffects {
+    let mut facts = CommandEffects { restricts_paths: true, ..CommandEffects::default() };
     let Some((subcommand, arguments)) = rest.split_first() else { return facts };
-    let name = subcommand.value.literal().unwrap_or_default();
-    let listed = SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
-    facts.minds_globs = listed || WRITING.contains(&name);
-    let known = if matches!(name, "archive" | "format-patch") { &PUTTING } else { &WIDE };
-    let mut given = read(arguments, known);
+    let name = subcommand.value.as_literal().unwrap_or_default();
+    let listed = READ_ONLY_SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
+    facts.asks_for_globs = listed || WRITING_SUBCOMMANDS.contains(&name);
+    let known = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
+    let mut given = parse_args(arguments, known);
     let is_path =
         |value: &Value| matches!(value, Value::Literal(text) | Value::Glob(text) if text.contains('/'));
-    given.guesses.retain(is_path);
-    let skip = usize::from(name == "grep" && !given.has(&["-e", "-f"]));
+    given.possible_files.retain(is_path);
+    let skip = usize::from(name == "grep" && !given.has_option(&["-e", "-f"]));
     let files: Vec<Value> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
-    facts.changes_below = true;
-    if sweeps(name, &given) {
-        facts.sweeps.push(Value::Literal(".".to_owned()));
+    facts.writes_recursively = true;
+    if writes_in_bulk(name, &given) {
+        facts.bulk_write_dirs.push(Value::Literal(".".to_owned()));
     }
     facts.writes = given.writes.clone();
     if !facts.writes.is_empty() {
-        facts.by = By::ExactRule;
+        facts.required_rule = RequiredRule::ExactRule;
     }
-    if name == "bundle" && arguments.first().and_then(|word| word.value.literal()) == Some("create") {
+    if name == "bundle" && arguments.first().and_then(|word| word.value.as_literal()) == Some("create") {
         facts.writes.extend(files.get(1).cloned());
     }
-    if WRITING.contains(&name) {
+    if WRITING_SUBCOMMANDS.contains(&name) {
         if let (Some(directory), "mv") = (files.last(), name) {
-            let lands = |from: &Value| Landing { directory: directory.clone(), from: from.clone() };
-            facts.lands = files.iter().map(lands).collect();
+            let lands = |from: &Value| DirTarget { directory: directory.clone(), from: from.clone() };
+            facts.dir_targets = files.iter().map(lands).collect();
         }
         facts.writes.extend(files);
-    } else if READING.contains(&name) || listed {
+    } else if READING_SUBCOMMANDS.contains(&name) || listed {
         facts.reads = files;
         facts.recursive =
             matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && facts.reads.is_empty();
@@ -258,15 +258,15 @@ fn wide(rest: &[Word]) -> Facts {
 }
 
 /// Whether a subcommand may change anything in the tree.
-fn sweeps(name: &str, given: &Given<'_>) -> bool {
+fn writes_in_bulk(name: &str, given: &ParsedArgs<'_>) -> bool {
     if name == "stash" {
-        let deed = given.operands.first().and_then(|value| value.literal());
-        return deed.is_none_or(|deed| !KEEPING.contains(&deed));
+        let deed = given.operands.first().and_then(|value| value.as_literal());
+        return deed.is_none_or(|deed| !HARMLESS_STASH_ACTIONS.contains(&deed));
     }
-    let row = SWEEPING.iter().find(|(listed, ..)| *listed == name);
+    let row = BULK_WRITING_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name);
     row.is_some_and(|(_, options, harmless)| {
-        let asked = if options.is_empty() { given.operands.is_empty() } else { given.may_have(options) };
-        asked && !given.has(harmless)
+        let asked = if options.is_empty() { given.operands.is_empty() } else { given.may_have_option(options) };
+        asked && !given.has_option(harmless)
     })
 }
 
@@ -278,12 +278,12 @@ fn with_path_in_revision(value: &Value) -> Vec<Value> {
         Value::Glob(text) => text.split_once(':').map(|(_, path)| Value::Glob(path.to_owned())),
         Value::Unknown { .. } => None,
     };
-    values.extend(inside.filter(|value| value.literal() != Some("")));
+    values.extend(inside.filter(|value| value.as_literal() != Some("")));
     values
 }
 
-fn reads_only(rest: &[Word]) -> bool {
-    let Some(texts) = rest.iter().map(|word| word.value.literal()).collect::<Option<Vec<&str>>>() else {
+fn is_read_only(rest: &[Word]) -> bool {
+    let Some(texts) = rest.iter().map(|word| word.value.as_literal()).collect::<Option<Vec<&str>>>() else {
         return false;
     };
     let Some((name, arguments)) = texts.split_first() else { return false };
@@ -304,36 +304,36 @@ fn reads_only(rest: &[Word]) -> bool {
         ),
         "reflog" => match arguments.split_first() {
             None => true,
-            Some((&"show", _)) => permitted("log", words.get(1..).unwrap_or_default()),
-            Some((first, _)) => first.starts_with('-') && permitted("log", words),
+            Some((&"show", _)) => is_allowed_form("log", words.get(1..).unwrap_or_default()),
+            Some((first, _)) => first.starts_with('-') && is_allowed_form("log", words),
         },
         "status" => {
             let untracked =
-                |word: &Word| matches!(word.value.literal(), Some("-u" | "-uno" | "-unormal" | "-uall"));
+                |word: &Word| matches!(word.value.as_literal(), Some("-u" | "-uno" | "-unormal" | "-uall"));
             let others: Vec<Word> = words.iter().filter(|word| !untracked(word)).cloned().collect();
-            permitted("status", &others)
+            is_allowed_form("status", &others)
         }
-        name => permitted(name, words),
+        name => is_allowed_form(name, words),
     }
 }
 
-fn permitted(name: &str, words: &[Word]) -> bool {
-    let Some((_, options, operands)) = SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name) else {
+fn is_allowed_form(name: &str, words: &[Word]) -> bool {
+    let Some((_, options, operands)) = READ_ONLY_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name) else {
         return false;
     };
-    let Some(sorted) = check(words, options) else { return false };
+    let Some(sorted) = check_args(words, options) else { return false };
     // A format can ask for signatures, which another program checks.
     let signed = words.iter().any(|word| {
         word.value
-            .literal()
+            .as_literal()
             .is_some_and(|text| text.contains("%G") || text.to_ascii_lowercase().contains("signature"))
     });
-    !signed && fits(*operands, &sorted)
+    !signed && operands_fit(*operands, &sorted)
 }
 
-fn fits(operands: Operands, sorted: &Arguments<'_>) -> bool {
+fn operands_fit(operands: SubcommandOperands, sorted: &CheckedArgs<'_>) -> bool {
     match operands {
-        Operands::Any | Operands::PatternFirst => true,
-        Operands::ListedBy(options) => sorted.operands.is_empty() || sorted.has(options),
+        SubcommandOperands::Any | SubcommandOperands::PatternFirst => true,
+        SubcommandOperands::ListedBy(options) => sorted.operands.is_empty() || sorted.has_option(options),
     }
 }

@@ -1,10 +1,10 @@
 //! `jq`: a program, then files.
 
-use super::facts::Facts;
-use super::options::{NONE, Options, check};
-use super::{Class, Value, Word};
+use super::effects::CommandEffects;
+use super::allowed_options::{NONE_ALLOWED, AllowedOptions, check_args};
+use super::{CommandClass, Value, Word};
 
-const OPTIONS: Options = Options {
+const ALLOWED_OPTIONS: AllowedOptions = AllowedOptions {
     flags: "rjacsneSMCR",
     long: &[
         "tab",
@@ -23,48 +23,48 @@ const OPTIONS: Options = Options {
         "raw-input",
     ],
     long_values: &["indent"],
-    ..NONE
+    ..NONE_ALLOWED
 };
 
 /// Options that load files or modules.
-const LOADING: &[&str] =
+const LOADING_OPTIONS: &[&str] =
     &["-f", "--from-file", "-L", "--rawfile", "--slurpfile", "--args", "--jsonargs", "--run-tests"];
 
 /// What a `jq` command does.
-pub(super) fn facts(arguments: &[Word]) -> Facts {
-    let wide = Facts { scoped: true, minds_globs: true, ..super::operands::loose("jq", arguments) };
+pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
+    let wide = CommandEffects { restricts_paths: true, asks_for_globs: true, ..super::operands::effects_or_reads("jq", arguments) };
     let loads = arguments.iter().any(|word| {
-        word.value.literal().is_none_or(|text| {
-            LOADING.iter().any(|option| text == *option || text.starts_with(&format!("{option}=")))
+        word.value.as_literal().is_none_or(|text| {
+            LOADING_OPTIONS.iter().any(|option| text == *option || text.starts_with(&format!("{option}=")))
                 || (text.starts_with("-L")
                     || (text.starts_with('-') && !text.starts_with("--") && text.contains('f')))
         })
     });
     if loads {
-        return wide.exact_only();
+        return wide.requiring_exact_rule();
     }
-    read_only(arguments).unwrap_or(wide)
+    read_only_effects(arguments).unwrap_or(wide)
 }
 
-fn read_only(arguments: &[Word]) -> Option<Facts> {
+fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
     // `--arg NAME VALUE` has two values.
     let mut plain = Vec::with_capacity(arguments.len());
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
-        if matches!(word.value.literal(), Some("--arg" | "--argjson")) {
-            rest.next()?.value.literal()?;
-            rest.next()?.value.literal()?;
+        if matches!(word.value.as_literal(), Some("--arg" | "--argjson")) {
+            rest.next()?.value.as_literal()?;
+            rest.next()?.value.as_literal()?;
         } else {
             plain.push(word.clone());
         }
     }
-    let sorted = check(&plain, &OPTIONS)?;
-    let certain = arguments.iter().all(|word| word.value.literal().is_some());
+    let sorted = check_args(&plain, &ALLOWED_OPTIONS)?;
+    let certain = arguments.iter().all(|word| word.value.as_literal().is_some());
     let (program, files) = sorted.operands.split_first()?;
-    let program = program.literal()?;
+    let program = program.as_literal()?;
     if !certain || ["env", "$ENV", "import", "include"].iter().any(|word| program.contains(word)) {
         return None;
     }
     let reads: Vec<Value> = files.iter().map(|file| (*file).clone()).collect();
-    Some(Facts { class: Class::ReadOnly, reads, scoped: true, minds_globs: true, ..Facts::default() })
+    Some(CommandEffects { class: CommandClass::ReadOnly, reads, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() })
 }

@@ -1,11 +1,11 @@
 //! Words: quotes and escapes, up to where the word ends. What begins with `$` or a backquote is in `expansions`.
 
-use super::Kind;
-use super::cursor::{Parsed, Parser, WRONG};
-use super::syntax::{Piece, RawWord};
+use super::UnanalyzableCause;
+use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
+use super::syntax::{WordPiece, RawWord};
 
 /// Whether the byte ends a word when it stands outside quotes.
-pub(super) fn ends_word(byte: u8) -> bool {
+pub(super) fn is_word_end(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 
@@ -25,44 +25,44 @@ pub(super) fn leading_name(text: &str) -> &str {
 }
 
 /// Adds text to a list of pieces, to the last one where that is of the same sort.
-pub(super) fn push(pieces: &mut Vec<Piece>, text: &str, quoted: bool) {
+pub(super) fn push_text(pieces: &mut Vec<WordPiece>, text: &str, quoted: bool) {
     match (pieces.last_mut(), quoted) {
-        (Some(Piece::Plain(last)), false) | (Some(Piece::Quoted(last)), true) => last.push_str(text),
-        (_, false) => pieces.push(Piece::Plain(text.to_owned())),
-        (_, true) => pieces.push(Piece::Quoted(text.to_owned())),
+        (Some(WordPiece::Plain(last)), false) | (Some(WordPiece::Quoted(last)), true) => last.push_str(text),
+        (_, false) => pieces.push(WordPiece::Plain(text.to_owned())),
+        (_, true) => pieces.push(WordPiece::Quoted(text.to_owned())),
     }
 }
 
 impl Parser<'_> {
     /// Reads one word; it may be empty if something else stands here.
-    pub(super) fn word(&mut self) -> Parsed<RawWord> {
-        self.word_until(ends_word)
+    pub(super) fn parse_word(&mut self) -> ParseResult<RawWord> {
+        self.parse_word_until(is_word_end)
     }
 
     /// Reads up to a byte outside quotes at which the word ends.
-    pub(super) fn word_until(&mut self, ends: impl Fn(u8) -> bool) -> Parsed<RawWord> {
-        let start = self.at;
+    pub(super) fn parse_word_until(&mut self, ends: impl Fn(u8) -> bool) -> ParseResult<RawWord> {
+        let start = self.position;
         let mut pieces = Vec::new();
         let mut messages = 0;
         while let Some(byte) = self.peek() {
             match byte {
-                b'<' | b'>' if self.byte(1) == Some(b'(') => {
-                    self.at += 2;
-                    self.substitution()?;
-                    pieces.push(Piece::Unknown);
+                b'<' | b'>' if self.byte_at(1) == Some(b'(') => {
+                    self.position += 2;
+                    self.parse_substitution()?;
+                    pieces.push(WordPiece::Unknown);
                 }
                 _ if ends(byte) => break,
                 b'\'' => {
-                    let text = self.single_quoted()?;
-                    push(&mut pieces, text, true);
+                    let text = self.parse_single_quoted()?;
+                    push_text(&mut pieces, text, true);
                 }
                 b'"' => {
-                    self.at += 1;
-                    messages += self.double_quoted(&mut pieces)?;
+                    self.position += 1;
+                    messages += self.parse_double_quoted(&mut pieces)?;
                 }
-                b'\\' => self.escape(&mut pieces)?,
-                b'$' => self.dollar(&mut pieces, false)?,
-                b'`' => self.backquoted(&mut pieces, false)?,
+                b'\\' => self.parse_escape(&mut pieces)?,
+                b'$' => self.parse_dollar(&mut pieces, false)?,
+                b'`' => self.parse_backquoted(&mut pieces, false)?,
                 _ => {
                     let rest = self.rest();
                     let length = rest
@@ -72,83 +72,83 @@ impl Parser<'_> {
                         })
                         .unwrap_or(rest.len())
                         .max(1);
-                    push(&mut pieces, rest.get(..length).unwrap_or_default(), false);
-                    self.at += length;
+                    push_text(&mut pieces, rest.get(..length).unwrap_or_default(), false);
+                    self.position += length;
                 }
             }
         }
         // A message by `cat` and a here-document is plain text only if the word is nothing else.
         let alone =
-            pieces.len() == 1 && self.since(start).starts_with("\"$(") && self.since(start).ends_with(")\"");
+            pieces.len() == 1 && self.text_since(start).starts_with("\"$(") && self.text_since(start).ends_with(")\"");
         if messages > 1 || (messages == 1 && !alone) {
-            self.found.note(Kind::Substitution);
+            self.result.note_unanalyzable(UnanalyzableCause::Substitution);
         }
-        Ok(RawWord { raw: self.since(start).to_owned(), pieces })
+        Ok(RawWord { raw: self.text_since(start).to_owned(), pieces })
     }
 
-    pub(super) fn single_quoted(&mut self) -> Parsed<&'_ str> {
-        let rest = self.text.get(self.at + 1..).unwrap_or_default();
-        let length = rest.find('\'').ok_or(WRONG)?;
-        self.at += length + 2;
+    pub(super) fn parse_single_quoted(&mut self) -> ParseResult<&'_ str> {
+        let rest = self.text.get(self.position + 1..).unwrap_or_default();
+        let length = rest.find('\'').ok_or(SYNTAX_ERROR)?;
+        self.position += length + 2;
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    pub(super) fn escape(&mut self, pieces: &mut Vec<Piece>) -> Parsed<()> {
-        let next = self.rest().chars().nth(1).ok_or(WRONG)?;
-        self.at += 1 + next.len_utf8();
+    pub(super) fn parse_escape(&mut self, pieces: &mut Vec<WordPiece>) -> ParseResult<()> {
+        let next = self.rest().chars().nth(1).ok_or(SYNTAX_ERROR)?;
+        self.position += 1 + next.len_utf8();
         if matches!(next, ' ' | '\t' | '\n') {
-            self.found.note(Kind::Quoting);
+            self.result.note_unanalyzable(UnanalyzableCause::Quoting);
         }
         if next != '\n' {
-            push(pieces, next.encode_utf8(&mut [0; 4]), true);
+            push_text(pieces, next.encode_utf8(&mut [0; 4]), true);
         }
         Ok(())
     }
 
     /// Reads the inside of double quotes and the closing one; answers how many messages by `cat` it holds.
-    pub(super) fn double_quoted(&mut self, pieces: &mut Vec<Piece>) -> Parsed<usize> {
+    pub(super) fn parse_double_quoted(&mut self, pieces: &mut Vec<WordPiece>) -> ParseResult<usize> {
         let mut messages = 0;
         // Even nothing between the quotes makes a word.
-        push(pieces, "", true);
+        push_text(pieces, "", true);
         loop {
-            match self.peek().ok_or(WRONG)? {
+            match self.peek().ok_or(SYNTAX_ERROR)? {
                 b'"' => {
-                    self.at += 1;
+                    self.position += 1;
                     return Ok(messages);
                 }
                 b'\\' => {
-                    let next = self.rest().chars().nth(1).ok_or(WRONG)?;
-                    self.at += 1 + next.len_utf8();
+                    let next = self.rest().chars().nth(1).ok_or(SYNTAX_ERROR)?;
+                    self.position += 1 + next.len_utf8();
                     match next {
-                        '\n' => self.found.note(Kind::Quoting),
-                        '$' | '`' | '"' | '\\' => push(pieces, next.encode_utf8(&mut [0; 4]), true),
+                        '\n' => self.result.note_unanalyzable(UnanalyzableCause::Quoting),
+                        '$' | '`' | '"' | '\\' => push_text(pieces, next.encode_utf8(&mut [0; 4]), true),
                         other => {
-                            push(pieces, "\\", true);
-                            push(pieces, other.encode_utf8(&mut [0; 4]), true);
+                            push_text(pieces, "\\", true);
+                            push_text(pieces, other.encode_utf8(&mut [0; 4]), true);
                         }
                     }
                 }
                 b'$' => {
-                    if let Some(text) = self.message()? {
+                    if let Some(text) = self.parse_cat_here_document()? {
                         messages += 1;
-                        push(pieces, &text, true);
+                        push_text(pieces, &text, true);
                     } else {
-                        self.dollar(pieces, true)?;
+                        self.parse_dollar(pieces, true)?;
                     }
                 }
-                b'`' => self.backquoted(pieces, true)?,
+                b'`' => self.parse_backquoted(pieces, true)?,
                 _ => {
                     let rest = self.rest();
                     let length = rest.find(['"', '\\', '$', '`']).unwrap_or(rest.len());
-                    push(pieces, rest.get(..length).unwrap_or_default(), true);
-                    self.at += length;
+                    push_text(pieces, rest.get(..length).unwrap_or_default(), true);
+                    self.position += length;
                 }
             }
         }
     }
 
     /// `$(cat <<'X' .. X)`: one quoted here-document handed on by `cat`, which is plain text.
-    fn message(&mut self) -> Parsed<Option<String>> {
+    fn parse_cat_here_document(&mut self) -> ParseResult<Option<String>> {
         let Some(rest) = self.rest().strip_prefix("$(") else { return Ok(None) };
         let Some(rest) = rest.trim_start_matches([' ', '\t']).strip_prefix("cat ") else { return Ok(None) };
         let Some(rest) = rest.trim_start_matches([' ', '\t']).strip_prefix("<<'") else { return Ok(None) };
@@ -166,11 +166,11 @@ impl Parser<'_> {
                 let Some(after) = after.trim_start_matches([' ', '\t', '\n']).strip_prefix(')') else {
                     return Ok(None);
                 };
-                self.at = self.text.len() - after.len();
-                self.found.commands.push(super::syntax::Simple {
-                    words: vec![RawWord { raw: "cat".into(), pieces: vec![Piece::Plain("cat".into())] }],
-                    hidden: true,
-                    within: self.within + 1,
+                self.position = self.text.len() - after.len();
+                self.result.commands.push(super::syntax::RawCommand {
+                    words: vec![RawWord { raw: "cat".into(), pieces: vec![WordPiece::Plain("cat".into())] }],
+                    in_substitution: true,
+                    substitution_depth: self.substitution_depth + 1,
                     ..Default::default()
                 });
                 return Ok(Some(body.trim_end_matches('\n').to_owned()));

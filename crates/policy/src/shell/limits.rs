@@ -3,67 +3,67 @@
 //! The text itself is always read to its end. What is counted here is what comes of it besides. What a limit leaves out is
 //! searched as plain text, or the script is cut short; it never counts as looked at.
 
-use super::inspect::Inspector;
+use super::analyzer::Analyzer;
 
 /// As how many bytes more a text counts that is taken apart or searched.
-const PER_TEXT: usize = 64;
+const TEXT_OVERHEAD: usize = 64;
 
 /// As how many characters more a word counts that braces make.
-pub(super) const PER_WORD: usize = 8;
+pub(super) const WORD_OVERHEAD: usize = 8;
 
 /// How many words make one more reading of a command.
-const MANY_WORDS: usize = 32;
+const WORDS_PER_EXPANSION: usize = 32;
 
 /// What is left of each sort.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct AnalysisLimits {
     /// Bytes of text inside text that are taken apart.
     texts: usize,
     /// Bytes of text that are searched as they are.
-    unfollowed: usize,
+    searched_texts: usize,
     /// Commands inside texts and behind other commands.
     commands: usize,
     /// Words behind other commands.
     words: usize,
     /// Readings of commands by other values of their variables.
-    readings: usize,
+    expansions: usize,
     /// Values and texts that are made of variables with several values.
     values: usize,
     /// Words that are filled into commands by what they read.
-    filled: usize,
+    placeholder_words: usize,
     /// Other meanings of commands.
-    meanings: usize,
+    aliases: usize,
 }
 
-impl Limits {
-    pub(super) fn of(text: &str) -> Self {
+impl AnalysisLimits {
+    pub(super) fn for_text(text: &str) -> Self {
         Self {
             texts: text.len() + 65_536,
-            unfollowed: text.len() + 65_536,
+            searched_texts: text.len() + 65_536,
             commands: 24_000,
             words: text.len() / 2 + 32_768,
-            readings: 1_000,
+            expansions: 1_000,
             values: 60_000,
-            filled: 8_000,
-            meanings: 1_000,
+            placeholder_words: 8_000,
+            aliases: 1_000,
         }
     }
 
     /// How many characters variables and braces may bring into words.
-    pub(super) fn room(text: &str) -> usize {
+    pub(super) fn word_budget(text: &str) -> usize {
         text.len() + 65_536
     }
 
     /// Whether a text may be taken apart.
     pub(super) fn take_text(&mut self, text: &str) -> bool {
-        let length = text.len() + PER_TEXT;
+        let length = text.len() + TEXT_OVERHEAD;
         // A shorter one may still have its turn.
         self.commands > 0 && self.texts >= length && take(&mut self.texts, length)
     }
 
     /// Whether a text may be searched as it is.
-    pub(super) fn take_unfollowed(&mut self, text: &str) -> bool {
-        take(&mut self.unfollowed, text.len() + PER_TEXT)
+    pub(super) fn take_searched_text(&mut self, text: &str) -> bool {
+        take(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
     }
 
     /// Whether one more command inside a text may be looked at.
@@ -77,8 +77,8 @@ impl Limits {
     }
 
     /// Whether a command with so many words may be read in so many ways more.
-    pub(super) fn take_readings(&mut self, count: usize, words: usize) -> bool {
-        take(&mut self.readings, count * (1 + words / MANY_WORDS))
+    pub(super) fn take_expansions(&mut self, count: usize, words: usize) -> bool {
+        take(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
     }
 
     /// Whether so many values or texts may be made of variables.
@@ -87,13 +87,13 @@ impl Limits {
     }
 
     /// Whether so many words may be filled in.
-    pub(super) fn take_filled(&mut self, count: usize) -> bool {
-        take(&mut self.filled, count)
+    pub(super) fn take_placeholder_words(&mut self, count: usize) -> bool {
+        take(&mut self.placeholder_words, count)
     }
 
     /// Whether so many other meanings of commands may be searched.
-    pub(super) fn take_meanings(&mut self, count: usize) -> bool {
-        take(&mut self.meanings, count)
+    pub(super) fn take_aliases(&mut self, count: usize) -> bool {
+        take(&mut self.aliases, count)
     }
 }
 
@@ -104,11 +104,11 @@ fn take(left: &mut usize, count: usize) -> bool {
     enough
 }
 
-impl Inspector<'_> {
+impl Analyzer<'_> {
     /// Notes that more came of the text than is followed. Not searched for lack of time is not the same as not found.
-    pub(super) fn cut_short(&mut self) {
-        if !std::mem::replace(&mut self.script.cut_short, true) {
-            self.script.unanalysable.push(super::Kind::TooDeep);
+    pub(super) fn mark_truncated(&mut self) {
+        if !std::mem::replace(&mut self.script.truncated, true) {
+            self.script.unanalyzable.push(super::UnanalyzableCause::TooDeep);
         }
     }
 }

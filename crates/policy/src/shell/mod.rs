@@ -7,75 +7,75 @@
 //!   [`Script::unanalysable`];
 //! * the **wide** one, for refusing, asking and critical removals: everything that might run, under every spelling.
 
-mod ansi;
-mod apart;
+mod ansi_quotes;
+mod branches;
 mod arithmetic;
-mod assigned;
-mod assignment;
-mod behind;
+mod assignment_words;
+mod safe_assignment;
+mod nested_commands;
 mod braces;
 mod builtins;
-mod carriers;
-mod certainty;
-mod checked;
+mod command_options;
+mod word_certainty;
+mod flag_checked;
 mod compound;
-mod conditions;
-mod critical;
+mod test_operands;
+mod removals;
 mod cursor;
-mod edits;
+mod edit_commands;
 mod expansions;
-mod facts;
-mod fallback;
-mod feeding;
+mod effects;
+mod unparsed_text;
+mod stdin;
 mod find;
-mod foresight;
+mod fixpoint;
 mod git;
-mod given;
-mod hidden;
-mod inspect;
+mod argv;
+mod hidden_characters;
+mod analyzer;
 mod interpreters;
 mod jq;
 mod lexer;
 mod limits;
-mod matched;
+mod brackets;
 mod operands;
-mod options;
-mod overlong;
+mod allowed_options;
+mod path_limits;
 mod parser;
-mod part;
-mod places;
-mod printed;
+mod simple_command;
+mod directories;
+mod stdout;
 mod readers;
-mod readings;
+mod alternatives;
 mod redirects;
-mod repeats;
-mod risks;
-mod scope;
+mod memo;
+mod risky_arguments;
+mod env;
 mod script;
-mod scripts;
+mod foreign_code;
 mod sed;
-mod setting;
-mod settled;
+mod set_builtins;
+mod definite;
 mod shells;
 mod spelling;
 mod syntax;
 #[cfg(test)]
 mod tests;
-mod unknown;
+mod placeholders;
 mod value;
-mod values;
-mod word;
+mod assign;
+mod expand;
 mod wrappers;
 
 pub use script::{
-    AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Landing, Part, Place, Reach, Redirect, Script,
-    Start, Suggestion, Way,
+    AllowSpelling, Assignment, RequiredRule, CommandClass, DenySpelling, UnanalyzableCause, DirTarget, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script,
+    MatchStart, RuleSuggestion, RedirectDirection,
 };
 pub use value::{Value, Word};
 
 /// What the analysis knows of the place where the command would run.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct ShellContext<'a> {
     /// The home directory, for `~` and `$HOME`.
     pub home: &'a str,
 }
@@ -85,9 +85,9 @@ pub struct Surroundings<'a> {
 pub const QUOTED_BLANK: char = '\u{1f}';
 
 /// Longer commands are not analysed for allowing; for refusing they are searched all the same.
-pub const LONGEST: usize = 10_000;
+pub const MAX_ANALYZED_LENGTH: usize = 10_000;
 
 /// Takes a command apart. Never fails and never panics: what is not understood is named in the result.
-pub fn analyse(text: &str, surroundings: &Surroundings<'_>) -> Script {
-    inspect::Inspector::run(text, surroundings)
+pub fn analyze(text: &str, surroundings: &ShellContext<'_>) -> Script {
+    analyzer::Analyzer::run(text, surroundings)
 }

@@ -2,75 +2,75 @@
 
 mod table;
 
-use super::facts::Facts;
-use super::given::{Given, NOTHING, read};
-use super::{Landing, Value, Word};
-use table::{Files, ROWS, Row, TARGET};
+use super::effects::CommandEffects;
+use super::argv::{ParsedArgs, NO_OPTIONS, parse_args};
+use super::{DirTarget, Value, Word};
+use table::{OperandFiles, ROWS, OperandRow, TARGET_OPTIONS};
 
 /// What a command reads and changes, if it is listed.
-pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
+pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let versioned = name
         .strip_prefix("python")
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
     let row = ROWS.iter().find(|row| row.names.contains(&if versioned { "python" } else { name }))?;
-    let given = read(arguments, &row.known);
-    let mut facts = Facts {
+    let given = parse_args(arguments, &row.options);
+    let mut facts = CommandEffects {
         reads: given.reads.clone(),
         writes: given.writes.clone(),
-        recursive: row.recursive.contains(&"*") || given.has(row.recursive),
-        changes_below: changes_below(row, arguments, &given),
-        scoped: row.writer,
-        minds_globs: row.writer,
-        ..Facts::default()
+        recursive: row.recursive.contains(&"*") || given.has_option(row.recursive),
+        writes_recursively: writes_recursively(row, arguments, &given),
+        restricts_paths: row.is_writer,
+        asks_for_globs: row.is_writer,
+        ..CommandEffects::default()
     };
     sort_operands(row, &given, &mut facts);
-    guess(row, &given, &mut facts);
-    special(name, arguments, &given, &mut facts);
+    add_guesses(row, &given, &mut facts);
+    add_special_files(name, arguments, &given, &mut facts);
     // Standard output.
-    facts.writes.retain(|value| value.literal() != Some("-"));
+    facts.writes.retain(|value| value.as_literal() != Some("-"));
     Some(facts)
 }
 
 /// Whether it changes all that lies below what it writes. A word that is not known may be the option.
-fn changes_below(row: &Row, arguments: &[Word], given: &Given<'_>) -> bool {
-    let unknown = || arguments.iter().any(|word| word.value.literal().is_none());
-    row.below.contains(&"*") || given.may_have(row.below) || !row.below.is_empty() && unknown()
+fn writes_recursively(row: &OperandRow, arguments: &[Word], given: &ParsedArgs<'_>) -> bool {
+    let unknown = || arguments.iter().any(|word| word.value.as_literal().is_none());
+    row.recursive_writes.contains(&"*") || given.may_have_option(row.recursive_writes) || !row.recursive_writes.is_empty() && unknown()
 }
 
 /// As `facts`, for a command that may not be listed: then what is not an option is read.
-pub(super) fn loose(name: &str, arguments: &[Word]) -> Facts {
-    facts(name, arguments)
-        .unwrap_or_else(|| Facts { reads: read(arguments, &NOTHING).all_reads(0), ..Facts::default() })
+pub(super) fn effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects {
+    effects(name, arguments)
+        .unwrap_or_else(|| CommandEffects { reads: parse_args(arguments, &NO_OPTIONS).all_reads(0), ..CommandEffects::default() })
 }
 
-fn sort_operands(row: &Row, given: &Given<'_>, facts: &mut Facts) {
-    let operands: Vec<Value> = files(given).cloned().collect();
+fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
+    let operands: Vec<Value> = file_operands(given).cloned().collect();
     match row.files {
-        Files::Read => facts.reads.extend(operands),
-        Files::ReadAfterFirst(options) => {
-            facts.reads.extend(operands.into_iter().skip(usize::from(!given.has(options))));
+        OperandFiles::Read => facts.reads.extend(operands),
+        OperandFiles::ReadAfterFirst(options) => {
+            facts.reads.extend(operands.into_iter().skip(usize::from(!given.has_option(options))));
         }
-        Files::Written => facts.writes.extend(operands),
-        Files::WrittenAfterFirst => {
-            facts.writes.extend(operands.into_iter().skip(usize::from(!given.has(&["--reference"]))));
+        OperandFiles::Written => facts.writes.extend(operands),
+        OperandFiles::WrittenAfterFirst => {
+            facts.writes.extend(operands.into_iter().skip(usize::from(!given.has_option(&["--reference"]))));
         }
-        Files::Changed(unless) => {
-            if !given.has(unless) {
+        OperandFiles::Changed(unless) => {
+            if !given.has_option(unless) {
                 facts.writes.extend(operands.iter().cloned());
             }
             facts.reads.extend(operands);
         }
-        Files::Copied | Files::Moved => copy(row, given, operands, facts),
-        Files::ByOptions => {}
+        OperandFiles::Copied | OperandFiles::Moved => add_copy(row, given, operands, facts),
+        OperandFiles::ByOptions => {}
     }
 }
 
 /// The last operand is written, or the directory that an option names; the files end up in it if it is a directory.
-fn copy(row: &Row, given: &Given<'_>, operands: Vec<Value>, facts: &mut Facts) {
+fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<Value>, facts: &mut CommandEffects) {
     let mut sources = operands;
-    let by_option = given.unsure || given.has(TARGET);
+    let by_option = given.has_unknown_option || given.has_option(TARGET_OPTIONS);
     let mut targets = if by_option { given.writes.clone() } else { Vec::new() };
-    if !given.has(TARGET) && sources.len() != 1 {
+    if !given.has_option(TARGET_OPTIONS) && sources.len() != 1 {
         let target = sources.pop();
         facts.writes.extend(target.clone());
         targets.extend(target);
@@ -80,32 +80,32 @@ fn copy(row: &Row, given: &Given<'_>, operands: Vec<Value>, facts: &mut Facts) {
         targets.push(literal("."));
     }
     for directory in &targets {
-        let lands = sources.iter().map(|from| Landing { directory: directory.clone(), from: from.clone() });
-        facts.lands.extend(lands);
+        let lands = sources.iter().map(|from| DirTarget { directory: directory.clone(), from: from.clone() });
+        facts.dir_targets.extend(lands);
     }
-    if row.files == Files::Moved {
+    if row.files == OperandFiles::Moved {
         facts.writes.extend(sources.iter().cloned());
     }
     facts.reads.extend(sources);
 }
 
 /// What an option that is not known may name, and the operands that may be its value: all of them files perhaps.
-fn guess(row: &Row, given: &Given<'_>, facts: &mut Facts) {
-    facts.reads.extend(given.guesses.iter().cloned());
-    if row.writer && given.unsure {
-        let possible: Vec<Value> = files(given).chain(&given.guesses).cloned().collect();
-        facts.reads.extend(files(given).cloned());
+fn add_guesses(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
+    facts.reads.extend(given.possible_files.iter().cloned());
+    if row.is_writer && given.has_unknown_option {
+        let possible: Vec<Value> = file_operands(given).chain(&given.possible_files).cloned().collect();
+        facts.reads.extend(file_operands(given).cloned());
         facts.writes.extend(possible);
     }
 }
 
-fn files<'a>(given: &'a Given<'_>) -> impl Iterator<Item = &'a Value> {
+fn file_operands<'a>(given: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a Value> {
     given.operands.iter().copied().filter(|value| !is_remote(value))
 }
 
 /// `host:path` is not a file here.
 fn is_remote(value: &Value) -> bool {
-    value.literal().is_some_and(|text| {
+    value.as_literal().is_some_and(|text| {
         text.split_once(':')
             .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/') && !host.contains('.'))
             || text.contains("://")
@@ -113,11 +113,11 @@ fn is_remote(value: &Value) -> bool {
 }
 
 /// Files named in forms of their own.
-fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts) {
+fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
     match name {
-        "dd" => copy_blocks(arguments, facts),
+        "dd" => add_dd_files(arguments, facts),
         "curl" => {
-            for text in arguments.iter().filter_map(|word| word.value.literal()) {
+            for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
                 let scheme = text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file://"));
                 if let Some(path) = text.get(7..).filter(|_| scheme) {
                     facts.reads.push(literal(path.strip_prefix("localhost").unwrap_or(path)));
@@ -127,40 +127,40 @@ fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts)
                     facts.reads.push(literal(path.split(';').next().unwrap_or(path)));
                 }
             }
-            if given.has(&["-O", "--remote-name", "--remote-name-all"]) {
-                facts.lands.extend(fetched(arguments, given));
+            if given.has_option(&["-O", "--remote-name", "--remote-name-all"]) {
+                facts.dir_targets.extend(downloaded_files(arguments, given));
             }
         }
-        "wget" if !given.has(&["-O", "--output-document"]) => facts.lands.extend(fetched(arguments, given)),
-        "install" if given.has(&["-d", "--directory"]) => facts.writes.extend(files(given).cloned()),
+        "wget" if !given.has_option(&["-O", "--output-document"]) => facts.dir_targets.extend(downloaded_files(arguments, given)),
+        "install" if given.has_option(&["-d", "--directory"]) => facts.writes.extend(file_operands(given).cloned()),
         "tar" => {
             // The archive is written or read; the letters may stand without a dash, each with a word of its own.
             facts.reads.extend(given.writes.iter().cloned());
-            let bundle = arguments.first().and_then(|word| word.value.literal()).unwrap_or_default();
+            let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
             let taking = bundle.chars().filter(|letter| "fTXCbgIKLNV".contains(*letter));
             if bundle.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 let named = taking.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'f');
                 facts.writes.extend(named.map(|(_, word)| word.value.clone()));
             }
-            let extracts = given.may_have(&["-x", "--extract", "--get"])
+            let extracts = given.may_have_option(&["-x", "--extract", "--get"])
                 || !bundle.starts_with('-') && !bundle.contains(['/', '.']) && bundle.contains('x');
             if extracts {
                 let letters = bundle.chars().filter(|letter| "fTXCbgIFKLNV".contains(*letter));
                 let named = letters.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'C');
-                facts.sweeps = named.map(|(_, word)| word.value.clone()).collect();
-                facts.sweeps.extend(super::places::chosen_by(name, arguments));
+                facts.bulk_write_dirs = named.map(|(_, word)| word.value.clone()).collect();
+                facts.bulk_write_dirs.extend(super::directories::option_directories_of(name, arguments));
             }
         }
         // The first is read; the next is written, or what the names of what is written begin with.
-        "split" | "uniq" | "xxd" => facts.writes.extend(files(given).skip(1).cloned()),
+        "split" | "uniq" | "xxd" => facts.writes.extend(file_operands(given).skip(1).cloned()),
         // With `-m` what is packed is removed.
-        "zip" if given.may_have(&["-m", "--move"]) => {
-            facts.writes.extend(files(given).cloned());
-            facts.changes_below = true;
+        "zip" if given.may_have_option(&["-m", "--move"]) => {
+            facts.writes.extend(file_operands(given).cloned());
+            facts.writes_recursively = true;
         }
-        "zip" => facts.writes.extend(files(given).take(1).cloned()),
+        "zip" => facts.writes.extend(file_operands(given).take(1).cloned()),
         "awk" | "gawk" | "perl" | "ruby" if works_in_place(name, arguments) => {
-            facts.writes.extend(files(given).cloned());
+            facts.writes.extend(file_operands(given).cloned());
         }
         _ => {}
     }
@@ -168,7 +168,7 @@ fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts)
 
 /// Whether a program writes what it makes of its files into them.
 fn works_in_place(name: &str, arguments: &[Word]) -> bool {
-    let mut texts = arguments.iter().filter_map(|word| word.value.literal());
+    let mut texts = arguments.iter().filter_map(|word| word.value.as_literal());
     if name.ends_with("awk") {
         return texts.any(|text| text.trim_start_matches("--include=").trim_start_matches("-i") == "inplace");
     }
@@ -180,14 +180,14 @@ fn works_in_place(name: &str, arguments: &[Word]) -> bool {
 }
 
 /// `dd if=FILE of=FILE`.
-fn copy_blocks(arguments: &[Word], facts: &mut Facts) {
+fn add_dd_files(arguments: &[Word], facts: &mut CommandEffects) {
     facts.reads.clear();
-    facts.scoped = true;
-    facts.minds_globs = true;
+    facts.restricts_paths = true;
+    facts.asks_for_globs = true;
     for word in arguments {
-        let text = word.value.literal().unwrap_or(&word.raw);
+        let text = word.value.as_literal().unwrap_or(&word.raw);
         let value =
-            |path: &str| if word.value.literal().is_some() { literal(path) } else { word.value.clone() };
+            |path: &str| if word.value.as_literal().is_some() { literal(path) } else { word.value.clone() };
         if let Some(path) = text.strip_prefix("if=") {
             facts.reads.push(value(path));
         } else if let Some(path) = text.strip_prefix("of=") {
@@ -197,7 +197,7 @@ fn copy_blocks(arguments: &[Word], facts: &mut Facts) {
 }
 
 /// What is fetched and kept under the name that it has in its address.
-fn fetched<'a>(arguments: &'a [Word], given: &Given<'_>) -> impl Iterator<Item = Landing> + 'a {
+fn downloaded_files<'a>(arguments: &'a [Word], given: &ParsedArgs<'_>) -> impl Iterator<Item = DirTarget> + 'a {
     let directories = if given.writes.is_empty() { vec![literal(".")] } else { given.writes.clone() };
     arguments.iter().flat_map(move |word| {
         let path = match &word.value {
@@ -209,7 +209,7 @@ fn fetched<'a>(arguments: &'a [Word], given: &Given<'_>) -> impl Iterator<Item =
         let lands = directories.iter().map(move |directory| Some((directory, from.clone()?)));
         lands
             .flatten()
-            .map(|(directory, from)| Landing { directory: directory.clone(), from })
+            .map(|(directory, from)| DirTarget { directory: directory.clone(), from })
             .collect::<Vec<_>>()
     })
 }

@@ -3,67 +3,67 @@
 //! The parser keeps no tree. Each simple command goes to the harvest as it is found, and whatever is not on the closed
 //! list of constructs is noted there.
 
-use super::Kind;
-use super::assigned::{assignment, is_array_start};
-use super::cursor::{Parsed, Parser, WRONG};
-use super::lexer::{ends_word, leading_name};
-use super::syntax::{Form, Of, Piece, Pipeline, RawAssignment, RawWord, Simple};
+use super::UnanalyzableCause;
+use super::assignment_words::{parse_assignment, is_array_start};
+use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
+use super::lexer::{is_word_end, leading_name};
+use super::syntax::{AssignmentForm, ConditionalKind, WordPiece, Pipeline, RawAssignment, RawWord, RawCommand};
 
 /// Words that end a list of commands.
-const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+const LIST_END_WORDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 impl<'a> Parser<'a> {
     /// A whole text.
-    pub(super) fn program(&mut self) -> Parsed<()> {
-        self.list_or_nothing()?;
-        if self.at_end() && self.pending.is_empty() { Ok(()) } else { Err(WRONG) }
+    pub(super) fn parse_program(&mut self) -> ParseResult<()> {
+        self.parse_optional_list()?;
+        if self.is_at_end() && self.pending.is_empty() { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
     /// At least one command, up to something that ends a list.
-    pub(super) fn list(&mut self) -> Parsed<()> {
-        if self.list_or_nothing()? == 0 { Err(WRONG) } else { Ok(()) }
+    pub(super) fn parse_list(&mut self) -> ParseResult<()> {
+        if self.parse_optional_list()? == 0 { Err(SYNTAX_ERROR) } else { Ok(()) }
     }
 
     /// Commands up to something that ends a list; answers how many.
-    pub(super) fn list_or_nothing(&mut self) -> Parsed<usize> {
+    pub(super) fn parse_optional_list(&mut self) -> ParseResult<usize> {
         let mut count = 0;
         loop {
-            self.line_breaks()?;
-            if self.at_list_end() {
+            self.skip_line_breaks()?;
+            if self.is_at_list_end() {
                 return Ok(count);
             }
-            let start = self.found.commands.len();
-            self.and_or()?;
+            let start = self.result.commands.len();
+            self.parse_and_or()?;
             count += 1;
-            self.blanks();
-            self.comment();
+            self.skip_blanks();
+            self.skip_comment();
             match self.peek() {
-                Some(b';') if matches!(self.byte(1), Some(b';' | b'&')) => return Ok(count),
-                Some(b';') => self.at += 1,
+                Some(b';') if matches!(self.byte_at(1), Some(b';' | b'&')) => return Ok(count),
+                Some(b';') => self.position += 1,
                 Some(b'&') => {
-                    self.found.background = true;
-                    self.apart(start, Of::Branch);
-                    self.at += 1;
+                    self.result.background = true;
+                    self.mark_conditional(start, ConditionalKind::Branch);
+                    self.position += 1;
                 }
                 Some(b'\n') => {}
-                _ if self.at_list_end() => return Ok(count),
-                _ => return Err(WRONG),
+                _ if self.is_at_list_end() => return Ok(count),
+                _ => return Err(SYNTAX_ERROR),
             }
         }
     }
 
-    fn at_list_end(&self) -> bool {
+    fn is_at_list_end(&self) -> bool {
         match self.peek() {
             None | Some(b')') => true,
-            Some(b';') => matches!(self.byte(1), Some(b';' | b'&')),
-            Some(_) => CLOSERS.contains(&self.keyword()),
+            Some(b';') => matches!(self.byte_at(1), Some(b';' | b'&')),
+            Some(_) => LIST_END_WORDS.contains(&self.keyword()),
         }
     }
 
     /// The plain word at the cursor, as far as a reserved word could go.
     pub(super) fn keyword(&self) -> &'a str {
         let rest = self.rest();
-        let end = rest.bytes().take(9).position(ends_word).unwrap_or(rest.len().min(9));
+        let end = rest.bytes().take(9).position(is_word_end).unwrap_or(rest.len().min(9));
         rest.get(..end).unwrap_or_default()
     }
 
@@ -71,79 +71,79 @@ impl<'a> Parser<'a> {
     pub(super) fn take_keyword(&mut self, word: &str) -> bool {
         let there = self.keyword() == word;
         if there {
-            self.at += word.len();
+            self.position += word.len();
         }
         there
     }
 
     /// Steps over a reserved word, which must be there.
-    pub(super) fn expect_keyword(&mut self, word: &str) -> Parsed<()> {
-        if self.take_keyword(word) { Ok(()) } else { Err(WRONG) }
+    pub(super) fn expect_keyword(&mut self, word: &str) -> ParseResult<()> {
+        if self.take_keyword(word) { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
     /// Pipelines of which each after the first runs or not by how those before it end. Behind `&&` all since the last `||`
     /// have run.
-    fn and_or(&mut self) -> Parsed<()> {
-        let whole = self.found.commands.len();
-        self.pipeline()?;
+    fn parse_and_or(&mut self) -> ParseResult<()> {
+        let whole = self.result.commands.len();
+        self.parse_pipeline()?;
         let mut since = None;
         // The ways of `a && b || c`, as far as they are there.
         let mut ways = Vec::new();
         loop {
-            self.blanks();
+            self.skip_blanks();
             let both = self.take("&&");
             if !both && !self.take("||") {
                 since.into_iter().for_each(|since| {
-                    self.apart(since, Of::Branch);
+                    self.mark_conditional(since, ConditionalKind::Branch);
                 });
                 if ways.len() == 2 && since.is_none() {
-                    self.choice(whole, ways);
+                    self.mark_choice(whole, ways);
                 }
                 return Ok(());
             }
-            let start = self.found.commands.len();
+            let start = self.result.commands.len();
             ways.clear();
             if !both && let Some(since) = since.take() {
-                ways.push(self.apart(since, Of::Branch));
+                ways.push(self.mark_conditional(since, ConditionalKind::Branch));
             }
-            self.line_breaks()?;
-            self.pipeline()?;
+            self.skip_line_breaks()?;
+            self.parse_pipeline()?;
             if both {
                 since.get_or_insert(start);
             } else {
-                ways.push(self.apart(start, Of::Branch));
+                ways.push(self.mark_conditional(start, ConditionalKind::Branch));
             }
         }
     }
 
-    fn pipeline(&mut self) -> Parsed<()> {
+    fn parse_pipeline(&mut self) -> ParseResult<()> {
         while self.take_keyword("!") {
-            self.blanks();
+            self.skip_blanks();
         }
-        self.timed()?;
-        let start = self.found.commands.len();
+        self.parse_time_prefix()?;
+        let start = self.result.commands.len();
         let mut starts = Vec::new();
         let mut after_pipe = false;
         loop {
-            let element = self.found.commands.len();
-            let simple = self.command()?;
-            self.blanks();
-            let piped = self.peek() == Some(b'|') && self.byte(1) != Some(b'|');
+            let element = self.result.commands.len();
+            let simple = self.parse_command()?;
+            self.skip_blanks();
+            let piped = self.peek() == Some(b'|') && self.byte_at(1) != Some(b'|');
             if piped || after_pipe {
-                self.apart(element, Of::Branch);
+                self.mark_conditional(element, ConditionalKind::Branch);
             }
             if piped {
-                self.at += if self.byte(1) == Some(b'&') { 2 } else { 1 };
+                self.position += if self.byte_at(1) == Some(b'&') { 2 } else { 1 };
             }
-            if let Some(command) = self.found.commands.last_mut().filter(|_| simple) {
+            if let Some(command) = self.result.commands.last_mut().filter(|_| simple) {
                 command.after_pipe = after_pipe;
                 command.before_pipe = piped;
             }
-            let next = self.found.commands.len();
+            let next = self.result.commands.len();
             if !piped {
                 if after_pipe {
                     starts.push(next);
-                    self.found.pipelines.push(Pipeline { starts, within: self.within });
+                    self.result.pipelines.push(Pipeline { starts, substitution_depth: self.substitution_depth });
                 }
                 return Ok(());
             }
@@ -151,83 +151,83 @@ impl<'a> Parser<'a> {
                 starts.push(start);
             }
             starts.push(next);
-            self.line_breaks()?;
+            self.skip_line_breaks()?;
             if self.take_keyword("!") {
                 // Bash takes it only at the start of a pipeline; other shells take it here too.
-                return Err(WRONG);
+                return Err(SYNTAX_ERROR);
             }
             after_pipe = true;
         }
     }
 
     /// `time` before a compound command is a reserved word; before a simple one it is taken for a wrapper.
-    fn timed(&mut self) -> Parsed<()> {
-        let start = self.at;
+    fn parse_time_prefix(&mut self) -> ParseResult<()> {
+        let start = self.position;
         if !self.take_keyword("time") {
             return Ok(());
         }
-        self.blanks();
+        self.skip_blanks();
         while ["-p", "--", "!", "time"].iter().any(|word| self.take_keyword(word)) {
-            self.blanks();
+            self.skip_blanks();
         }
-        if self.at_misplaced() || matches!(self.peek(), Some(b'|' | b'&')) {
-            return Err(WRONG);
+        if self.is_at_misplaced_keyword() || matches!(self.peek(), Some(b'|' | b'&')) {
+            return Err(SYNTAX_ERROR);
         }
-        if !self.at_compound() {
-            self.at = start;
+        if !self.is_at_compound() {
+            self.position = start;
         }
         Ok(())
     }
 
     /// Whether a reserved word stands here that cannot begin a command.
-    fn at_misplaced(&self) -> bool {
+    fn is_at_misplaced_keyword(&self) -> bool {
         let word = self.keyword();
-        CLOSERS.contains(&word) || matches!(word, "!" | "in" | "]]")
+        LIST_END_WORDS.contains(&word) || matches!(word, "!" | "in" | "]]")
     }
 
     /// One command; answers whether it was a simple one.
-    pub(super) fn command(&mut self) -> Parsed<bool> {
-        self.blanks();
-        if self.at_compound() {
-            self.deeper(Self::compound)?;
+    pub(super) fn parse_command(&mut self) -> ParseResult<bool> {
+        self.skip_blanks();
+        if self.is_at_compound() {
+            self.with_depth(Self::parse_compound)?;
             return Ok(false);
         }
-        if self.at_misplaced() {
-            return Err(WRONG);
+        if self.is_at_misplaced_keyword() {
+            return Err(SYNTAX_ERROR);
         }
-        self.simple()
+        self.parse_simple_command()
     }
 
-    fn simple(&mut self) -> Parsed<bool> {
-        let mut command = Simple { hidden: self.hidden, within: self.within, ..Simple::default() };
+    fn parse_simple_command(&mut self) -> ParseResult<bool> {
+        let mut command = RawCommand { in_substitution: self.in_substitution, substitution_depth: self.substitution_depth, ..RawCommand::default() };
         loop {
-            self.blanks();
-            self.comment();
-            if self.redirect(&mut command)? {
+            self.skip_blanks();
+            self.skip_comment();
+            if self.parse_redirect(&mut command)? {
                 continue;
             }
-            let process = matches!(self.peek(), Some(b'<' | b'>')) && self.byte(1) == Some(b'(');
-            if !process && self.peek().is_none_or(ends_word) {
+            let process = matches!(self.peek(), Some(b'<' | b'>')) && self.byte_at(1) == Some(b'(');
+            if !process && self.peek().is_none_or(is_word_end) {
                 break;
             }
-            let start = self.at;
-            let word = self.word()?;
+            let start = self.position;
+            let word = self.parse_word()?;
             if self.peek() == Some(b'(') {
                 if is_array_start(&word.raw) {
-                    self.array(&mut command, &word, start)?;
+                    self.parse_array(&mut command, &word, start)?;
                     continue;
                 }
                 if command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty()
                 {
-                    return self.function_body(&word.raw).map(|()| false);
+                    return self.parse_function_body(&word.raw).map(|()| false);
                 }
-                return Err(WRONG);
+                return Err(SYNTAX_ERROR);
             }
             if command.words.is_empty() {
-                match assignment(&word)? {
+                match parse_assignment(&word)? {
                     Some(given) => {
-                        if given.form != Form::Plain {
-                            self.found.note(Kind::Group);
+                        if given.form != AssignmentForm::Plain {
+                            self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
                         }
                         command.assignments.push(given);
                     }
@@ -237,8 +237,8 @@ impl<'a> Parser<'a> {
                 // After `time` assignments still count as such.
                 let timed =
                     command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
-                if timed && assignment(&word)?.is_some_and(|given| given.form != Form::Plain) {
-                    self.found.note(Kind::Group);
+                if timed && parse_assignment(&word)?.is_some_and(|given| given.form != AssignmentForm::Plain) {
+                    self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
                 }
                 command.words.push(word);
             }
@@ -247,44 +247,44 @@ impl<'a> Parser<'a> {
             // `name ()` with a blank between.
             if self.peek() == Some(b'(') && command.assignments.is_empty() && command.redirects.is_empty() {
                 let name = only.raw.clone();
-                return self.function_body(&name).map(|()| false);
+                return self.parse_function_body(&name).map(|()| false);
             }
         }
         if self.peek() == Some(b'(') {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
         let empty = command.words.is_empty() && command.assignments.is_empty();
-        if empty && command.redirects.is_empty() && command.input.is_empty() {
-            return Err(WRONG);
+        if empty && command.redirects.is_empty() && command.stdin_texts.is_empty() {
+            return Err(SYNTAX_ERROR);
         }
         if command.words.is_empty() && !command.assignments.is_empty() {
-            self.found.note(Kind::Assignment);
+            self.result.note_unanalyzable(UnanalyzableCause::Assignment);
         }
-        self.found.commands.push(command);
+        self.result.commands.push(command);
         Ok(true)
     }
 
     /// `NAME=( .. )`, in front of a command or as an argument of `declare` and the like.
-    fn array(&mut self, command: &mut Simple, word: &RawWord, start: usize) -> Parsed<()> {
-        self.found.note(Kind::Group);
-        self.at += 1;
+    fn parse_array(&mut self, command: &mut RawCommand, word: &RawWord, start: usize) -> ParseResult<()> {
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
+        self.position += 1;
         loop {
-            self.line_breaks()?;
+            self.skip_line_breaks()?;
             if self.take(")") {
                 break;
             }
-            if self.word()?.raw.is_empty() {
-                return Err(WRONG);
+            if self.parse_word()?.raw.is_empty() {
+                return Err(SYNTAX_ERROR);
             }
         }
         let name = leading_name(&word.raw).to_owned();
-        let value = RawWord { raw: self.since(start).to_owned(), pieces: vec![Piece::Unknown] };
+        let value = RawWord { raw: self.text_since(start).to_owned(), pieces: vec![WordPiece::Unknown] };
         if command.words.is_empty() {
             command.assignments.push(RawAssignment {
                 name,
                 raw: value.raw.clone(),
                 value,
-                form: Form::Array,
+                form: AssignmentForm::Array,
             });
         } else {
             command.words.push(value);
@@ -293,25 +293,25 @@ impl<'a> Parser<'a> {
     }
 
     /// The parentheses and the body of a function.
-    pub(super) fn function_body(&mut self, name: &str) -> Parsed<()> {
-        self.found.note(Kind::Group);
+    pub(super) fn parse_function_body(&mut self, name: &str) -> ParseResult<()> {
+        self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
         if name.is_empty() || name.contains(['$', '`', '\'', '"', '\\', '=']) {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
         if self.take("(") {
-            self.blanks();
+            self.skip_blanks();
             self.expect(")")?;
         }
-        self.line_breaks()?;
-        if !self.at_compound() {
-            return Err(WRONG);
+        self.skip_line_breaks()?;
+        if !self.is_at_compound() {
+            return Err(SYNTAX_ERROR);
         }
-        let start = self.found.commands.len();
-        self.deeper(Self::compound)?;
-        self.found.repeats = true;
-        self.apart(start, Of::Function(name.to_owned()));
-        let body = start..self.found.commands.len();
-        self.found.functions.push((name.to_owned(), body));
+        let start = self.result.commands.len();
+        self.with_depth(Self::parse_compound)?;
+        self.result.may_repeat = true;
+        self.mark_conditional(start, ConditionalKind::Function(name.to_owned()));
+        let body = start..self.result.commands.len();
+        self.result.functions.push((name.to_owned(), body));
         Ok(())
     }
 }

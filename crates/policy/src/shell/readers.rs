@@ -1,8 +1,8 @@
 //! Commands that only read, with any flags. One row each.
 
-use super::facts::Facts;
-use super::given::{Known, NOTHING, read};
-use super::{By, Class, Value, Word, conditions};
+use super::effects::CommandEffects;
+use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
+use super::{RequiredRule, CommandClass, Value, Word, test_operands};
 
 /// A command that reads whatever its flags are.
 #[derive(Debug)]
@@ -14,13 +14,13 @@ struct Reader {
     /// Options whose value is a file.
     paths: &'static [&'static str],
     /// Options for which it asks after all.
-    refused: &'static [&'static str],
+    disallowed: &'static [&'static str],
     /// Options that make it go down into directories; `*` if it always does.
     recursive: &'static [&'static str],
 }
 
 const fn reader(name: &'static str, values: &'static str) -> Reader {
-    Reader { name, values, long_values: &[], paths: &[], refused: &[], recursive: &[] }
+    Reader { name, values, long_values: &[], paths: &[], disallowed: &[], recursive: &[] }
 }
 
 const READERS: &[Reader] = &[
@@ -31,7 +31,7 @@ const READERS: &[Reader] = &[
     reader("rev", ""),
     Reader { long_values: &["lines", "bytes"], ..reader("head", "nc") },
     Reader { long_values: &["lines", "bytes", "pid", "sleep-interval"], ..reader("tail", "ncs") },
-    Reader { refused: &["--files0-from"], ..reader("wc", "") },
+    Reader { disallowed: &["--files0-from"], ..reader("wc", "") },
     Reader {
         long_values: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
         ..reader("cut", "bcdf")
@@ -57,7 +57,7 @@ const READERS: &[Reader] = &[
     Reader {
         long_values: &["max-depth", "exclude", "block-size", "threshold", "time-style"],
         paths: &["-X", "--exclude-from"],
-        refused: &["--files0-from"],
+        disallowed: &["--files0-from"],
         recursive: &["*"],
         ..reader("du", "dBt")
     },
@@ -65,7 +65,7 @@ const READERS: &[Reader] = &[
     Reader {
         long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
         paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
-        refused: &["-l", "--paginate"],
+        disallowed: &["-l", "--paginate"],
         // A directory is compared file by file, without an option too.
         recursive: &["*"],
         ..reader("diff", "IFLWxSUC")
@@ -77,26 +77,26 @@ const READERS: &[Reader] = &[
 ];
 
 /// Commands that name no files: any flags, any words.
-const TALKERS: &[&str] = &[
+const FILELESS_READERS: &[&str] = &[
     "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch",
     "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
 /// What such a command does, if it is one.
-pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
-    if TALKERS.contains(&name) {
-        return Some(Facts { class: Class::ReadOnly, scoped: true, ..Facts::default() });
+pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
+    if FILELESS_READERS.contains(&name) {
+        return Some(CommandEffects { class: CommandClass::ReadOnly, restricts_paths: true, ..CommandEffects::default() });
     }
-    if let Some(read_only) = checked_talker(name, arguments) {
+    if let Some(read_only) = check_fileless_reader(name, arguments) {
         let (class, by) =
-            if read_only { (Class::ReadOnly, By::AnyRule) } else { (Class::Other, By::NamingRule) };
-        return Some(Facts { class, by, scoped: true, ..Facts::default() });
+            if read_only { (CommandClass::ReadOnly, RequiredRule::AnyRule) } else { (CommandClass::Other, RequiredRule::NamingRule) };
+        return Some(CommandEffects { class, required_rule: by, restricts_paths: true, ..CommandEffects::default() });
     }
     let row = READERS.iter().find(|row| row.name == name)?;
-    let known = Known { values: row.values, long_values: row.long_values, reads: row.paths, ..NOTHING };
-    let sorted = read(arguments, &known);
-    let refused = sorted.seen.iter().any(|seen| {
-        row.refused.iter().any(|refused| {
+    let known = OptionSpec { values: row.values, long_values: row.long_values, reads: row.paths, ..NO_OPTIONS };
+    let sorted = parse_args(arguments, &known);
+    let refused = sorted.options.iter().any(|seen| {
+        row.disallowed.iter().any(|refused| {
             // Long options may be shortened.
             seen == refused
                 || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
@@ -104,9 +104,9 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
     });
     let lists = name == "strings" && sorted.operands.iter().any(|operand| begins_with(operand, '@'));
     let certain = arguments.iter().all(|word| !word.value.is_unknown());
-    let class = if refused || lists || !certain { Class::Other } else { Class::ReadOnly };
-    let recursive = row.recursive.contains(&"*") || sorted.has(row.recursive);
-    Some(Facts { class, reads: sorted.all_reads(0), recursive, scoped: true, ..Facts::default() })
+    let class = if refused || lists || !certain { CommandClass::Other } else { CommandClass::ReadOnly };
+    let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
+    Some(CommandEffects { class, reads: sorted.all_reads(0), recursive, restricts_paths: true, ..CommandEffects::default() })
 }
 
 fn begins_with(value: &Value, wanted: char) -> bool {
@@ -117,23 +117,23 @@ fn begins_with(value: &Value, wanted: char) -> bool {
 }
 
 /// Whether a format of `printf` may have `%n`, which gives a variable the count of what was printed.
-fn sets_variable(format: &str) -> bool {
+fn format_sets_variable(format: &str) -> bool {
     let details = |c: char| c.is_ascii_digit() || "-+ #.*'hlLjzt".contains(c);
-    format == UNCERTAIN
+    format == UNKNOWN_WORD
         || format.split('%').skip(1).any(|conversion| conversion.trim_start_matches(details).starts_with('n'))
 }
 
 /// Stands for a word that is not known.
-const UNCERTAIN: &str = "\0";
+const UNKNOWN_WORD: &str = "\0";
 
 /// Commands without files of which only some forms read; whether this is one.
-fn checked_talker(name: &str, arguments: &[Word]) -> Option<bool> {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.value.literal().unwrap_or(UNCERTAIN)).collect();
+fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
+    let texts: Vec<&str> = arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();
     Some(match name {
         "pwd" => matches!(texts.as_slice(), [] | ["-L" | "-P"]),
         "printf" => match texts.as_slice() {
-            ["--", format, ..] => !sets_variable(format),
-            [format, ..] => !format.starts_with('-') && !sets_variable(format),
+            ["--", format, ..] => !format_sets_variable(format),
+            [format, ..] => !format.starts_with('-') && !format_sets_variable(format),
             [] => false,
         },
         "history" => match texts.as_slice() {
@@ -142,9 +142,9 @@ fn checked_talker(name: &str, arguments: &[Word]) -> Option<bool> {
             _ => false,
         },
         // A name that a glob finds could be an operator.
-        "test" | "[" if texts.contains(&UNCERTAIN) => false,
-        "test" => !conditions::evaluates(texts.into_iter()),
-        "[" => texts.last() == Some(&"]") && !conditions::evaluates(texts.into_iter()),
+        "test" | "[" if texts.contains(&UNKNOWN_WORD) => false,
+        "test" => !test_operands::evaluates_operands(texts.into_iter()),
+        "[" => texts.last() == Some(&"]") && !test_operands::evaluates_operands(texts.into_iter()),
         _ => return None,
     })
 }

@@ -1,18 +1,18 @@
 //! Redirects, here-documents and here-strings.
 
-use super::Kind;
-use super::cursor::{Parsed, Parser, Pending, WRONG};
-use super::lexer::{ends_word, leading_name};
-use super::syntax::{Document, Fed, Piece, RawRedirect, RawWord, Simple};
+use super::UnanalyzableCause;
+use super::cursor::{ParseResult, Parser, PendingDocument, SYNTAX_ERROR};
+use super::lexer::{is_word_end, leading_name};
+use super::syntax::{HereDocument, StdinText, WordPiece, RawRedirect, RawWord, RawCommand};
 
 /// The operators, longer ones first.
 const OPERATORS: &[&str] = &["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
 
 impl Parser<'_> {
     /// Reads a redirect if one stands here.
-    pub(super) fn redirect(&mut self, command: &mut Simple) -> Parsed<bool> {
-        let prefix = self.descriptor();
-        let rest = self.text.get(self.at + prefix..).unwrap_or_default();
+    pub(super) fn parse_redirect(&mut self, command: &mut RawCommand) -> ParseResult<bool> {
+        let prefix = self.descriptor_length();
+        let rest = self.text.get(self.position + prefix..).unwrap_or_default();
         let Some(operator) = OPERATORS.iter().find(|operator| rest.starts_with(**operator)) else {
             return Ok(false);
         };
@@ -23,20 +23,20 @@ impl Parser<'_> {
         }
         if self.peek() == Some(b'{') {
             // The number of the opened file goes to a variable.
-            self.found.note(Kind::RedirectTarget);
+            self.result.note_unanalyzable(UnanalyzableCause::RedirectTarget);
         }
         command.may_fail |= self.peek() == Some(b'{');
-        self.at += prefix + operator.len();
-        self.blanks();
+        self.position += prefix + operator.len();
+        self.skip_blanks();
         match *operator {
-            "<<" | "<<-" => self.document(command, *operator == "<<-")?,
+            "<<" | "<<-" => self.parse_here_document(command, *operator == "<<-")?,
             "<<<" => {
-                let word = self.target()?;
-                command.input.push(Fed::Word(word));
+                let word = self.parse_target()?;
+                command.stdin_texts.push(StdinText::HereString(word));
             }
-            "<&" | ">&" => self.duplicate(command, *operator == ">&")?,
+            "<&" | ">&" => self.parse_duplicate(command, *operator == ">&")?,
             _ => {
-                let target = self.target()?;
+                let target = self.parse_target()?;
                 command.may_fail |= target.raw != "/dev/null";
                 command.redirects.push(RawRedirect { writes: *operator != "<", target });
             }
@@ -45,7 +45,7 @@ impl Parser<'_> {
     }
 
     /// How long the number or the `{name}` before an operator is.
-    fn descriptor(&self) -> usize {
+    fn descriptor_length(&self) -> usize {
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 {
@@ -59,19 +59,19 @@ impl Parser<'_> {
         }
     }
 
-    fn target(&mut self) -> Parsed<RawWord> {
+    fn parse_target(&mut self) -> ParseResult<RawWord> {
         // A comment is no target, nor is the number of another redirect.
         let number = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-        let redirect = number > 0 && matches!(self.byte(number), Some(b'<' | b'>'));
+        let redirect = number > 0 && matches!(self.byte_at(number), Some(b'<' | b'>'));
         if self.peek() == Some(b'#') || redirect {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
-        let word = self.word()?;
-        if word.raw.is_empty() || self.peek() == Some(b'(') { Err(WRONG) } else { Ok(word) }
+        let word = self.parse_word()?;
+        if word.raw.is_empty() || self.peek() == Some(b'(') { Err(SYNTAX_ERROR) } else { Ok(word) }
     }
 
-    fn duplicate(&mut self, command: &mut Simple, writes: bool) -> Parsed<()> {
-        let target = self.target()?;
+    fn parse_duplicate(&mut self, command: &mut RawCommand, writes: bool) -> ParseResult<()> {
+        let target = self.parse_target()?;
         command.may_fail |= !matches!(target.raw.as_str(), "0" | "1" | "2");
         if target.raw.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Parser<'_> {
             .strip_suffix('-')
             .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         if closes || !writes {
-            self.found.note(Kind::RedirectTarget);
+            self.result.note_unanalyzable(UnanalyzableCause::RedirectTarget);
         }
         if !closes {
             command.redirects.push(RawRedirect { writes, target });
@@ -89,52 +89,52 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn document(&mut self, command: &mut Simple, tabs: bool) -> Parsed<()> {
-        let start = self.at;
+    fn parse_here_document(&mut self, command: &mut RawCommand, tabs: bool) -> ParseResult<()> {
+        let start = self.position;
         let mut delimiter = String::new();
-        while let Some(byte) = self.peek().filter(|byte| !ends_word(*byte)) {
+        while let Some(byte) = self.peek().filter(|byte| !is_word_end(*byte)) {
             match byte {
-                b'$' | b'`' => return Err(WRONG),
+                b'$' | b'`' => return Err(SYNTAX_ERROR),
                 b'\'' | b'"' => {
-                    let rest = self.text.get(self.at + 1..).unwrap_or_default();
-                    let length = rest.find(byte as char).ok_or(WRONG)?;
+                    let rest = self.text.get(self.position + 1..).unwrap_or_default();
+                    let length = rest.find(byte as char).ok_or(SYNTAX_ERROR)?;
                     let text = rest.get(..length).unwrap_or_default();
                     if text.contains(['\n', '\\', '$', '`']) {
-                        return Err(WRONG);
+                        return Err(SYNTAX_ERROR);
                     }
                     delimiter.push_str(text);
-                    self.at += length + 2;
+                    self.position += length + 2;
                 }
                 b'\\' => {
-                    let next = self.rest().chars().nth(1).filter(|next| *next != '\n').ok_or(WRONG)?;
+                    let next = self.rest().chars().nth(1).filter(|next| *next != '\n').ok_or(SYNTAX_ERROR)?;
                     delimiter.push(next);
-                    self.at += 1 + next.len_utf8();
+                    self.position += 1 + next.len_utf8();
                 }
                 _ => {
-                    let next = self.rest().chars().next().ok_or(WRONG)?;
+                    let next = self.rest().chars().next().ok_or(SYNTAX_ERROR)?;
                     delimiter.push(next);
-                    self.at += next.len_utf8();
+                    self.position += next.len_utf8();
                 }
             }
         }
-        let raw = self.since(start);
+        let raw = self.text_since(start);
         if raw.is_empty() {
-            return Err(WRONG);
+            return Err(SYNTAX_ERROR);
         }
         let quoted = raw.contains(['\'', '"', '\\']);
-        let number = self.found.documents.len();
-        self.found.documents.push(Document::default());
-        self.pending.push(Pending { number, delimiter, quoted, tabs });
-        command.input.push(Fed::Document(number));
+        let number = self.result.here_documents.len();
+        self.result.here_documents.push(HereDocument::default());
+        self.pending.push(PendingDocument { index: number, delimiter, quoted, strips_tabs: tabs });
+        command.stdin_texts.push(StdinText::Document(number));
         Ok(())
     }
 }
 
 /// Whether a target is written plainly: no tilde, glob, brace or expansion.
-pub(super) fn is_plain(target: &RawWord) -> bool {
+pub(super) fn is_plain_target(target: &RawWord) -> bool {
     target.pieces.iter().enumerate().all(|(at, piece)| match piece {
-        Piece::Quoted(_) => true,
-        Piece::Plain(text) => !(text.contains(['*', '?', '[', '{']) || (at == 0 && text.starts_with('~'))),
-        Piece::Variable { .. } | Piece::Unknown => false,
+        WordPiece::Quoted(_) => true,
+        WordPiece::Plain(text) => !(text.contains(['*', '?', '[', '{']) || (at == 0 && text.starts_with('~'))),
+        WordPiece::Variable { .. } | WordPiece::Unknown => false,
     })
 }

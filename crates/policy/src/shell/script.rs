@@ -8,51 +8,51 @@ pub struct Script {
     /// The text without outer blanks: what a rule that names the whole command is compared with.
     pub text: String,
     /// Every simple command at every depth, in the order of the text.
-    pub parts: Vec<Part>,
+    pub commands: Vec<SimpleCommand>,
     /// The parts as they would be if what is not known were nothing. Only rules about what they name are compared with them.
-    pub supposed: Vec<Part>,
+    pub commands_if_empty: Vec<SimpleCommand>,
     /// What stands in the way of allowing; empty if everything was understood. Each kind once.
-    pub unanalysable: Vec<Kind>,
+    pub unanalyzable: Vec<UnanalyzableCause>,
     /// Whether more came of the text than was followed. What was not followed may be anything.
-    pub cut_short: bool,
+    pub truncated: bool,
     /// Whether a variable or a name was given more than was followed.
-    pub uncounted: bool,
+    pub has_untracked_values: bool,
     /// Whether parts may run more than once.
-    pub repeats: bool,
+    pub may_repeat: bool,
     /// Whether `&` starts something in the background.
     pub background: bool,
     /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
-    pub changes_dir: Vec<Option<Value>>,
+    pub cd_targets: Vec<Option<Value>>,
     /// Where a later part may run besides where the shell is: everything that `cd` and its like are given, at every depth
     /// and in every form.
-    pub directories: Vec<Value>,
+    pub cd_directories: Vec<Value>,
     /// Where a command is told to work, by `env -C` and its like.
-    pub elsewhere: Vec<Value>,
+    pub option_directories: Vec<Value>,
     /// What `CDPATH` was set to.
     pub cd_path: Vec<Value>,
 }
 
 impl Script {
     /// The parts that must be allowed before the command may run.
-    pub fn judged(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|part| part.reach == Reach::Judged)
+    pub fn checked_commands(&self) -> impl Iterator<Item = &SimpleCommand> {
+        self.commands.iter().filter(|part| part.check_scope == CheckScope::Full)
     }
 
     /// Whether some part runs what cannot be known from the text: a command word that is not literal or may be one more than
     /// was followed, or `eval` and the like of text that is not literal.
-    pub fn opaque(&self) -> bool {
-        self.uncounted || self.parts.iter().any(|part| part.opaque)
+    pub fn is_opaque(&self) -> bool {
+        self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
     }
 
     /// Whether something stands in the way of allowing that not even a rule with the whole text lifts.
-    pub fn beyond_exact_rule(&self) -> Option<Kind> {
-        self.unanalysable.iter().copied().find(|kind| !kind.lifted_by_exact_rule())
+    pub fn first_unliftable_cause(&self) -> Option<UnanalyzableCause> {
+        self.unanalyzable.iter().copied().find(|kind| !kind.is_lifted_by_exact_rule())
     }
 }
 
 /// Why a command cannot be understood completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum UnanalyzableCause {
     /// More than [`super::LONGEST`] characters.
     TooLong,
     /// Nested too deep, or more comes of it than is followed.
@@ -60,7 +60,7 @@ pub enum Kind {
     /// Blanks or marks that are not seen, or control characters.
     HiddenCharacter,
     /// A command word with other characters than ASCII.
-    ForeignCommandWord,
+    NonAsciiCommand,
     /// Not a command that bash would take, or a construct that is not known here.
     Syntax,
     /// A test that evaluates its operands.
@@ -79,21 +79,21 @@ pub enum Kind {
     /// `$'..'`, `$".."`, or a backslash before a blank or a line end.
     Quoting,
     /// Groups, `case`, functions, arrays and the like.
-    Group,
+    CompoundSyntax,
     /// An assignment without a command.
     Assignment,
     /// A redirect to something that is not a plain name.
     RedirectTarget,
 }
 
-impl Kind {
+impl UnanalyzableCause {
     /// A few words for people, to stand after "the command has".
     pub fn text(self) -> &'static str {
         match self {
             Self::TooLong => "more than 10,000 characters",
             Self::TooDeep => "more nested or repeated in it than is followed",
             Self::HiddenCharacter => "hidden or control characters",
-            Self::ForeignCommandWord => "a command name with unusual characters",
+            Self::NonAsciiCommand => "a command name with unusual characters",
             Self::Syntax => "a syntax that is not understood",
             Self::Test => "a test that evaluates its operands",
             Self::Glob => "a glob where a plain name is needed",
@@ -102,38 +102,38 @@ impl Kind {
             Self::Variable => "a variable whose value is not known",
             Self::Braces => "a brace expansion",
             Self::Quoting => "unusual quoting",
-            Self::Group => "a group, function or array",
+            Self::CompoundSyntax => "a group, function or array",
             Self::Assignment => "an assignment that lasts",
             Self::RedirectTarget => "a redirect whose target is not a plain name",
         }
     }
 
     /// Whether a rule that names the whole command says enough in spite of it.
-    pub fn lifted_by_exact_rule(self) -> bool {
+    pub fn is_lifted_by_exact_rule(self) -> bool {
         !matches!(
             self,
-            Self::Group | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep
+            Self::CompoundSyntax | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep
         )
     }
 }
 
 /// What a part counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum CheckScope {
     /// It must be allowed, and is searched too.
-    Judged,
+    Full,
     /// It is only searched for what is denied, asked about or critical: something inside a substitution, or the command
     /// behind a wrapper whose outer form is judged.
-    Searched,
+    DenyOnly,
     /// As searched, but it may be no command at all: text in a script of another language.
-    Guessed,
+    Guess,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct SimpleCommand {
     /// What it counts for.
-    pub reach: Reach,
+    pub check_scope: CheckScope,
     /// As it is written, without redirects and comments, with single blanks.
     pub raw: String,
     /// The words: the command word and its arguments, braces expanded. Empty for an assignment or a redirect alone.
@@ -147,7 +147,7 @@ pub struct Part {
     /// What deny and ask rules are compared with.
     pub deny_spellings: Vec<DenySpelling>,
     /// What kind of command it is, looking through the wrappers that an allow rule looks through.
-    pub class: Class,
+    pub class: CommandClass,
     /// The command word of the command that `class`, `reads` and `writes` speak of, if literal and as written.
     pub program: Option<String>,
     /// The files and directories it reads.
@@ -155,29 +155,29 @@ pub struct Part {
     /// The files and directories it changes, makes or removes.
     pub writes: Vec<Value>,
     /// What it writes under the name that it has elsewhere, if it is told a directory to write to.
-    pub lands: Vec<Landing>,
+    pub dir_targets: Vec<DirTarget>,
     /// Whether it also reads what lies below its directories.
     pub recursive: bool,
     /// Whether it changes, removes or moves what it writes with all that lies below.
-    pub changes_below: bool,
+    pub writes_recursively: bool,
     /// Directories in which it may change anything, without naming what. For refusing only.
-    pub sweeps: Vec<Value>,
+    pub bulk_write_dirs: Vec<Value>,
     /// What it removes, for the search for critical removals.
-    pub critical: Vec<Value>,
+    pub removals: Vec<Value>,
     /// Whether `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the
     /// command.
-    pub scoped: bool,
+    pub restricts_paths: bool,
     /// Whether it has an unquoted glob and is a command for which that asks under every rule with a `*`.
-    pub glob_asks: bool,
+    pub has_risky_glob: bool,
     /// Whether it runs something that cannot be known from the text.
     pub opaque: bool,
     /// What a suggested rule is made from.
-    pub suggestion: Suggestion,
+    pub suggestion: RuleSuggestion,
 }
 
 /// A file that a command puts into a directory, if that is what its target is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
+pub struct DirTarget {
     /// The target.
     pub directory: Value,
     /// What is put there; its last component is the name that it has there.
@@ -199,16 +199,16 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
     /// In which direction.
-    pub way: Way,
+    pub direction: RedirectDirection,
     /// What it opens.
     pub target: Value,
     /// What sort of thing the target is, by its name.
-    pub place: Place,
+    pub target_kind: RedirectTargetKind,
 }
 
 /// The direction of a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum RedirectDirection {
     /// `<`
     Read,
     /// Everything that opens for writing, `<>` included.
@@ -217,7 +217,7 @@ pub enum Way {
 
 /// What a redirect's target is, by its name alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RedirectTargetKind {
     /// A file, judged by its path.
     File,
     /// `/dev/null`: no harm.
@@ -234,12 +234,12 @@ pub struct AllowSpelling {
     /// The command, single blanks between words; blanks inside quotes are [`super::QUOTED_BLANK`].
     pub text: String,
     /// Which rules may match it.
-    pub by: By,
+    pub required_rule: RequiredRule,
 }
 
 /// Which allow rules may match a spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum RequiredRule {
     /// Any.
     AnyRule,
     /// One that names the command word before its first `*`.
@@ -254,43 +254,43 @@ pub struct DenySpelling {
     /// The command, single blanks between words.
     pub text: String,
     /// Where a rule may begin to match.
-    pub start: Start,
+    pub match_start: MatchStart,
     /// Whether it counts for deny rules only (command word in lower case).
     pub deny_only: bool,
 }
 
 /// Where in a spelling a rule may begin to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Start {
+pub enum MatchStart {
     /// At its start.
-    Front,
+    Beginning,
     /// At every word: where the text could not be taken apart, each word may be a command.
     EveryWord,
 }
 
 /// What kind of command a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum CommandClass {
     /// No command word: only redirects or assignments, which are judged by themselves.
-    Nothing,
+    NoCommand,
     /// It only reads: `reads` must lie in the working directories. `git` needs a trustworthy repository besides;
     /// `cd` has its own conditions, see [`Script::changes_dir`].
     ReadOnly,
     /// One of the file commands of the mode that accepts edits: `reads` and `writes` must lie in the working directories.
     AcceptEdits,
     /// Never allowed by a rule with `*`.
-    NeverByStar,
+    ExactRuleOnly,
     /// Anything else.
     Other,
 }
 
 /// What a suggested rule is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Suggestion {
+pub struct RuleSuggestion {
     /// The exact text: without safe assignments and redirects.
     pub exact: String,
     /// Two words that may stand before ` *`, if a rule of that form may be suggested.
     pub prefix: Option<String>,
     /// Whether no rule may be suggested at all.
-    pub never: bool,
+    pub suppressed: bool,
 }

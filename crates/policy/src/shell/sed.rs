@@ -1,44 +1,44 @@
 //! `sed`: printing lines, one substitution, and everything else.
 
-use super::facts::Facts;
-use super::given::{Known, NOTHING, read};
-use super::{Class, Value, Word};
+use super::effects::CommandEffects;
+use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
+use super::{CommandClass, Value, Word};
 
 /// What a `sed` command does.
-pub(super) fn facts(arguments: &[Word]) -> Facts {
-    let mut facts = wide(arguments);
-    let Some((options, rest)) = options(arguments) else { return unclear(facts, arguments) };
-    let Some(script) = rest.first().and_then(|word| word.value.literal()) else {
-        return unclear(facts, arguments);
+pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
+    let mut facts = deny_effects(arguments);
+    let Some((options, rest)) = leading_options(arguments) else { return effects_if_unclear(facts, arguments) };
+    let Some(script) = rest.first().and_then(|word| word.value.as_literal()) else {
+        return effects_if_unclear(facts, arguments);
     };
     let files = rest.get(1..).unwrap_or_default();
-    let plain = files.iter().all(|file| file.value.literal().is_some_and(|text| !text.starts_with('-')));
+    let plain = files.iter().all(|file| file.value.as_literal().is_some_and(|text| !text.starts_with('-')));
     let in_place = options.contains(&"-i");
     let quiet = options.contains(&"-n");
-    if plain && quiet && !in_place && prints_lines(script) {
-        facts.class = Class::ReadOnly;
+    if plain && quiet && !in_place && only_prints_lines(script) {
+        facts.class = CommandClass::ReadOnly;
         facts.writes.clear();
         return facts;
     }
-    if plain && is_substitution(script) {
+    if plain && is_harmless_substitution(script) {
         if files.is_empty() && !in_place {
-            facts.class = Class::ReadOnly;
+            facts.class = CommandClass::ReadOnly;
             return facts;
         }
         if !files.is_empty() && !quiet {
-            facts.class = Class::AcceptEdits;
+            facts.class = CommandClass::AcceptEdits;
             return facts;
         }
     }
-    unclear(facts, arguments)
+    effects_if_unclear(facts, arguments)
 }
 
 /// The options in front, if all are of the plain kind, and the rest.
-fn options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
+fn leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
     let mut options = Vec::new();
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
-        let text = first.value.literal()?;
+        let text = first.value.as_literal()?;
         if !text.starts_with('-') {
             break;
         }
@@ -52,7 +52,7 @@ fn options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
 }
 
 /// `5p`, `1,3p`, joined by `;`.
-pub(super) fn prints_lines(script: &str) -> bool {
+pub(super) fn only_prints_lines(script: &str) -> bool {
     let number =
         |text: &str| !text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit());
     script.split(';').all(|command| {
@@ -64,7 +64,7 @@ pub(super) fn prints_lines(script: &str) -> bool {
 }
 
 /// One `s` command with harmless flags.
-pub(super) fn is_substitution(script: &str) -> bool {
+pub(super) fn is_harmless_substitution(script: &str) -> bool {
     let mut characters = script.trim_matches(' ').chars();
     if characters.next() != Some('s') {
         return false;
@@ -78,78 +78,78 @@ pub(super) fn is_substitution(script: &str) -> bool {
             _ if parts == 2 => flags.push(character),
             '\\' if characters.next().is_none_or(|escaped| escaped == '\n') => return false,
             // In a bracket expression the delimiter would not end the part.
-            '[' if parts == 0 => return bracketed(script, delimiter),
+            '[' if parts == 0 => return is_harmless_with_brackets(script, delimiter),
             _ if character == delimiter => parts += 1,
             _ => {}
         }
     }
-    parts == 2 && flags_are_harmless(&flags)
+    parts == 2 && are_flags_harmless(&flags)
 }
 
 /// With brackets in the pattern: only if nothing after the last delimiter or inside could be a command.
-fn bracketed(script: &str, delimiter: char) -> bool {
+fn is_harmless_with_brackets(script: &str, delimiter: char) -> bool {
     let body = script.trim_matches(' ').get(2..).unwrap_or_default();
     let parts: Vec<&str> = body.split(delimiter).collect();
     match parts.as_slice() {
-        [_, _, flags] => flags_are_harmless(flags) && !body.contains(['\n', '\\']),
+        [_, _, flags] => are_flags_harmless(flags) && !body.contains(['\n', '\\']),
         _ => false,
     }
 }
 
-fn flags_are_harmless(flags: &str) -> bool {
+fn are_flags_harmless(flags: &str) -> bool {
     flags.bytes().all(|flag| b"gpiImM0123456789".contains(&flag))
 }
 
 /// All that might be a file, for refusing.
-fn wide(arguments: &[Word]) -> Facts {
-    let known = Known {
+fn deny_effects(arguments: &[Word]) -> CommandEffects {
+    let known = OptionSpec {
         values: "el",
         long_values: &["expression", "line-length"],
         reads: &["-f", "--file"],
-        ..NOTHING
+        ..NO_OPTIONS
     };
-    let given = read(arguments, &known);
-    let scripted = given.has(&["-e", "-f"])
+    let given = parse_args(arguments, &known);
+    let scripted = given.has_option(&["-e", "-f"])
         || given
-            .seen
+            .options
             .iter()
             .any(|seen| seen.len() > 2 && ["--expression", "--file"].iter().any(|o| o.starts_with(seen)));
     let files = given.all_reads(usize::from(!scripted));
     let mut reads = files.clone();
     let mut writes = files;
-    for text in arguments.iter().filter_map(|word| word.value.literal()) {
-        if !is_substitution(text) && !prints_lines(text) {
-            writes.extend(named_after(text, ['w', 'W']));
-            reads.extend(named_after(text, ['r', 'R']));
+    for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
+        if !is_harmless_substitution(text) && !only_prints_lines(text) {
+            writes.extend(files_after_letter(text, ['w', 'W']));
+            reads.extend(files_after_letter(text, ['r', 'R']));
         }
     }
-    Facts { reads, writes, scoped: true, minds_globs: true, ..Facts::default() }
+    CommandEffects { reads, writes, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
 }
 
 /// The files that a script may name behind one of these letters: each reaches to the end of its line.
-fn named_after(script: &str, letters: [char; 2]) -> Vec<Value> {
-    const MOST: usize = 32;
-    let found = script.match_indices(letters).take(MOST);
+fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<Value> {
+    const MAX_FILES: usize = 32;
+    let found = script.match_indices(letters).take(MAX_FILES);
     let rest = found.filter_map(|(at, letter)| script.get(at + letter.len()..)?.lines().next());
     let named = rest.map(|rest| rest.trim_start_matches(' '));
     named.filter(|path| !path.is_empty()).map(|path| Value::Literal(path.to_owned())).collect()
 }
 
 /// Not one of the plain forms: commands that write, run or load make it exact-only.
-fn unclear(facts: Facts, arguments: &[Word]) -> Facts {
+fn effects_if_unclear(facts: CommandEffects, arguments: &[Word]) -> CommandEffects {
     let risky = arguments.iter().any(|word| {
-        let text = word.value.literal().unwrap_or("w");
+        let text = word.value.as_literal().unwrap_or("w");
         match text.strip_prefix('-') {
-            Some(option) => option.contains('f') || text.starts_with("--file") || reaches_out(option),
-            None => reaches_out(text),
+            Some(option) => option.contains('f') || text.starts_with("--file") || may_access_files_or_run(option),
+            None => may_access_files_or_run(text),
         }
     });
-    if risky { facts.exact_only() } else { facts }
+    if risky { facts.requiring_exact_rule() } else { facts }
 }
 
 /// Whether a script may write, read another file or run something. A file name may be taken for one; that asks.
-fn reaches_out(script: &str) -> bool {
-    if is_substitution(script) {
+fn may_access_files_or_run(script: &str) -> bool {
+    if is_harmless_substitution(script) {
         return false;
     }
     // Text inside an `s` or `y` command and its like cannot be told apart safely, so any such letter counts where a
@@ -193,7 +193,7 @@ mod tests {
             ("saxbx", false),
         ];
         for (script, expected) in rows {
-            assert_eq!(is_substitution(script), expected, "{script}");
+            assert_eq!(is_harmless_substitution(script), expected, "{script}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Where a shell takes its commands from.
 
-use super::facts::plain_name;
+use super::effects::program_name;
 use super::interpreters::SHELLS;
 use super::{Value, Word};
 
 /// Where a shell takes its commands from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source<'a> {
+pub(super) enum CommandSource<'a> {
     /// The text after `-c`; none if there is none.
     Text(Option<&'a Value>),
     /// A file.
@@ -16,27 +16,27 @@ pub(super) enum Source<'a> {
 }
 
 /// Programs that hand what they read to a shell.
-const READERS: &[&str] = &["at", "batch", "newgrp", "sg"];
+const STDIN_SHELLS: &[&str] = &["at", "batch", "newgrp", "sg"];
 
 /// Where the command takes commands from, if it is a shell or reads a file of commands into this one.
-pub(super) fn source(words: &[Word]) -> Option<Source<'_>> {
+pub(super) fn command_source(words: &[Word]) -> Option<CommandSource<'_>> {
     let (first, arguments) = words.split_first()?;
-    let name = plain_name(first.value.literal()?);
+    let name = program_name(first.value.as_literal()?);
     if matches!(name.as_str(), "source" | ".") {
-        let start = usize::from(arguments.first().is_some_and(|word| word.value.literal() == Some("--")));
-        return arguments.get(start).map(|word| of_operand(&word.value));
+        let start = usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
+        return arguments.get(start).map(|word| operand_source(&word.value));
     }
-    if READERS.contains(&name.as_str()) {
-        return Some(Source::Input);
+    if STDIN_SHELLS.contains(&name.as_str()) {
+        return Some(CommandSource::Input);
     }
-    SHELLS.contains(&name.as_str()).then(|| of_shell(arguments))
+    SHELLS.contains(&name.as_str()).then(|| shell_source(arguments))
 }
 
-fn of_shell(arguments: &[Word]) -> Source<'_> {
+fn shell_source(arguments: &[Word]) -> CommandSource<'_> {
     let mut at = 0;
     let mut text = false;
     let mut input = false;
-    while let Some(option) = arguments.get(at).and_then(|word| word.value.literal()) {
+    while let Some(option) = arguments.get(at).and_then(|word| word.value.as_literal()) {
         if !option.starts_with(['-', '+']) {
             break;
         }
@@ -55,16 +55,16 @@ fn of_shell(arguments: &[Word]) -> Source<'_> {
     }
     let operand = arguments.get(at).map(|word| &word.value);
     match operand {
-        _ if text => Source::Text(operand),
-        Some(value) if !input => of_operand(value),
-        Some(_) | None => Source::Input,
+        _ if text => CommandSource::Text(operand),
+        Some(value) if !input => operand_source(value),
+        Some(_) | None => CommandSource::Input,
     }
 }
 
-fn of_operand(value: &Value) -> Source<'_> {
-    match value.literal() {
-        Some(path) if is_stream(path) => Source::Input,
-        Some(_) | None => Source::File(value),
+fn operand_source(value: &Value) -> CommandSource<'_> {
+    match value.as_literal() {
+        Some(path) if is_stream(path) => CommandSource::Input,
+        Some(_) | None => CommandSource::File(value),
     }
 }
 
@@ -104,11 +104,11 @@ mod tests {
         for (text, expected) in rows {
             let word = |text: &str| Word { raw: text.to_owned(), value: Value::Literal(text.to_owned()) };
             let words: Vec<Word> = text.split(' ').map(word).collect();
-            let found = match source(&words) {
+            let found = match command_source(&words) {
                 None => "nothing",
-                Some(Source::Input) => "input",
-                Some(Source::Text(value)) => value.and_then(Value::literal).unwrap_or("?"),
-                Some(Source::File(value)) => value.literal().unwrap_or("?"),
+                Some(CommandSource::Input) => "input",
+                Some(CommandSource::Text(value)) => value.and_then(Value::as_literal).unwrap_or("?"),
+                Some(CommandSource::File(value)) => value.as_literal().unwrap_or("?"),
             };
             assert_eq!(found, expected, "{text}");
         }

@@ -1,15 +1,15 @@
 //! The texts that rules are compared with.
 
-use super::facts::plain_name;
-use super::word::text_of;
-use super::{AllowSpelling, By, DenySpelling, QUOTED_BLANK, Start, Value, Word, git};
+use super::effects::program_name;
+use super::expand::value_text;
+use super::{AllowSpelling, RequiredRule, DenySpelling, QUOTED_BLANK, MatchStart, Value, Word, git};
 
 /// Stands for arguments that are added when the command runs, so that only a `*` can cover them.
-const ADDED: &str = " \u{1e}";
+const ADDED_ARGUMENTS: &str = " \u{1e}";
 
 /// A word that has at least one character a rule can name, in plain ASCII.
 fn is_plain_command(word: &Word) -> bool {
-    word.value.literal().is_some_and(|text| {
+    word.value.as_literal().is_some_and(|text| {
         !text.is_empty()
             && text.is_ascii()
             && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control())
@@ -17,7 +17,7 @@ fn is_plain_command(word: &Word) -> bool {
 }
 
 /// The words without their quotes, blanks inside quotes told apart.
-fn narrow(words: &[Word]) -> String {
+fn allow_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
         if at > 0 {
@@ -37,7 +37,7 @@ fn narrow(words: &[Word]) -> String {
 }
 
 /// The words as they are written.
-pub(super) fn written(words: &[Word]) -> String {
+pub(super) fn raw_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
         if at > 0 {
@@ -49,21 +49,21 @@ pub(super) fn written(words: &[Word]) -> String {
 }
 
 /// What allow rules see of a command whose wrappers and safe assignments are dropped.
-pub(super) fn allow(words: &[Word], by: By, more_arguments: bool) -> Vec<AllowSpelling> {
+pub(super) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: bool) -> Vec<AllowSpelling> {
     if !words.first().is_some_and(is_plain_command) {
         return Vec::new();
     }
-    let mut texts = vec![narrow(words)];
-    let raw = written(words);
+    let mut texts = vec![allow_text(words)];
+    let raw = raw_text(words);
     if texts.first() != Some(&raw) {
         texts.push(raw);
     }
-    let added = if more_arguments { ADDED } else { "" };
-    texts.into_iter().map(|text| AllowSpelling { text: text + added, by }).collect()
+    let added = if more_arguments { ADDED_ARGUMENTS } else { "" };
+    texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule: by }).collect()
 }
 
 /// What deny and ask rules see of a command.
-pub(super) fn deny(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
+pub(super) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
     let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
     let mut add = |text: String, deny_only: bool| {
         if !text.is_empty()
@@ -73,13 +73,13 @@ pub(super) fn deny(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
         }
     };
     add(raw.to_owned(), false);
-    let values: Vec<String> = words.iter().map(spoken).collect();
+    let values: Vec<String> = words.iter().map(deny_text).collect();
     let joined = values.join(" ");
     let first = values.first().map_or("", String::as_str);
     let rest = joined.get(first.len()..).unwrap_or_default().to_owned();
     let last = first.rsplit('/').next().unwrap_or(first);
     let base = last.strip_suffix(".exe").unwrap_or(last).to_owned();
-    let plain = plain_name(first);
+    let plain = program_name(first);
     if base != first {
         add(format!("{base}{rest}"), false);
     }
@@ -87,21 +87,21 @@ pub(super) fn deny(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
         add(format!("{plain}{rest}"), true);
     }
     if plain == "git" && words.get(1).is_some_and(|word| word.raw.starts_with('-')) {
-        let after = git::without_globals(words.get(1..).unwrap_or_default());
-        let texts: Vec<String> = after.iter().map(spoken).collect();
+        let after = git::skip_global_options(words.get(1..).unwrap_or_default());
+        let texts: Vec<String> = after.iter().map(deny_text).collect();
         add(format!("git {}", texts.join(" ")), false);
     }
     add(joined, false);
-    texts.into_iter().map(|(text, deny_only)| DenySpelling { text, start: Start::Front, deny_only }).collect()
+    texts.into_iter().map(|(text, deny_only)| DenySpelling { text, match_start: MatchStart::Beginning, deny_only }).collect()
 }
 
 /// A word as deny rules see it: without quotes; blanks and line ends inside are single blanks.
-fn spoken(word: &Word) -> String {
+fn deny_text(word: &Word) -> String {
     match &word.value {
         Value::Literal(text) => text.clone(),
         Value::Glob(_) | Value::Unknown { .. } => {
             if word.raw.is_empty() {
-                text_of(&word.value)
+                value_text(&word.value)
             } else {
                 word.raw.clone()
             }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Kind, Reach};
+use super::{UnanalyzableCause, CheckScope};
 
 /// One simple command as it is written.
 #[derive(Debug, Default)]
-pub(super) struct Simple {
+pub(super) struct RawCommand {
     /// The command word and its arguments.
     pub(super) words: Vec<RawWord>,
     /// Assignments in front.
@@ -16,40 +16,40 @@ pub(super) struct Simple {
     /// Whether one of them, or one that opens nothing, may fail, so that nothing is run.
     pub(super) may_fail: bool,
     /// Text that it gets on its input by here-documents and here-strings.
-    pub(super) input: Vec<Fed>,
+    pub(super) stdin_texts: Vec<StdinText>,
     /// Whether it is a test in double brackets, whose one word is its whole text.
-    pub(super) condition: bool,
+    pub(super) is_test: bool,
     /// Whether it is inside a substitution.
-    pub(super) hidden: bool,
+    pub(super) in_substitution: bool,
     /// How many substitutions of its text it is in.
-    pub(super) within: usize,
+    pub(super) substitution_depth: usize,
     /// Whether it reads from a pipe.
     pub(super) after_pipe: bool,
     /// Whether it writes to a pipe.
     pub(super) before_pipe: bool,
 }
 
-impl Simple {
+impl RawCommand {
     /// What the part counts for.
-    pub(super) fn reach(&self) -> Reach {
-        if self.hidden { Reach::Searched } else { Reach::Judged }
+    pub(super) fn check_scope(&self) -> CheckScope {
+        if self.in_substitution { CheckScope::DenyOnly } else { CheckScope::Full }
     }
 }
 
 /// Text on the input of a command.
 #[derive(Debug)]
-pub(super) enum Fed {
+pub(super) enum StdinText {
     /// A here-document, by its number in the harvest.
     Document(usize),
     /// A here-string.
-    Word(RawWord),
+    HereString(RawWord),
 }
 
-impl Fed {
+impl StdinText {
     /// The word of a here-string.
-    pub(super) fn word(&self) -> Option<&RawWord> {
+    pub(super) fn here_string(&self) -> Option<&RawWord> {
         match self {
-            Self::Word(word) => Some(word),
+            Self::HereString(word) => Some(word),
             Self::Document(_) => None,
         }
     }
@@ -61,12 +61,12 @@ pub(super) struct RawWord {
     /// The text of the word.
     pub(super) raw: String,
     /// Its pieces.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<WordPiece>,
 }
 
 /// A stretch of a word.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// Text outside quotes, in which globs, braces and a tilde count.
     Plain(String),
     /// Text that stands for itself.
@@ -78,7 +78,7 @@ pub(super) enum Piece {
         /// Whether it stands inside double quotes.
         quoted: bool,
         /// Whether the shell stops if it is empty.
-        guarded: bool,
+        nonempty: bool,
     },
     /// Anything whose value is not known before it runs.
     Unknown,
@@ -94,12 +94,12 @@ pub(super) struct RawAssignment {
     /// The whole text.
     pub(super) raw: String,
     /// How it is given.
-    pub(super) form: Form,
+    pub(super) form: AssignmentForm,
 }
 
 /// In which way a variable is given a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum AssignmentForm {
     /// `NAME=value`
     Plain,
     /// `NAME+=value`
@@ -121,65 +121,65 @@ pub(super) struct RawRedirect {
 
 /// The text of a here-document.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct HereDocument {
     /// The lines between the start and the end mark.
     pub(super) body: String,
     /// Whether nothing in it is expanded.
-    pub(super) literal: bool,
+    pub(super) is_literal: bool,
 }
 
 /// All that was found in a text.
 #[derive(Debug, Default)]
-pub(super) struct Harvest {
+pub(super) struct ParsedScript {
     /// Every simple command, in the order in which each ends.
-    pub(super) commands: Vec<Simple>,
+    pub(super) commands: Vec<RawCommand>,
     /// The here-documents.
-    pub(super) documents: Vec<Document>,
+    pub(super) here_documents: Vec<HereDocument>,
     /// What stands in the way of allowing.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) unanalyzable: Vec<UnanalyzableCause>,
     /// Whether `&` was seen.
     pub(super) background: bool,
     /// Texts that could not be taken apart and are searched at every word.
-    pub(super) leftovers: Vec<String>,
+    pub(super) unparsed_texts: Vec<String>,
     /// How many bytes of text inside text were taken apart.
-    pub(super) inner: usize,
+    pub(super) nested_bytes: usize,
     /// Names that `for` loops and the like set, with the words they go through.
-    pub(super) loops: Vec<(String, Vec<RawWord>)>,
+    pub(super) loop_values: Vec<(String, Vec<RawWord>)>,
     /// Whether a loop or a function is there, so that what stands later may run before what stands first.
-    pub(super) repeats: bool,
+    pub(super) may_repeat: bool,
     /// Pipelines of more than one element.
     pub(super) pipelines: Vec<Pipeline>,
     /// Compound commands that are given something to read.
-    pub(super) feeds: Vec<Feed>,
+    pub(super) compound_inputs: Vec<CompoundInput>,
     /// Functions, each with the commands of its body.
     pub(super) functions: Vec<(String, Range<usize>)>,
     /// Commands that may not run, or that run in another shell.
-    pub(super) apart: Vec<Apart>,
+    pub(super) conditional_ranges: Vec<ConditionalCommands>,
     /// Choices of which one is always taken.
-    pub(super) choices: Vec<Choice>,
+    pub(super) exhaustive_choices: Vec<ExhaustiveChoice>,
 }
 
 /// A choice of which one way is always taken, so that what each of them assigns is assigned.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct ExhaustiveChoice {
     /// The whole, in the harvest.
     pub(super) commands: Range<usize>,
     /// The ways, among those that are apart.
-    pub(super) ways: Vec<usize>,
+    pub(super) branches: Vec<usize>,
 }
 
 /// Commands of which the rest of the text cannot say whether they have run, so that what they assign may not last.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct ConditionalCommands {
     /// Where they are in the harvest.
     pub(super) commands: Range<usize>,
     /// What they are.
-    pub(super) of: Of,
+    pub(super) kind: ConditionalKind,
 }
 
 /// What commands are apart in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum ConditionalKind {
     /// Something that may not run, or runs in another shell.
     Branch,
     /// A loop that sets this variable whenever they run.
@@ -193,23 +193,23 @@ pub(super) enum Of {
 pub(super) struct Pipeline {
     pub(super) starts: Vec<usize>,
     /// How many substitutions it is in.
-    pub(super) within: usize,
+    pub(super) substitution_depth: usize,
 }
 
 /// Redirects of a compound command.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub(super) struct CompoundInput {
     /// The commands that read from them.
     pub(super) commands: Range<usize>,
     /// The command without words that holds them.
-    pub(super) holder: usize,
+    pub(super) redirect_holder: usize,
 }
 
-impl Harvest {
+impl ParsedScript {
     /// Notes an obstacle, once.
-    pub(super) fn note(&mut self, kind: Kind) {
-        if !self.kinds.contains(&kind) {
-            self.kinds.push(kind);
+    pub(super) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
+        if !self.unanalyzable.contains(&kind) {
+            self.unanalyzable.push(kind);
         }
     }
 }

@@ -2,30 +2,30 @@
 
 use super::*;
 
-mod allowing;
-mod nasty;
-mod searching;
+mod allow_analysis;
+mod robustness;
+mod deny_analysis;
 
-const PLACE: Surroundings<'static> = Surroundings { home: "/home/u" };
+const CONTEXT: ShellContext<'static> = ShellContext { home: "/home/u" };
 
 fn script(text: &str) -> Script {
-    analyse(text, &PLACE)
+    analyze(text, &CONTEXT)
 }
 
 /// The only part that must be allowed.
-fn only(text: &str) -> Part {
+fn only_checked_command(text: &str) -> SimpleCommand {
     let script = script(text);
-    assert_eq!(script.unanalysable, [], "{text}");
-    let mut judged: Vec<Part> = script.judged().cloned().collect();
+    assert_eq!(script.unanalyzable, [], "{text}");
+    let mut judged: Vec<SimpleCommand> = script.checked_commands().cloned().collect();
     assert_eq!(judged.len(), 1, "{text}");
     judged.remove(0)
 }
 
 /// Whether a rule for `name` would see it at the start of some spelling.
 fn is_found(script: &Script, command: &str) -> bool {
-    script.parts.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.start {
-        Start::Front => spelling.text.starts_with(command),
-        Start::EveryWord => {
+    script.commands.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.match_start {
+        MatchStart::Beginning => spelling.text.starts_with(command),
+        MatchStart::EveryWord => {
             spelling.text.split(' ').count() > 0
                 && format!(" {}", spelling.text).contains(&format!(" {command}"))
         }
@@ -33,5 +33,5 @@ fn is_found(script: &Script, command: &str) -> bool {
 }
 
 fn literals(values: &[Value]) -> Vec<&str> {
-    values.iter().map(|value| value.literal().unwrap_or("?")).collect()
+    values.iter().map(|value| value.as_literal().unwrap_or("?")).collect()
 }

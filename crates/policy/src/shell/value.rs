@@ -26,13 +26,13 @@ pub enum Value {
         /// The text after the last unknown stretch, as a pattern like that of `Glob`.
         after: String,
         /// Whether the shell stops if the unknown stretch is empty (`${D:?}`).
-        guarded: bool,
+        nonempty: bool,
     },
 }
 
 impl Value {
     /// The text, if it is certain.
-    pub fn literal(&self) -> Option<&str> {
+    pub fn as_literal(&self) -> Option<&str> {
         match self {
             Self::Literal(text) => Some(text),
             Self::Glob(_) | Self::Unknown { .. } => None,

@@ -2,24 +2,24 @@ use serde_json::{Value, json};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::decision::Decision;
-use crate::testing::Room;
+use crate::fixture::Fixture;
 
-fn offered(room: &Room, tool: &str, input: &Value) -> Value {
-    match room.judge(PermissionMode::Default, tool, input) {
+fn suggested_updates(room: &Fixture, tool: &str, input: &Value) -> Value {
+    match room.decide(PermissionMode::Default, tool, input) {
         Decision::Ask(question) => json!(question.suggestions),
         other => panic!("{tool} {input}: {other:?}"),
     }
 }
 
-fn bash_rules(room: &Room, command: &str) -> Vec<String> {
-    let offered = offered(room, "Bash", &json!({"command": command}));
+fn suggested_bash_rules(room: &Fixture, command: &str) -> Vec<String> {
+    let offered = suggested_updates(room, "Bash", &json!({"command": command}));
     let rules = offered[0]["rules"].as_array().cloned().unwrap_or_default();
     rules.iter().map(|rule| rule["ruleContent"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn rules_for_commands() {
-    let room = Room::new();
+    let room = Fixture::new();
     let rows: [(&str, &[&str]); 20] = [
         ("npm run build", &["npm run *"]),
         ("git push origin dev", &["git push *"]),
@@ -43,14 +43,14 @@ fn rules_for_commands() {
         ("cd /fx/outside && make", &[]),
     ];
     for (command, expected) in rows {
-        assert_eq!(bash_rules(&room, command), expected, "{command}");
+        assert_eq!(suggested_bash_rules(&room, command), expected, "{command}");
     }
 }
 
 #[test]
 fn what_paths_of_commands_need() {
-    let room = Room::new();
-    let bash = |command: &str| offered(&room, "Bash", &json!({"command": command}));
+    let room = Fixture::new();
+    let bash = |command: &str| suggested_updates(&room, "Bash", &json!({"command": command}));
     let read = bash("cat /fx/outside/data.txt");
     assert_eq!(read[0]["rules"][0]["ruleContent"], "cat /fx/outside/data.txt");
     assert_eq!(read[1]["rules"][0], json!({"toolName": "Read", "ruleContent": "//fx/outside/**"}));
@@ -69,25 +69,25 @@ fn what_paths_of_commands_need() {
 
 #[test]
 fn what_file_tools_need() {
-    let room = Room::new();
-    let read = offered(&room, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
+    let room = Fixture::new();
+    let read = suggested_updates(&room, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
     assert_eq!(read[0]["rules"][0]["ruleContent"], "//fx/outside/**");
-    let edit = offered(&room, "Edit", &json!({"file_path": "a"}));
+    let edit = suggested_updates(&room, "Edit", &json!({"file_path": "a"}));
     assert_eq!(edit, json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]));
-    let outside = offered(&room, "Write", &json!({"file_path": "/fx/outside/a"}));
+    let outside = suggested_updates(&room, "Write", &json!({"file_path": "/fx/outside/a"}));
     assert_eq!(outside[1]["directories"], json!(["/fx/outside"]));
-    assert_eq!(offered(&room, "Write", &json!({"file_path": "/fx/home/a"})), json!([]));
-    assert_eq!(offered(&room, "Write", &json!({"file_path": "/a"})), json!([]));
-    assert_eq!(offered(&room, "Write", &json!({"file_path": ".git/config"})), json!([]));
-    let skill = offered(&room, "Write", &json!({"file_path": ".claude/skills/x/SKILL.md"}));
+    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": "/fx/home/a"})), json!([]));
+    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": "/a"})), json!([]));
+    assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": ".git/config"})), json!([]));
+    let skill = suggested_updates(&room, "Write", &json!({"file_path": ".claude/skills/x/SKILL.md"}));
     assert_eq!(skill[0]["rules"][0]["ruleContent"], "/.claude/skills/x/**");
 }
 
 #[test]
 fn what_holds_the_home_or_the_configuration_is_never_opened() {
-    let room = Room::new().protected(&["/fx/outside/config"]);
+    let room = Fixture::new().with_protected(&["/fx/outside/config"]);
     let rule = |path: &str| {
-        offered(&room, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
+        suggested_updates(&room, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
     };
     let rows = [
         ("the folder that holds the home", "/fx/a.txt", json!("//fx/a.txt")),
@@ -102,34 +102,34 @@ fn what_holds_the_home_or_the_configuration_is_never_opened() {
         assert_eq!(rule(path), expected, "{name}");
     }
     for tool in ["Grep", "Glob"] {
-        assert_eq!(offered(&room, tool, &json!({"path": "/fx", "pattern": "x"})), json!([]), "{tool}");
+        assert_eq!(suggested_updates(&room, tool, &json!({"path": "/fx", "pattern": "x"})), json!([]), "{tool}");
     }
     for path in ["/fx/a.txt", "/fx/outside/a.txt"] {
-        assert_eq!(offered(&room, "Write", &json!({"file_path": path})), json!([]), "{path}");
+        assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": path})), json!([]), "{path}");
         let read = format!("cat {path}");
-        assert_eq!(offered(&room, "Bash", &json!({"command": read})), json!([]), "{read}");
+        assert_eq!(suggested_updates(&room, "Bash", &json!({"command": read})), json!([]), "{read}");
     }
-    let mut linked = Room::new();
-    linked.fs = linked.fs.link("/fx/away", "/fx/home");
-    assert_eq!(offered(&linked, "Write", &json!({"file_path": "/fx/away/a"})), json!([]));
+    let mut linked = Fixture::new();
+    linked.fs = linked.fs.with_link("/fx/away", "/fx/home");
+    assert_eq!(suggested_updates(&linked, "Write", &json!({"file_path": "/fx/away/a"})), json!([]));
 }
 
 #[test]
 fn what_other_tools_need() {
-    let room = Room::new();
-    let fetch = offered(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
+    let room = Fixture::new();
+    let fetch = suggested_updates(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
     assert_eq!(fetch[0]["rules"][0]["ruleContent"], "domain:x.invalid");
-    let search = offered(&room, "WebSearch", &json!({"query": "x"}));
+    let search = suggested_updates(&room, "WebSearch", &json!({"query": "x"}));
     assert_eq!(search[0]["rules"][0], json!({"toolName": "WebSearch"}));
     assert_eq!(search[0]["destination"], "localSettings");
-    assert_eq!(offered(&room, "AskUserQuestion", &json!({})), json!([]));
+    assert_eq!(suggested_updates(&room, "AskUserQuestion", &json!({})), json!([]));
 }
 
 #[test]
 fn nothing_is_offered_that_would_not_help() {
-    let asking = Room::new().rules(&[], &["Bash(make *)"], &[]);
-    assert_eq!(bash_rules(&asking, "make all"), Vec::<String>::new());
-    let mut managed = Room::new();
+    let asking = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]);
+    assert_eq!(suggested_bash_rules(&asking, "make all"), Vec::<String>::new());
+    let mut managed = Fixture::new();
     managed.rules.limit_to_managed();
-    assert_eq!(offered(&managed, "WebSearch", &json!({"query": "x"})), json!([]));
+    assert_eq!(suggested_updates(&managed, "WebSearch", &json!({"query": "x"})), json!([]));
 }

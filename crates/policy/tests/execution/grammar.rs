@@ -4,13 +4,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::pieces::{
-    ASSIGNMENTS, DISGUISED, DUST, EXPANSIONS, GLOBS, PATHS, PLAIN, PREFIXES, PROGRAMS, QUOTED, REDIRECTS,
-    STRANGE, WRAPPINGS,
+use crate::fragments::{
+    ASSIGNMENTS, DISGUISED_PROGRAMS, NOISE, EXPANSIONS, GLOBS, PATHS, PLAIN, PREFIXES, PROGRAMS, QUOTED, REDIRECTS,
+    UNUSUAL_WRAPPINGS, WRAPPINGS,
 };
 
 /// Whether every path in the text is one that we know, so that nothing far away can be meant.
-pub(crate) fn stays_here(command: &str) -> bool {
+pub(crate) fn uses_only_known_paths(command: &str) -> bool {
     let rest = PATHS.iter().fold(command.to_owned(), |text, path| text.replace(path, ""));
     !rest.contains('/')
 }
@@ -35,8 +35,8 @@ fn blanks() -> impl Strategy<Value = String> + Clone {
 }
 
 /// Some words, with what stands before and among them.
-fn simple() -> impl Strategy<Value = String> {
-    let program = prop_oneof![14 => one_of(PROGRAMS), 1 => one_of(DISGUISED)];
+fn simple_commands() -> impl Strategy<Value = String> {
+    let program = prop_oneof![14 => one_of(PROGRAMS), 1 => one_of(DISGUISED_PROGRAMS)];
     let few = |strategy: BoxedStrategy<String>, seldom: u32| prop_oneof![seldom => Just(Vec::new()), 1 => vec(strategy, 1..3)];
     let assignments = few(one_of(ASSIGNMENTS).boxed(), 6);
     let prefixes = few(one_of(PREFIXES).boxed(), 3);
@@ -58,23 +58,23 @@ fn wrap(inner: &str, outer: &str) -> String {
     outer.replace('@', inner)
 }
 
-fn compounds() -> impl Strategy<Value = String> {
-    let outer = prop_oneof![5 => select(WRAPPINGS), 1 => select(STRANGE)];
+fn compound_commands() -> impl Strategy<Value = String> {
+    let outer = prop_oneof![5 => select(WRAPPINGS), 1 => select(UNUSUAL_WRAPPINGS)];
     let wrapped = (
-        simple(),
+        simple_commands(),
         prop_oneof![3 => vec(outer.clone(), 0..1), 3 => vec(outer.clone(), 1..2), 1 => vec(outer, 2..4)],
     )
         .prop_map(|(inner, outers)| outers.iter().fold(inner, |inner, outer| wrap(&inner, outer)));
     let joint = select(vec![" && ", "; ", " | ", "\n", " || ", ";", "&&", "|"]);
-    let two = (simple(), joint, simple()).prop_map(|(a, joint, b)| format!("{a}{joint}{b}"));
+    let two = (simple_commands(), joint, simple_commands()).prop_map(|(a, joint, b)| format!("{a}{joint}{b}"));
     prop_oneof![4 => wrapped, 1 => two]
 }
 
 /// Any command.
 pub(crate) fn commands() -> impl Strategy<Value = String> {
-    let dust = vec((any::<prop::sample::Index>(), select(DUST)), 1..4);
+    let dust = vec((any::<prop::sample::Index>(), select(NOISE)), 1..4);
     let dust = prop_oneof![3 => Just(Vec::new()), 2 => dust];
-    (compounds(), dust).prop_map(|(command, dust)| {
+    (compound_commands(), dust).prop_map(|(command, dust)| {
         let mut text: Vec<char> = command.chars().collect();
         for (place, piece) in dust {
             let at = place.index(text.len() + 1);
@@ -87,9 +87,9 @@ pub(crate) fn commands() -> impl Strategy<Value = String> {
 #[test]
 fn only_known_paths_are_run() {
     for tame in ["tool src/b.txt > /dev/null", "cat ../outside/data.txt", "tool a"] {
-        assert!(stays_here(tame), "{tame}");
+        assert!(uses_only_known_paths(tame), "{tame}");
     }
     for wild in ["tool > /x", "cat /etc/passwd", "tool > $y/x", "tool ../../x", "/bin/tool"] {
-        assert!(!stays_here(wild), "{wild}");
+        assert!(!uses_only_known_paths(wild), "{wild}");
     }
 }

@@ -16,23 +16,23 @@
 )]
 
 mod grammar;
-mod pieces;
-mod scene;
-mod stage;
+mod fragments;
+mod rule_setup;
+mod harness;
 mod variables;
-mod verdict;
+mod oracle;
 
 use std::cell::Cell;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use scene::Scene;
-use stage::Stage;
+use rule_setup::RuleSetup;
+use harness::BashHarness;
 
 /// How many commands were judged, allowed, and found to run something.
 #[derive(Default)]
-struct Tally {
+struct Counts {
     judged: Cell<u32>,
     allowed: Cell<u32>,
     ran: Cell<u32>,
@@ -53,26 +53,26 @@ fn runner(usual: u32) -> TestRunner {
     }
 }
 
-fn check(scene: &Scene, command: &str, stage: &Stage, tally: &Tally) -> Result<(), TestCaseError> {
+fn check(scene: &RuleSetup, command: &str, stage: &BashHarness, tally: &Counts) -> Result<(), TestCaseError> {
     add_one(&tally.judged);
-    if !scene.allows(command, stage.work(), stage) || !grammar::stays_here(command) {
+    if !scene.allows(command, stage.work_dir(), stage) || !grammar::uses_only_known_paths(command) {
         return Ok(());
     }
     add_one(&tally.allowed);
-    let seen = stage.play(command);
+    let seen = stage.run_command(command);
     if !seen.runs.is_empty() {
         add_one(&tally.ran);
     }
-    match verdict::wrong(scene, &seen, stage) {
+    match oracle::find_violation(scene, &seen, stage) {
         None => Ok(()),
         Some(wrong) => Err(TestCaseError::fail(format!("{wrong}\nthe command:\n{command}\n"))),
     }
 }
 
 /// Judges and runs commands in scenes, and fails if anything goes wrong or hardly anything is run.
-fn play_all(usual: u32, scenes: impl Strategy<Value = Scene>) {
-    let stage = Stage::new();
-    let tally = Tally::default();
+fn run_all(usual: u32, scenes: impl Strategy<Value = RuleSetup>) {
+    let stage = BashHarness::new();
+    let tally = Counts::default();
     let cases = (scenes, grammar::commands());
     let result = runner(usual).run(&cases, |(scene, command)| check(&scene, &command, &stage, &tally));
     println!("{} judged, {} allowed, {} ran", tally.judged.get(), tally.allowed.get(), tally.ran.get());
@@ -84,26 +84,26 @@ fn play_all(usual: u32, scenes: impl Strategy<Value = Scene>) {
 
 #[test]
 fn only_what_the_rules_cover_runs() {
-    play_all(1_200, scene::scenes());
+    run_all(1_200, rule_setup::rule_setups());
 }
 
 #[test]
 fn what_is_refused_does_not_run_where_all_else_is_allowed() {
-    play_all(300, scene::open_scenes());
+    run_all(300, rule_setup::open_rule_setups());
 }
 
 #[test]
 fn what_the_environment_gives_a_variable_is_not_used_unseen() {
-    let stage = Stage::new();
-    let scene = variables::scene();
-    let tally = Tally::default();
+    let stage = BashHarness::new();
+    let scene = variables::rule_setup();
+    let tally = Counts::default();
     let result = runner(1_500).run(&variables::scripts(), |script| {
         add_one(&tally.judged);
-        if !scene.allows(&script, stage.work(), &stage) {
+        if !scene.allows(&script, stage.work_dir(), &stage) {
             return Ok(());
         }
         add_one(&tally.allowed);
-        match variables::wrong(&stage.play_in(&script, variables::ENVIRONMENT)) {
+        match variables::find_violation(&stage.run_command_with_env(&script, variables::ENVIRONMENT)) {
             None => Ok(()),
             Some(wrong) => Err(TestCaseError::fail(format!("{wrong}\nthe command:\n{script}\n"))),
         }
@@ -117,17 +117,17 @@ fn what_the_environment_gives_a_variable_is_not_used_unseen() {
 
 #[test]
 fn what_happens_on_the_stage_is_seen() {
-    let stage = Stage::new();
-    let seen = stage.play("cd src && tool 'a b' < b.txt | timeout 5 npm x > ../made.txt; echo \"$(evil)\"");
+    let stage = BashHarness::new();
+    let seen = stage.run_command("cd src && tool 'a b' < b.txt | timeout 5 npm x > ../made.txt; echo \"$(evil)\"");
     let names: Vec<&str> = seen.runs.iter().map(|run| run.program.as_str()).collect();
     for name in ["tool", "timeout", "npm", "evil"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
     let tool = seen.runs.iter().find(|run| run.program == "tool").unwrap();
     assert_eq!((tool.arguments.as_slice(), tool.input.as_str()), (&["a b".to_owned()][..], "plain"));
-    assert_eq!(tool.directory, stage.work().join("src"));
-    assert_eq!(seen.written, [stage.work().join("made.txt")]);
+    assert_eq!(tool.directory, stage.work_dir().join("src"));
+    assert_eq!(seen.written, [stage.work_dir().join("made.txt")]);
     assert!(seen.builtins.contains(&"cd".to_owned()), "{:?}", seen.builtins);
     // The next command finds the folder as it was.
-    assert_eq!(stage.play("true").written, Vec::<std::path::PathBuf>::new());
+    assert_eq!(stage.run_command("true").written, Vec::<std::path::PathBuf>::new());
 }

@@ -6,20 +6,20 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::scene::Scene;
-use crate::stage::Seen;
+use crate::rule_setup::RuleSetup;
+use crate::harness::Observed;
 
 /// What the environment says. `N` is not set.
 pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[("X", "secret.txt"), ("Y", "evil"), ("Z", ".env")];
 
 const NAMES: &[&str] = &["X", "Y", "Z"];
 
-const PLAIN: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''", "secret.txt", "evil"];
+const LITERAL_VALUES: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''", "secret.txt", "evil"];
 
-const MADE: &[&str] = &["$X", "\"$Y\"", "${Z}", "x$N", "$(true)"];
+const COMPUTED_VALUES: &[&str] = &["$X", "\"$Y\"", "${Z}", "x$N", "$(true)"];
 
 /// Ways to give a variable a value; `@` is its name and `%` the value.
-const GIVING: &[&str] = &[
+const ASSIGN_FORMS: &[&str] = &[
     "@=%",
     "@=%",
     "@=%",
@@ -40,11 +40,11 @@ const GIVING: &[&str] = &[
 ];
 
 /// Ways to use one.
-const USES: &[&str] =
+const USE_FORMS: &[&str] =
     &["cat $@", "cat \"$@\"", "cat < $@", "cat $N$@", "$@ x", "tool x; $@", "cat ${@}", "echo $@ | bash"];
 
 /// What may be done with one or two scripts, `@` and `%`.
-const AROUND: &[&str] = &[
+const COMPOUND_FORMS: &[&str] = &[
     "(@); %",
     "{ @; }; %",
     "@ && %",
@@ -85,10 +85,10 @@ const AROUND: &[&str] = &[
 ];
 
 fn statements() -> impl Strategy<Value = String> {
-    let value = prop_oneof![4 => select(PLAIN), 1 => select(MADE)];
-    let given = (select(GIVING), select(NAMES), value)
+    let value = prop_oneof![4 => select(LITERAL_VALUES), 1 => select(COMPUTED_VALUES)];
+    let given = (select(ASSIGN_FORMS), select(NAMES), value)
         .prop_map(|(form, name, value)| form.replace('@', name).replacen('%', value, 1));
-    let used = (select(USES), select(NAMES)).prop_map(|(form, name)| form.replace('@', name));
+    let used = (select(USE_FORMS), select(NAMES)).prop_map(|(form, name)| form.replace('@', name));
     prop_oneof![3 => given, 2 => used]
 }
 
@@ -96,7 +96,7 @@ fn statements() -> impl Strategy<Value = String> {
 pub(crate) fn scripts() -> impl Strategy<Value = String> {
     let script = vec(statements(), 1..3).prop_map(|list| list.join("; "));
     let wrapped = script.prop_recursive(3, 12, 2, |inner| {
-        (select(AROUND), inner.clone(), inner).prop_map(|(form, first, second)| {
+        (select(COMPOUND_FORMS), inner.clone(), inner).prop_map(|(form, first, second)| {
             form.replace('%', "\0").replace('@', &first).replace('\0', &second)
         })
     });
@@ -105,13 +105,13 @@ pub(crate) fn scripts() -> impl Strategy<Value = String> {
 }
 
 /// All is granted but for what the environment names.
-pub(crate) fn scene() -> Scene {
+pub(crate) fn rule_setup() -> RuleSetup {
     let deny = vec!["Read(secret.txt)", "Read(.env)", "Bash(evil *)"];
-    Scene { allow: vec!["Bash"], deny, mode: PermissionMode::Default }
+    RuleSetup { allow: vec!["Bash"], deny, mode: PermissionMode::Default }
 }
 
 /// What was used that the environment has given.
-pub(crate) fn wrong(seen: &Seen) -> Option<String> {
+pub(crate) fn find_violation(seen: &Observed) -> Option<String> {
     let run = seen.runs.iter().find(|run| {
         let names = run.arguments.iter().any(|word| ["secret.txt", ".env"].contains(&word.as_str()));
         run.program == "evil" || run.input.contains("MARK-secret") || run.program == "cat" && names

@@ -3,38 +3,38 @@
 //! search and read notes in a temporary folder, and the writer leaves a text there. Piped, it prints plain lines.
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
-mod cast;
-mod crew;
+mod scripts;
+mod agent_tree;
 mod screen;
 
 use std::io::IsTerminal;
 
 use whimbrel::{Agent, Environment, PermissionMode, query};
 
-use crew::Crew;
+use agent_tree::AgentTree;
 use screen::Screen;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    cast::lay_out_notes(folder.path())?;
+    scripts::write_notes(folder.path())?;
     // Every role has a model of its own here, and the engine is told who plays it. Without these two lines, and with a
     // key in the environment, real models would answer.
     let engine = Environment::of_process().engine();
-    cast::play(&engine)?;
+    scripts::add_scripted_models(&engine)?;
     let agent = Agent::new()
         .engine(engine)
-        .model(cast::LEADER)
+        .model(scripts::LEADER)
         .cwd(folder.path())
         .permission_mode(PermissionMode::AcceptEdits)
         .persist_session(false)
-        .with(|options| options.agents = cast::roles());
+        .with(|options| options.agents = scripts::agent_definitions());
 
-    let mut crew = Crew::default();
+    let mut crew = AgentTree::default();
     let mut screen = if std::io::stdout().is_terminal() { Screen::tree() } else { Screen::lines() };
     let mut frames = query("Write a paragraph on the whimbrel, from our notes.", &agent);
     while let Some(frame) = frames.next().await {
-        let news = crew.hear(&frame?);
+        let news = crew.handle_frame(&frame?);
         screen.show(&crew, news.as_ref())?;
     }
     println!("\n{}\n", std::fs::read_to_string(folder.path().join("whimbrel.md"))?.trim_end());

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use whimbrel::wire::system::TaskEnd;
 
-use crate::crew::{Crew, Member, News};
+use crate::agent_tree::{AgentTree, AgentStatus, ProgressEvent};
 
 /// Where the crew is shown.
 pub(crate) enum Screen {
@@ -24,16 +24,16 @@ impl Screen {
     }
 
     /// Shows what has happened. A tree is drawn anew even if there is no news: somebody has spent something.
-    pub(crate) fn show(&mut self, crew: &Crew, news: Option<&News>) -> io::Result<()> {
+    pub(crate) fn show(&mut self, crew: &AgentTree, news: Option<&ProgressEvent>) -> io::Result<()> {
         let mut out = io::stdout().lock();
         match self {
             Self::Lines => {
-                if let Some(News { who, what }) = news {
+                if let Some(ProgressEvent { agent: who, text: what }) = news {
                     writeln!(out, "{who:<20} {what}")?;
                 }
             }
             Self::Tree(drawn) => {
-                let lines = draw(crew);
+                let lines = render_tree(crew);
                 if *drawn > 0 {
                     // Back to the first line; everything below goes.
                     write!(out, "\x1b[{drawn}A\x1b[J")?;
@@ -48,24 +48,24 @@ impl Screen {
     }
 }
 
-fn draw(crew: &Crew) -> Vec<String> {
-    let leader = format!("{} \x1b[1mleader\x1b[0m  {}", mark(&crew.leader), short(&crew.leader.doing, 64));
-    let last = crew.members.len().saturating_sub(1);
-    let below = crew.members.iter().enumerate().map(|(place, member)| {
+fn render_tree(crew: &AgentTree) -> Vec<String> {
+    let leader = format!("{} \x1b[1mleader\x1b[0m  {}", status_symbol(&crew.leader), truncate(&crew.leader.activity, 64));
+    let last = crew.subagents.len().saturating_sub(1);
+    let below = crew.subagents.iter().enumerate().map(|(place, member)| {
         let branch = if place == last { "└─" } else { "├─" };
         format!(
             "{branch} {} \x1b[1m{:<18}\x1b[0m {:<20} \x1b[2m{:>6} tokens\x1b[0m  {}",
-            mark(member),
+            status_symbol(member),
             member.name,
-            short(&member.errand, 20),
+            truncate(&member.task_description, 20),
             member.tokens,
-            short(&member.doing, 24),
+            truncate(&member.activity, 24),
         )
     });
     std::iter::once(leader).chain(below).collect()
 }
 
-fn mark(member: &Member) -> &'static str {
+fn status_symbol(member: &AgentStatus) -> &'static str {
     match member.end {
         None => "\x1b[33m●\x1b[0m",
         Some(TaskEnd::Completed) => "\x1b[32m✓\x1b[0m",
@@ -74,7 +74,7 @@ fn mark(member: &Member) -> &'static str {
 }
 
 /// The text in one line, cut to fit: a line that wraps could not be drawn over.
-fn short(text: &str, width: usize) -> String {
+fn truncate(text: &str, width: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.chars().count() > width {
         true => line.chars().take(width - 1).chain(['…']).collect(),

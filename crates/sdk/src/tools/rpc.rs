@@ -6,11 +6,11 @@ use whimbrel_wire::content::Source;
 use whimbrel_wire::{Block, RawJson};
 
 use super::answer::ToolAnswer;
-use super::server::Parts;
+use super::server::ServerParts;
 use super::tool::Tool;
 
 #[derive(Deserialize)]
-struct Message {
+struct RpcRequest {
     #[serde(default)]
     id: Option<Value>,
     method: String,
@@ -19,17 +19,17 @@ struct Message {
 }
 
 /// Answers a message. What needs no answer is acknowledged.
-pub(super) async fn answer(server: &Parts, message: &RawJson) -> Result<RawJson, String> {
-    let message: Message = message.read().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
-    let Some(id) = message.id else { return raw(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
-    raw(&match respond(server, &message.method, message.params).await {
+pub(super) async fn handle_message(server: &ServerParts, message: &RawJson) -> Result<RawJson, String> {
+    let message: RpcRequest = message.decode().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
+    let Some(id) = message.id else { return to_raw_json(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
+    to_raw_json(&match call_method(server, &message.method, message.params).await {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err((code, text)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}),
     })
 }
 
-async fn respond(
-    server: &Parts,
+async fn call_method(
+    server: &ServerParts,
     method: &str,
     mut params: Map<String, Value>,
 ) -> Result<Value, (i32, String)> {
@@ -47,21 +47,21 @@ async fn respond(
             Ok(result)
         }
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": server.tools.iter().map(listed).collect::<Vec<_>>()})),
+        "tools/list" => Ok(json!({"tools": server.tools.iter().map(tool_to_json).collect::<Vec<_>>()})),
         "tools/call" => {
             let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
             let found = server.tools.iter().find(|tool| tool.name == name);
             let tool = found.ok_or_else(|| (-32602, format!("Tool {name} not found")))?;
             let input = params.remove("arguments").unwrap_or_else(|| Map::new().into());
-            let ToolAnswer { content, failed } = (tool.work)(input).await;
-            let content: Vec<Value> = content.into_iter().map(told).collect();
+            let ToolAnswer { content, failed } = (tool.function)(input).await;
+            let content: Vec<Value> = content.into_iter().map(block_to_json).collect();
             Ok(json!({"content": content, "isError": failed}))
         }
         other => Err((-32601, format!("Method not found: {other}"))),
     }
 }
 
-fn listed(tool: &Tool) -> Value {
+fn tool_to_json(tool: &Tool) -> Value {
     let hints = &tool.annotations;
     let hints = [
         ("readOnlyHint", hints.read_only),
@@ -82,7 +82,7 @@ fn listed(tool: &Tool) -> Value {
 }
 
 /// A block as the protocol has it.
-fn told(block: Block) -> Value {
+fn block_to_json(block: Block) -> Value {
     match block {
         Block::Text { text, .. } => json!({"type": "text", "text": text}),
         Block::Image { source: Source::Base64 { media_type, data } } => {
@@ -92,8 +92,8 @@ fn told(block: Block) -> Value {
     }
 }
 
-fn raw(value: &Value) -> Result<RawJson, String> {
-    RawJson::of(value).map_err(|error| error.to_string())
+fn to_raw_json(value: &Value) -> Result<RawJson, String> {
+    RawJson::from_value(value).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
         number: u32,
     }
 
-    async fn ask(method: &str, params: Value) -> Value {
+    async fn send_request(method: &str, params: Value) -> Value {
         let halve = tool("halve", "Halves", |input: Halve| async move {
             match input.number % 2 {
                 0 => Ok((input.number / 2).to_string()),
@@ -124,19 +124,19 @@ mod tests {
                 .tool(halve.read_only().always_loaded()),
         );
         let message =
-            RawJson::of(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).unwrap();
-        servers.answer("maths", &message).await.unwrap().read().unwrap()
+            RawJson::from_value(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).unwrap();
+        servers.handle_message("maths", &message).await.unwrap().decode().unwrap()
     }
 
     #[tokio::test]
     async fn a_server_speaks_as_others_do() {
-        let hello = ask("initialize", json!({"protocolVersion": "2025-11-25"})).await;
+        let hello = send_request("initialize", json!({"protocolVersion": "2025-11-25"})).await;
         assert_eq!(
             hello["result"],
             json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "instructions": "Be exact.",
                    "serverInfo": {"name": "maths", "version": "2"}})
         );
-        let list = ask("tools/list", json!({})).await;
+        let list = send_request("tools/list", json!({})).await;
         let listed = &list["result"]["tools"][0];
         assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
         assert_eq!(listed["_meta"], json!({"anthropic/alwaysLoad": true}));
@@ -148,22 +148,22 @@ mod tests {
             (json!({"number": "x"}), "InputValidationError", true),
         ];
         for (input, text, failed) in rows {
-            let result = &ask("tools/call", json!({"name": "halve", "arguments": input})).await["result"];
+            let result = &send_request("tools/call", json!({"name": "halve", "arguments": input})).await["result"];
             assert!(result["content"][0]["text"].as_str().unwrap().starts_with(text), "{result}");
             assert_eq!(result["isError"], failed, "{input}");
         }
-        assert_eq!(ask("tools/call", json!({"name": "double"})).await["error"]["code"], -32602);
-        assert_eq!(ask("resources/list", json!({})).await["error"]["code"], -32601);
+        assert_eq!(send_request("tools/call", json!({"name": "double"})).await["error"]["code"], -32602);
+        assert_eq!(send_request("resources/list", json!({})).await["error"]["code"], -32601);
     }
 
     #[tokio::test]
     async fn what_needs_no_answer_is_acknowledged_and_strangers_are_named() {
         let mut servers = ToolServers::default();
         servers.add(ToolServer::new("maths"));
-        let note = RawJson::of(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
-        let answer: Value = servers.answer("maths", &note).await.unwrap().read().unwrap();
+        let note = RawJson::from_value(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+        let answer: Value = servers.handle_message("maths", &note).await.unwrap().decode().unwrap();
         assert_eq!(answer["result"], json!({}));
-        let error = servers.answer("music", &note).await.unwrap_err();
+        let error = servers.handle_message("music", &note).await.unwrap_err();
         assert_eq!(error, "SDK MCP server not found: music");
     }
 }

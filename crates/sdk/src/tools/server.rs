@@ -16,10 +16,10 @@ use super::tool::Tool;
 /// With the engine in this process a call is a function call: nothing is written or read on the way. An engine process
 /// reaches them through its standard streams.
 #[derive(Debug, Clone)]
-pub struct ToolServer(Arc<Parts>);
+pub struct ToolServer(Arc<ServerParts>);
 
 #[derive(Debug, Clone)]
-pub(super) struct Parts {
+pub(super) struct ServerParts {
     pub(super) info: McpServerInfo,
     pub(super) instructions: Option<String>,
     pub(super) tools: Vec<Tool>,
@@ -29,25 +29,25 @@ impl ToolServer {
     /// A server without tools.
     pub fn new(name: impl Into<String>) -> Self {
         let info = McpServerInfo { name: name.into(), version: "1.0.0".into() };
-        Self(Arc::new(Parts { info, instructions: None, tools: Vec::new() }))
+        Self(Arc::new(ServerParts { info, instructions: None, tools: Vec::new() }))
     }
 
     /// Its version, for hosts that want to know; `1.0.0` if nothing is said.
     #[must_use]
     pub fn version(self, version: impl Into<String>) -> Self {
-        self.with(|parts| parts.info.version = version.into())
+        self.update(|parts| parts.info.version = version.into())
     }
 
     /// What the model should know about its tools as a whole.
     #[must_use]
     pub fn instructions(self, text: impl Into<String>) -> Self {
-        self.with(|parts| parts.instructions = Some(text.into()))
+        self.update(|parts| parts.instructions = Some(text.into()))
     }
 
     /// Adds a tool. One of the same name is replaced.
     #[must_use]
     pub fn tool(self, tool: Tool) -> Self {
-        self.with(|parts| {
+        self.update(|parts| {
             parts.tools.retain(|other| other.name != tool.name);
             parts.tools.push(tool);
         })
@@ -58,24 +58,24 @@ impl ToolServer {
         &self.0.info.name
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+    fn update(mut self, change: impl FnOnce(&mut ServerParts)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
     /// The server as an engine in this process takes it.
     #[cfg(feature = "in-process")]
-    pub(crate) fn local(&self) -> whimbrel_engine::mcp::LocalServer {
+    pub(crate) fn to_local_server(&self) -> whimbrel_engine::mcp::LocalServer {
         use whimbrel_engine::mcp::{LocalServer, LocalTool};
         let local = |tool: &Tool| {
-            let work = Arc::clone(&tool.work);
+            let work = Arc::clone(&tool.function);
             LocalTool {
                 name: tool.name.clone(),
                 description: tool.description.clone(),
                 schema: tool.schema.clone(),
                 annotations: tool.annotations.clone(),
                 always_load: tool.always_load,
-                work: Arc::new(move |input| {
+                function: Arc::new(move |input| {
                     let answer = work(input);
                     Box::pin(async move {
                         let answer = answer.await;
@@ -89,7 +89,7 @@ impl ToolServer {
                 }),
             }
         };
-        let Parts { info, instructions, tools } = &*self.0;
+        let ServerParts { info, instructions, tools } = &*self.0;
         LocalServer::new(info.clone(), instructions.clone(), tools.iter().map(local).collect())
     }
 }
@@ -106,14 +106,14 @@ impl ToolServers {
 
     /// All of them, as an engine in this process calls them.
     #[cfg(feature = "in-process")]
-    pub(crate) fn local(&self) -> BTreeMap<String, whimbrel_engine::mcp::LocalServer> {
-        self.0.iter().map(|server| (server.name().to_owned(), server.local())).collect()
+    pub(crate) fn to_local_servers(&self) -> BTreeMap<String, whimbrel_engine::mcp::LocalServer> {
+        self.0.iter().map(|server| (server.name().to_owned(), server.to_local_server())).collect()
     }
 
     /// A server's answer to a message of the engine; the error says that there is no such server.
-    pub(crate) async fn answer(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
+    pub(crate) async fn handle_message(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
         let found = self.0.iter().find(|server| server.name() == name);
         let server = found.ok_or_else(|| format!("SDK MCP server not found: {name}"))?;
-        rpc::answer(&server.0, message).await
+        rpc::handle_message(&server.0, message).await
     }
 }

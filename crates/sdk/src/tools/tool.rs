@@ -11,9 +11,9 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpToolAnnotations;
 
 use super::answer::ToolAnswer;
-use crate::callback::Answering;
+use crate::callback::CallbackFuture;
 
-type Work = Arc<dyn Fn(Value) -> Answering<ToolAnswer> + Send + Sync>;
+type ToolFn = Arc<dyn Fn(Value) -> CallbackFuture<ToolAnswer> + Send + Sync>;
 
 /// A tool that is an async function of this program; made by [`tool`]. Cheap to clone.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct Tool {
     pub(super) schema: RawJson,
     pub(super) annotations: McpToolAnnotations,
     pub(super) always_load: Option<bool>,
-    pub(super) work: Work,
+    pub(super) function: ToolFn,
 }
 
 /// Makes a tool of an async function. The model is told its name, what it does, and the schema of its input: derive
@@ -68,7 +68,7 @@ where
     A: Future<Output = O> + Send + 'static,
     O: Into<ToolAnswer>,
 {
-    let work = move |input: Value| -> Answering<ToolAnswer> {
+    let work = move |input: Value| -> CallbackFuture<ToolAnswer> {
         match serde_json::from_value::<I>(input) {
             Ok(input) => {
                 let answer = function(input);
@@ -82,10 +82,10 @@ where
     Tool {
         name: name.into(),
         description: description.into(),
-        schema: schema::<I>(),
+        schema: input_schema::<I>(),
         annotations: McpToolAnnotations::default(),
         always_load: None,
-        work: Arc::new(work),
+        function: Arc::new(work),
     }
 }
 
@@ -130,7 +130,7 @@ impl fmt::Debug for Tool {
 }
 
 /// The schema of an input, whole and without what says nothing to a model.
-fn schema<I: JsonSchema>() -> RawJson {
+fn input_schema<I: JsonSchema>() -> RawJson {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -144,5 +144,5 @@ fn schema<I: JsonSchema>() -> RawJson {
     } else {
         schema = json!({"type": "object", "properties": {}});
     }
-    RawJson::of(&schema).unwrap_or_else(|_| unreachable!("a value is JSON"))
+    RawJson::from_value(&schema).unwrap_or_else(|_| unreachable!("a value is JSON"))
 }

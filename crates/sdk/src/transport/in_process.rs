@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, Start, link, serve};
 
 use crate::error::Error;
-use crate::transport::{Connection, Incoming};
+use crate::transport::{Connection, FrameSource};
 
 /// Starts a session of an engine.
 pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
@@ -15,15 +15,15 @@ pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     let serving = tokio::spawn(served.map(drop));
     Connection {
         sender: host_end.sender,
-        incoming: Incoming::Frames(host_end.receiver, Some(serving)),
+        incoming: FrameSource::Frames(host_end.receiver, Some(serving)),
         finished: host_end.finished,
         stop: host_end.stop,
-        wants_initialize: false,
+        needs_initialize: false,
     }
 }
 
 /// Waits for the engine's end. One that did not come to it by itself has panicked, which must not look like a good end.
-pub(super) async fn see_off(serving: JoinHandle<()>) -> Option<Error> {
+pub(super) async fn wait_for_exit(serving: JoinHandle<()>) -> Option<Error> {
     let panic = serving.await.err()?.try_into_panic().ok()?;
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -3,7 +3,7 @@
 #[cfg(feature = "in-process")]
 pub(crate) mod in_process;
 pub(crate) mod process;
-mod turns;
+mod activity;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -40,33 +40,33 @@ impl Default for Transport {
 /// A connected engine.
 pub(crate) struct Connection {
     /// To the engine.
-    pub(crate) sender: mpsc::Sender<link::Line>,
+    pub(crate) sender: mpsc::Sender<link::IncomingFrame>,
     /// From the engine. It ends when the run has ended.
-    pub(crate) incoming: Incoming,
+    pub(crate) incoming: FrameSource,
     /// Fire it when no further prompt will come.
     pub(crate) finished: CancellationToken,
     /// Fire it to stop everything now.
     pub(crate) stop: CancellationToken,
     /// Whether the session must be opened with an `initialize`.
-    pub(crate) wants_initialize: bool,
+    pub(crate) needs_initialize: bool,
 }
 
 /// What comes from the engine.
-pub(crate) enum Incoming {
+pub(crate) enum FrameSource {
     /// Frames as they are, and the task that they come from until it has been seen off.
     #[cfg(feature = "in-process")]
     Frames(mpsc::Receiver<Frame>, Option<tokio::task::JoinHandle<()>>),
     /// Lines of a process, which may be wrong.
-    Process(Box<process::Output>),
+    Process(Box<process::EngineOutput>),
 }
 
-impl Incoming {
+impl FrameSource {
     pub(crate) async fn next(&mut self) -> Option<Result<Frame, Error>> {
         match self {
             #[cfg(feature = "in-process")]
             Self::Frames(frames, serving) => match frames.recv().await {
                 Some(frame) => Some(Ok(frame)),
-                None => in_process::see_off(serving.take()?).await.map(Err),
+                None => in_process::wait_for_exit(serving.take()?).await.map(Err),
             },
             Self::Process(output) => output.next().await,
         }

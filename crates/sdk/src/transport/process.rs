@@ -19,46 +19,46 @@ use whimbrel_wire::{Frame, decode, encode};
 
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::transport::turns::{At, Turns};
-use crate::transport::{Connection, Incoming};
+use crate::transport::activity::{Activity, ActivityTracker};
+use crate::transport::{Connection, FrameSource};
 
 /// How long an engine may take to end by itself once its input is closed or it was told to stop.
-const GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// How long its output is waited for after it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
 /// How long an engine may take to begin with a prompt after it has said that nothing runs. One that takes longer has
 /// dealt with the prompt in the turn before.
-const BEGINNING: Duration = Duration::from_secs(5);
+const TURN_START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How much of the engine's standard error is kept for an error text.
-const STDERR_KEPT: usize = 4096;
+const MAX_STDERR_BYTES: usize = 4096;
 
-const DEPTH: usize = 128;
+const CHANNEL_CAPACITY: usize = 128;
 
 /// What the engine writes, and the engine itself: whoever reads to the end has also seen it off.
-pub(crate) struct Output {
+pub(crate) struct EngineOutput {
     child: Child,
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
     stop: CancellationToken,
-    turns: watch::Sender<Turns>,
-    stderr: Tail,
+    activity: watch::Sender<ActivityTracker>,
+    stderr: StderrTail,
     /// Whether the last turn failed.
     turn_failed: bool,
-    phase: Phase,
+    phase: ProcessPhase,
 }
 
 /// How far an engine is on its way out.
-enum Phase {
+enum ProcessPhase {
     Running,
     /// It has ended; what it has written is still read, but nothing more is waited for: others may hold its output open.
-    Ended,
+    Exited,
     /// It was told to stop and may go on writing until then.
     Stopping(Instant),
     /// All is read, and it has been seen off.
-    Gone,
+    Reaped,
 }
 
 /// Starts a program and speaks with it.
@@ -92,34 +92,34 @@ pub(crate) fn connect(
     else {
         return Err(Error::Over);
     };
-    let (sender, lines_out) = mpsc::channel(DEPTH);
+    let (sender, lines_out) = mpsc::channel(CHANNEL_CAPACITY);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
-    let turns = watch::Sender::new(Turns::default());
-    let closing = closing_time(finished.clone(), turns.subscribe());
-    tokio::spawn(write(stdin, lines_out, stop.clone(), turns.clone(), closing));
-    let output = Output {
+    let turns = watch::Sender::new(ActivityTracker::default());
+    let closing = wait_until_idle(finished.clone(), turns.subscribe());
+    tokio::spawn(write_frames(stdin, lines_out, stop.clone(), turns.clone(), closing));
+    let output = EngineOutput {
         child,
         stdout: BufReader::new(stdout),
         line: Vec::new(),
         stop: stop.clone(),
-        turns,
-        stderr: Tail::of(stderr),
+        activity: turns,
+        stderr: StderrTail::from_stderr(stderr),
         turn_failed: false,
-        phase: Phase::Running,
+        phase: ProcessPhase::Running,
     };
-    let incoming = Incoming::Process(Box::new(output));
-    Ok(Connection { sender, incoming, finished, stop, wants_initialize: true })
+    let incoming = FrameSource::Process(Box::new(output));
+    Ok(Connection { sender, incoming, finished, stop, needs_initialize: true })
 }
 
 /// Resolves when the engine's input may be closed: no prompt will come, and nothing runs that may ask or be interrupted.
-async fn closing_time(finished: CancellationToken, mut turns: watch::Receiver<Turns>) {
+async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver<ActivityTracker>) {
     finished.cancelled().await;
     loop {
-        let at = turns.borrow_and_update().at();
+        let at = turns.borrow_and_update().activity();
         let goes_on = match at {
-            At::Rest => false,
-            At::Work => turns.changed().await.is_ok(),
-            At::Doubt => timeout(BEGINNING, turns.changed()).await.is_ok_and(|changed| changed.is_ok()),
+            Activity::Idle => false,
+            Activity::Busy => turns.changed().await.is_ok(),
+            Activity::Unknown => timeout(TURN_START_TIMEOUT, turns.changed()).await.is_ok_and(|changed| changed.is_ok()),
         };
         if !goes_on {
             return;
@@ -128,11 +128,11 @@ async fn closing_time(finished: CancellationToken, mut turns: watch::Receiver<Tu
 }
 
 /// Writes lines until there are no more, then closes the engine's input.
-async fn write(
+async fn write_frames(
     mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<link::Line>,
+    mut lines: mpsc::Receiver<link::IncomingFrame>,
     stop: CancellationToken,
-    turns: watch::Sender<Turns>,
+    turns: watch::Sender<ActivityTracker>,
     closing: impl Future<Output = ()>,
 ) {
     let mut closing = std::pin::pin!(closing);
@@ -147,7 +147,7 @@ async fn write(
         };
         let Some(Ok(frame)) = line else { return };
         if matches!(&frame, Frame::User(user) if user.should_query != Some(false)) {
-            turns.send_modify(Turns::prompted);
+            turns.send_modify(ActivityTracker::record_prompt);
         }
         buffer.clear();
         encode(&frame, &mut buffer);
@@ -157,19 +157,19 @@ async fn write(
     }
 }
 
-impl Output {
+impl EngineOutput {
     /// The next frame. After the last one the engine has ended; if it failed without saying so, that is the last item.
     pub(super) async fn next(&mut self) -> Option<Result<Frame, Error>> {
-        if matches!(self.phase, Phase::Gone) {
+        if matches!(self.phase, ProcessPhase::Reaped) {
             return None;
         }
         while self.read_line().await {
-            if let Some(frame) = self.frame() {
+            if let Some(frame) = self.parse_line() {
                 return Some(frame);
             }
         }
-        let error = self.see_off().await;
-        self.phase = Phase::Gone;
+        let error = self.reap().await;
+        self.phase = ProcessPhase::Reaped;
         error.map(Err)
     }
 
@@ -177,47 +177,47 @@ impl Output {
     async fn read_line(&mut self) -> bool {
         self.line.clear();
         loop {
-            if self.stop.is_cancelled() && !matches!(self.phase, Phase::Stopping(_)) {
-                ask_to_end(&self.child);
-                self.phase = Phase::Stopping(Instant::now() + GRACE);
+            if self.stop.is_cancelled() && !matches!(self.phase, ProcessPhase::Stopping(_)) {
+                send_sigterm(&self.child);
+                self.phase = ProcessPhase::Stopping(Instant::now() + SHUTDOWN_GRACE);
             }
             let mut lines = (&mut self.stdout).take(MAX_LINE_IN as u64);
             // What has come of a line stays in the buffer if this is left before its end.
             let reading = lines.read_until(b'\n', &mut self.line);
             let read = match self.phase {
-                Phase::Running => tokio::select! {
+                ProcessPhase::Running => tokio::select! {
                     biased;
                     () = self.stop.cancelled() => continue,
                     read = reading => read,
                     _ = self.child.wait() => {
-                        self.phase = Phase::Ended;
+                        self.phase = ProcessPhase::Exited;
                         continue;
                     }
                 },
-                Phase::Ended => tokio::select! {
+                ProcessPhase::Exited => tokio::select! {
                     biased;
                     read = reading => read,
-                    () = sleep(LAST_WORDS) => return false,
+                    () = sleep(OUTPUT_GRACE) => return false,
                 },
-                Phase::Stopping(until) => tokio::select! {
+                ProcessPhase::Stopping(until) => tokio::select! {
                     biased;
                     () = sleep_until(until) => return false,
                     read = reading => read,
                 },
-                Phase::Gone => return false,
+                ProcessPhase::Reaped => return false,
             };
             return read.is_ok() && !self.line.is_empty();
         }
     }
 
     /// The frame on the line. Anything that does not look like one is noise that some other code wrote.
-    fn frame(&mut self) -> Option<Result<Frame, Error>> {
+    fn parse_line(&mut self) -> Option<Result<Frame, Error>> {
         let text = std::str::from_utf8(&self.line).ok().filter(|text| text.starts_with('{'))?;
         let frame = decode(text.trim_end()).map_err(Error::from);
         if let Ok(frame) = &frame {
-            self.turns.send_if_modified(|turns| {
+            self.activity.send_if_modified(|turns| {
                 let before = turns.clone();
-                turns.heard(frame);
+                turns.record_frame(frame);
                 *turns != before
             });
             if let Frame::Result(result) = frame {
@@ -228,8 +228,8 @@ impl Output {
     }
 
     /// Sees to it that the engine has really ended, and says how if it failed.
-    async fn see_off(&mut self) -> Option<Error> {
-        let status = match timeout(GRACE, self.child.wait()).await {
+    async fn reap(&mut self) -> Option<Error> {
+        let status = match timeout(SHUTDOWN_GRACE, self.child.wait()).await {
             Ok(status) => status,
             Err(_) => {
                 // The process is on its way out in any case; what matters is that it goes.
@@ -247,7 +247,7 @@ impl Output {
 }
 
 /// Tells the engine to stop: closing its input would only finish it.
-fn ask_to_end(child: &Child) {
+fn send_sigterm(child: &Child) {
     if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
         // It may have ended by itself meanwhile.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGTERM);
@@ -255,32 +255,32 @@ fn ask_to_end(child: &Child) {
 }
 
 /// The end of what the engine writes to its standard error.
-struct Tail {
-    kept: Arc<Mutex<VecDeque<u8>>>,
-    reading: AbortOnDropHandle<()>,
+struct StderrTail {
+    bytes: Arc<Mutex<VecDeque<u8>>>,
+    reader: AbortOnDropHandle<()>,
 }
 
-impl Tail {
-    fn of(stderr: ChildStderr) -> Self {
-        let kept = Arc::default();
-        let reading = tokio::spawn(keep(stderr, Arc::clone(&kept)));
-        Self { kept, reading: AbortOnDropHandle::new(reading) }
+impl StderrTail {
+    fn from_stderr(stderr: ChildStderr) -> Self {
+        let bytes = Arc::default();
+        let reading = tokio::spawn(read_tail(stderr, Arc::clone(&bytes)));
+        Self { bytes, reader: AbortOnDropHandle::new(reading) }
     }
 
     /// What there is of it when the engine has ended. Another process may hold the stream open: that is not waited for long.
     async fn text(&mut self) -> String {
-        let _ = timeout(LAST_WORDS, &mut self.reading).await;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = timeout(OUTPUT_GRACE, &mut self.reader).await;
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 }
 
-async fn keep(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn read_tail(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut piece).await {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(&piece[..read]);
-        let excess = kept.len().saturating_sub(STDERR_KEPT);
+        let excess = kept.len().saturating_sub(MAX_STDERR_BYTES);
         kept.drain(..excess);
     }
 }

@@ -7,45 +7,45 @@ use std::time::Duration;
 
 use anyhow::Context;
 use whimbrel_engine::{Engine, Start};
-use whimbrel_models::http::Door;
-use whimbrel_models::providers::{Env, Providers};
+use whimbrel_models::http::HttpClient;
+use whimbrel_models::providers::{EnvLookup, Providers};
 use whimbrel_wire::control::{CanUseTool, Initialize, Request};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::answers::{self, Answer, Answers};
-use super::connection::Connection;
-use super::voice::Voice;
-use super::{Host, Parts};
+use super::request_handler::{self, HostResponse, RequestHandler};
+use super::connection::EngineConnection;
+use super::backend::ModelBackend;
+use super::{Host, HostParts};
 use crate::http_mock::MockApi;
 use crate::script::Script;
-use crate::stage::Stage;
+use crate::test_dirs::TestDirs;
 
 /// The model that is asked unless the options name one. Its price is known and does not change.
-pub(crate) const MODEL: &str = "claude-opus-4-5-20251101";
+pub(crate) const DEFAULT_MODEL: &str = "claude-opus-4-5-20251101";
 
 /// The script's name at the engine's own scripted model.
-const SCRIPT: &str = "test";
+const SCRIPT_NAME: &str = "test";
 
 /// How long each wait of a test lasts at most.
-const PATIENCE: Duration = Duration::from_secs(20);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A host before it starts.
 pub struct HostBuilder {
     script: Script,
-    way: Way,
+    backend_kind: BackendKind,
     program: Option<PathBuf>,
     options: Options,
     env: BTreeMap<String, String>,
-    stage: Option<Stage>,
+    dirs: Option<TestDirs>,
     files: Vec<(String, Vec<u8>)>,
-    answers: Answers,
-    deadline: Duration,
+    request_handler: RequestHandler,
+    timeout: Duration,
 }
 
 /// How the engine reaches the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum BackendKind {
     Http,
     Scripted,
 }
@@ -54,20 +54,20 @@ impl HostBuilder {
     pub(super) fn new(script: Script) -> Self {
         Self {
             script,
-            way: Way::Http,
+            backend_kind: BackendKind::Http,
             program: None,
             options: Options::default(),
             env: BTreeMap::new(),
-            stage: None,
+            dirs: None,
             files: Vec::new(),
-            answers: answers::none(),
-            deadline: PATIENCE,
+            request_handler: request_handler::reject_all(),
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
     /// Plays the script on the engine's own scripted model; otherwise it is played over HTTP on loopback.
     pub fn without_network(mut self) -> Self {
-        self.way = Way::Scripted;
+        self.backend_kind = BackendKind::Scripted;
         self
     }
 
@@ -84,7 +84,7 @@ impl HostBuilder {
     }
 
     /// Changes what is asked of the session.
-    pub fn change(mut self, change: impl FnOnce(&mut Options)) -> Self {
+    pub fn configure(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
@@ -102,8 +102,8 @@ impl HostBuilder {
     }
 
     /// Works in these folders; otherwise in new ones.
-    pub fn stage(mut self, stage: Stage) -> Self {
-        self.stage = Some(stage);
+    pub fn dirs(mut self, stage: TestDirs) -> Self {
+        self.dirs = Some(stage);
         self
     }
 
@@ -112,84 +112,84 @@ impl HostBuilder {
         mut self,
         decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
     ) -> Self {
-        self.answers = answers::permissions(decide);
+        self.request_handler = request_handler::permissions_only(decide);
         self.options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self
     }
 
     /// Answers every question of the engine: hooks, hosted MCP servers, and permissions if the options say that the host
     /// is asked for them.
-    pub fn answer(mut self, answer: impl FnMut(&Request) -> Answer + Send + 'static) -> Self {
-        self.answers = Box::new(answer);
+    pub fn on_request(mut self, answer: impl FnMut(&Request) -> HostResponse + Send + 'static) -> Self {
+        self.request_handler = Box::new(answer);
         self
     }
 
     /// How long each wait lasts at most, 20 seconds unless said otherwise.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+    pub fn timeout(mut self, deadline: Duration) -> Self {
+        self.timeout = deadline;
         self
     }
 
     /// Starts the engine. What travels in `initialize` is sent at once.
     pub async fn start(self) -> anyhow::Result<Host> {
-        let Self { script, way, program, mut options, env, stage, files, answers, deadline } = self;
-        let stage = stage.map_or_else(Stage::new, Ok)?;
+        let Self { script, backend_kind: way, program, mut options, env, dirs: stage, files, request_handler: answers, timeout: deadline } = self;
+        let stage = stage.map_or_else(TestDirs::new, Ok)?;
         for (path, content) in files {
-            stage.write(&path, content)?;
+            stage.write_file(&path, content)?;
         }
         let folder = || stage.workspace().to_string_lossy().into_owned();
         let folder = PathBuf::from(options.cwd.get_or_insert_with(folder).as_str());
-        let voice = prepare(script, way, program.as_deref(), &stage, &mut options).await?;
+        let voice = start_backend(script, way, program.as_deref(), &stage, &mut options).await?;
         let mut all = stage.env();
         all.extend(voice.env());
         all.extend(options.to_env());
         all.extend(env);
         let connection = match program {
-            Some(program) => Connection::process(&program, &options.to_args(), &all, &folder)?,
-            None => in_process(&voice, options.clone(), all)?,
+            Some(program) => EngineConnection::start_process(&program, &options.to_args(), &all, &folder)?,
+            None => connect_in_process(&voice, options.clone(), all)?,
         };
-        let mut host = Host::new(Parts { connection, stage, voice, answers, deadline });
+        let mut host = Host::new(HostParts { connection, dirs: stage, backend: voice, request_handler: answers, timeout: deadline });
         let initialize = options.to_initialize();
         if initialize != Initialize::default() {
-            host.ask(initialize).await.context("initialize")?;
+            host.send_request(initialize).await.context("initialize")?;
         }
         Ok(host)
     }
 }
 
 /// Gives the script a voice, and the options a model that speaks with it.
-async fn prepare(
+async fn start_backend(
     script: Script,
-    way: Way,
+    way: BackendKind,
     program: Option<&Path>,
-    stage: &Stage,
+    stage: &TestDirs,
     options: &mut Options,
-) -> anyhow::Result<Voice> {
+) -> anyhow::Result<ModelBackend> {
     match (way, program) {
-        (Way::Http, _) => {
-            options.model.get_or_insert_with(|| MODEL.to_owned());
-            Ok(Voice::Http(MockApi::start(script).await?))
+        (BackendKind::Http, _) => {
+            options.model.get_or_insert_with(|| DEFAULT_MODEL.to_owned());
+            Ok(ModelBackend::Http(MockApi::start(script).await?))
         }
-        (Way::Scripted, None) => {
-            options.model = Some(format!("scripted:{SCRIPT}"));
-            Ok(Voice::Scripted(script.to_scripted()?))
+        (BackendKind::Scripted, None) => {
+            options.model = Some(format!("scripted:{SCRIPT_NAME}"));
+            Ok(ModelBackend::Scripted(script.to_scripted()?))
         }
-        (Way::Scripted, Some(_)) => {
-            let file = stage.temporary().join("script.json");
-            crate::stage::write(&file, script.to_scripted_json()?.to_string().as_bytes())?;
+        (BackendKind::Scripted, Some(_)) => {
+            let file = stage.temp_dir().join("script.json");
+            crate::test_dirs::write_file(&file, script.to_scripted_json()?.to_string().as_bytes())?;
             options.model = Some(format!("scripted:{}", file.display()));
-            Ok(Voice::Elsewhere)
+            Ok(ModelBackend::ScriptedInEngine)
         }
     }
 }
 
-fn in_process(voice: &Voice, options: Options, env: BTreeMap<String, String>) -> anyhow::Result<Connection> {
+fn connect_in_process(voice: &ModelBackend, options: Options, env: BTreeMap<String, String>) -> anyhow::Result<EngineConnection> {
     let variables = env.clone();
-    let get: Env = Arc::new(move |name| variables.get(name).cloned());
-    let door = Door::from_env(|name| get(name));
+    let get: EnvLookup = Arc::new(move |name| variables.get(name).cloned());
+    let door = HttpClient::from_env(|name| get(name));
     let providers = Providers::from_env(get, door);
-    if let Voice::Scripted(model) = voice {
-        providers.add_script(SCRIPT, Arc::clone(model));
+    if let ModelBackend::Scripted(model) = voice {
+        providers.add_script(SCRIPT_NAME, Arc::clone(model));
     }
-    Connection::in_process(Engine::new(providers), Start::new(options, env))
+    EngineConnection::start_in_process(Engine::new(providers), Start::new(options, env))
 }

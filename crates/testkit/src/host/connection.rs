@@ -11,12 +11,12 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, Farewell, Start, link, serve};
+use whimbrel_engine::{Engine, SessionExit, Start, link, serve};
 use whimbrel_wire::{Frame, decode, encode};
 
 /// One line of the engine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heard {
+pub struct ReceivedFrame {
     /// What it means.
     pub frame: Frame,
     /// The line as JSON.
@@ -25,7 +25,7 @@ pub struct Heard {
 
 /// How an engine ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
+pub struct EngineExit {
     /// The exit code. An engine that ran in this process has the one that a program would have had.
     pub code: i32,
     /// What a process wrote to stderr.
@@ -33,14 +33,14 @@ pub struct Exit {
 }
 
 /// The host's end of the wire.
-pub(crate) struct Connection {
+pub(crate) struct EngineConnection {
     input: Option<Input>,
     output: Output,
-    running: Option<Running>,
+    engine: Option<EngineHandle>,
 }
 
 enum Input {
-    Link(mpsc::Sender<link::Line>),
+    Link(mpsc::Sender<link::IncomingFrame>),
     Pipe(ChildStdin),
 }
 
@@ -49,8 +49,8 @@ enum Output {
     Pipe(Lines<BufReader<ChildStdout>>),
 }
 
-enum Running {
-    Thread { farewell: oneshot::Receiver<Farewell>, stop: StopOnDrop },
+enum EngineHandle {
+    Thread { farewell: oneshot::Receiver<SessionExit>, stop: StopOnDrop },
     Process { child: Box<Child>, stderr: JoinHandle<String> },
 }
 
@@ -63,9 +63,9 @@ impl Drop for StopOnDrop {
     }
 }
 
-impl Connection {
+impl EngineConnection {
     /// Starts an engine on a thread of its own, so that it goes on whatever the test does.
-    pub(crate) fn in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
+    pub(crate) fn start_in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
         let (link, end) = link::pair();
         let (sender, farewell) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -77,13 +77,13 @@ impl Connection {
         Ok(Self {
             input: Some(Input::Link(end.sender)),
             output: Output::Link(end.receiver),
-            running: Some(Running::Thread { farewell, stop }),
+            engine: Some(EngineHandle::Thread { farewell, stop }),
         })
     }
 
     /// Starts an engine as a process.
     #[expect(clippy::disallowed_methods, reason = "the engine under test is a program")]
-    pub(crate) fn process(
+    pub(crate) fn start_process(
         program: &Path,
         args: &[String],
         env: &BTreeMap<String, String>,
@@ -107,12 +107,12 @@ impl Connection {
         Ok(Self {
             input: Some(Input::Pipe(stdin)),
             output: Output::Pipe(BufReader::new(stdout).lines()),
-            running: Some(Running::Process { child: Box::new(child), stderr }),
+            engine: Some(EngineHandle::Process { child: Box::new(child), stderr }),
         })
     }
 
     /// Sends a line, without its end.
-    pub(crate) async fn send(&mut self, line: &str) -> anyhow::Result<()> {
+    pub(crate) async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
         let gone = "the engine no longer listens";
         match &mut self.input {
             None => Err(anyhow!("the input has been finished")),
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     /// Hears the next line; none once the engine has said everything.
-    pub(crate) async fn hear(&mut self) -> anyhow::Result<Option<Heard>> {
+    pub(crate) async fn receive(&mut self) -> anyhow::Result<Option<ReceivedFrame>> {
         let line = match &mut self.output {
             Output::Link(frames) => match frames.recv().await {
                 None => return Ok(None),
@@ -144,7 +144,7 @@ impl Connection {
         };
         let frame = decode(&line).with_context(|| format!("the engine wrote a bad line: {line}"))?;
         let json = serde_json::from_str(&line)?;
-        Ok(Some(Heard { frame, json }))
+        Ok(Some(ReceivedFrame { frame, json }))
     }
 
     /// Finishes the input: nothing more will be said.
@@ -153,19 +153,19 @@ impl Connection {
     }
 
     /// Waits for the engine to end. Ask only after everything has been heard.
-    pub(crate) async fn ended(&mut self) -> anyhow::Result<Exit> {
+    pub(crate) async fn wait_for_exit(&mut self) -> anyhow::Result<EngineExit> {
         self.finish_input();
-        match self.running.take() {
+        match self.engine.take() {
             None => Err(anyhow!("the engine has ended already")),
-            Some(Running::Thread { farewell, stop }) => {
+            Some(EngineHandle::Thread { farewell, stop }) => {
                 let farewell = farewell.await.context("the engine panicked")?;
                 drop(stop);
-                Ok(Exit { code: code(&farewell), stderr: String::new() })
+                Ok(EngineExit { code: exit_code(&farewell), stderr: String::new() })
             }
-            Some(Running::Process { mut child, stderr }) => {
+            Some(EngineHandle::Process { mut child, stderr }) => {
                 let status = child.wait().await?;
                 let stderr = stderr.await?;
-                Ok(Exit { code: status.code().unwrap_or(-1), stderr })
+                Ok(EngineExit { code: status.code().unwrap_or(-1), stderr })
             }
         }
     }
@@ -173,7 +173,7 @@ impl Connection {
 
 /// The exit code of a process whose session ended like this: a session that never began, or whose last result is an
 /// error, has failed.
-fn code(farewell: &Farewell) -> i32 {
+fn exit_code(farewell: &SessionExit) -> i32 {
     let failed = farewell.last_turn.as_ref().is_some_and(|turn| turn.is_error);
-    i32::from(failed || farewell.not_started.is_some())
+    i32::from(failed || farewell.setup_error.is_some())
 }

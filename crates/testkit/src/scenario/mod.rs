@@ -60,9 +60,9 @@
 //! | `line` | sends a line: JSON, or any text |
 //! | `finishInput` | finishes the input; happens after the last step in any case |
 
-mod play;
+mod steps;
 mod run;
-mod story;
+mod spec;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,19 +73,19 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::host::{Host, HostBuilder};
-use crate::normal::{Known, in_order, normal, result_id};
-use crate::script::Asked;
-use crate::stage::{self, Stage};
+use crate::normalize::{NormalizeOptions, sort_adjacent_results, normalize_frames, tool_result_id};
+use crate::script::ModelRequest;
+use crate::test_dirs::{self, TestDirs};
 
-pub use run::{Run, assert_same};
-pub use story::{Step, Story};
+pub use run::{ScenarioRun, assert_same};
+pub use spec::{HostStep, ScenarioSpec};
 
 /// A scenario.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    folder: PathBuf,
-    text: String,
-    deadline: Option<Duration>,
+    dir: PathBuf,
+    spec_text: String,
+    timeout: Option<Duration>,
 }
 
 impl Scenario {
@@ -94,13 +94,13 @@ impl Scenario {
         let folder = folder.into();
         let path = folder.join("scenario.json");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let scenario = Self { folder, text, deadline: None };
-        scenario.story("/")?;
+        let scenario = Self { dir: folder, spec_text: text, timeout: None };
+        scenario.parse_spec("/")?;
         Ok(scenario)
     }
 
     /// Reads all scenarios in the folders below one, in the order of their names.
-    pub fn all(folder: &Path) -> anyhow::Result<Vec<Self>> {
+    pub fn load_all(folder: &Path) -> anyhow::Result<Vec<Self>> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
             folders.push(entry?.path());
@@ -111,33 +111,33 @@ impl Scenario {
 
     /// The name of its folder.
     pub fn name(&self) -> String {
-        self.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Sets how long each wait of the host lasts at most.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+    pub fn timeout(mut self, deadline: Duration) -> Self {
+        self.timeout = Some(deadline);
         self
     }
 
     /// Plays it on an engine in this process.
-    pub async fn run_in_process(&self) -> anyhow::Result<Run> {
+    pub async fn run_in_process(&self) -> anyhow::Result<ScenarioRun> {
         self.run(|builder| builder).await.with_context(|| format!("{} in process", self.name()))
     }
 
     /// Plays it on a program that speaks the wire over stdin and stdout.
-    pub async fn run_binary(&self, program: &Path) -> anyhow::Result<Run> {
+    pub async fn run_binary(&self, program: &Path) -> anyhow::Result<ScenarioRun> {
         self.run(|builder| builder.program(program))
             .await
             .with_context(|| format!("{} as a program", self.name()))
     }
 
     /// Compares a run with what is written down; with `WHIMBREL_BLESS=1` writes it down instead.
-    pub fn check(&self, run: &Run) -> anyhow::Result<()> {
-        let exit = self.story("/")?.exit;
+    pub fn check(&self, run: &ScenarioRun) -> anyhow::Result<()> {
+        let exit = self.parse_spec("/")?.exit;
         ensure!(run.exit == exit, "{}: the exit code is {}, not {exit}", self.name(), run.exit);
         if std::env::var("WHIMBREL_BLESS").is_ok_and(|value| value == "1") {
-            return self.bless(run);
+            return self.write_expected(run);
         }
         let compare = |what: &str, difference: Option<String>| match difference {
             Some(difference) => Err(anyhow::anyhow!("{}: {what} {difference}", self.name())),
@@ -145,49 +145,49 @@ impl Scenario {
         };
         compare(
             "expected.jsonl",
-            run::lines(&self.expected("expected.jsonl")?.unwrap_or_default(), &run.frames),
+            run::diff_values(&self.read_expected("expected.jsonl")?.unwrap_or_default(), &run.frames),
         )?;
-        if let Some(requests) = self.expected("requests.jsonl")? {
-            compare("requests.jsonl", run::lines(&requests, &run.requests))?;
+        if let Some(requests) = self.read_expected("requests.jsonl")? {
+            compare("requests.jsonl", run::diff_values(&requests, &run.requests))?;
         }
-        if let Some(files) = self.files_after()? {
-            compare("workspace-after", run::files(&files, &run.files))?;
+        if let Some(files) = self.read_expected_files()? {
+            compare("workspace-after", run::diff_files(&files, &run.files))?;
         }
         Ok(())
     }
 
-    async fn run(&self, change: impl FnOnce(HostBuilder) -> HostBuilder) -> anyhow::Result<Run> {
-        let stage = Stage::new()?;
-        stage.fill(&self.folder.join("workspace"))?;
-        let story = self.story(&stage.workspace().to_string_lossy())?;
-        let host = change(play::cast(&story, stage));
-        let host = self.deadline.into_iter().fold(host, HostBuilder::deadline);
-        let played = play::play(&story, host).await?;
-        let run = self.outcome(&played)?;
+    async fn run(&self, change: impl FnOnce(HostBuilder) -> HostBuilder) -> anyhow::Result<ScenarioRun> {
+        let stage = TestDirs::new()?;
+        stage.copy_from(&self.dir.join("workspace"))?;
+        let story = self.parse_spec(&stage.workspace().to_string_lossy())?;
+        let host = change(steps::build_host(&story, stage));
+        let host = self.timeout.into_iter().fold(host, HostBuilder::timeout);
+        let played = steps::run_steps(&story, host).await?;
+        let run = self.normalize_run(&played)?;
         ensure!(played.stderr.is_empty(), "the engine wrote to stderr:\n{}", played.stderr);
         Ok(run)
     }
 
-    fn outcome(&self, played: &play::Played) -> anyhow::Result<Run> {
-        let known = Known { places: places(&played.host), story: self.text.clone() };
-        let frames: Vec<Value> = played.host.heard().iter().map(|heard| heard.json.clone()).collect();
-        let requests: Vec<Value> = played.host.asked().iter().map(messages).collect();
-        Ok(Run {
-            frames: normal(&frames, &known),
-            requests: normal(&requests, &known),
-            files: played.host.stage().files()?,
+    fn normalize_run(&self, played: &steps::RawRun) -> anyhow::Result<ScenarioRun> {
+        let known = NormalizeOptions { placeholders: run_placeholders(&played.host), scenario_text: self.spec_text.clone() };
+        let frames: Vec<Value> = played.host.received().iter().map(|heard| heard.json.clone()).collect();
+        let requests: Vec<Value> = played.host.model_requests().iter().map(request_messages).collect();
+        Ok(ScenarioRun {
+            frames: normalize_frames(&frames, &known),
+            requests: normalize_frames(&requests, &known),
+            files: played.host.dirs().files()?,
             exit: played.exit,
         })
     }
 
     /// The story, told of a workspace.
-    fn story(&self, workspace: &str) -> anyhow::Result<Story> {
-        let text = self.text.replace("<workspace>", workspace);
-        serde_json::from_str(&text).with_context(|| format!("{}/scenario.json", self.folder.display()))
+    fn parse_spec(&self, workspace: &str) -> anyhow::Result<ScenarioSpec> {
+        let text = self.spec_text.replace("<workspace>", workspace);
+        serde_json::from_str(&text).with_context(|| format!("{}/scenario.json", self.dir.display()))
     }
 
-    fn expected(&self, file: &str) -> anyhow::Result<Option<Vec<Value>>> {
-        let path = self.folder.join(file);
+    fn read_expected(&self, file: &str) -> anyhow::Result<Option<Vec<Value>>> {
+        let path = self.dir.join(file);
         if !path.exists() {
             return Ok(None);
         }
@@ -196,36 +196,36 @@ impl Scenario {
         lines.map(Some).with_context(|| path.display().to_string())
     }
 
-    fn files_after(&self) -> anyhow::Result<Option<BTreeMap<String, Vec<u8>>>> {
-        let folder = self.folder.join("workspace-after");
-        if folder.exists() { stage::files(&folder).map(Some) } else { Ok(None) }
+    fn read_expected_files(&self) -> anyhow::Result<Option<BTreeMap<String, Vec<u8>>>> {
+        let folder = self.dir.join("workspace-after");
+        if folder.exists() { test_dirs::read_files(&folder).map(Some) } else { Ok(None) }
     }
 
     /// Writes a run down as what is expected: `expected.jsonl` in any case, the others if they exist.
-    pub fn bless(&self, run: &Run) -> anyhow::Result<()> {
-        stage::write(&self.folder.join("expected.jsonl"), jsonl(&run.frames).as_bytes())?;
-        let requests = self.folder.join("requests.jsonl");
+    pub fn write_expected(&self, run: &ScenarioRun) -> anyhow::Result<()> {
+        test_dirs::write_file(&self.dir.join("expected.jsonl"), to_jsonl(&run.frames).as_bytes())?;
+        let requests = self.dir.join("requests.jsonl");
         if requests.exists() {
-            stage::write(&requests, jsonl(&run.requests).as_bytes())?;
+            test_dirs::write_file(&requests, to_jsonl(&run.requests).as_bytes())?;
         }
-        let after = self.folder.join("workspace-after");
+        let after = self.dir.join("workspace-after");
         if after.exists() {
             fs::remove_dir_all(&after)?;
             for (path, content) in &run.files {
-                stage::write(&after.join(path), content)?;
+                test_dirs::write_file(&after.join(path), content)?;
             }
         }
         Ok(())
     }
 }
 
-fn jsonl(values: &[Value]) -> String {
+fn to_jsonl(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
 /// The folders and the address of a run, and what stands for them.
-fn places(host: &Host) -> Vec<(String, String)> {
-    let stage = host.stage();
+fn run_placeholders(host: &Host) -> Vec<(String, String)> {
+    let stage = host.dirs();
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     // Sessions are kept in folders that are named after the workspace.
     let slug: String =
@@ -233,7 +233,7 @@ fn places(host: &Host) -> Vec<(String, String)> {
     let folders = [
         (text(stage.workspace()), "<workspace>"),
         (text(stage.home()), "<home>"),
-        (text(stage.temporary()), "<tmp>"),
+        (text(stage.temp_dir()), "<tmp>"),
         (slug, "<workspace-slug>"),
     ];
     let address = host.api().map(|api| (api.url(), "<api>"));
@@ -241,7 +241,7 @@ fn places(host: &Host) -> Vec<(String, String)> {
 }
 
 /// The messages of a request, without what is not part of the story: reminders of the engine and cache marks.
-fn messages(asked: &Asked) -> Value {
+fn request_messages(asked: &ModelRequest) -> Value {
     let told =
         |block: &Value| !block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
     let unmarked = |block: &Value| {
@@ -254,7 +254,7 @@ fn messages(asked: &Asked) -> Value {
     let message = |message: &Value| match message["content"].as_array() {
         Some(blocks) => {
             let mut blocks: Vec<Value> = blocks.iter().filter(|block| told(block)).map(unmarked).collect();
-            in_order(&mut blocks, result_id);
+            sort_adjacent_results(&mut blocks, tool_result_id);
             json!({"role": message["role"], "content": blocks})
         }
         None => message.clone(),

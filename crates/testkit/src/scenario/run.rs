@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What came of a story, normalised.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct ScenarioRun {
     /// What the engine said.
     pub frames: Vec<Value>,
     /// The messages of each request to the model, without reminders and cache marks.
@@ -17,29 +17,29 @@ pub struct Run {
     pub exit: i32,
 }
 
-impl Run {
+impl ScenarioRun {
     /// Where this run first differs from another; none if they are the same.
-    pub fn difference(&self, other: &Self) -> Option<String> {
-        let frames = || lines(&self.frames, &other.frames).map(|text| format!("frame {text}"));
-        let requests = || lines(&self.requests, &other.requests).map(|text| format!("request {text}"));
+    pub fn first_difference(&self, other: &Self) -> Option<String> {
+        let frames = || diff_values(&self.frames, &other.frames).map(|text| format!("frame {text}"));
+        let requests = || diff_values(&self.requests, &other.requests).map(|text| format!("request {text}"));
         let exit =
             || (self.exit != other.exit).then(|| format!("exit code {} against {}", self.exit, other.exit));
-        frames().or_else(requests).or_else(|| files(&self.files, &other.files)).or_else(exit)
+        frames().or_else(requests).or_else(|| diff_files(&self.files, &other.files)).or_else(exit)
     }
 }
 
 /// Fails, with the place of the first difference, unless both runs are the same.
-pub fn assert_same(a: &Run, b: &Run) {
-    if let Some(difference) = a.difference(b) {
+pub fn assert_same(a: &ScenarioRun, b: &ScenarioRun) {
+    if let Some(difference) = a.first_difference(b) {
         panic!("the runs differ: {difference}");
     }
 }
 
 /// Where two lists of values first differ.
-pub(super) fn lines(a: &[Value], b: &[Value]) -> Option<String> {
+pub(super) fn diff_values(a: &[Value], b: &[Value]) -> Option<String> {
     let differing = a.iter().zip(b).position(|(a, b)| a != b);
     if let Some(at) = differing {
-        let place = place(&a[at], &b[at]).unwrap_or_default();
+        let place = diff_path(&a[at], &b[at]).unwrap_or_default();
         return Some(format!("{} differs at {place}\n  one:   {}\n  other: {}", at + 1, a[at], b[at]));
     }
     let (more, which) = if a.len() > b.len() { (a, "one") } else { (b, "other") };
@@ -48,7 +48,7 @@ pub(super) fn lines(a: &[Value], b: &[Value]) -> Option<String> {
 }
 
 /// Where two sets of files first differ.
-pub(super) fn files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Option<String> {
+pub(super) fn diff_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Option<String> {
     let names = a.keys().chain(b.keys());
     let differing = names.into_iter().find(|name| a.get(*name) != b.get(*name))?;
     let shown = |files: &BTreeMap<String, Vec<u8>>| match files.get(differing) {
@@ -59,13 +59,13 @@ pub(super) fn files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>
 }
 
 /// The path of the first field in which two values differ, with both of its values.
-fn place(a: &Value, b: &Value) -> Option<String> {
+fn diff_path(a: &Value, b: &Value) -> Option<String> {
     match (a, b) {
         (Value::Object(one), Value::Object(other)) => {
             let mut names = one.keys().chain(other.keys());
             let name = names.find(|name| one.get(*name) != other.get(*name))?;
             match (one.get(name), other.get(name)) {
-                (Some(one), Some(other)) => place(one, other).map(|rest| format!(".{name}{rest}")),
+                (Some(one), Some(other)) => diff_path(one, other).map(|rest| format!(".{name}{rest}")),
                 (one, _) => {
                     Some(format!(".{name} (only in the {})", if one.is_some() { "one" } else { "other" }))
                 }
@@ -73,7 +73,7 @@ fn place(a: &Value, b: &Value) -> Option<String> {
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             let at = one.iter().zip(other).position(|(one, other)| one != other)?;
-            place(&one[at], &other[at]).map(|rest| format!("[{at}]{rest}"))
+            diff_path(&one[at], &other[at]).map(|rest| format!("[{at}]{rest}"))
         }
         _ => (a != b).then(|| format!(": {a} against {b}")),
     }
@@ -96,7 +96,7 @@ mod tests {
         ];
         let one = [json!(1), json!({"a": 2})];
         for (name, other, expected) in table {
-            let found = lines(&one, other.as_array().unwrap());
+            let found = diff_values(&one, other.as_array().unwrap());
             assert_eq!(found.as_deref().and_then(|text| text.lines().next()), expected, "{name}");
         }
     }

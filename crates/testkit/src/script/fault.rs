@@ -85,21 +85,21 @@ pub enum Fault {
 
 /// How often a fault happens before the reply gets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Times {
+pub enum FaultCount {
     /// With the first so many requests.
     First(NonZeroU32),
     /// With every request.
     Always,
 }
 
-impl Times {
+impl FaultCount {
     /// Once.
     pub const ONCE: Self = Self::First(NonZeroU32::MIN);
 }
 
 impl Fault {
     /// The type of error that usually goes with a status.
-    pub(crate) fn usual_error(status: u16) -> &'static str {
+    pub(crate) fn default_error_type(status: u16) -> &'static str {
         match status {
             400 | 422 => "invalid_request_error",
             401 => "authentication_error",

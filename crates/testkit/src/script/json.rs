@@ -7,11 +7,11 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::fault::{Fault, Times};
-use super::reply::{Failure, Reply};
+use super::fault::{Fault, FaultCount};
+use super::reply::{RepeatedFault, Reply};
 
 /// A number of times, or `"always"`.
-impl Serialize for Times {
+impl Serialize for FaultCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::First(count) => serializer.serialize_u32(count.get()),
@@ -20,7 +20,7 @@ impl Serialize for Times {
     }
 }
 
-impl<'de> Deserialize<'de> for Times {
+impl<'de> Deserialize<'de> for FaultCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new);
@@ -35,11 +35,11 @@ impl<'de> Deserialize<'de> for Times {
 }
 
 /// A fault with its `times` beside its other fields.
-impl Serialize for Failure {
+impl Serialize for RepeatedFault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut value = serde_json::to_value(&self.fault).map_err(serde::ser::Error::custom)?;
         if let Value::Object(fields) = &mut value
-            && self.times != Times::ONCE
+            && self.times != FaultCount::ONCE
         {
             fields
                 .insert("times".into(), serde_json::to_value(self.times).map_err(serde::ser::Error::custom)?);
@@ -48,12 +48,12 @@ impl Serialize for Failure {
     }
 }
 
-impl<'de> Deserialize<'de> for Failure {
+impl<'de> Deserialize<'de> for RepeatedFault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = serde_json::Map::deserialize(deserializer)?;
         let times = match fields.remove("times") {
             Some(times) => serde_json::from_value(times).map_err(de::Error::custom)?,
-            None => Times::ONCE,
+            None => FaultCount::ONCE,
         };
         let fault: Fault = serde_json::from_value(Value::Object(fields)).map_err(de::Error::custom)?;
         Ok(Self { fault, times })
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Failure {
 }
 
 /// A plain string is a reply with that text.
-pub(super) fn reply<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reply, D::Error> {
+pub(super) fn deserialize_reply<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reply, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(Reply::text(text)),
         object => Reply::from_object(object).map_err(de::Error::custom),
@@ -114,14 +114,14 @@ mod tests {
     #[test]
     fn a_reply_reads_what_it_wrote() {
         let replies = [
-            Reply::nothing(),
-            Reply::text("hi").thinking("hm").and_tool("Bash", json!({"command": "ls"})).id("t").chunk(3),
+            Reply::empty(),
+            Reply::text("hi").with_thinking("hm").and_tool("Bash", json!({"command": "ls"})).tool_use_id("t").chunk_size(3),
             Reply::tool("Bash", json!({}))
-                .raw_tool_json("{bad")
-                .stop(StopReason::MaxTokens)
-                .hold("go")
-                .then_next(),
-            Reply::text("x").after(Duration::from_millis(7)).pace(Duration::from_millis(8)),
+                .raw_tool_input("{bad")
+                .stop_reason(StopReason::MaxTokens)
+                .hold_until("go")
+                .skip_after_faults(),
+            Reply::text("x").delay(Duration::from_millis(7)).event_interval(Duration::from_millis(8)),
             Reply::text("x")
                 .status(529)
                 .retry_after("1")

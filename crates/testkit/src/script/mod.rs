@@ -42,15 +42,15 @@
 //! `afterMs` waits before the first byte, `paceMs` between events, `hold` until the host releases that name. What the
 //! faults look like is told at [`Fault`].
 
-mod asked;
+mod model_request;
 mod fault;
 mod json;
 mod reply;
 mod sequence;
 
-pub use asked::{Asked, Dialect};
-pub use fault::{Fault, Times};
-pub use reply::{Reply, Words};
+pub use model_request::{ModelRequest, ApiFormat};
+pub use fault::{Fault, FaultCount};
+pub use reply::{Reply, ReplyBlock};
 pub use sequence::Script;
 
-pub(crate) use sequence::Chosen;
+pub(crate) use sequence::SelectedReply;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use whimbrel_wire::{StopReason, Usage};
 
-use super::fault::{Fault, Times};
+use super::fault::{Fault, FaultCount};
 use super::json;
 
 /// How many characters an event carries unless said otherwise.
-const CHUNK: usize = 16;
+const DEFAULT_CHUNK_CHARS: usize = 16;
 
 /// One reply.
 ///
@@ -21,7 +21,7 @@ const CHUNK: usize = 16;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reply {
-    pub(crate) say: Vec<Words>,
+    pub(crate) say: Vec<ReplyBlock>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<StopReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,14 +34,14 @@ pub struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hold: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) faults: Vec<Failure>,
+    pub(crate) faults: Vec<RepeatedFault>,
     pub(crate) then_next: bool,
 }
 
 /// One block of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Words {
+pub enum ReplyBlock {
     /// Text.
     Text {
         /// The text.
@@ -78,19 +78,19 @@ pub enum Words {
 
 /// A fault, and how often it happens.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Failure {
+pub(crate) struct RepeatedFault {
     pub(crate) fault: Fault,
-    pub(crate) times: Times,
+    pub(crate) times: FaultCount,
 }
 
 impl Reply {
     /// Says nothing: an empty reply, or with faults only those.
-    pub fn nothing() -> Self {
+    pub fn empty() -> Self {
         Self {
             say: Vec::new(),
             stop: None,
             usage: None,
-            chunk: CHUNK,
+            chunk: DEFAULT_CHUNK_CHARS,
             after: Duration::ZERO,
             pace: Duration::ZERO,
             hold: None,
@@ -101,53 +101,53 @@ impl Reply {
 
     /// Says a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::nothing().and_text(text)
+        Self::empty().and_text(text)
     }
 
     /// Calls a tool.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
-        Self::nothing().and_tool(name, input)
+        Self::empty().and_tool(name, input)
     }
 
     /// Then says a text.
     pub fn and_text(self, text: impl Into<String>) -> Self {
-        self.and(Words::Text { text: text.into() })
+        self.push_block(ReplyBlock::Text { text: text.into() })
     }
 
     /// Then calls a tool.
     pub fn and_tool(self, name: impl Into<String>, input: Value) -> Self {
-        self.and(Words::Tool { tool: name.into(), input, id: None, raw_input: None })
+        self.push_block(ReplyBlock::Tool { tool: name.into(), input, id: None, raw_input: None })
     }
 
     /// Then comes this block, word for word.
     pub fn and_block(self, block: Value) -> Self {
-        self.and(Words::Block { block })
+        self.push_block(ReplyBlock::Block { block })
     }
 
     /// Thinks before everything else.
-    pub fn thinking(mut self, thinking: impl Into<String>) -> Self {
-        self.say.insert(0, Words::Thinking { thinking: thinking.into(), signature: signature() });
+    pub fn with_thinking(mut self, thinking: impl Into<String>) -> Self {
+        self.say.insert(0, ReplyBlock::Thinking { thinking: thinking.into(), signature: signature() });
         self
     }
 
     /// Gives the last tool call an id.
-    pub fn id(mut self, call: impl Into<String>) -> Self {
-        if let Some(Words::Tool { id, .. }) = self.last_tool() {
+    pub fn tool_use_id(mut self, call: impl Into<String>) -> Self {
+        if let Some(ReplyBlock::Tool { id, .. }) = self.last_tool_call() {
             *id = Some(call.into());
         }
         self
     }
 
     /// Sends this text as the input of the last tool call, whether it is JSON or not.
-    pub fn raw_tool_json(mut self, text: impl Into<String>) -> Self {
-        if let Some(Words::Tool { raw_input, .. }) = self.last_tool() {
+    pub fn raw_tool_input(mut self, text: impl Into<String>) -> Self {
+        if let Some(ReplyBlock::Tool { raw_input, .. }) = self.last_tool_call() {
             *raw_input = Some(text.into());
         }
         self
     }
 
     /// Stops for this reason. Otherwise it is `tool_use` with a tool call and `end_turn` without.
-    pub fn stop(mut self, reason: StopReason) -> Self {
+    pub fn stop_reason(mut self, reason: StopReason) -> Self {
         self.stop = Some(reason);
         self
     }
@@ -159,32 +159,32 @@ impl Reply {
     }
 
     /// Sends the text in pieces of so many characters.
-    pub fn chunk(mut self, characters: usize) -> Self {
+    pub fn chunk_size(mut self, characters: usize) -> Self {
         self.chunk = characters.max(1);
         self
     }
 
     /// Waits before the first byte.
-    pub fn after(mut self, delay: Duration) -> Self {
+    pub fn delay(mut self, delay: Duration) -> Self {
         self.after = delay;
         self
     }
 
     /// Waits between events.
-    pub fn pace(mut self, pause: Duration) -> Self {
+    pub fn event_interval(mut self, pause: Duration) -> Self {
         self.pace = pause;
         self
     }
 
     /// Waits before the first byte until the test [releases](crate::MockApi::release) this name.
-    pub fn hold(mut self, name: impl Into<String>) -> Self {
+    pub fn hold_until(mut self, name: impl Into<String>) -> Self {
         self.hold = Some(name.into());
         self
     }
 
     /// Fails with a status first.
     pub fn status(self, status: u16) -> Self {
-        self.failing(Fault::Status { status, error: None, message: None, headers: BTreeMap::new() })
+        self.with_fault(Fault::Status { status, error: None, message: None, headers: BTreeMap::new() })
     }
 
     /// Adds a `retry-after` header to the error status before it; makes one, 429, if there is none.
@@ -194,8 +194,8 @@ impl Reply {
 
     /// Adds a header to the error status before it; makes one, 429, if there is none.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        let mut reply = self.with_status();
-        if let Some(Failure { fault: Fault::Status { headers, .. }, .. }) = reply.faults.last_mut() {
+        let mut reply = self.ensure_status_fault();
+        if let Some(RepeatedFault { fault: Fault::Status { headers, .. }, .. }) = reply.faults.last_mut() {
             headers.insert(name.into().to_lowercase(), value.into());
         }
         reply
@@ -203,8 +203,8 @@ impl Reply {
 
     /// Sets type and text of the error status before it; makes one, 429, if there is none.
     pub fn error(self, kind: impl Into<String>, text: impl Into<String>) -> Self {
-        let mut reply = self.with_status();
-        if let Some(Failure { fault: Fault::Status { error, message, .. }, .. }) = reply.faults.last_mut() {
+        let mut reply = self.ensure_status_fault();
+        if let Some(RepeatedFault { fault: Fault::Status { error, message, .. }, .. }) = reply.faults.last_mut() {
             (*error, *message) = (Some(kind.into()), Some(text.into()));
         }
         reply
@@ -212,32 +212,32 @@ impl Reply {
 
     /// Breaks the connection after so many events first.
     pub fn cut_after(self, events: usize) -> Self {
-        self.failing(Fault::Cut { after: events })
+        self.with_fault(Fault::Cut { after: events })
     }
 
     /// Falls silent after so many events first.
     pub fn stall_after(self, events: usize) -> Self {
-        self.failing(Fault::Stall { after: events })
+        self.with_fault(Fault::Stall { after: events })
     }
 
     /// Sends only signs of life after so many events first.
     pub fn pings_after(self, events: usize, every: Duration) -> Self {
-        self.failing(Fault::Pings { after: events, every })
+        self.with_fault(Fault::Pings { after: events, every })
     }
 
     /// Sends the rest byte by byte after so many events first.
     pub fn drip_after(self, events: usize, every: Duration) -> Self {
-        self.failing(Fault::Drip { after: events, every })
+        self.with_fault(Fault::Drip { after: events, every })
     }
 
     /// Reports an error in the stream first, after so many events.
     pub fn error_event(self, events: usize, kind: impl Into<String>, text: impl Into<String>) -> Self {
-        self.failing(Fault::ErrorEvent { after: events, error: kind.into(), message: text.into() })
+        self.with_fault(Fault::ErrorEvent { after: events, error: kind.into(), message: text.into() })
     }
 
     /// Puts an event that does not belong there after so many others, once.
     pub fn extra_event(self, events: usize, name: impl Into<String>, data: impl Into<String>) -> Self {
-        self.failing(Fault::ExtraEvent { after: events, name: name.into(), data: data.into() })
+        self.with_fault(Fault::ExtraEvent { after: events, name: name.into(), data: data.into() })
     }
 
     /// Puts an event that is not JSON after the first one, once.
@@ -247,34 +247,34 @@ impl Reply {
 
     /// Answers with a page of HTML first.
     pub fn html(self) -> Self {
-        self.failing(Fault::Html)
+        self.with_fault(Fault::Html)
     }
 
     /// Answers with an empty stream first.
     pub fn empty_body(self) -> Self {
-        self.failing(Fault::EmptyBody)
+        self.with_fault(Fault::EmptyBody)
     }
 
     /// Answers with these bytes in place of events first.
     pub fn raw_body(self, body: impl Into<Vec<u8>>) -> Self {
-        self.failing(Fault::RawBody { body: body.into() })
+        self.with_fault(Fault::RawBody { body: body.into() })
     }
 
     /// Closes the connection without an answer first.
     pub fn hang_up(self) -> Self {
-        self.failing(Fault::HangUp)
+        self.with_fault(Fault::HangUp)
     }
 
     /// Fails this way first.
-    pub fn failing(mut self, fault: Fault) -> Self {
-        self.faults.push(Failure { fault, times: Times::ONCE });
+    pub fn with_fault(mut self, fault: Fault) -> Self {
+        self.faults.push(RepeatedFault { fault, times: FaultCount::ONCE });
         self
     }
 
     /// Lets the last fault happen so many times. Nought takes it away.
     pub fn times(mut self, count: u32) -> Self {
         match (NonZeroU32::new(count), self.faults.last_mut()) {
-            (Some(count), Some(last)) => last.times = Times::First(count),
+            (Some(count), Some(last)) => last.times = FaultCount::First(count),
             (None, Some(_)) => drop(self.faults.pop()),
             (_, None) => {}
         }
@@ -284,72 +284,72 @@ impl Reply {
     /// Lets the last fault happen every time.
     pub fn always(mut self) -> Self {
         if let Some(last) = self.faults.last_mut() {
-            last.times = Times::Always;
+            last.times = FaultCount::Always;
         }
         self
     }
 
     /// Once the faults have happened the script goes on with the next reply; this one never gets through whole.
-    pub fn then_next(mut self) -> Self {
+    pub fn skip_after_faults(mut self) -> Self {
         self.then_next = true;
         self
     }
 
     /// What happens with the nth request for this reply, from 0.
-    pub(crate) fn fault_at(&self, attempt: u32) -> Option<&Fault> {
+    pub(crate) fn fault_for_attempt(&self, attempt: u32) -> Option<&Fault> {
         let mut left = attempt;
-        for Failure { fault, times } in &self.faults {
+        for RepeatedFault { fault, times } in &self.faults {
             match times {
-                Times::First(count) if left >= count.get() => left -= count.get(),
-                Times::First(_) | Times::Always => return Some(fault),
+                FaultCount::First(count) if left >= count.get() => left -= count.get(),
+                FaultCount::First(_) | FaultCount::Always => return Some(fault),
             }
         }
         None
     }
 
     /// The faults, in order, each with how often it happens.
-    pub(crate) fn faults(&self) -> impl Iterator<Item = (&Fault, Times)> {
+    pub(crate) fn faults(&self) -> impl Iterator<Item = (&Fault, FaultCount)> {
         self.faults.iter().map(|failure| (&failure.fault, failure.times))
     }
 
     /// Whether the reply itself never gets through.
-    pub(crate) fn is_only_faults(&self) -> bool {
+    pub(crate) fn never_succeeds(&self) -> bool {
         !self.faults.is_empty() && (self.then_next || self.say.is_empty())
     }
 
     /// Whether the reply is over after so many requests for it.
-    pub(crate) fn is_over_after(&self, attempts: u32) -> bool {
+    pub(crate) fn is_done_after(&self, attempts: u32) -> bool {
         match attempts.checked_sub(1) {
             None => false,
             Some(last) => {
-                self.fault_at(last).is_none() || self.is_only_faults() && self.fault_at(attempts).is_none()
+                self.fault_for_attempt(last).is_none() || self.never_succeeds() && self.fault_for_attempt(attempts).is_none()
             }
         }
     }
 
-    fn and(mut self, words: Words) -> Self {
+    fn push_block(mut self, words: ReplyBlock) -> Self {
         self.say.push(words);
         self
     }
 
-    fn last_tool(&mut self) -> Option<&mut Words> {
-        self.say.iter_mut().rev().find(|words| matches!(words, Words::Tool { .. }))
+    fn last_tool_call(&mut self) -> Option<&mut ReplyBlock> {
+        self.say.iter_mut().rev().find(|words| matches!(words, ReplyBlock::Tool { .. }))
     }
 
-    fn with_status(self) -> Self {
+    fn ensure_status_fault(self) -> Self {
         match self.faults.last() {
-            Some(Failure { fault: Fault::Status { .. }, .. }) => self,
+            Some(RepeatedFault { fault: Fault::Status { .. }, .. }) => self,
             _ => self.status(429),
         }
     }
 
     pub(super) fn from_object(object: Value) -> serde_json::Result<Self> {
-        let written: Written = serde_json::from_value(object)?;
+        let written: ReplyJson = serde_json::from_value(object)?;
         Ok(Self {
             say: written.say,
             stop: written.stop,
             usage: written.usage,
-            chunk: written.chunk.unwrap_or(CHUNK).max(1),
+            chunk: written.chunk.unwrap_or(DEFAULT_CHUNK_CHARS).max(1),
             after: written.after,
             pace: written.pace,
             hold: written.hold,
@@ -362,9 +362,9 @@ impl Reply {
 /// A reply as it stands in a file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Written {
+struct ReplyJson {
     #[serde(default)]
-    say: Vec<Words>,
+    say: Vec<ReplyBlock>,
     #[serde(default)]
     stop: Option<StopReason>,
     #[serde(default)]
@@ -378,14 +378,14 @@ struct Written {
     #[serde(default)]
     hold: Option<String>,
     #[serde(default)]
-    faults: Vec<Failure>,
+    faults: Vec<RepeatedFault>,
     #[serde(default)]
     then_next: bool,
 }
 
 impl<'de> Deserialize<'de> for Reply {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        json::reply(deserializer)
+        json::deserialize_reply(deserializer)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::asked::Asked;
+use super::model_request::ModelRequest;
 use super::fault::Fault;
 use super::reply::Reply;
 
@@ -13,22 +13,22 @@ pub struct Script {
 }
 
 enum Source {
-    List { replies: Vec<Reply>, at: Mutex<Place> },
-    Closure(Box<dyn Fn(&Asked) -> Reply + Send + Sync>),
+    List { replies: Vec<Reply>, at: Mutex<ListPosition> },
+    Closure(Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>),
 }
 
 /// How far a list has been played.
 #[derive(Default)]
-struct Place {
+struct ListPosition {
     /// The reply that is due.
-    reply: usize,
+    reply_index: usize,
     /// How many requests it has had.
     attempts: u32,
 }
 
 /// What is due for one request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedReply {
     /// The number of the reply, from 1. Ids are made from it.
     pub(crate) number: usize,
     pub(crate) reply: Reply,
@@ -39,7 +39,7 @@ pub(crate) struct Chosen {
 impl Script {
     /// Asks a closure for each reply. It is asked anew when a request is repeated, so a fault in its reply happens
     /// every time; [`Asked::number`] helps it to count.
-    pub fn by(choose: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn from_fn(choose: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self { source: Source::Closure(Box::new(choose)) }
     }
 
@@ -49,10 +49,10 @@ impl Script {
     }
 
     /// Whether every reply of a list has been given. A closure never ends.
-    pub fn is_over(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         match &self.source {
             Source::List { replies, at } => {
-                at.lock().unwrap_or_else(PoisonError::into_inner).reply >= replies.len()
+                at.lock().unwrap_or_else(PoisonError::into_inner).reply_index >= replies.len()
             }
             Source::Closure(_) => false,
         }
@@ -67,33 +67,33 @@ impl Script {
     }
 
     /// What is due for a request. Past the end of a list it is an error that says so and is not worth repeating.
-    pub(crate) fn choose(&self, asked: &Asked) -> Chosen {
+    pub(crate) fn select_reply(&self, asked: &ModelRequest) -> SelectedReply {
         match &self.source {
             Source::List { replies, at } => {
                 let mut at = at.lock().unwrap_or_else(PoisonError::into_inner);
-                next_of(replies, &mut at)
+                next_in_list(replies, &mut at)
             }
             Source::Closure(choose) => {
                 let reply = choose(asked);
-                Chosen { number: asked.number + 1, fault: reply.fault_at(0).cloned(), reply }
+                SelectedReply { number: asked.number + 1, fault: reply.fault_for_attempt(0).cloned(), reply }
             }
         }
     }
 }
 
-fn next_of(replies: &[Reply], at: &mut Place) -> Chosen {
-    let number = at.reply + 1;
-    let Some(reply) = replies.get(at.reply) else {
+fn next_in_list(replies: &[Reply], at: &mut ListPosition) -> SelectedReply {
+    let number = at.reply_index + 1;
+    let Some(reply) = replies.get(at.reply_index) else {
         let text = format!("The script has only {} replies, and all have been given.", replies.len());
-        let reply = Reply::nothing().status(400).error("invalid_request_error", text);
-        return Chosen { number, fault: reply.fault_at(0).cloned(), reply };
+        let reply = Reply::empty().status(400).error("invalid_request_error", text);
+        return SelectedReply { number, fault: reply.fault_for_attempt(0).cloned(), reply };
     };
-    let fault = reply.fault_at(at.attempts).cloned();
+    let fault = reply.fault_for_attempt(at.attempts).cloned();
     at.attempts += 1;
-    if reply.is_over_after(at.attempts) {
-        *at = Place { reply: at.reply + 1, attempts: 0 };
+    if reply.is_done_after(at.attempts) {
+        *at = ListPosition { reply_index: at.reply_index + 1, attempts: 0 };
     }
-    Chosen { number, reply: reply.clone(), fault }
+    SelectedReply { number, reply: reply.clone(), fault }
 }
 
 impl From<Vec<Reply>> for Script {
@@ -127,20 +127,20 @@ impl fmt::Debug for Script {
 mod tests {
     use serde_json::json;
 
-    use super::super::Dialect;
+    use super::super::ApiFormat;
     use super::*;
 
-    fn asked() -> Asked {
-        Asked { number: 0, dialect: Dialect::Messages, body: json!({}) }
+    fn empty_request() -> ModelRequest {
+        ModelRequest { number: 0, api_format: ApiFormat::Messages, body: json!({}) }
     }
 
     /// Which reply each of the next requests gets, and the status it fails with.
-    fn played(script: &Script, requests: usize) -> Vec<(usize, Option<u16>)> {
+    fn play_requests(script: &Script, requests: usize) -> Vec<(usize, Option<u16>)> {
         let status = |fault: &Fault| match fault {
             Fault::Status { status, .. } => *status,
             _ => 0,
         };
-        let chosen = (0..requests).map(|_| script.choose(&asked()));
+        let chosen = (0..requests).map(|_| script.select_reply(&empty_request()));
         chosen.map(|chosen| (chosen.number, chosen.fault.as_ref().map(status))).collect()
     }
 
@@ -149,39 +149,39 @@ mod tests {
         let script =
             Script::from([Reply::text("a"), Reply::text("b").status(529).times(2).cut_after(1), "c".into()]);
         let expected = [(1, None), (2, Some(529)), (2, Some(529)), (2, Some(0)), (2, None), (3, None)];
-        assert_eq!(played(&script, 6), expected);
-        assert!(script.is_over());
+        assert_eq!(play_requests(&script, 6), expected);
+        assert!(script.is_exhausted());
     }
 
     #[test]
     fn a_reply_that_says_nothing_is_only_its_faults() {
         let script = Script::from([
-            Reply::nothing().status(400),
-            Reply::text("a").cut_after(2).then_next(),
+            Reply::empty().status(400),
+            Reply::text("a").cut_after(2).skip_after_faults(),
             "b".into(),
         ]);
-        assert_eq!(played(&script, 3), [(1, Some(400)), (2, Some(0)), (3, None)]);
-        assert!(script.is_over());
+        assert_eq!(play_requests(&script, 3), [(1, Some(400)), (2, Some(0)), (3, None)]);
+        assert!(script.is_exhausted());
     }
 
     #[test]
     fn a_fault_that_always_happens_never_lets_the_script_go_on() {
-        let script = Script::from([Reply::nothing().status(529).always(), "never".into()]);
-        assert_eq!(played(&script, 3), [(1, Some(529)); 3]);
-        assert!(!script.is_over());
+        let script = Script::from([Reply::empty().status(529).always(), "never".into()]);
+        assert_eq!(play_requests(&script, 3), [(1, Some(529)); 3]);
+        assert!(!script.is_exhausted());
     }
 
     #[test]
     fn a_script_that_is_over_says_so() {
-        let script = Script::from(Reply::nothing());
-        assert_eq!(played(&script, 2), [(1, None), (2, Some(400))]);
+        let script = Script::from(Reply::empty());
+        assert_eq!(play_requests(&script, 2), [(1, None), (2, Some(400))]);
     }
 
     #[test]
     fn a_closure_sees_the_request() {
-        let script = Script::by(|asked| Reply::text(asked.last_text()));
+        let script = Script::from_fn(|asked| Reply::text(asked.last_text()));
         let body = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "echo"}]}]});
-        let chosen = script.choose(&Asked { number: 4, dialect: Dialect::Messages, body });
+        let chosen = script.select_reply(&ModelRequest { number: 4, api_format: ApiFormat::Messages, body });
         assert_eq!((chosen.number, chosen.reply), (5, Reply::text("echo")));
     }
 }

@@ -8,24 +8,24 @@ use whimbrel_wire::options::{AgentDefinition, Options};
 use whimbrel_wire::permission::PermissionResult;
 use whimbrel_wire::{Frame, Usage};
 
-use super::{errand, meta, notices, send};
+use super::{agent_input, nth_tool_use_result, system_frames, call_agent};
 
-fn beside() -> Value {
+fn in_background() -> Value {
     json!({"run_in_background": true})
 }
 
 /// One agent in the background, whose words are held back until they are released.
 fn script() -> Script {
-    Script::by(|asked| {
+    Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
-            Reply::text("Late news.").hold("agent")
+            Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else if text.contains("Go.") {
-            send("Look.", beside()).id("call_1")
+            call_agent("Look.", in_background()).tool_use_id("call_1")
         } else {
             Reply::text("Meanwhile.")
         }
@@ -34,28 +34,28 @@ fn script() -> Script {
 
 #[tokio::test]
 async fn the_call_returns_at_once_and_the_end_is_a_turn_of_its_own() {
-    let mut host = Host::with(script()).start().await.unwrap();
+    let mut host = Host::with_script(script()).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Launched."));
-    let launched = meta(&host, 0);
+    let launched = nth_tool_use_result(&host, 0);
     let id = launched["agentId"].as_str().unwrap();
     assert_eq!((&launched["status"], &launched["isAsync"]), (&json!("async_launched"), &json!(true)));
     assert_eq!(host.run("How are you?").await.unwrap().result.as_deref(), Some("Meanwhile."));
     host.api().unwrap().release("agent");
-    let last = host.result().await.unwrap();
+    let last = host.next_result().await.unwrap();
     assert_eq!(last.result.as_deref(), Some("Noticed."));
     assert_eq!(last.origin.unwrap().kind, "task-notification");
-    let told = host.asked().last().unwrap().last_text();
+    let told = host.model_requests().last().unwrap().last_text();
     for part in [id, "<status>completed</status>", "<result>Late news.</result>", "call_1"] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let end = &notices(&host, "task_notification")[0];
+    let end = &system_frames(&host, "task_notification")[0];
     assert_eq!(
         (&end["task_id"], &end["status"], &end["tool_use_id"]),
         (&json!(id), &json!("completed"), &json!("call_1"))
     );
     let file = end["output_file"].as_str().unwrap();
     assert_eq!(std::fs::read_to_string(file).unwrap(), "Late news.");
-    let lists: Vec<usize> = notices(&host, "background_tasks_changed")
+    let lists: Vec<usize> = system_frames(&host, "background_tasks_changed")
         .iter()
         .map(|notice| notice["tasks"].as_array().unwrap().len())
         .collect();
@@ -65,63 +65,63 @@ async fn the_call_returns_at_once_and_the_end_is_a_turn_of_its_own() {
 
 #[tokio::test]
 async fn finished_input_does_not_end_it_and_every_result_arrives() {
-    let mut host = Host::with(script()).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = Host::with_script(script()).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     host.finish_input();
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."));
     host.api().unwrap().release("agent");
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
 #[tokio::test]
 async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
-            Reply::text("Late news.").hold("agent")
+            Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("in the background") {
             Reply::text("A long story.").stall_after(2)
         } else {
-            send("Look.", beside())
+            call_agent("Look.", in_background())
         }
     });
     let options = Options { include_partial_messages: true, ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Go.").await.unwrap();
-    host.next_like(&json!({"type": "user", "tool_use_result": {"status": "async_launched"}})).await.unwrap();
-    host.next_like(&json!({"type": "stream_event", "event": {"type": "content_block_start"}})).await.unwrap();
-    host.ask(Interrupt::default()).await.unwrap();
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.next_matching(&json!({"type": "user", "tool_use_result": {"status": "async_launched"}})).await.unwrap();
+    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_start"}})).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     host.api().unwrap().release("agent");
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
 }
 
 #[tokio::test]
 async fn the_host_stops_it_and_the_model_hears_of_it_with_what_comes_next() {
-    let mut host = Host::with(script()).start().await.unwrap();
+    let mut host = Host::with_script(script()).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
-    host.ask(StopTask { task_id: id.clone() }).await.unwrap();
-    let end = host.next_like(&json!({"subtype": "task_notification"})).await.unwrap();
+    let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    host.send_request(StopTask { task_id: id.clone() }).await.unwrap();
+    let end = host.next_matching(&json!({"subtype": "task_notification"})).await.unwrap();
     assert_eq!((&end["task_id"], &end["status"]), (&json!(id), &json!("stopped")));
     let next = host.run("How are you?").await.unwrap();
     assert_eq!((next.result.as_deref(), next.origin), (Some("Noticed."), None));
-    let asked = host.asked();
-    assert!(asked.last().unwrap().says("<status>stopped</status>") && asked.last().unwrap().says(&id));
+    let asked = host.model_requests();
+    assert!(asked.last().unwrap().contains_text("<status>stopped</status>") && asked.last().unwrap().contains_text(&id));
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert_eq!(notices(&host, "init").len(), 2, "nobody was woken");
+    assert_eq!(system_frames(&host, "init").len(), 2, "nobody was woken");
 }
 
 #[tokio::test]
 async fn the_model_looks_after_it_and_stops_it() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
         if text.contains("Look.") {
-            Reply::text("never").hold("agent")
+            Reply::text("never").hold_until("agent")
         } else if let Some(id) = id {
             Reply::tool("TaskOutput", json!({"task_id": id, "block": false}))
         } else if let Some((id, _)) = text.split_once(": running.") {
@@ -129,12 +129,12 @@ async fn the_model_looks_after_it_and_stops_it() {
         } else if text.contains("Stopped") {
             Reply::text("Done.")
         } else {
-            send("Look.", beside())
+            call_agent("Look.", in_background())
         }
     });
-    let mut host = Host::with(script).start().await.unwrap();
+    let mut host = Host::with_script(script).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let (look, stop) = (meta(&host, 1), meta(&host, 2));
+    let (look, stop) = (nth_tool_use_result(&host, 1), nth_tool_use_result(&host, 2));
     assert_eq!(
         (&look["task"]["task_type"], &look["task"]["status"]),
         (&json!("local_agent"), &json!("running"))
@@ -142,75 +142,75 @@ async fn the_model_looks_after_it_and_stops_it() {
     assert_eq!(look["task"]["output"], "", "it has not reported yet");
     assert_eq!(stop["task_type"], "local_agent");
     host.run("How are you?").await.unwrap();
-    assert!(!host.asked().last().unwrap().says("<status>stopped</status>"), "it knows");
+    assert!(!host.model_requests().last().unwrap().contains_text("<status>stopped</status>"), "it knows");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
 #[tokio::test]
 async fn an_agent_cannot_stop_or_read_what_another_has_started() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id =
             |before: &str| text.split(before).nth(1).map(|rest| rest.chars().take(9).collect::<String>());
         if text.contains("Look.") {
-            Reply::text("never").hold("agent")
+            Reply::text("never").hold_until("agent")
         } else if let Some(id) = id("Meddle with ") {
             Reply::tool("TaskStop", json!({"task_id": id})).and_tool("TaskOutput", json!({"task_id": id}))
         } else if text.contains("somebody else") {
             Reply::text("I may not.")
         } else if let Some(id) = id("agentId: ").filter(|_| !text.contains("I may not.")) {
-            send(&format!("Meddle with {id}"), json!({}))
+            call_agent(&format!("Meddle with {id}"), json!({}))
         } else if text.contains("I may not.") {
             Reply::text("Done.")
         } else {
-            send("Look.", beside())
+            call_agent("Look.", in_background())
         }
     });
-    let mut host = Host::with(script).start().await.unwrap();
+    let mut host = Host::with_script(script).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
-    let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
     let answers: Vec<String> =
-        super::below(&host).iter().map(|user| user.message.content.joined_text()).collect();
-    assert_eq!(notices(&host, "task_notification").len(), 1, "only the meddler has ended: {answers:?}");
-    host.ask(StopTask { task_id: id }).await.unwrap();
+        super::subagent_messages(&host).iter().map(|user| user.message.content.joined_text()).collect();
+    assert_eq!(system_frames(&host, "task_notification").len(), 1, "only the meddler has ended: {answers:?}");
+    host.send_request(StopTask { task_id: id }).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
-            Reply::text("Late news.").hold("agent")
+            Reply::text("Late news.").hold_until("agent")
         } else if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else {
-            send("Look.", json!({})).id("call_1")
+            call_agent("Look.", json!({})).tool_use_id("call_1")
         }
     });
-    let mut host = Host::with(script).start().await.unwrap();
-    host.say("Go.").await.unwrap();
-    host.next_like(&json!({"subtype": "task_started", "is_backgrounded": false})).await.unwrap();
-    host.ask(BackgroundTasks { tool_use_id: Some("another".into()) }).await.unwrap();
-    assert!(notices(&host, "task_updated").is_empty(), "it is not meant");
-    host.ask(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
-    let changed = host.next_like(&json!({"subtype": "task_updated"})).await.unwrap();
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.next_matching(&json!({"subtype": "task_started", "is_backgrounded": false})).await.unwrap();
+    host.send_request(BackgroundTasks { tool_use_id: Some("another".into()) }).await.unwrap();
+    assert!(system_frames(&host, "task_updated").is_empty(), "it is not meant");
+    host.send_request(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
+    let changed = host.next_matching(&json!({"subtype": "task_updated"})).await.unwrap();
     assert_eq!(changed["patch"]["is_backgrounded"], true);
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
-    assert_eq!(meta(&host, 0)["status"], "async_launched");
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."));
+    assert_eq!(nth_tool_use_result(&host, 0)["status"], "async_launched");
     host.api().unwrap().release("agent");
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
 }
 
 #[tokio::test]
 async fn what_an_agent_waits_for_stays_its_own() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
-            Reply::text("Late news.").hold("agent")
+            Reply::text("Late news.").hold_until("agent")
         } else if text.contains("Relay.") {
-            send("Look.", json!({})).id("inner")
+            call_agent("Look.", json!({})).tool_use_id("inner")
         } else if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("Late news.") {
@@ -218,7 +218,7 @@ async fn what_an_agent_waits_for_stays_its_own() {
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else {
-            send("Relay.", json!({"subagent_type": "relay"})).id("outer")
+            call_agent("Relay.", json!({"subagent_type": "relay"})).tool_use_id("outer")
         }
     });
     let relay = AgentDefinition {
@@ -228,18 +228,18 @@ async fn what_an_agent_waits_for_stays_its_own() {
         ..AgentDefinition::default()
     };
     let options = Options { agents: [("relay".to_owned(), relay)].into(), ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Go.").await.unwrap();
-    host.next_like(&json!({"subtype": "task_started", "tool_use_id": "inner"})).await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.next_matching(&json!({"subtype": "task_started", "tool_use_id": "inner"})).await.unwrap();
     let inner = BackgroundTasks { tool_use_id: Some("inner".into()) };
-    assert_eq!(host.ask(inner).await.unwrap().backgrounded, Some(false));
-    assert_eq!(host.ask(BackgroundTasks::default()).await.unwrap().backgrounded, Some(true));
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
-    let patched = notices(&host, "task_updated");
+    assert_eq!(host.send_request(inner).await.unwrap().backgrounded, Some(false));
+    assert_eq!(host.send_request(BackgroundTasks::default()).await.unwrap().backgrounded, Some(true));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."));
+    let patched = system_frames(&host, "task_updated");
     assert_eq!(patched.len(), 1, "{patched:?}");
     host.api().unwrap().release("agent");
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
-    let told = host.asked().last().unwrap().last_text();
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
+    let told = host.model_requests().last().unwrap().last_text();
     assert!(told.contains("<result>Relayed.</result>"), "whoever waits has the report: {told}");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
@@ -247,33 +247,33 @@ async fn what_an_agent_waits_for_stays_its_own() {
 #[tokio::test]
 async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
     let command = "echo before; until [ -e gate ]; do sleep 0.02; done; echo after";
-    let script = Script::by(move |asked| {
+    let script = Script::from_fn(move |asked| {
         let text = asked.last_text();
         if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("in the background") {
             Reply::text("Going on.")
         } else {
-            Reply::tool("Bash", json!({"command": command, "description": "wait"})).id("call_1")
+            Reply::tool("Bash", json!({"command": command, "description": "wait"})).tool_use_id("call_1")
         }
     });
     let options = Options { allowed_tools: vec!["Bash".into()], ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     // The call is asked for before the command runs: what is let go too early changes nothing.
     let begun = loop {
-        host.ask(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
-        if let Some(begun) = notices(&host, "task_started").pop() {
+        host.send_request(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
+        if let Some(begun) = system_frames(&host, "task_started").pop() {
             break begun;
         }
     };
     assert_eq!((&begun["is_backgrounded"], &begun["description"]), (&json!(true), &json!("wait")));
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Going on."));
-    let meta = meta(&host, 0);
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Going on."));
+    let meta = nth_tool_use_result(&host, 0);
     assert_eq!((&meta["backgroundTaskId"], &meta["backgroundedByUser"]), (&begun["task_id"], &json!(true)));
-    std::fs::write(host.stage().workspace().join("gate"), "").unwrap();
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
-    let end = notices(&host, "task_notification").pop().unwrap();
+    std::fs::write(host.dirs().workspace().join("gate"), "").unwrap();
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
+    let end = system_frames(&host, "task_notification").pop().unwrap();
     assert_eq!(end["status"], "completed");
     let printed = std::fs::read_to_string(end["output_file"].as_str().unwrap()).unwrap();
     assert_eq!(printed, "before\nafter\n", "nothing is lost on the way");
@@ -281,21 +281,21 @@ async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
 
 #[tokio::test]
 async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_goes_on() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
-            Reply::tool("Bash", json!({"command": "touch made"})).hold("agent")
+            Reply::tool("Bash", json!({"command": "touch made"})).hold_until("agent")
         } else if text.contains("<task-notification>") {
             Reply::text("Noticed.")
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else if text.contains("Go.") {
-            send("Look.", beside())
+            call_agent("Look.", in_background())
         } else {
             Reply::text(text)
         }
     });
-    let mut host = Host::with(script)
+    let mut host = Host::with_script(script)
         .can_use_tool(|asked| {
             assert!(asked.agent_id.as_deref().is_some_and(|id| id.starts_with('a')));
             PermissionResult::allow()
@@ -305,36 +305,36 @@ async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_g
         .unwrap();
     host.run("Go.").await.unwrap();
     host.api().unwrap().release("agent");
-    host.result().await.unwrap();
-    assert!(host.stage().files().unwrap().contains_key("made"));
+    host.next_result().await.unwrap();
+    assert!(host.dirs().files().unwrap().contains_key("made"));
 }
 
 #[tokio::test]
 async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let dear = Usage { output_tokens: 80_000, ..Usage::default() };
         if text.contains("Spend.") {
-            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold("spender")
+            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold_until("spender")
         } else if text.contains("Wait.") {
             Reply::tool("Bash", json!({"command": "sleep 60"}))
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else {
-            send("Spend.", beside()).and_tool("Agent", errand("Wait.", beside()))
+            call_agent("Spend.", in_background()).and_tool("Agent", agent_input("Wait.", in_background()))
         }
     });
     let options =
         Options { max_budget_usd: Some(1.0), allowed_tools: vec!["Bash".into()], ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Go.").await.unwrap();
-    host.next_like(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}})).await.unwrap();
-    host.result().await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.next_matching(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}})).await.unwrap();
+    host.next_result().await.unwrap();
     host.api().unwrap().release("spender");
-    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
+    assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
     assert_eq!(host.finish().await.unwrap().code, 1);
-    assert_eq!(notices(&host, "task_notification").len(), 2);
-    for end in notices(&host, "task_notification") {
+    assert_eq!(system_frames(&host, "task_notification").len(), 2);
+    for end in system_frames(&host, "task_notification") {
         let told = (&end["status"], end["summary"].as_str().unwrap().contains("budget"));
         assert_eq!(told, (&json!("failed"), true), "{end}");
     }
@@ -346,12 +346,12 @@ async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
 async fn a_message_to_an_agent_at_work_does_not_undo_its_report() {
     for again in [
         |id: &str| Reply::tool("SendMessage", json!({"to": id, "message": "More."})),
-        |id: &str| send("More.", json!({"resume": id})),
+        |id: &str| call_agent("More.", json!({"resume": id})),
     ] {
-        let script = Script::by(move |asked| {
+        let script = Script::from_fn(move |asked| {
             let text = asked.last_text();
             if text.contains("Look.") {
-                Reply::text("FIRST.").hold("agent")
+                Reply::text("FIRST.").hold_until("agent")
             } else if text.starts_with("More.") {
                 Reply::text("SECOND.")
             } else if text.contains("<task-notification>") {
@@ -361,46 +361,46 @@ async fn a_message_to_an_agent_at_work_does_not_undo_its_report() {
             {
                 again(id.split('.').next().unwrap())
             } else if text.contains("Go.") {
-                send("Look.", beside())
+                call_agent("Look.", in_background())
             } else {
                 Reply::text("Away.")
             }
         });
-        let mut host = Host::with(script).start().await.unwrap();
+        let mut host = Host::with_script(script).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        let answer = host.asked().last().unwrap().messages().last().cloned().unwrap();
+        let answer = host.model_requests().last().unwrap().messages().last().cloned().unwrap();
         assert_ne!(answer["content"][0]["is_error"], true, "{answer}");
         host.api().unwrap().release("agent");
-        let told = host.result().await.unwrap().result.unwrap();
+        let told = host.next_result().await.unwrap().result.unwrap();
         assert!(told.contains("<result>FIRST.\n\nSECOND.</result>"), "{told}");
-        let file = notices(&host, "task_notification")[0]["output_file"].as_str().unwrap().to_owned();
+        let file = system_frames(&host, "task_notification")[0]["output_file"].as_str().unwrap().to_owned();
         assert_eq!(std::fs::read_to_string(file).unwrap(), "FIRST.\n\nSECOND.");
     }
 }
 
 #[tokio::test]
 async fn a_budget_that_is_used_up_beside_the_turn_ends_everything_with_a_last_result() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let dear = Usage { output_tokens: 80_000, ..Usage::default() };
         if text.contains("Look.") {
-            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold("agent")
+            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold_until("agent")
         } else if text.contains("in the background") {
             Reply::text("Launched.")
         } else {
-            send("Look.", beside())
+            call_agent("Look.", in_background())
         }
     });
     let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     host.finish_input();
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."));
     host.api().unwrap().release("agent");
-    let last = host.result().await.unwrap();
+    let last = host.next_result().await.unwrap();
     assert_eq!((last.subtype, last.total_cost_usd > 1.0), (Outcome::ErrorMaxBudgetUsd, true));
-    assert_eq!(notices(&host, "task_notification")[0]["status"], "failed");
+    assert_eq!(system_frames(&host, "task_notification")[0]["status"], "failed");
     assert_eq!(host.finish().await.unwrap().code, 1);
     let results = host.frames().filter(|frame| matches!(frame, Frame::Result(_))).count();
-    assert_eq!((results, host.asked().len()), (2, 3), "nothing more is asked");
+    assert_eq!((results, host.model_requests().len()), (2, 3), "nothing more is asked");
 }

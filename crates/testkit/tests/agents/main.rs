@@ -1,16 +1,16 @@
 //! Agents that a session starts: their kinds, their errands, their work beside the turn, and the life of the run.
 
-mod again;
-mod apart;
+mod resume;
+mod isolation;
 mod background;
-mod crowd;
-mod errands;
-mod forks;
-mod hooked;
-mod kinds;
-mod letters;
-mod life;
-mod mates;
+mod concurrency;
+mod foreground;
+mod forked_skills;
+mod hooks;
+mod definitions;
+mod team_messages;
+mod session_lifetime;
+mod teammates;
 mod teams;
 
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 
 /// A call that sends an agent with this prompt; more fields of the input lie over the usual ones.
-fn send(prompt: &str, more: Value) -> Reply {
-    Reply::tool("Agent", errand(prompt, more))
+fn call_agent(prompt: &str, more: Value) -> Reply {
+    Reply::tool("Agent", agent_input(prompt, more))
 }
 
 /// The input of such a call.
-fn errand(prompt: &str, more: Value) -> Value {
+fn agent_input(prompt: &str, more: Value) -> Value {
     let mut input = json!({"description": "look", "prompt": prompt, "subagent_type": "general-purpose"});
     if let (Value::Object(input), Value::Object(more)) = (&mut input, more) {
         input.extend(more);
@@ -33,7 +33,7 @@ fn errand(prompt: &str, more: Value) -> Value {
 }
 
 /// What the host got beside the result of the `nth` call of the main agent.
-fn meta(host: &Host, nth: usize) -> Value {
+fn nth_tool_use_result(host: &Host, nth: usize) -> Value {
     let results = host.frames().filter_map(|frame| match frame {
         Frame::User(user) if user.parent_tool_use_id.is_none() => user.tool_use_result.clone(),
         _ => None,
@@ -42,13 +42,13 @@ fn meta(host: &Host, nth: usize) -> Value {
 }
 
 /// The notices of this kind so far.
-fn notices(host: &Host, subtype: &str) -> Vec<Value> {
-    let heard = host.heard().iter().map(|heard| &heard.json);
+fn system_frames(host: &Host, subtype: &str) -> Vec<Value> {
+    let heard = host.received().iter().map(|heard| &heard.json);
     heard.filter(|json| json["type"] == "system" && json["subtype"] == subtype).cloned().collect()
 }
 
 /// The frames of agents below the main one.
-fn below(host: &Host) -> Vec<&User> {
+fn subagent_messages(host: &Host) -> Vec<&User> {
     let frames = host.frames().filter_map(|frame| match frame {
         Frame::User(user) if user.parent_tool_use_id.is_some() => Some(user.as_ref()),
         _ => None,

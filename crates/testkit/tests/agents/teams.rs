@@ -1,71 +1,71 @@
 //! Teams: named agents that live on between their errands and write to each other.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::control::StopTask;
 
-use super::{errand, meta, notices};
+use super::{agent_input, nth_tool_use_result, system_frames};
 
 fn host(script: impl Into<Script>) -> HostBuilder {
-    Host::with(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+    Host::with_script(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
 }
 
-fn found() -> Reply {
+fn create_team() -> Reply {
     Reply::tool("TeamCreate", json!({"team_name": "crew", "description": "d"}))
 }
 
-fn mate(name: &str, prompt: &str) -> Value {
-    errand(prompt, json!({"name": name, "team_name": "crew"}))
+fn teammate_input(name: &str, prompt: &str) -> Value {
+    agent_input(prompt, json!({"name": name, "team_name": "crew"}))
 }
 
-fn mail(to: &str, content: &str) -> Value {
+fn message_input(to: &str, content: &str) -> Value {
     json!({"type": "message", "recipient": to, "content": content, "summary": "news"})
 }
 
 /// Whether a teammate is asked, and which.
-fn who(asked: &Asked) -> Option<&'static str> {
-    ["m1", "m2"].into_iter().find(|name| asked.system().contains(&format!("You are {name},")))
+fn teammate_name(asked: &ModelRequest) -> Option<&'static str> {
+    ["m1", "m2"].into_iter().find(|name| asked.system_prompt().contains(&format!("You are {name},")))
 }
 
 /// The kept letters of somebody.
-fn letters(host: &Host, name: &str) -> Vec<Value> {
-    let path = host.stage().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
+fn read_inbox(host: &Host, name: &str) -> Vec<Value> {
+    let path = host.dirs().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
     let bytes = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 /// The lead founds a team of two; each writes what it found once it is let go.
-fn two_mates(asked: &Asked) -> Reply {
+fn two_teammates(asked: &ModelRequest) -> Reply {
     let text = asked.last_text();
-    match who(asked) {
+    match teammate_name(asked) {
         Some(name) if text.contains("Delivered") => Reply::text(format!("{name} is done.")),
-        Some(name) => Reply::tool("SendMessage", mail("team-lead", &format!("Found by {name}."))).hold(name),
+        Some(name) => Reply::tool("SendMessage", message_input("team-lead", &format!("Found by {name}."))).hold_until(name),
         None if text.contains("is founded") => {
-            Reply::tool("Agent", mate("m1", "Search.")).and_tool("Agent", mate("m2", "Search."))
+            Reply::tool("Agent", teammate_input("m1", "Search.")).and_tool("Agent", teammate_input("m2", "Search."))
         }
         None if text.contains("has joined") => Reply::text("Dispatched."),
         None if text.contains("teammate-message") => Reply::text("Noted."),
-        None => found(),
+        None => create_team(),
     }
 }
 
 #[tokio::test]
 async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
-    let mut host = host(Script::by(two_mates)).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = host(Script::from_fn(two_teammates)).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     host.finish_input();
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Dispatched."));
-    let joined = meta(&host, 1);
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Dispatched."));
+    let joined = nth_tool_use_result(&host, 1);
     assert_eq!((&joined["status"], &joined["agent_id"]), (&json!("teammate_spawned"), &json!("m1@crew")));
-    assert_eq!(notices(&host, "task_started")[0]["task_type"], "in_process_teammate");
+    assert_eq!(system_frames(&host, "task_started")[0]["task_type"], "in_process_teammate");
     for name in ["m1", "m2"] {
         host.api().unwrap().release(name);
-        let result = host.result().await.unwrap();
+        let result = host.next_result().await.unwrap();
         assert_eq!(
             (result.result.as_deref(), result.origin.unwrap().kind.as_str()),
             (Some("Noted."), "peer")
         );
-        let told = host.asked().iter().any(|asked| {
+        let told = host.model_requests().iter().any(|asked| {
             let text = asked.last_text();
             text.contains(&format!("<teammate-message teammate_id=\"{name}\""))
                 && text.contains(&format!("Found by {name}."))
@@ -73,12 +73,12 @@ async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
         assert!(told, "{name}");
     }
     assert_eq!(host.finish().await.unwrap().code, 0, "who rests is not waited for");
-    let kept = letters(&host, "team-lead");
+    let kept = read_inbox(&host, "team-lead");
     let idle = kept.iter().filter(|letter| letter["text"].as_str().unwrap().contains("idle_notification"));
     assert_eq!((kept.len(), idle.count()), (4, 2), "{kept:?}");
-    let first = host.asked().into_iter().find(|asked| who(asked).is_some()).unwrap();
-    assert!(first.says("<teammate-message teammate_id=\"team-lead\""), "{:?}", first.messages());
-    let tools = first.tools();
+    let first = host.model_requests().into_iter().find(|asked| teammate_name(asked).is_some()).unwrap();
+    assert!(first.contains_text("<teammate-message teammate_id=\"team-lead\""), "{:?}", first.messages());
+    let tools = first.tool_names();
     assert!(tools.contains(&"SendMessage"), "{tools:?}");
     for absent in ["TeamCreate", "TeamDelete", "Agent", "AskUserQuestion"] {
         assert!(!tools.contains(&absent), "{absent}");
@@ -87,9 +87,9 @@ async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
 
 #[tokio::test]
 async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        if who(asked).is_some() {
+        if teammate_name(asked).is_some() {
             if text.contains("shutdown_request") {
                 let request = text.split("\"requestId\":\"").nth(1).unwrap().split('"').next().unwrap();
                 let input = json!({"type": "shutdown_response", "request_id": request, "approve": true});
@@ -98,17 +98,17 @@ async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
             if text.contains("Delivered") {
                 return Reply::text("Good.");
             }
-            let known = if asked.says("Remember TULIP.") { "TULIP" } else { "nothing" };
-            return Reply::tool("SendMessage", mail("team-lead", &format!("I know {known}.")));
+            let known = if asked.contains_text("Remember TULIP.") { "TULIP" } else { "nothing" };
+            return Reply::tool("SendMessage", message_input("team-lead", &format!("I know {known}.")));
         }
         if text.contains("is founded") {
-            return Reply::tool("Agent", mate("m1", "Remember TULIP."));
+            return Reply::tool("Agent", teammate_input("m1", "Remember TULIP."));
         }
         if text.contains("shutdown_approved") {
             return Reply::tool("TeamDelete", json!({}));
         }
         if text.contains("Which flower?") {
-            return Reply::tool("SendMessage", mail("m1", "Which flower?"));
+            return Reply::tool("SendMessage", message_input("m1", "Which flower?"));
         }
         if text.contains("Send it home.") {
             return Reply::tool(
@@ -117,85 +117,85 @@ async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
             );
         }
         match text.contains("Go.") {
-            true => found(),
+            true => create_team(),
             false => Reply::text("Fine."),
         }
     });
     let mut host = host(script).start().await.unwrap();
     for prompt in ["Go.", "Which flower?"] {
         host.run(prompt).await.unwrap();
-        let woken = host.result().await.unwrap();
+        let woken = host.next_result().await.unwrap();
         assert_eq!(woken.origin.unwrap().kind, "peer", "{prompt}");
     }
-    assert!(host.asked().iter().any(|asked| who(asked).is_none() && asked.says("I know TULIP.")));
+    assert!(host.model_requests().iter().any(|asked| teammate_name(asked).is_none() && asked.contains_text("I know TULIP.")));
     host.run("Send it home.").await.unwrap();
     host.finish().await.unwrap();
-    let ends = notices(&host, "task_notification");
+    let ends = system_frames(&host, "task_notification");
     assert_eq!((ends.len(), &ends[0]["status"]), (1, &json!("completed")));
-    assert!(!host.stage().home().join(".claude/teams/crew").exists(), "its files are gone");
+    assert!(!host.dirs().home().join(".claude/teams/crew").exists(), "its files are gone");
 }
 
 #[tokio::test]
 async fn two_that_only_talk_to_each_other_come_to_an_end() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
+        match teammate_name(asked) {
             Some(_) if text.contains("that is the limit") => Reply::text("Enough."),
-            Some("m1") => Reply::tool("SendMessage", mail("m2", "ping")),
-            Some(_) => Reply::tool("SendMessage", mail("m1", "pong")),
+            Some("m1") => Reply::tool("SendMessage", message_input("m2", "ping")),
+            Some(_) => Reply::tool("SendMessage", message_input("m1", "pong")),
             None if text.contains("is founded") => {
-                Reply::tool("Agent", mate("m1", "Talk.")).and_tool("Agent", mate("m2", "Talk."))
+                Reply::tool("Agent", teammate_input("m1", "Talk.")).and_tool("Agent", teammate_input("m2", "Talk."))
             }
-            None if text.contains("Go.") => found(),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
     });
     let mut host = host(script).env("WHIMBREL_TEAM_LETTERS", "12").start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert!(host.asked().len() < 60, "{}", host.asked().len());
+    assert!(host.model_requests().len() < 60, "{}", host.model_requests().len());
 }
 
 #[tokio::test]
 async fn a_teammate_that_fails_is_told_of_and_one_that_hangs_is_stopped() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
-            Some("m1") => Reply::nothing().status(400).error("invalid_request_error", "no more"),
-            Some(_) => Reply::text("never").hold("m2"),
+        match teammate_name(asked) {
+            Some("m1") => Reply::empty().status(400).error("invalid_request_error", "no more"),
+            Some(_) => Reply::text("never").hold_until("m2"),
             None if text.contains("is founded") => {
-                Reply::tool("Agent", mate("m1", "Fail.")).and_tool("Agent", mate("m2", "Hang."))
+                Reply::tool("Agent", teammate_input("m1", "Fail.")).and_tool("Agent", teammate_input("m2", "Hang."))
             }
-            None if text.contains("Go.") => found(),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text(text),
         }
     });
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    let woken = host.result().await.unwrap().result.unwrap();
+    let woken = host.next_result().await.unwrap().result.unwrap();
     assert!(woken.contains("teammate_id=\"m1\"") && woken.contains("no more"), "{woken}");
-    let hanging = meta(&host, 2)["task_id"].as_str().unwrap().to_owned();
-    host.ask(StopTask { task_id: hanging.clone() }).await.unwrap();
-    let end = host.next_like(&json!({"subtype": "task_notification", "task_id": hanging})).await.unwrap();
+    let hanging = nth_tool_use_result(&host, 2)["task_id"].as_str().unwrap().to_owned();
+    host.send_request(StopTask { task_id: hanging.clone() }).await.unwrap();
+    let end = host.next_matching(&json!({"subtype": "task_notification", "task_id": hanging})).await.unwrap();
     assert_eq!(end["status"], "stopped");
     host.run("And now?").await.unwrap();
-    let heard = host.asked().last().unwrap().last_text();
+    let heard = host.model_requests().last().unwrap().last_text();
     assert!(heard.contains("m2 was stopped and is gone.") && heard.contains("And now?"), "{heard}");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
 #[tokio::test]
 async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write_to_an_agent() {
-    let mut plain = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    let mut plain = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     plain.run("Hello?").await.unwrap();
-    assert!(!plain.asked()[0].tools().contains(&"TeamCreate"));
+    assert!(!plain.model_requests()[0].tool_names().contains(&"TeamCreate"));
 
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Remember TULIP.") {
             Reply::text("I will.")
         } else if text.contains("Which flower?") && text.starts_with("Which") {
-            Reply::text(if asked.says("Remember TULIP.") { "TULIP" } else { "none" })
+            Reply::text(if asked.contains_text("Remember TULIP.") { "TULIP" } else { "none" })
         } else if text.contains("<result>I will.</result>") {
             Reply::tool("SendMessage", json!({"to": "scout", "message": "Which flower?"}))
         } else if text.contains("<result>TULIP</result>") {
@@ -203,31 +203,31 @@ async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write
         } else if text.contains("Go.") {
             Reply::tool(
                 "Agent",
-                errand("Remember TULIP.", json!({"name": "scout", "run_in_background": true})),
+                agent_input("Remember TULIP.", json!({"name": "scout", "run_in_background": true})),
             )
         } else {
             Reply::text("Away.")
         }
     });
-    let mut host = Host::with(script).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     for expected in ["Away.", "Away.", "It was TULIP."] {
-        assert_eq!(host.result().await.unwrap().result.as_deref(), Some(expected));
+        assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some(expected));
     }
-    let first = &host.asked()[0];
-    assert!(!first.tools().contains(&"SendMessage") && first.says("SendMessage"), "it is there on demand");
+    let first = &host.model_requests()[0];
+    assert!(!first.tool_names().contains(&"SendMessage") && first.contains_text("SendMessage"), "it is there on demand");
 }
 
 #[tokio::test]
 async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
     let write = || Reply::tool("Write", json!({"file_path": "made", "content": "x"}));
-    let script = Script::by(move |asked| {
+    let script = Script::from_fn(move |asked| {
         let text = asked.last_text();
-        if who(asked).is_some() {
+        if teammate_name(asked).is_some() {
             let begins = text.contains("Build it.") && asked.messages().len() == 1;
             return if begins || text.contains("plan_approval_response") {
                 write()
-            } else if text.contains("Delivered") || asked.says("plan_approval_response") {
+            } else if text.contains("Delivered") || asked.contains_text("plan_approval_response") {
                 Reply::text("So be it.")
             } else {
                 Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
@@ -235,7 +235,7 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
         }
         if text.contains("is founded") {
             let first = json!({"name": "m1", "mode": "plan"});
-            return Reply::tool("Agent", errand("Build it.", first));
+            return Reply::tool("Agent", agent_input("Build it.", first));
         }
         match text.contains("THE PLAN") {
             true => {
@@ -244,23 +244,23 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
                 let yes = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": request, "approve": true});
                 Reply::tool("SendMessage", stale).and_tool("SendMessage", yes)
             }
-            false if text.contains("Go.") => found(),
+            false if text.contains("Go.") => create_team(),
             false => Reply::text("Fine."),
         }
     });
     let mode = whimbrel_wire::permission::PermissionMode::AcceptEdits;
-    let mut host = host(script).change(|options| options.permission_mode = Some(mode)).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert_eq!(meta(&host, 1)["plan_mode_required"], true);
-    assert!(host.stage().files().unwrap().contains_key("made"), "once it was approved");
-    let asked = host.asked();
+    assert_eq!(nth_tool_use_result(&host, 1)["plan_mode_required"], true);
+    assert!(host.dirs().files().unwrap().contains_key("made"), "once it was approved");
+    let asked = host.model_requests();
     let of_mate: Vec<String> =
-        asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).collect();
+        asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).collect();
     assert!(!of_mate[1].contains("plan_approval_response"), "the first attempt was refused: {}", of_mate[1]);
-    let told = asked.iter().filter(|asked| who(asked).is_none()).map(Asked::last_text).collect::<String>();
+    let told = asked.iter().filter(|asked| teammate_name(asked).is_none()).map(ModelRequest::last_text).collect::<String>();
     assert!(told.contains("plan-1@m1 does not count any more"), "{told}");
-    let heard = json!(asked.iter().rfind(|asked| who(asked).is_some()).unwrap().messages()).to_string();
+    let heard = json!(asked.iter().rfind(|asked| teammate_name(asked).is_some()).unwrap().messages()).to_string();
     assert!(heard.contains("You are in plan mode: your lead wants"), "{heard}");
     assert!(heard.contains("Plan mode is over"), "{heard}");
     assert!(!heard.contains("whoever sent you makes the plan"), "it owes the plan itself: {heard}");
@@ -268,42 +268,42 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
 
 #[tokio::test]
 async fn in_a_session_that_plans_a_teammate_owes_nobody_a_plan_and_is_told_so() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
+        match teammate_name(asked) {
             Some(_) if text.contains("Build it.") => {
                 Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
             }
             Some(_) => Reply::text("I see."),
-            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Build it.")),
-            None if text.contains("Go.") => found(),
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Build it.")),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
     });
     let mode = whimbrel_wire::permission::PermissionMode::Plan;
-    let mut host = host(script).change(|options| options.permission_mode = Some(mode)).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    let mut host = host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.asked();
-    let of_mate: Vec<&Asked> = asked.iter().filter(|asked| who(asked).is_some()).collect();
+    let asked = host.model_requests();
+    let of_mate: Vec<&ModelRequest> = asked.iter().filter(|asked| teammate_name(asked).is_some()).collect();
     assert!(
-        of_mate[0].says("The session is in plan mode") && of_mate[0].says("whoever sent you makes the plan")
+        of_mate[0].contains_text("The session is in plan mode") && of_mate[0].contains_text("whoever sent you makes the plan")
     );
     assert!(of_mate[1].last_text().contains("You owe your lead no plan"), "{}", of_mate[1].last_text());
 }
 
 #[tokio::test]
 async fn a_lead_reads_how_teammates_are_started_and_nobody_else_pays_for_it() {
-    let fields = |asked: &Asked| -> Vec<String> {
+    let fields = |asked: &ModelRequest| -> Vec<String> {
         let tools = asked.body["tools"].as_array().unwrap();
         let agent = tools.iter().find(|tool| tool["name"] == "Agent").unwrap();
         agent["input_schema"]["properties"].as_object().unwrap().keys().cloned().collect()
     };
     let mut lead = host([Reply::text("Hello.")]).start().await.unwrap();
     lead.run("Hello?").await.unwrap();
-    let mut alone = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    let mut alone = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     alone.run("Hello?").await.unwrap();
-    let (lead, alone) = (fields(&lead.asked()[0]), fields(&alone.asked()[0]));
+    let (lead, alone) = (fields(&lead.model_requests()[0]), fields(&alone.model_requests()[0]));
     for field in ["name", "team_name", "mode", "resume"] {
         assert!(lead.iter().any(|known| known == field), "{field}: {lead:?}");
         assert!(!alone.iter().any(|known| known == field), "{field}: {alone:?}");
@@ -313,13 +313,13 @@ async fn a_lead_reads_how_teammates_are_started_and_nobody_else_pays_for_it() {
 
 #[tokio::test]
 async fn a_lead_without_teammates_has_nobody_to_write_to() {
-    let script = Script::by(|asked| match asked.last_text() {
+    let script = Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("is founded") => {
             Reply::tool("SendMessage", json!({"type": "broadcast", "content": "Hello?"}))
                 .and_tool("SendMessage", json!({"type": "broadcast", "content": " "}))
                 .and_tool("SendMessage", json!({"recipient": "m1"}))
         }
-        text if text.contains("Go.") => found(),
+        text if text.contains("Go.") => create_team(),
         text => Reply::text(text),
     });
     let mut host = host(script).start().await.unwrap();
@@ -330,17 +330,17 @@ async fn a_lead_without_teammates_has_nobody_to_write_to() {
 
 #[tokio::test]
 async fn who_goes_on_does_not_join_the_team_though_it_is_given_a_name() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
         match id {
             _ if text.contains("Which flower?") => Reply::text("TULIP"),
             _ if text.contains("Look.") => Reply::text("Seen."),
             Some(id) if text.contains("Seen.") => {
-                Reply::tool("Agent", errand("Which flower?", json!({"name": "m1", "resume": id})))
+                Reply::tool("Agent", agent_input("Which flower?", json!({"name": "m1", "resume": id})))
             }
-            _ if text.contains("is founded") => Reply::tool("Agent", errand("Look.", json!({}))),
-            _ if text.contains("Go.") => found(),
+            _ if text.contains("is founded") => Reply::tool("Agent", agent_input("Look.", json!({}))),
+            _ if text.contains("Go.") => create_team(),
             _ => Reply::text(text),
         }
     });
@@ -348,85 +348,85 @@ async fn who_goes_on_does_not_join_the_team_though_it_is_given_a_name() {
     let said = host.run("Go.").await.unwrap().result.unwrap();
     assert!(said.contains("TULIP"), "{said}");
     assert_eq!(
-        (&meta(&host, 2)["status"], &meta(&host, 1)["agentId"]),
-        (&json!("completed"), &meta(&host, 2)["agentId"])
+        (&nth_tool_use_result(&host, 2)["status"], &nth_tool_use_result(&host, 1)["agentId"]),
+        (&json!("completed"), &nth_tool_use_result(&host, 2)["agentId"])
     );
 }
 
 #[tokio::test]
 async fn the_same_words_twice_are_two_letters() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
-            Some(_) if text.contains("Delivered") => Reply::text("Told.").hold("never mind"),
-            Some(_) => Reply::tool("SendMessage", mail("team-lead", "ECHO"))
-                .and_tool("SendMessage", mail("team-lead", "ECHO")),
-            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Call.")),
-            None if text.contains("has joined") => Reply::text("Busy.").hold("lead"),
-            None if text.contains("Go.") => found(),
+        match teammate_name(asked) {
+            Some(_) if text.contains("Delivered") => Reply::text("Told.").hold_until("never mind"),
+            Some(_) => Reply::tool("SendMessage", message_input("team-lead", "ECHO"))
+                .and_tool("SendMessage", message_input("team-lead", "ECHO")),
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Call.")),
+            None if text.contains("has joined") => Reply::text("Busy.").hold_until("lead"),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text(text.matches("ECHO").count().to_string()),
         }
     });
     let mut host = host(script).start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     for _ in 0..2 {
-        host.next_like(&json!({"type": "user", "tool_use_result": {"delivered": true}})).await.unwrap();
+        host.next_matching(&json!({"type": "user", "tool_use_result": {"delivered": true}})).await.unwrap();
     }
     host.api().unwrap().release("lead");
-    host.result().await.unwrap();
-    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("2"));
+    host.next_result().await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("2"));
 }
 
 #[tokio::test]
 async fn the_others_can_be_listed() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
+        match teammate_name(asked) {
             Some(_) if text.contains("the lead of the team") => Reply::text("Not alone."),
-            Some(_) => Reply::tool("ListAgents", json!({})).hold("mate"),
+            Some(_) => Reply::tool("ListAgents", json!({})).hold_until("mate"),
             None if text.contains("Look.") => Reply::text("Seen."),
-            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Rest.")),
-            None if text.contains("has joined") => Reply::tool("Agent", errand("Look.", json!({}))),
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Rest.")),
+            None if text.contains("has joined") => Reply::tool("Agent", agent_input("Look.", json!({}))),
             None if text.contains("Seen.") => Reply::tool("ListAgents", json!({})),
-            None if text.contains("Go.") => found(),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text(text),
         }
     });
     let mut host = host(script).start().await.unwrap();
-    host.say("Go.").await.unwrap();
-    let told = host.result().await.unwrap().result.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    let told = host.next_result().await.unwrap().result.unwrap();
     assert!(told.contains("- m1, t") && told.contains("teammate"), "{told}");
     assert!(told.contains("(general-purpose): ended, look"), "{told}");
     host.api().unwrap().release("mate");
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.asked();
-    let told = asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).next_back().unwrap();
+    let asked = host.model_requests();
+    let told = asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).next_back().unwrap();
     assert!(told.contains("- team-lead (main): there, the lead of the team"), "{told}");
     assert!(!told.contains("ended, look") && !told.contains("m1"), "whom it cannot reach: {told}");
 }
 
 #[tokio::test]
 async fn a_hook_keeps_a_teammate_from_resting_and_is_told_who_it_is() {
-    let script = Script::by(|asked| {
+    let script = Script::from_fn(|asked| {
         let text = asked.last_text();
-        match who(asked) {
+        match teammate_name(asked) {
             Some(_) => Reply::text("Rested."),
-            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Look.")),
-            None if text.contains("Go.") => found(),
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Look.")),
+            None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
     });
     let command = "test -e idle.json || { cat > idle.json; echo 'Look again.' >&2; exit 2; }";
     let hooks = json!({"hooks": {"TeammateIdle": [{"hooks": [{"type": "command", "command": command}]}]}});
-    let host = host(script).change(|options| options.settings = Some(hooks.to_string()));
+    let host = host(script).configure(|options| options.settings = Some(hooks.to_string()));
     let mut host = host.start().await.unwrap();
-    host.say("Go.").await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let asked = host.asked();
+    let asked = host.model_requests();
     let heard: Vec<String> =
-        asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).collect();
+        asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).collect();
     assert!(heard.len() == 2 && heard[1].contains("Look again."), "{heard:?}");
-    let told = std::fs::read(host.stage().workspace().join("idle.json")).unwrap();
+    let told = std::fs::read(host.dirs().workspace().join("idle.json")).unwrap();
     let told: Value = serde_json::from_slice(&told).unwrap();
     assert_eq!(
         (&told["hook_event_name"], &told["teammate_name"], &told["team_name"]),

@@ -1,7 +1,7 @@
 //! Budgets: what is set aside, what is spent, and how a turn ends when nothing is left.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::Usage;
 use whimbrel_wire::control::{GetSessionCost, SetModel};
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
@@ -10,7 +10,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 fn host(dollars: f64, script: impl Into<Script>) -> HostBuilder {
     let mode = Some(PermissionMode::AcceptEdits);
-    Host::with(script).options(Options {
+    Host::with_script(script).options(Options {
         max_budget_usd: Some(dollars),
         permission_mode: mode,
         ..Options::default()
@@ -18,19 +18,19 @@ fn host(dollars: f64, script: impl Into<Script>) -> HostBuilder {
 }
 
 /// So many dollars' worth of words, at 25 dollars per million.
-fn worth(dollars: f64) -> Usage {
+fn usage_costing(dollars: f64) -> Usage {
     Usage { output_tokens: (dollars * 40_000.0) as u64, ..Usage::default() }
 }
 
-fn write(file: &str) -> Reply {
+fn write_call(file: &str) -> Reply {
     Reply::tool("Write", json!({"file_path": file, "content": "x"}))
 }
 
-fn errand() -> Value {
+fn agent_input() -> Value {
     json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"})
 }
 
-fn is_over(result: &TurnResult) -> bool {
+fn is_budget_error(result: &TurnResult) -> bool {
     result.subtype == Outcome::ErrorMaxBudgetUsd
         && result.is_error
         && result.result.is_none()
@@ -40,16 +40,16 @@ fn is_over(result: &TurnResult) -> bool {
 
 #[tokio::test]
 async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made() {
-    let script = [write("a").usage(worth(0.5)), write("b").usage(worth(0.5)), Reply::text("never")];
+    let script = [write_call("a").usage(usage_costing(0.5)), write_call("b").usage(usage_costing(0.5)), Reply::text("never")];
     let mut host = host(1.0, script).start().await.unwrap();
     let result = host.run("Write.").await.unwrap();
-    assert!(is_over(&result), "{result:?}");
+    assert!(is_budget_error(&result), "{result:?}");
     assert!((result.total_cost_usd - 1.0).abs() < 1e-9);
-    let files: Vec<String> = host.stage().files().unwrap().into_keys().collect();
+    let files: Vec<String> = host.dirs().files().unwrap().into_keys().collect();
     assert_eq!(files, ["a"]);
     let next = host.run("Go on.").await.unwrap();
-    assert!(is_over(&next), "a further prompt ends in the same way");
-    assert_eq!(host.asked().len(), 2, "and nothing more is asked");
+    assert!(is_budget_error(&next), "a further prompt ends in the same way");
+    assert_eq!(host.model_requests().len(), 2, "and nothing more is asked");
     assert_eq!(host.finish().await.unwrap().code, 1);
 }
 
@@ -57,18 +57,18 @@ async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made
 async fn a_task_budget_is_shared_with_subagents_and_none_goes_beyond_it() {
     let words = |tokens: u64| Usage { output_tokens: tokens, ..Usage::default() };
     let script = [
-        Reply::tool("Agent", errand()).usage(words(5_000)),
+        Reply::tool("Agent", agent_input()).usage(words(5_000)),
         Reply::text("Seen.").usage(words(4_000)),
-        Reply::tool("Agent", errand()).usage(words(10)),
+        Reply::tool("Agent", agent_input()).usage(words(10)),
         Reply::text("Done.").usage(words(10)),
         Reply::text("Again.").usage(words(10)),
     ];
     let options = Options { task_budget: Some(8_000), ..Options::default() };
-    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
     assert_eq!(host.run("Look.").await.unwrap().result.as_deref(), Some("Done."));
     host.run("Once more.").await.unwrap();
     let told: Vec<Value> = host
-        .asked()
+        .model_requests()
         .iter()
         .map(|asked| asked.body["output_config"]["task_budget"]["remaining"].clone())
         .collect();
@@ -76,13 +76,13 @@ async fn a_task_budget_is_shared_with_subagents_and_none_goes_beyond_it() {
     let rest = [&told[0], &told[2], &told[3], &told[4]];
     assert_eq!(rest, [&json!(null), &json!(0), &json!(0), &json!(null)], "the second one was not asked");
     let none = Options { task_budget: Some(0), ..Options::default() };
-    let mut host = Host::with([Reply::text("never")]).options(none).start().await.unwrap();
-    assert!(host.result().await.unwrap().errors.unwrap()[0].contains("--task-budget"));
+    let mut host = Host::with_script([Reply::text("never")]).options(none).start().await.unwrap();
+    assert!(host.next_result().await.unwrap().errors.unwrap()[0].contains("--task-budget"));
 }
 
 #[tokio::test]
 async fn a_turn_within_its_budget_does_not_notice_it() {
-    let script = [write("a").usage(worth(0.4)), Reply::text("Done.").usage(worth(0.5))];
+    let script = [write_call("a").usage(usage_costing(0.4)), Reply::text("Done.").usage(usage_costing(0.5))];
     let mut host = host(1.0, script).start().await.unwrap();
     assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Done."));
 }
@@ -90,23 +90,23 @@ async fn a_turn_within_its_budget_does_not_notice_it() {
 #[tokio::test]
 async fn a_subagent_that_crosses_the_limit_ends_the_whole_turn() {
     let script =
-        [Reply::tool("Agent", errand()), Reply::text("I saw.").usage(worth(2.0)), Reply::text("never")];
+        [Reply::tool("Agent", agent_input()), Reply::text("I saw.").usage(usage_costing(2.0)), Reply::text("never")];
     let mut host = host(1.0, script).start().await.unwrap();
     let result = host.run("Send somebody.").await.unwrap();
-    assert!(is_over(&result), "{result:?}");
-    assert_eq!(host.asked().len(), 2);
+    assert!(is_budget_error(&result), "{result:?}");
+    assert_eq!(host.model_requests().len(), 2);
 }
 
 #[tokio::test]
 async fn many_subagents_at_once_do_not_run_away_with_the_budget() {
-    let crowd = |asked: &Asked| match asked.says("Look around.") {
-        true => Reply::text("I saw.").usage(worth(0.04)),
-        false => (0..7).fold(Reply::tool("Agent", errand()), |reply, _| reply.and_tool("Agent", errand())),
+    let crowd = |asked: &ModelRequest| match asked.contains_text("Look around.") {
+        true => Reply::text("I saw.").usage(usage_costing(0.04)),
+        false => (0..7).fold(Reply::tool("Agent", agent_input()), |reply, _| reply.and_tool("Agent", agent_input())),
     };
-    let mut host = host(0.05, Script::by(crowd)).start().await.unwrap();
+    let mut host = host(0.05, Script::from_fn(crowd)).start().await.unwrap();
     let result = host.run("Send everybody.").await.unwrap();
-    assert!(is_over(&result), "{result:?}");
-    assert!(host.asked().len() <= 4, "{} requests", host.asked().len());
+    assert!(is_budget_error(&result), "{result:?}");
+    assert!(host.model_requests().len() <= 4, "{} requests", host.model_requests().len());
     assert!(result.total_cost_usd < 0.15, "{}", result.total_cost_usd);
 }
 
@@ -114,16 +114,16 @@ async fn many_subagents_at_once_do_not_run_away_with_the_budget() {
 async fn a_model_without_a_price_is_not_taken_for_free() {
     let options =
         Options { model: Some("nobody-knows-it".into()), max_budget_usd: Some(1.0), ..Options::default() };
-    let mut refused = Host::with([Reply::text("never")]).options(options).start().await.unwrap();
-    let said = refused.result().await.unwrap().errors.unwrap().join(" ");
+    let mut refused = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = refused.next_result().await.unwrap().errors.unwrap().join(" ");
     assert!(said.contains("nobody-knows-it") && said.contains("price is not known"), "{said}");
 
     let mut host = host(1.0, [Reply::text("Hello."), Reply::text("never")]).start().await.unwrap();
     host.run("Hello?").await.unwrap();
-    host.ask(SetModel { model: Some("nobody-knows-it".into()) }).await.unwrap();
+    host.send_request(SetModel { model: Some("nobody-knows-it".into()) }).await.unwrap();
     let result = host.run("And you?").await.unwrap();
     assert!(result.is_error && result.result.unwrap().contains("price is not known"));
-    assert_eq!(host.asked().len(), 1);
+    assert_eq!(host.model_requests().len(), 1);
 }
 
 #[tokio::test]
@@ -137,65 +137,65 @@ async fn a_reply_that_does_not_tell_its_cost_counts_by_what_was_expected() {
         json!({"type": "message_stop"}),
     ];
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    let script = Script::by(move |_| Reply::nothing().raw_body(body.clone()));
+    let script = Script::from_fn(move |_| Reply::empty().raw_body(body.clone()));
     let mut host = host(0.2, script).start().await.unwrap();
     let result = host.run("Read for ever.").await.unwrap();
-    assert!(is_over(&result), "{result:?}");
-    assert!((2..20).contains(&host.asked().len()), "{} requests", host.asked().len());
+    assert!(is_budget_error(&result), "{result:?}");
+    assert!((2..20).contains(&host.model_requests().len()), "{} requests", host.model_requests().len());
 }
 
 #[tokio::test]
 async fn a_task_budget_is_told_to_the_model() {
     let options = Options { task_budget: Some(30_000), ..Options::default() };
-    let mut host = Host::with([Reply::text("Hello.")]).options(options).start().await.unwrap();
+    let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Hello."));
-    assert_eq!(host.asked()[0].body["output_config"]["task_budget"]["total"], 30_000);
+    assert_eq!(host.model_requests()[0].body["output_config"]["task_budget"]["total"], 30_000);
 }
 
 #[tokio::test]
 async fn many_agents_in_the_background_do_not_run_away_with_the_budget_and_it_is_told_once() {
     let errand = |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
     // Ten at once. Each reply is worth 0.3 dollars, which nobody could expect; four of them come, and cross the limit.
-    let crowd = move |asked: &Asked| match asked.says("Send everybody.") {
-        true if asked.says("in the background") => Reply::text("Launched."),
+    let crowd = move |asked: &ModelRequest| match asked.contains_text("Send everybody.") {
+        true if asked.contains_text("in the background") => Reply::text("Launched."),
         true => (1..10).fold(Reply::tool("Agent", errand("Look at 0!")), |reply, at| {
             reply.and_tool("Agent", errand(&format!("Look at {at}!")))
         }),
         false => {
-            let at = (0..10).find(|at| asked.says(&format!("Look at {at}!"))).unwrap();
-            let look = Reply::tool("Read", json!({"file_path": "a"})).usage(worth(0.3));
-            look.hold(format!("look {at}"))
+            let at = (0..10).find(|at| asked.contains_text(&format!("Look at {at}!"))).unwrap();
+            let look = Reply::tool("Read", json!({"file_path": "a"})).usage(usage_costing(0.3));
+            look.hold_until(format!("look {at}"))
         }
     };
-    let mut host = host(1.0, Script::by(crowd)).file("a", "x").start().await.unwrap();
+    let mut host = host(1.0, Script::from_fn(crowd)).file("a", "x").start().await.unwrap();
     assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("Launched."));
-    host.api().unwrap().wait_for_asked(12).await.unwrap();
+    host.api().unwrap().wait_for_model_requests(12).await.unwrap();
     for at in 0..4 {
         host.api().unwrap().release(format!("look {at}"));
     }
-    let last = host.result().await.unwrap();
-    assert!(is_over(&last), "{last:?}");
+    let last = host.next_result().await.unwrap();
+    assert!(is_budget_error(&last), "{last:?}");
     assert_eq!(host.finish().await.unwrap().code, 1);
-    let frames = || host.heard().iter().map(|heard| &heard.json);
+    let frames = || host.received().iter().map(|heard| &heard.json);
     assert_eq!(frames().filter(|frame| frame["subtype"] == "task_notification").count(), 10);
     let results: Vec<&Value> = frames().filter(|frame| frame["type"] == "result").collect();
     assert_eq!(results.len(), 2, "the end of the budget is told once");
     let spent = results[1]["total_cost_usd"].as_f64().unwrap();
     assert!((1.2..1.21).contains(&spent), "{spent}");
-    assert_eq!(host.asked().len(), 12, "nobody asked again, and who still waited for a reply was stopped");
+    assert_eq!(host.model_requests().len(), 12, "nobody asked again, and who still waited for a reply was stopped");
 }
 
 #[tokio::test]
 async fn what_every_agent_has_spent_is_known() {
     let script = [
-        Reply::tool("Agent", errand()).usage(worth(0.25)),
-        Reply::text("I saw.").usage(worth(0.5)),
-        Reply::text("Done.").usage(worth(0.25)),
+        Reply::tool("Agent", agent_input()).usage(usage_costing(0.25)),
+        Reply::text("I saw.").usage(usage_costing(0.5)),
+        Reply::text("Done.").usage(usage_costing(0.25)),
     ];
     let mut host = host(5.0, script).start().await.unwrap();
     let result = host.run("Send somebody.").await.unwrap();
     assert!((result.total_cost_usd - 1.0).abs() < 1e-9, "all of it: {}", result.total_cost_usd);
-    let text = host.ask(GetSessionCost {}).await.unwrap().text;
+    let text = host.send_request(GetSessionCost {}).await.unwrap().text;
     assert!(text.starts_with("Total cost: $1.0000"), "{text}");
     let agent = text.lines().find(|line| line.starts_with("general-purpose (")).unwrap();
     assert!(agent.ends_with("20000 tokens of these ($0.5000)"), "{agent}");

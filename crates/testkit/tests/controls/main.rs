@@ -1,8 +1,8 @@
 //! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has.
 
 mod budget;
-mod room;
-mod shape;
-mod telling;
+mod compaction;
+mod structured_output;
+mod host_queries;
 mod thinking;
-mod understudy;
+mod fallback_model;

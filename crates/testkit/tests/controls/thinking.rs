@@ -8,13 +8,13 @@ use whimbrel_wire::options::{Effort, Thinking, ThinkingDisplay};
 #[tokio::test]
 async fn thoughts_and_their_signatures_are_sent_back_within_a_turn() {
     let script = [
-        Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
-        Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Once more."),
+        Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
+        Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Once more."),
         Reply::text("Seen."),
     ];
-    let mut host = Host::with(script).file("a.txt", "x").start().await.unwrap();
+    let mut host = Host::with_script(script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
-    let asked = host.asked();
+    let asked = host.model_requests();
     let thoughts = |at: usize| -> Vec<(String, bool)> {
         let blocks = asked[at].messages().iter().flat_map(|message| message["content"].as_array().unwrap());
         let thoughts = blocks.filter(|block| block["type"] == "thinking");
@@ -37,15 +37,15 @@ async fn thoughts_and_their_signatures_are_sent_back_within_a_turn() {
 #[tokio::test]
 async fn the_host_says_how_much_is_thought_from_the_next_call_on() {
     let script = ["1", "2", "3", "4"].map(Reply::text);
-    let mut host = Host::with(script).start().await.unwrap();
+    let mut host = Host::with_script(script).start().await.unwrap();
     host.run("As usual.").await.unwrap();
     for limit in [Some(2_048), Some(0), None] {
         let asked =
             SetMaxThinkingTokens { max_thinking_tokens: Some(limit), ..SetMaxThinkingTokens::default() };
-        host.ask(asked).await.unwrap();
+        host.send_request(asked).await.unwrap();
         host.run("And now?").await.unwrap();
     }
-    let thinking: Vec<Value> = host.asked().iter().map(|asked| asked.body["thinking"].clone()).collect();
+    let thinking: Vec<Value> = host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
     assert_eq!(thinking[1], json!({"type": "enabled", "budget_tokens": 2_048}));
     assert!(thinking[2].is_null() || thinking[2] == json!({"type": "disabled"}), "{}", thinking[2]);
     assert_eq!(thinking[3], thinking[0], "the default again");
@@ -54,12 +54,12 @@ async fn the_host_says_how_much_is_thought_from_the_next_call_on() {
 #[tokio::test]
 async fn thoughts_between_calls_stay_between_them() {
     let first = json!({"file_path": "a.txt"});
-    let reply = Reply::tool("Read", first.clone()).thinking("First this.");
+    let reply = Reply::tool("Read", first.clone()).with_thinking("First this.");
     let reply = reply.and_block(json!({"type": "thinking", "thinking": "Now that.", "signature": "s2"}));
     let script = [reply.and_tool("Read", first), Reply::text("Seen.")];
-    let mut host = Host::with(script).file("a.txt", "x").start().await.unwrap();
+    let mut host = Host::with_script(script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
-    let asked = host.asked();
+    let asked = host.model_requests();
     let said = asked[1].messages().iter().find(|message| message["role"] == "assistant").unwrap();
     let kinds: Vec<&Value> = said["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["thinking", "tool_use", "thinking", "tool_use"]);
@@ -69,15 +69,15 @@ async fn thoughts_between_calls_stay_between_them() {
 #[tokio::test]
 async fn reasoning_goes_back_to_a_chat_model_with_the_call_that_it_led_to() {
     let script = [
-        Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
+        Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         Reply::text("Seen."),
         Reply::text("As I said."),
     ];
-    let host = Host::with(script).change(|options| options.model = Some("openai:kimi-k2".into()));
+    let host = Host::with_script(script).configure(|options| options.model = Some("openai:kimi-k2".into()));
     let mut host = host.file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
     host.run("Again.").await.unwrap();
-    for asked in &host.asked()[1..] {
+    for asked in &host.model_requests()[1..] {
         let call = asked.messages().iter().find(|message| message["tool_calls"].is_array()).unwrap();
         assert_eq!(call["reasoning_content"], "Let me see.");
     }
@@ -97,31 +97,31 @@ async fn a_model_is_asked_to_think_as_it_can_and_to_show_what_the_host_wants() {
         ("unheard-of", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
     ];
     for (model, thinking, effort) in rows {
-        let host = Host::with([Reply::text("Yes.")]).change(|options| {
+        let host = Host::with_script([Reply::text("Yes.")]).configure(|options| {
             options.model = Some(model.into());
             options.thinking = Some(adaptive);
             options.effort = Some(Effort::Low);
         });
         let mut host = host.start().await.unwrap();
         host.run("Hello?").await.unwrap();
-        let body = &host.asked()[0].body;
+        let body = &host.model_requests()[0].body;
         assert_eq!((&body["thinking"], &body["output_config"]), (&thinking, &effort), "{model}");
     }
 }
 
 #[tokio::test]
 async fn the_host_says_what_is_shown_of_thinking_from_the_next_call_on() {
-    let mut host = Host::with(["1", "2", "3", "4"].map(Reply::text)).start().await.unwrap();
+    let mut host = Host::with_script(["1", "2", "3", "4"].map(Reply::text)).start().await.unwrap();
     host.run("As usual.").await.unwrap();
     let set = |display: Value| json!({"subtype": "set_max_thinking_tokens", "thinking_display": display});
-    assert!(matches!(host.ask_raw(set(json!("summarized"))).await.unwrap(), Response::Success { .. }));
+    assert!(matches!(host.send_raw_request(set(json!("summarized"))).await.unwrap(), Response::Success { .. }));
     host.run("And now?").await.unwrap();
-    let refused = host.ask_raw(set(json!("highlights"))).await.unwrap();
+    let refused = host.send_raw_request(set(json!("highlights"))).await.unwrap();
     assert!(matches!(refused, Response::Error { .. }), "{refused:?}");
     host.run("And now?").await.unwrap();
-    host.ask_raw(set(Value::Null)).await.unwrap();
+    host.send_raw_request(set(Value::Null)).await.unwrap();
     host.run("And now?").await.unwrap();
-    let thinking: Vec<Value> = host.asked().iter().map(|asked| asked.body["thinking"].clone()).collect();
+    let thinking: Vec<Value> = host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
     let shown: Vec<&Value> = thinking.iter().map(|thinking| &thinking["display"]).collect();
     assert_eq!(shown, [&Value::Null, &json!("summarized"), &json!("summarized"), &Value::Null]);
     assert_eq!(thinking[0], thinking[3], "what was not named stays");

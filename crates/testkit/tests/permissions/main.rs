@@ -3,4 +3,4 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 mod modes;
-mod questions;
+mod permission_requests;

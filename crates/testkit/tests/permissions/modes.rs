@@ -4,24 +4,24 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, Reply};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
-const SWITCHED_OFF: &str =
+const BYPASS_DISABLED_TEXT: &str =
     "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.";
 
 /// A host that allows nothing, in a session that wants to write.
 fn host() -> HostBuilder {
     let write = Reply::tool("Write", json!({"file_path": "a.txt", "content": "x"}));
-    Host::with([write, Reply::text("Done.")]).can_use_tool(|_| PermissionResult::deny("no"))
+    Host::with_script([write, Reply::text("Done.")]).can_use_tool(|_| PermissionResult::deny("no"))
 }
 
 /// Asks for another mode; gives the answer as it came.
-async fn switch(host: &mut Host, mode: &str) -> Value {
-    let answer = host.ask_raw(json!({"subtype": "set_permission_mode", "mode": mode})).await.unwrap();
+async fn set_mode(host: &mut Host, mode: &str) -> Value {
+    let answer = host.send_raw_request(json!({"subtype": "set_permission_mode", "mode": mode})).await.unwrap();
     serde_json::to_value(answer).unwrap()
 }
 
 /// The only notice of this kind.
-fn notice<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
-    let mut notices = host.heard().iter().map(|heard| &heard.json).filter(|line| line[field] == value);
+fn only_frame<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
+    let mut notices = host.received().iter().map(|heard| &heard.json).filter(|line| line[field] == value);
     let only = notices.next().unwrap();
     assert_eq!(notices.next(), None, "{value} is told once");
     only
@@ -31,22 +31,22 @@ fn notice<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
 async fn the_mode_auto_is_warned_of_and_is_the_usual_one() {
     let settings = json!({"permissions": {"defaultMode": "auto"}}).to_string();
     let rows = [
-        ("by a flag", host().change(|options| options.permission_mode = Some(PermissionMode::Auto)), None),
-        ("by settings", host().change(|options| options.settings = Some(settings)), None),
+        ("by a flag", host().configure(|options| options.permission_mode = Some(PermissionMode::Auto)), None),
+        ("by settings", host().configure(|options| options.settings = Some(settings)), None),
         ("by a request", host(), Some("auto")),
     ];
     for (name, host, wish) in rows {
         let mut host = host.start().await.unwrap();
         if let Some(mode) = wish {
-            let answer = switch(&mut host, mode).await;
+            let answer = set_mode(&mut host, mode).await;
             assert_eq!(answer["subtype"], "success", "{name}");
             assert_eq!(answer["response"]["mode"], "default", "{name}");
         }
         host.run("Go.").await.unwrap();
         let warning = "There is no mode auto yet: the session asks as in the mode default.";
-        assert_eq!(notice(&host, "level", "warning")["content"], warning, "{name}");
-        assert_eq!(notice(&host, "subtype", "init")["permissionMode"], "default", "{name}");
-        assert_eq!(host.questions().len(), 1, "{name}: it asks");
+        assert_eq!(only_frame(&host, "level", "warning")["content"], warning, "{name}");
+        assert_eq!(only_frame(&host, "subtype", "init")["permissionMode"], "default", "{name}");
+        assert_eq!(host.permission_requests().len(), 1, "{name}: it asks");
     }
 }
 
@@ -57,7 +57,7 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
         "bypass_not_launched",
         "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.",
     );
-    let disabled = ("bypass_disabled", SWITCHED_OFF);
+    let disabled = ("bypass_disabled", BYPASS_DISABLED_TEXT);
     let rows = [
         ("the start did not allow it", false, None, Some(not_launched)),
         ("settings forbid it", true, off(), Some(disabled)),
@@ -66,14 +66,14 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
     ];
     for (name, allowed, managed, refusal) in rows {
         let mut host = host()
-            .change(|options| {
+            .configure(|options| {
                 options.allow_dangerously_skip_permissions = allowed;
                 options.managed_settings = managed;
             })
             .start()
             .await
             .unwrap();
-        let answer = switch(&mut host, "bypassPermissions").await;
+        let answer = set_mode(&mut host, "bypassPermissions").await;
         let id = &answer["request_id"];
         let (expected, mode) = match refusal {
             Some((code, text)) => {
@@ -86,9 +86,9 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
         };
         assert_eq!(answer, expected, "{name}");
         host.run("Go.").await.unwrap();
-        assert_eq!(notice(&host, "subtype", "init")["permissionMode"], mode, "{name}");
-        assert_eq!(host.questions().len(), usize::from(refusal.is_some()), "{name}");
-        let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "status").count();
+        assert_eq!(only_frame(&host, "subtype", "init")["permissionMode"], mode, "{name}");
+        assert_eq!(host.permission_requests().len(), usize::from(refusal.is_some()), "{name}");
+        let told = host.received().iter().filter(|heard| heard.json["subtype"] == "status").count();
         assert_eq!(told, usize::from(refusal.is_none()), "{name}: only what has changed is told");
     }
 }
@@ -97,14 +97,14 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
 async fn a_session_does_not_begin_in_a_mode_that_settings_switch_off() {
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
     let mut host = host()
-        .change(|options| {
+        .configure(|options| {
             options.permission_mode = Some(PermissionMode::BypassPermissions);
             options.managed_settings = Some(off);
         })
         .start()
         .await
         .unwrap();
-    let errors = host.result().await.unwrap().errors.unwrap();
-    assert_eq!(errors, [SWITCHED_OFF]);
-    assert_eq!((host.asked().len(), host.finish().await.unwrap().code), (0, 1));
+    let errors = host.next_result().await.unwrap().errors.unwrap();
+    assert_eq!(errors, [BYPASS_DISABLED_TEXT]);
+    assert_eq!((host.model_requests().len(), host.finish().await.unwrap().code), (0, 1));
 }

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
-mod asking;
-mod hosted;
-mod kinds;
-mod lives;
-mod logins;
-mod rig;
-mod using;
+mod elicitation;
+mod sdk_servers;
+mod agent_servers;
+mod reconnect;
+mod oauth;
+mod fixture;
+mod session_servers;

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
-mod going_on;
-mod home;
+mod restored_state;
+mod fixture;
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
@@ -11,10 +11,10 @@ use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, 
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-use home::{Home, resume};
+use fixture::{SessionDirs, resume_options};
 
 /// What was said, without where and when, and without marks for the cache.
-fn said(asked: &Value) -> Vec<(String, String)> {
+fn message_texts(asked: &Value) -> Vec<(String, String)> {
     let messages = asked["messages"].as_array().unwrap().iter();
     let texts = |message: &Value| {
         let blocks = message["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
@@ -23,26 +23,26 @@ fn said(asked: &Value) -> Vec<(String, String)> {
     messages.map(|message| (message["role"].as_str().unwrap().to_owned(), texts(message))).collect()
 }
 
-fn story(asked: &Value) -> String {
-    said(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+fn joined_texts(asked: &Value) -> String {
+    message_texts(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
 }
 
 /// A request without marks for the cache, which move on.
-fn bare(asked: &Value) -> String {
+fn without_cache_marks(asked: &Value) -> String {
     asked["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
 #[tokio::test]
 async fn every_reply_names_the_request_that_it_answers() {
-    let home = Home::new();
-    let mut host = home.host(["1", "2"], Options::default()).start().await.unwrap();
+    let home = SessionDirs::new();
+    let mut host = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
     host.run("a").await.unwrap();
     let session = host.run("b").await.unwrap().session_id;
-    let replies = host.heard().iter().filter(|heard| heard.json["type"] == "assistant");
+    let replies = host.received().iter().filter(|heard| heard.json["type"] == "assistant");
     let told: Vec<&Value> = replies.map(|heard| &heard.json["request_id"]).collect();
     assert_eq!(told, ["req_1", "req_2"]);
     host.finish().await.unwrap();
-    let lines = home.lines(&session);
+    let lines = home.transcript_lines(&session);
     let kept: Vec<&Value> =
         lines.iter().filter(|line| line["type"] == "assistant").map(|line| &line["requestId"]).collect();
     assert_eq!(kept, ["req_1", "req_2"]);
@@ -51,64 +51,64 @@ async fn every_reply_names_the_request_that_it_answers() {
 #[tokio::test]
 async fn a_fault_names_the_request_that_it_happened_to() {
     let table = [
-        ("refused", Reply::nothing().status(403)),
+        ("refused", Reply::empty().status(403)),
         ("broken off in the middle", Reply::text("Once upon a time").cut_after(3).always()),
     ];
     for (name, reply) in table {
-        let mut host = Host::with([reply]).env("CLAUDE_CODE_MAX_RETRIES", "0").start().await.unwrap();
+        let mut host = Host::with_script([reply]).env("CLAUDE_CODE_MAX_RETRIES", "0").start().await.unwrap();
         assert!(host.run("a").await.unwrap().is_error, "{name}");
-        let failure = host.heard().iter().find(|heard| heard.json["type"] == "assistant").unwrap();
+        let failure = host.received().iter().find(|heard| heard.json["type"] == "assistant").unwrap();
         assert_eq!(failure.json["request_id"], "req_1", "{name}: {}", failure.json);
     }
 }
 
 #[tokio::test]
 async fn a_session_goes_on_as_if_it_had_never_stopped() {
-    let home = Home::new();
-    let (session, before) = home.talk(Options::default(), &["a", "b"]).await;
-    let (same, after) = home.talk(resume(&session), &["c"]).await;
-    assert_eq!((same.as_str(), story(&after).as_str()), (session.as_str(), "a 1 b 2 c"));
-    let before = bare(&before);
+    let home = SessionDirs::new();
+    let (session, before) = home.run_prompts(Options::default(), &["a", "b"]).await;
+    let (same, after) = home.run_prompts(resume_options(&session), &["c"]).await;
+    assert_eq!((same.as_str(), joined_texts(&after).as_str()), (session.as_str(), "a 1 b 2 c"));
+    let before = without_cache_marks(&before);
     let before = before.strip_suffix("]}]").unwrap();
-    assert!(bare(&after).starts_with(before), "the cache of the provider is of no use:\n{before}\n{after}");
-    let (same, last) = home.talk(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
-    assert_eq!((same.as_str(), story(&last).as_str()), (session.as_str(), "a 1 b 2 c 1 d"));
-    assert_eq!(home.transcripts().len(), 1);
-    let lines = home.lines(&session);
+    assert!(without_cache_marks(&after).starts_with(before), "the cache of the provider is of no use:\n{before}\n{after}");
+    let (same, last) = home.run_prompts(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
+    assert_eq!((same.as_str(), joined_texts(&last).as_str()), (session.as_str(), "a 1 b 2 c 1 d"));
+    assert_eq!(home.transcript_paths().len(), 1);
+    let lines = home.transcript_lines(&session);
     let chain: Vec<&Value> = lines.iter().filter(|line| line.get("parentUuid").is_some()).collect();
     assert_eq!(chain[0]["parentUuid"], Value::Null);
     assert!(chain.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]));
-    assert!(!home.transcripts()[0].with_extension("lock").exists());
+    assert!(!home.transcript_paths()[0].with_extension("lock").exists());
 }
 
 #[tokio::test]
 async fn a_copy_goes_on_and_leaves_the_original_as_it_is() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a", "b"]).await;
-    let before = home.lines(&session);
-    let fork = Options { fork_session: true, ..resume(&session) };
-    let (copy, asked) = home.talk(fork.clone(), &["c"]).await;
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
+    let before = home.transcript_lines(&session);
+    let fork = Options { fork_session: true, ..resume_options(&session) };
+    let (copy, asked) = home.run_prompts(fork.clone(), &["c"]).await;
     assert_ne!(copy, session);
-    assert_eq!(story(&asked), "a 1 b 2 c");
-    assert_eq!(home.lines(&session), before);
-    let copied = home.lines(&copy);
+    assert_eq!(joined_texts(&asked), "a 1 b 2 c");
+    assert_eq!(home.transcript_lines(&session), before);
+    let copied = home.transcript_lines(&copy);
     assert!(copied.iter().all(|line| line["sessionId"] == copy.as_str()));
     let said = copied.iter().filter(|line| line.get("parentUuid").is_some());
     assert_eq!(said.filter(|line| line["forkedFrom"]["sessionId"] == session.as_str()).count(), 4);
-    let (_, again) = home.talk(resume(&copy), &["d"]).await;
-    assert_eq!(story(&again), "a 1 b 2 c 1 d");
+    let (_, again) = home.run_prompts(resume_options(&copy), &["d"]).await;
+    assert_eq!(joined_texts(&again), "a 1 b 2 c 1 d");
     let reply = before.iter().find(|line| line["type"] == "assistant").unwrap()["uuid"].as_str().unwrap();
     let named = "12345678-2222-4333-8444-555555555555";
     let at = Options { resume_session_at: Some(reply.into()), session_id: Some(named.into()), ..fork };
-    let (copy, asked) = home.talk(at, &["e"]).await;
-    assert_eq!((copy.as_str(), story(&asked).as_str()), (named, "a 1 e"));
+    let (copy, asked) = home.run_prompts(at, &["e"]).await;
+    assert_eq!((copy.as_str(), joined_texts(&asked).as_str()), (named, "a 1 e"));
 }
 
 #[tokio::test]
 async fn a_session_goes_on_from_an_earlier_message_and_drops_only_what_is_meant() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a", "b", "c"]).await;
-    let lines = home.lines(&session);
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a", "b", "c"]).await;
+    let lines = home.transcript_lines(&session);
     let uuid = |kind: &str, number: usize| {
         let found = lines.iter().filter(|line| line["type"] == kind).nth(number).unwrap();
         found["uuid"].as_str().unwrap().to_owned()
@@ -116,142 +116,142 @@ async fn a_session_goes_on_from_an_earlier_message_and_drops_only_what_is_meant(
     let back = |at: String, drops: String| Options {
         resume_session_at: Some(at),
         resume_drops_turn: Some(drops),
-        ..resume(&session)
+        ..resume_options(&session)
     };
-    let error = home.refused(back(uuid("assistant", 0), uuid("user", 2))).await;
+    let error = home.start_error(back(uuid("assistant", 0), uuid("user", 2))).await;
     assert!(error.starts_with("Resume rejected by --resume-drops-turn:"), "{error}");
-    let (_, asked) = home.talk(back(uuid("assistant", 1), uuid("user", 2)), &["d"]).await;
-    assert_eq!(story(&asked), "a 1 b 2 d");
-    let (_, asked) = home.talk(resume(&session), &["e"]).await;
-    assert_eq!(story(&asked), "a 1 b 2 d 1 e");
+    let (_, asked) = home.run_prompts(back(uuid("assistant", 1), uuid("user", 2)), &["d"]).await;
+    assert_eq!(joined_texts(&asked), "a 1 b 2 d");
+    let (_, asked) = home.run_prompts(resume_options(&session), &["e"]).await;
+    assert_eq!(joined_texts(&asked), "a 1 b 2 d 1 e");
 }
 
 #[tokio::test]
 async fn what_cannot_be_had_is_refused_with_the_reason() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     let unknown = "99999999-2222-4333-8444-555555555555";
-    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     let id = Some(session.clone());
     let rows = [
-        (resume(unknown), format!("No conversation found with session ID: {unknown}")),
-        (resume("../x"), "must be the id of a session".to_owned()),
+        (resume_options(unknown), format!("No conversation found with session ID: {unknown}")),
+        (resume_options("../x"), "must be the id of a session".to_owned()),
         (Options { session_id: id.clone(), ..Options::default() }, "exists already".to_owned()),
-        (Options { session_id: id, ..resume(&session) }, "--fork-session".to_owned()),
+        (Options { session_id: id, ..resume_options(&session) }, "--fork-session".to_owned()),
         (Options { resume_session_at: Some("x".into()), ..Options::default() }, "--resume".to_owned()),
-        (Options { resume_session_at: Some("x".into()), ..resume(&session) }, "No message found".to_owned()),
+        (Options { resume_session_at: Some("x".into()), ..resume_options(&session) }, "No message found".to_owned()),
     ];
     for (options, expected) in rows {
-        let error = home.refused(options).await;
+        let error = home.start_error(options).await;
         assert!(error.contains(&expected), "{expected}: {error}");
     }
     let fresh = Options { continue_conversation: true, ..Options::default() };
-    assert_eq!(story(&Home::new().talk(fresh, &["a"]).await.1), "a");
+    assert_eq!(joined_texts(&SessionDirs::new().run_prompts(fresh, &["a"]).await.1), "a");
 }
 
 #[tokio::test]
 async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
-    let home = Home::new();
-    let mut first = home.host(["1", "2"], Options::default()).start().await.unwrap();
+    let home = SessionDirs::new();
+    let mut first = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
     let session = first.run("a").await.unwrap().session_id;
-    let error = home.refused(resume(&session)).await;
+    let error = home.start_error(resume_options(&session)).await;
     let owner = format!("in use by process {}, started 2", std::process::id());
     assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
-    let (_, asked) = home.talk(Options { fork_session: true, ..resume(&session) }, &["b"]).await;
-    assert_eq!(story(&asked), "a 1 b");
+    let (_, asked) = home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    assert_eq!(joined_texts(&asked), "a 1 b");
     assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
     first.finish().await.unwrap();
-    assert_eq!(story(&home.talk(resume(&session), &["d"]).await.1), "a 1 c 2 d");
+    assert_eq!(joined_texts(&home.run_prompts(resume_options(&session), &["d"]).await.1), "a 1 c 2 d");
 }
 
 #[tokio::test]
 async fn a_session_is_called_what_the_host_calls_it() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     let titles = |session: &str| -> Vec<String> {
-        let lines = home.lines(session);
+        let lines = home.transcript_lines(session);
         lines.iter().filter_map(|line| line["customTitle"].as_str().map(str::to_owned)).collect()
     };
     let named = |title: &str| Options { title: Some(title.into()), ..Options::default() };
-    let (session, _) = home.talk(named(" My\n title "), &["a", "b"]).await;
+    let (session, _) = home.run_prompts(named(" My\n title "), &["a", "b"]).await;
     assert_eq!(titles(&session), ["My title"]);
-    assert_eq!(home.lines(&session).iter().position(|line| line["type"] == "custom-title"), {
-        let lines = home.lines(&session);
+    assert_eq!(home.transcript_lines(&session).iter().position(|line| line["type"] == "custom-title"), {
+        let lines = home.transcript_lines(&session);
         lines.iter().position(|line| line["type"] == "user").map(|at| at + 1)
     });
-    home.talk(Options { title: Some("Second".into()), ..resume(&session) }, &["c"]).await;
+    home.run_prompts(Options { title: Some("Second".into()), ..resume_options(&session) }, &["c"]).await;
     assert_eq!(titles(&session), ["My title", "Second"]);
-    let mut host = home.host(["1"], resume(&session)).start().await.unwrap();
+    let mut host = home.host_with_replies(["1"], resume_options(&session)).start().await.unwrap();
     host.run("d").await.unwrap();
-    host.ask(RenameSession { title: "Third".into(), ..RenameSession::default() }).await.unwrap();
+    host.send_request(RenameSession { title: "Third".into(), ..RenameSession::default() }).await.unwrap();
     assert_eq!(titles(&session), ["My title", "Second", "Third"]);
     let other = json!({"subtype": "rename_session", "title": "x", "session_id": "another"});
     for bad in [json!({"subtype": "rename_session", "title": " "}), other] {
-        assert!(matches!(host.ask_raw(bad).await.unwrap(), Response::Error { .. }));
+        assert!(matches!(host.send_raw_request(bad).await.unwrap(), Response::Error { .. }));
     }
-    let (blank, _) = home.talk(named(" "), &["a"]).await;
+    let (blank, _) = home.run_prompts(named(" "), &["a"]).await;
     assert_eq!(titles(&blank), [""; 0]);
-    let (long, _) = home.talk(named(&"x".repeat(100_000)), &["a"]).await;
+    let (long, _) = home.run_prompts(named(&"x".repeat(100_000)), &["a"]).await;
     assert_eq!(titles(&long), ["x".repeat(1_000)]);
 }
 
 #[tokio::test]
 async fn a_session_that_goes_on_can_be_renamed_before_anything_is_said() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
     let rename = |title: &str| RenameSession { title: title.into(), ..RenameSession::default() };
-    let mirrored = Options { session_mirror: true, ..resume(&session) };
-    let mut host = home.host(["1"], mirrored).start().await.unwrap();
+    let mirrored = Options { session_mirror: true, ..resume_options(&session) };
+    let mut host = home.host_with_replies(["1"], mirrored).start().await.unwrap();
     for bad in [" ", "\u{200b}\u{200b}", &"x".repeat(100_000)] {
         let asked = json!({"subtype": "rename_session", "title": bad});
-        assert!(matches!(host.ask_raw(asked).await.unwrap(), Response::Error { .. }), "{bad:.20}");
+        assert!(matches!(host.send_raw_request(asked).await.unwrap(), Response::Error { .. }), "{bad:.20}");
     }
-    host.ask(rename("New")).await.unwrap();
-    let last = |session: &str| home.lines(session).last().unwrap()["customTitle"].clone();
+    host.send_request(rename("New")).await.unwrap();
+    let last = |session: &str| home.transcript_lines(session).last().unwrap()["customTitle"].clone();
     assert_eq!(last(&session), "New", "at once");
     host.run("b").await.unwrap();
     host.finish().await.unwrap();
-    let mirror = host.heard().iter().filter(|heard| heard.json["type"] == "transcript_mirror");
+    let mirror = host.received().iter().filter(|heard| heard.json["type"] == "transcript_mirror");
     let copied: String = mirror.map(|heard| heard.json.to_string()).collect();
     assert_eq!(copied.matches("customTitle").count(), 1, "the host gets a copy of the line");
-    let lines = home.lines(&session);
+    let lines = home.transcript_lines(&session);
     let titles: Vec<&Value> = lines.iter().filter_map(|line| line.get("customTitle")).collect();
     assert_eq!(titles, ["Old", "New"]);
-    assert_eq!(story(&home.talk(resume(&session), &["c"]).await.1), "a 1 b 1 c", "nothing is spoilt by it");
+    assert_eq!(joined_texts(&home.run_prompts(resume_options(&session), &["c"]).await.1), "a 1 b 1 c", "nothing is spoilt by it");
 
-    let mut silent = home.host([], resume(&session)).start().await.unwrap();
-    silent.ask(rename("Newer")).await.unwrap();
+    let mut silent = home.host_with_replies([], resume_options(&session)).start().await.unwrap();
+    silent.send_request(rename("Newer")).await.unwrap();
     silent.finish().await.unwrap();
     assert_eq!(last(&session), "Newer", "also if nothing is ever said");
 }
 
 #[tokio::test]
 async fn hooks_of_a_copy_hear_the_title_of_the_copy() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
     let heard = home.root.path().join("heard");
     let command = format!("cat > {}", heard.display());
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
-    let fork = Options { fork_session: true, settings: Some(hook.to_string()), ..resume(&session) };
-    let (copy, _) = home.talk(fork, &["b"]).await;
+    let fork = Options { fork_session: true, settings: Some(hook.to_string()), ..resume_options(&session) };
+    let (copy, _) = home.run_prompts(fork, &["b"]).await;
     let told: Value = serde_json::from_str(&std::fs::read_to_string(heard).unwrap()).unwrap();
     assert_eq!(told["session_title"], "Mine (fork)", "{told}");
-    let lines = home.lines(&copy);
+    let lines = home.transcript_lines(&copy);
     assert_eq!(lines.iter().find_map(|line| line["customTitle"].as_str()), Some("Mine (fork)"));
 }
 
 #[tokio::test]
 async fn a_host_can_ask_what_was_spent_and_take_back_what_waits() {
-    let home = Home::new();
-    let mut host = home.host(["1"], Options::default()).start().await.unwrap();
-    assert_eq!(host.ask(GetSessionCost {}).await.unwrap().text, "Total cost: $0.0000");
+    let home = SessionDirs::new();
+    let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
+    assert_eq!(host.send_request(GetSessionCost {}).await.unwrap().text, "Total cost: $0.0000");
     host.run("a").await.unwrap();
-    assert!(host.ask(GetSessionCost {}).await.unwrap().text.contains(" input, "));
+    assert!(host.send_request(GetSessionCost {}).await.unwrap().text.contains(" input, "));
     let nobody = CancelAsyncMessage { message_uuid: "none".into() };
-    assert!(!host.ask(nobody).await.unwrap().cancelled);
+    assert!(!host.send_request(nobody).await.unwrap().cancelled);
 }
 
 #[tokio::test]
 async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_since() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     let work = home.root.path().join("work").canonicalize().unwrap();
     let edit = |name: &str| {
         let path = work.join(name).to_string_lossy().into_owned();
@@ -263,14 +263,14 @@ async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_sin
         [("known", 0.0, true), ("rounded", 0.9, true), ("later", 5_000.0, true), ("stale", -5_000.0, false)];
     let edits = files.map(|(name, ..)| edit(name)).into_iter();
     let script: Vec<Reply> = edits.chain([Reply::text("Done.")]).collect();
-    let mut host = home.scripted(script, options).start().await.unwrap();
+    let mut host = home.host_with_script(script, options).start().await.unwrap();
     for (name, more, counts) in files {
         let path = work.join(name);
         std::fs::write(&path, "old").unwrap();
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 + more;
         let path = path.to_string_lossy().into_owned();
-        assert_eq!(host.ask(SeedReadState { path, mtime }).await.unwrap().seeded, counts, "{name}");
+        assert_eq!(host.send_request(SeedReadState { path, mtime }).await.unwrap().seeded, counts, "{name}");
     }
     host.run("Edit.").await.unwrap();
     for (name, _, counts) in files {
@@ -278,12 +278,12 @@ async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_sin
         assert_eq!(text == "new", counts, "{name}");
     }
     let gone = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
-    assert!(matches!(host.ask_raw(gone).await.unwrap(), Response::Error { .. }));
+    assert!(matches!(host.send_raw_request(gone).await.unwrap(), Response::Error { .. }));
 }
 
 #[tokio::test]
 async fn instructions_of_a_folder_are_told_once_also_when_the_session_goes_on() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     let work = home.root.path().join("work").canonicalize().unwrap();
     std::fs::create_dir_all(work.join("s/t")).unwrap();
     std::fs::write(work.join("s/CLAUDE.md"), "OUTER words").unwrap();
@@ -294,28 +294,28 @@ async fn instructions_of_a_folder_are_told_once_also_when_the_session_goes_on() 
         let path = work.join(name).to_string_lossy().into_owned();
         [Reply::tool("Read", json!({"file_path": path})), Reply::text("Read.")]
     };
-    let mut host = home.scripted(read("s/t/f"), Options::default()).start().await.unwrap();
+    let mut host = home.host_with_script(read("s/t/f"), Options::default()).start().await.unwrap();
     let session = host.run("a").await.unwrap().session_id;
     host.finish().await.unwrap();
-    let mut host = home.scripted(read("s/f"), resume(&session)).start().await.unwrap();
+    let mut host = home.host_with_script(read("s/f"), resume_options(&session)).start().await.unwrap();
     host.run("b").await.unwrap();
-    let asked = host.asked().last().unwrap().body.to_string();
+    let asked = host.model_requests().last().unwrap().body.to_string();
     assert_eq!((asked.matches("OUTER words").count(), asked.matches("INNER words").count()), (1, 1));
 }
 
 #[tokio::test]
 async fn a_copy_keeps_what_is_newer_than_we_are() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     let newer = |mut line: Value| {
         line["brandNew"] = json!({"x": [1, null]});
         line["message"]["alsoNew"] = json!("y");
         line.to_string() + "\n"
     };
-    let text: String = home.lines(&session).into_iter().map(newer).collect();
-    std::fs::write(&home.transcripts()[0], text).unwrap();
-    let (copy, _) = home.talk(Options { fork_session: true, ..resume(&session) }, &["b"]).await;
-    let told = home.lines(&copy).into_iter().filter(|line| line["forkedFrom"].is_object());
+    let text: String = home.transcript_lines(&session).into_iter().map(newer).collect();
+    std::fs::write(&home.transcript_paths()[0], text).unwrap();
+    let (copy, _) = home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    let told = home.transcript_lines(&copy).into_iter().filter(|line| line["forkedFrom"].is_object());
     let told: Vec<Value> = told.filter(|line| line.get("parentUuid").is_some()).collect();
     assert_eq!(told.len(), 2);
     for line in told {
@@ -332,38 +332,38 @@ async fn a_mode_is_kept_if_it_may_be() {
         (PermissionMode::BypassPermissions, None, "default"),
     ];
     for (before, given, expected) in rows {
-        let home = Home::new();
+        let home = SessionDirs::new();
         let (session, _) =
-            home.talk(Options { permission_mode: Some(before), ..Options::default() }, &["a"]).await;
-        let options = Options { permission_mode: given, ..resume(&session) };
-        let mut host = home.host(["1"], options).start().await.unwrap();
-        host.say("b").await.unwrap();
-        let init = host.next_like(&json!({"subtype": "init"})).await.unwrap();
+            home.run_prompts(Options { permission_mode: Some(before), ..Options::default() }, &["a"]).await;
+        let options = Options { permission_mode: given, ..resume_options(&session) };
+        let mut host = home.host_with_replies(["1"], options).start().await.unwrap();
+        host.send_prompt("b").await.unwrap();
+        let init = host.next_matching(&json!({"subtype": "init"})).await.unwrap();
         assert_eq!(init["permissionMode"], expected, "{before:?} {given:?}");
     }
 }
 
 #[tokio::test]
 async fn a_session_that_leaves_nothing_can_go_on_from_one_that_did() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a"]).await;
-    let before = home.lines(&session);
-    let (_, asked) = home.talk(Options { persist_session: Some(false), ..resume(&session) }, &["b"]).await;
-    assert_eq!(story(&asked), "a 1 b");
-    assert_eq!(home.lines(&session), before);
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
+    let before = home.transcript_lines(&session);
+    let (_, asked) = home.run_prompts(Options { persist_session: Some(false), ..resume_options(&session) }, &["b"]).await;
+    assert_eq!(joined_texts(&asked), "a 1 b");
+    assert_eq!(home.transcript_lines(&session), before);
 }
 
 #[tokio::test]
 async fn the_host_gets_a_copy_of_every_line_before_the_result() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     for fork in [false, true] {
-        let options = Options { session_mirror: true, fork_session: fork, ..resume(&session) };
-        let kept = if fork { 0 } else { home.lines(&session).len() };
-        let mut host = home.host(["1"], options).start().await.unwrap();
+        let options = Options { session_mirror: true, fork_session: fork, ..resume_options(&session) };
+        let kept = if fork { 0 } else { home.transcript_lines(&session).len() };
+        let mut host = home.host_with_replies(["1"], options).start().await.unwrap();
         let session = host.run("b").await.unwrap().session_id;
         let copies: Vec<Value> = host
-            .heard()
+            .received()
             .iter()
             .filter(|heard| heard.json["type"] == "transcript_mirror")
             .map(|heard| heard.json.clone())
@@ -371,7 +371,7 @@ async fn the_host_gets_a_copy_of_every_line_before_the_result() {
         host.finish().await.unwrap();
         let lines: Vec<Value> =
             copies.iter().flat_map(|copy| copy["entries"].as_array().unwrap().clone()).collect();
-        assert_eq!(lines, home.lines(&session)[kept..], "fork: {fork}");
+        assert_eq!(lines, home.transcript_lines(&session)[kept..], "fork: {fork}");
         assert!(
             copies
                 .iter()
@@ -382,9 +382,9 @@ async fn the_host_gets_a_copy_of_every_line_before_the_result() {
 
 #[tokio::test]
 async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
-    let home = Home::new();
-    let (session, _) = home.talk(Options::default(), &["a", "b"]).await;
-    let path = &home.transcripts()[0];
+    let home = SessionDirs::new();
+    let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
+    let path = &home.transcript_paths()[0];
     let text = std::fs::read_to_string(path).unwrap();
     // As if the engine had died while it wrote down the second reply.
     let mut lines: Vec<&str> =
@@ -392,12 +392,12 @@ async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
     lines.insert(2, "\0\0\0");
     let last = lines.pop().unwrap();
     std::fs::write(path, format!("{}\n{}", lines.join("\n"), &last[..40])).unwrap();
-    let mut host = home.host(["1"], resume(&session)).start().await.unwrap();
+    let mut host = home.host_with_replies(["1"], resume_options(&session)).start().await.unwrap();
     host.run("c").await.unwrap();
-    assert_eq!(story(&host.asked()[0].body), "a 1 b+c");
+    assert_eq!(joined_texts(&host.model_requests()[0].body), "a 1 b+c");
     let warned =
         |json: &Value| json["content"].as_str().is_some_and(|text| text.starts_with("2 unreadable lines"));
-    assert!(host.heard().iter().any(|heard| warned(&heard.json)));
+    assert!(host.received().iter().any(|heard| warned(&heard.json)));
     host.finish().await.unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let readable = |line: &str| serde_json::from_str::<Value>(line).is_ok();
@@ -405,9 +405,9 @@ async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
 }
 
 /// A model that refuses what holds a word, for good.
-fn picky(word: &'static str, said: &'static str) -> Script {
-    Script::by(move |asked| match asked.says(word) {
-        true => Reply::nothing().status(400).error("invalid_request_error", said),
+fn script_rejecting(word: &'static str, said: &'static str) -> Script {
+    Script::from_fn(move |asked| match asked.contains_text(word) {
+        true => Reply::empty().status(400).error("invalid_request_error", said),
         false => Reply::text("Fine."),
     })
 }
@@ -416,8 +416,8 @@ fn picky(word: &'static str, said: &'static str) -> Script {
 async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
     for said in ["prompt is too long: 212345 tokens > 200000 maximum", "messages.0: Could not process image"]
     {
-        let home = Home::new();
-        let mut host = home.scripted(picky("POISON", said), Options::default()).start().await.unwrap();
+        let home = SessionDirs::new();
+        let mut host = home.host_with_script(script_rejecting("POISON", said), Options::default()).start().await.unwrap();
         let mut session = String::new();
         for (prompt, refused) in [
             ("POISON first.", true),
@@ -432,16 +432,16 @@ async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
             assert_eq!(result.is_error, refused, "{said}: {prompt}: {:?}", result.result);
             session = result.session_id;
         }
-        assert!(host.asked().iter().any(|asked| asked.says("provider refused") && asked.says("One.")));
+        assert!(host.model_requests().iter().any(|asked| asked.contains_text("provider refused") && asked.contains_text("One.")));
         host.finish().await.unwrap();
-        let text = std::fs::read_to_string(&home.transcripts()[0]).unwrap();
+        let text = std::fs::read_to_string(&home.transcript_paths()[0]).unwrap();
         assert!(text.contains("POISON first.") && text.contains("POISON last."), "the transcript keeps it");
         for fork_session in [false, true] {
             let options = Options { resume: Some(session.clone()), fork_session, ..Options::default() };
-            let mut host = home.scripted(picky("POISON", said), options).start().await.unwrap();
+            let mut host = home.host_with_script(script_rejecting("POISON", said), options).start().await.unwrap();
             assert!(!host.run("Four.").await.unwrap().is_error, "{said}");
-            let asked = host.asked();
-            assert!(asked[0].says("Three.") && asked[0].says("provider refused"), "{said}");
+            let asked = host.model_requests();
+            assert!(asked[0].contains_text("Three.") && asked[0].contains_text("provider refused"), "{said}");
             host.finish().await.unwrap();
         }
     }
@@ -449,26 +449,26 @@ async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
 
 #[tokio::test]
 async fn a_result_that_is_refused_for_good_does_not_spoil_the_session() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     std::fs::write(home.root.path().join("work/a.txt"), "POISON").unwrap();
-    let script = Script::by(|asked| match (asked.says("POISON"), asked.number) {
-        (true, _) => Reply::nothing().status(400).error("invalid_request_error", "no"),
+    let script = Script::from_fn(|asked| match (asked.contains_text("POISON"), asked.number) {
+        (true, _) => Reply::empty().status(400).error("invalid_request_error", "no"),
         (false, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})),
         (false, _) => Reply::text("Fine."),
     });
-    let mut host = home.scripted(script, Options::default()).start().await.unwrap();
+    let mut host = home.host_with_script(script, Options::default()).start().await.unwrap();
     assert!(host.run("Look.").await.unwrap().is_error);
     let result = host.run("And now?").await.unwrap();
     assert!(!result.is_error, "{:?}", result.result);
-    let asked = host.asked().last().unwrap().clone();
-    assert!(asked.says("Look.") && asked.says("refused its result"));
+    let asked = host.model_requests().last().unwrap().clone();
+    assert!(asked.contains_text("Look.") && asked.contains_text("refused its result"));
     host.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_prompt_with_blocks_that_nobody_takes_is_asked_without_them() {
-    let home = Home::new();
-    let mut host = home.host(["1"], Options::default()).start().await.unwrap();
+    let home = SessionDirs::new();
+    let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
     let blocks = json!([
         {"type": "text", "text": "Look."},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!!!"}},
@@ -476,33 +476,33 @@ async fn a_prompt_with_blocks_that_nobody_takes_is_asked_without_them() {
     ]);
     let content: whimbrel_wire::content::Content = serde_json::from_value(blocks).unwrap();
     assert!(!host.run(content).await.unwrap().is_error);
-    let asked = host.asked()[0].clone();
-    assert!(asked.says("Look.") && !asked.says("!!!") && !asked.says("stray"));
+    let asked = host.model_requests()[0].clone();
+    assert!(asked.contains_text("Look.") && !asked.contains_text("!!!") && !asked.contains_text("stray"));
     let warned =
-        |words: &str| host.heard().iter().any(|heard| heard.json["content"].to_string().contains(words));
+        |words: &str| host.received().iter().any(|heard| heard.json["content"].to_string().contains(words));
     assert!(warned("picture that is not base64") && warned("no call waits"));
     host.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
-    let home = Home::new();
-    let mut host = home.host(["1", "2", "3"], Options::default()).start().await.unwrap();
+    let home = SessionDirs::new();
+    let mut host = home.host_with_replies(["1", "2", "3"], Options::default()).start().await.unwrap();
     let session = host.run("First thing.").await.unwrap().session_id;
     std::fs::remove_dir_all(home.root.path().join("config/projects")).unwrap();
     host.run("Second thing.").await.unwrap();
     let told = |host: &Host| {
-        let frames = host.heard().iter().map(|heard| heard.json["content"].to_string());
+        let frames = host.received().iter().map(|heard| heard.json["content"].to_string());
         frames.filter(|text| text.contains("removed or replaced")).count()
     };
     assert_eq!(told(&host), 1);
     host.run("Third thing.").await.unwrap();
     assert_eq!(told(&host), 1, "once");
-    let other = home.refused(Options { resume: Some(session.clone()), ..Options::default() }).await;
+    let other = home.start_error(Options { resume: Some(session.clone()), ..Options::default() }).await;
     assert!(other.contains("in use"), "the lock is there again: {other}");
     host.finish().await.unwrap();
     let options = Options { resume: Some(session), ..Options::default() };
-    let (_, asked) = home.talk(options, &["Fourth thing."]).await;
+    let (_, asked) = home.run_prompts(options, &["Fourth thing."]).await;
     for words in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
         assert!(asked.to_string().contains(words), "{words}");
     }
@@ -510,7 +510,7 @@ async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
 
 /// The lines of a session as the official engine writes them: links of the chain that nobody sees, lines beside it, a subagent's
 /// branch at the end, one line per block of a reply, and a call that was running when the engine ended.
-fn official(session: &str, cwd: &str) -> Vec<Value> {
+fn official_transcript(session: &str, cwd: &str) -> Vec<Value> {
     let base = |kind: &str, uuid: &str, parent: Option<&str>| {
         json!({"parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": cwd, "sessionId": session,
             "version": "2.1.325", "gitBranch": "", "type": kind, "uuid": uuid, "timestamp": "2026-11-01T10:00:00.000Z"})
@@ -567,16 +567,16 @@ fn official(session: &str, cwd: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_session_that_the_official_engine_began_goes_on() {
-    let home = Home::new();
+    let home = SessionDirs::new();
     // Its place is found out by a session of our own.
-    let (own, _) = home.talk(Options::default(), &["x"]).await;
-    let folder = home.transcripts()[0].parent().unwrap().to_owned();
-    let cwd = home.lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
+    let (own, _) = home.run_prompts(Options::default(), &["x"]).await;
+    let folder = home.transcript_paths()[0].parent().unwrap().to_owned();
+    let cwd = home.transcript_lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
     let session = "0f0e0d0c-2222-4333-8444-555555555555";
-    let before: String = official(session, &cwd).iter().map(|line| format!("{line}\n")).collect();
+    let before: String = official_transcript(session, &cwd).iter().map(|line| format!("{line}\n")).collect();
     let path = folder.join(format!("{session}.jsonl"));
     std::fs::write(&path, &before).unwrap();
-    let (same, asked) = home.talk(resume(session), &["Go on."]).await;
+    let (same, asked) = home.run_prompts(resume_options(session), &["Go on."]).await;
     assert_eq!(same, session);
     let text = asked["messages"].to_string();
     for part in
@@ -594,7 +594,7 @@ async fn a_session_that_the_official_engine_began_goes_on() {
     let first = ours.iter().find(|line| line.get("parentUuid").is_some()).unwrap();
     assert_eq!(first["parentUuid"], "c2", "the branch of a subagent is never gone on from");
     let last = Options { continue_conversation: true, ..Options::default() };
-    assert_eq!(home.talk(last, &["And on."]).await.0, session);
-    let cut = Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume(session) };
-    assert_eq!(story(&home.talk(cut, &["Else."]).await.1), "List.   Two files. Else.");
+    assert_eq!(home.run_prompts(last, &["And on."]).await.0, session);
+    let cut = Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume_options(session) };
+    assert_eq!(joined_texts(&home.run_prompts(cut, &["Else."]).await.1), "List.   Two files. Else.");
 }

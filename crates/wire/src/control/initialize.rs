@@ -34,7 +34,7 @@ pub struct Initialize {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json_schema: Option<Value>,
     /// The system prompt, in pieces. None: the engine's own.
-    #[serde(deserialize_with = "pieces", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "string_or_list", skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<Vec<String>>,
     /// Text to add to the engine's own system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,15 +284,15 @@ pub struct AccountInfo {
 }
 
 /// Reads the system prompt of either generation: one string, or a list of pieces.
-fn pieces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+fn string_or_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Pieces {
+    enum StringOrList {
         One(String),
         Many(Vec<String>),
     }
-    Ok(Option::<Pieces>::deserialize(deserializer)?.map(|pieces| match pieces {
-        Pieces::One(text) => vec![text],
-        Pieces::Many(texts) => texts,
+    Ok(Option::<StringOrList>::deserialize(deserializer)?.map(|pieces| match pieces {
+        StringOrList::One(text) => vec![text],
+        StringOrList::Many(texts) => texts,
     }))
 }

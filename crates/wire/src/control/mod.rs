@@ -12,11 +12,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codec::{WireError, read};
+use crate::codec::{WireError, parse_body};
 use crate::hook::HookOutput;
 use crate::permission::PermissionResult;
 use crate::raw::RawJson;
-use crate::schema::by_tag;
+use crate::schema::tagged_union;
 
 pub use initialize::*;
 pub use reply::*;
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for ControlRequest {
         }
         let Line { request_id, request } = Line::deserialize(deserializer)?;
         let request = match request {
-            Some(request) => Request::from_json(request.as_str()),
+            Some(request) => Request::parse(request.as_str()),
             None => Request::Invalid { subtype: String::new(), error: "there is no `request`".into() },
         };
         Ok(Self { request_id, request })
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for ControlRequest {
 }
 
 /// Ties a question to its name on the wire and to the type of its answer.
-pub trait Ask: Serialize + DeserializeOwned + Into<Request> {
+pub trait TypedRequest: Serialize + DeserializeOwned + Into<Request> {
     /// The `subtype` on the wire.
     const SUBTYPE: &'static str;
     /// Who answers it.
@@ -121,9 +121,9 @@ macro_rules! requests {
                 }
             }
 
-            fn known(subtype: &str, json: &str) -> Option<Result<Self, WireError>> {
+            fn parse_known(subtype: &str, json: &str) -> Option<Result<Self, WireError>> {
                 Some(match subtype {
-                    $($($subtype => body(subtype, json).map(Self::$ask),)*)*
+                    $($($subtype => parse_request_body(subtype, json).map(Self::$ask),)*)*
                     _ => return None,
                 })
             }
@@ -136,7 +136,7 @@ macro_rules! requests {
                 }
             }
 
-            impl Ask for $ask {
+            impl TypedRequest for $ask {
                 const SUBTYPE: &'static str = $subtype;
                 const DIRECTION: Direction = Direction::$direction;
                 type Reply = $reply;
@@ -146,9 +146,9 @@ macro_rules! requests {
         impl Serialize for Request {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $($(Self::$ask(body) => Question { subtype: $subtype, body }.serialize(serializer),)*)*
+                    $($(Self::$ask(body) => TaggedRequest { subtype: $subtype, body }.serialize(serializer),)*)*
                     Self::Unknown { raw, .. } => raw.serialize(serializer),
-                    Self::Invalid { subtype, .. } => Question { subtype, body: &Empty {} }.serialize(serializer),
+                    Self::Invalid { subtype, .. } => TaggedRequest { subtype, body: &Empty {} }.serialize(serializer),
                 }
             }
         }
@@ -160,7 +160,7 @@ macro_rules! requests {
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 let shapes = vec![$($(($subtype, generator.subschema_for::<$ask>()),)*)*];
-                by_tag("subtype", "A question. One that is not listed is answered with an error.", shapes)
+                tagged_union("subtype", "A question. One that is not listed is answered with an error.", shapes)
             }
         }
 
@@ -228,14 +228,14 @@ requests! {
 
 impl Request {
     /// Reads the question itself. Never fails: what cannot be read says so.
-    fn from_json(json: &str) -> Self {
+    fn parse(json: &str) -> Self {
         let subtype = match serde_json::from_str::<Subtype<'_>>(json) {
             Ok(head) => head.subtype,
             Err(error) => {
                 return Self::Invalid { subtype: String::new(), error: format!("no subtype: {error}") };
             }
         };
-        match Self::known(&subtype, json) {
+        match Self::parse_known(&subtype, json) {
             Some(Ok(request)) => request,
             Some(Err(error)) => Self::Invalid { subtype: subtype.into(), error: error.to_string() },
             None => match RawJson::parse(json) {
@@ -246,8 +246,8 @@ impl Request {
     }
 }
 
-fn body<T: DeserializeOwned>(subtype: &str, json: &str) -> Result<T, WireError> {
-    read(&format!("control_request/{subtype}"), json)
+fn parse_request_body<T: DeserializeOwned>(subtype: &str, json: &str) -> Result<T, WireError> {
+    parse_body(&format!("control_request/{subtype}"), json)
 }
 
 #[derive(Deserialize)]
@@ -258,7 +258,7 @@ struct Subtype<'a> {
 
 /// A question as it is written.
 #[derive(Serialize)]
-struct Question<'a, T> {
+struct TaggedRequest<'a, T> {
     subtype: &'a str,
     #[serde(flatten)]
     body: &'a T,
@@ -266,7 +266,7 @@ struct Question<'a, T> {
 
 impl<'de> Deserialize<'de> for Request {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from_json(RawJson::deserialize(deserializer)?.as_str()))
+        Ok(Self::parse(RawJson::deserialize(deserializer)?.as_str()))
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::Frame;
 
-    fn request(line: &serde_json::Value) -> Request {
+    fn parse_request(line: &serde_json::Value) -> Request {
         match crate::decode(&line.to_string()) {
             Ok(Frame::ControlRequest(asked)) if asked.request_id == "r1" => asked.request,
             other => panic!("{other:?}"),
@@ -302,7 +302,7 @@ mod tests {
             (json!("interrupt"), "subtype"),
             (json!(null), "`request`"),
         ] {
-            let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
             let Request::Invalid { error, .. } = asked else { panic!("{asked:?}") };
             assert!(error.contains(field), "{error}");
         }
@@ -310,14 +310,14 @@ mod tests {
 
     #[test]
     fn a_line_without_a_question_keeps_its_id() {
-        let asked = request(&json!({"type": "control_request", "request_id": "r1"}));
+        let asked = parse_request(&json!({"type": "control_request", "request_id": "r1"}));
         assert!(matches!(&asked, Request::Invalid { error, .. } if error.contains("`request`")), "{asked:?}");
     }
 
     #[test]
     fn a_question_without_an_id_is_an_error() {
         let line = r#"{"type":"control_request","request":{"subtype":"interrupt"}}"#;
-        let Err(WireError::WrongShape { kind, reason, .. }) = crate::decode(line) else { panic!() };
+        let Err(WireError::InvalidField { kind, reason, .. }) = crate::decode(line) else { panic!() };
         assert_eq!(kind, "control_request");
         assert!(reason.contains("request_id"), "{reason}");
     }
@@ -339,7 +339,7 @@ mod tests {
             (json!(null), None),
         ] {
             let body = json!({"subtype": "initialize", "systemPrompt": given});
-            let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
             let Request::Initialize(initialize) = asked else { panic!("{asked:?}") };
             assert_eq!(
                 initialize.system_prompt,
@@ -352,7 +352,7 @@ mod tests {
     fn null_is_as_good_as_absent_in_initialize() {
         let body = json!({"subtype": "initialize", "hooks": null, "agents": null, "sdkMcpServers": null, "skills": null,
             "jsonSchema": null, "appendSystemPrompt": null, "promptSuggestions": null, "plugins": null});
-        let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+        let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
         assert_eq!(asked, Initialize::default().into());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::hook::HookInput;
-use crate::lenient::{given, given_count, maybe_count, or_default};
+use crate::lenient::{nullable, nullable_count, optional_count, or_default};
 use crate::options::{McpServerConfig, PluginConfig};
 use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::raw::RawJson;
@@ -39,10 +39,10 @@ pub struct SetModel {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SetMaxThinkingTokens {
     /// The limit; null means the default, and absence that it stays.
-    #[serde(default, deserialize_with = "given_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "nullable_count", skip_serializing_if = "Option::is_none")]
     pub max_thinking_tokens: Option<Option<u64>>,
     /// How to show it: `summarized`, `omitted` or `highlights`; null means the default, and absence that it stays.
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub thinking_display: Option<Option<String>>,
 }
 
@@ -107,7 +107,7 @@ pub struct ReadFile {
     /// The file.
     pub path: String,
     /// How much of it to read.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
     /// `utf-8` or `base64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,7 @@ pub struct McpCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// How long it may take.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Whether the model hears nothing of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Ask, Empty};
-use crate::codec::{WireError, read};
+use super::{TypedRequest, Empty};
+use crate::codec::{WireError, parse_body};
 use crate::raw::RawJson;
 
 /// The answer to a question.
@@ -53,15 +53,15 @@ pub enum Response {
 impl ControlResponse {
     /// It worked, and this came of it.
     pub fn success(request_id: impl Into<String>, reply: &impl Serialize) -> Self {
-        match RawJson::of(reply) {
-            Ok(reply) => Self::answer(request_id.into(), Some(reply)),
+        match RawJson::from_value(reply) {
+            Ok(reply) => Self::from_reply(request_id.into(), Some(reply)),
             Err(error) => Self::error(request_id, format!("the answer cannot be written: {error}")),
         }
     }
 
     /// The same, with the questions that are still open: a host that comes back can ask its person again.
     #[must_use]
-    pub fn with_open_questions(mut self, permissions: Vec<RawJson>, dialogs: Vec<RawJson>) -> Self {
+    pub fn with_pending_requests(mut self, permissions: Vec<RawJson>, dialogs: Vec<RawJson>) -> Self {
         let (Response::Success { pending_permission_requests, pending_user_dialog_requests, .. }
         | Response::Error { pending_permission_requests, pending_user_dialog_requests, .. }) =
             &mut self.response;
@@ -77,7 +77,7 @@ impl ControlResponse {
 
     /// It did not work.
     pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
-        Self::refusal(request_id.into(), error.into(), None)
+        Self::from_error(request_id.into(), error.into(), None)
     }
 
     /// No, with a reason for people and a word for programs.
@@ -100,10 +100,10 @@ impl ControlResponse {
     /// The question is unknown here.
     pub fn unsupported(request_id: impl Into<String>, subtype: &str) -> Self {
         let error = format!("Unsupported control request subtype: {subtype}");
-        Self::refusal(request_id.into(), error, Some("unsupported_request".into()))
+        Self::from_error(request_id.into(), error, Some("unsupported_request".into()))
     }
 
-    fn answer(request_id: String, response: Option<RawJson>) -> Self {
+    fn from_reply(request_id: String, response: Option<RawJson>) -> Self {
         let (pending_permission_requests, pending_user_dialog_requests) = (None, None);
         Self {
             response: Response::Success {
@@ -115,7 +115,7 @@ impl ControlResponse {
         }
     }
 
-    fn refusal(request_id: String, error: String, error_code: Option<String>) -> Self {
+    fn from_error(request_id: String, error: String, error_code: Option<String>) -> Self {
         let (pending_permission_requests, pending_user_dialog_requests) = (None, None);
         Self {
             response: Response::Error {
@@ -131,10 +131,10 @@ impl ControlResponse {
 
 /// Why a question has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum ControlError {
     /// The other side said no.
     #[error("{error}")]
-    Refused {
+    Rejected {
         /// Why.
         error: String,
         /// Why, as a word.
@@ -142,7 +142,7 @@ pub enum AskError {
     },
     /// The other side said something else than was asked.
     #[error(transparent)]
-    WrongShape(#[from] WireError),
+    InvalidReply(#[from] WireError),
 }
 
 impl Response {
@@ -154,15 +154,15 @@ impl Response {
     }
 
     /// The answer, read as what the question asks for. No answer, or null, reads like an empty object.
-    pub fn reply<A: Ask>(&self) -> Result<A::Reply, AskError> {
+    pub fn reply<A: TypedRequest>(&self) -> Result<A::Reply, ControlError> {
         match self {
             Self::Success { response, .. } => {
                 let json =
                     response.as_ref().map(RawJson::as_str).filter(|json| *json != "null").unwrap_or("{}");
-                Ok(read(&format!("control_response/{}", A::SUBTYPE), json)?)
+                Ok(parse_body(&format!("control_response/{}", A::SUBTYPE), json)?)
             }
             Self::Error { error, error_code, .. } => {
-                Err(AskError::Refused { error: error.clone(), code: error_code.clone() })
+                Err(ControlError::Rejected { error: error.clone(), code: error_code.clone() })
             }
         }
     }
@@ -170,8 +170,8 @@ impl Response {
 
 /// The answer as it comes in: all fields side by side, because raw JSON cannot be read through a tag.
 #[derive(Deserialize)]
-struct Fields {
-    subtype: Kind,
+struct RawResponse {
+    subtype: ResponseKind,
     request_id: String,
     response: Option<RawJson>,
     #[serde(default)]
@@ -183,14 +183,14 @@ struct Fields {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum ResponseKind {
     Success,
     Error,
 }
 
 impl<'de> Deserialize<'de> for Response {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Fields {
+        let RawResponse {
             subtype,
             request_id,
             response,
@@ -198,15 +198,15 @@ impl<'de> Deserialize<'de> for Response {
             error_code,
             pending_permission_requests,
             pending_user_dialog_requests,
-        } = Fields::deserialize(deserializer)?;
+        } = RawResponse::deserialize(deserializer)?;
         Ok(match subtype {
-            Kind::Success => Self::Success {
+            ResponseKind::Success => Self::Success {
                 request_id,
                 response,
                 pending_permission_requests,
                 pending_user_dialog_requests,
             },
-            Kind::Error => Self::Error {
+            ResponseKind::Error => Self::Error {
                 request_id,
                 error: error.unwrap_or_else(|| "the other side gave no reason".into()),
                 error_code,
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn an_answer_in_a_wrong_shape_names_the_field() {
         let response = ControlResponse::success("r1", &json!({"mode": 7})).response;
-        let Err(AskError::WrongShape(error)) = response.reply::<SetPermissionMode>() else { panic!() };
+        let Err(ControlError::InvalidReply(error)) = response.reply::<SetPermissionMode>() else { panic!() };
         assert!(error.to_string().contains("`mode`"), "{error}");
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control::ElicitationAction;
-use crate::lenient::{count, maybe_count, or_default};
+use crate::lenient::{count, optional_count, or_default};
 use crate::message::FailureKind;
 use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::system::CompactTrigger;
@@ -73,7 +73,7 @@ pub struct PostToolUse {
     /// The call.
     pub tool_use_id: String,
     /// How long it took.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The MCP server that the tool belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct PostToolUseFailure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_interrupt: Option<bool>,
     /// How long it took.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The MCP server that the tool belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,7 @@ pub struct SessionStart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_since_last_response: Option<f64>,
     /// Tokens in the context.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
     /// Whether the provider has forgotten the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 //! wrong in part.
 
 mod input;
-mod legible;
+mod partial;
 mod output;
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::lenient::from_fields;
 use crate::names::named;
-use crate::schema::by_tag;
+use crate::schema::tagged_union;
 
 pub use input::*;
 pub use output::*;
@@ -70,14 +70,14 @@ macro_rules! hooks {
                 }
             }
 
-            fn read(name: String, fields: Map<String, Value>) -> Result<Self, String> {
+            fn parse(name: String, fields: Map<String, Value>) -> Result<Self, String> {
                 match name.as_str() {
                     $($name => from_fields(fields).map(Self::$event),)*
                     _ => Ok(Self::Other { name, fields }),
                 }
             }
 
-            fn fields(&self) -> serde_json::Result<Value> {
+            fn to_fields(&self) -> serde_json::Result<Value> {
                 match self {
                     $(Self::$event(event) => serde_json::to_value(event),)*
                     Self::Other { fields, .. } => Ok(Value::Object(fields.clone())),
@@ -98,7 +98,7 @@ macro_rules! hooks {
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 let shapes = vec![$(($name, generator.subschema_for::<$event>()),)*];
-                let mut schema = by_tag("hook_event_name", "What a hook is told.", shapes);
+                let mut schema = tagged_union("hook_event_name", "What a hook is told.", shapes);
                 schema.insert("allOf".into(), json!([generator.subschema_for::<HookBase>()]));
                 schema
             }
@@ -180,7 +180,7 @@ impl Serialize for HookInput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error as _;
         let mut object = Map::new();
-        for part in [serde_json::to_value(&self.base), self.event.fields()] {
+        for part in [serde_json::to_value(&self.base), self.event.to_fields()] {
             if let Value::Object(fields) = part.map_err(S::Error::custom)? {
                 object.extend(fields);
             }
@@ -197,7 +197,7 @@ impl<'de> Deserialize<'de> for HookInput {
             return Err(D::Error::missing_field("hook_event_name"));
         };
         let base = from_fields(fields.clone()).map_err(D::Error::custom)?;
-        let event = HookEventInput::read(name, fields).map_err(D::Error::custom)?;
+        let event = HookEventInput::parse(name, fields).map_err(D::Error::custom)?;
         Ok(Self { base, event })
     }
 }

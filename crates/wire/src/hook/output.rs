@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::HookEvent;
 use crate::control::ElicitationAction;
-use crate::lenient::{from_fields, maybe_count};
+use crate::lenient::{from_fields, optional_count};
 use crate::permission::PermissionResult;
-use crate::schema::by_tag;
+use crate::schema::tagged_union;
 
 /// What a hook answers: now, or "I am still at it".
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for HookOutput {
         let fields = Map::<String, Value>::deserialize(deserializer)?;
         match fields.get("async") {
             Some(Value::Bool(true)) => from_fields(fields).map(Self::Async).map_err(D::Error::custom),
-            _ => Ok(Self::Sync(SyncOutput::legible(fields))),
+            _ => Ok(Self::Sync(SyncOutput::parse_partial(fields))),
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct AsyncOutput {
     #[serde(rename = "async")]
     pub is_async: bool,
     /// How long it may take, in milliseconds.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub async_timeout: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ pub struct AsyncOutput {
 pub struct SyncOutput {
     /// False: the turn ends.
     #[serde(default, rename = "continue", skip_serializing_if = "Option::is_none")]
-    pub go_on: Option<bool>,
+    pub should_continue: Option<bool>,
     /// Whether the hook's output stays out of sight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
@@ -89,7 +89,7 @@ pub struct SyncOutput {
     pub specific: Option<HookSpecific>,
     /// What came in a wrong shape and was left out, in words: the field and what is wrong with it.
     #[serde(skip)]
-    pub flaws: Vec<String>,
+    pub invalid_fields: Vec<String>,
 }
 
 /// A verdict in the older form.
@@ -123,7 +123,7 @@ macro_rules! specifics {
                 }
             }
 
-            pub(super) fn read(event: Option<HookEvent>, fields: Map<String, Value>) -> Result<Self, String> {
+            pub(super) fn parse(event: Option<HookEvent>, fields: Map<String, Value>) -> Result<Self, String> {
                 match event {
                     $(Some(HookEvent::$event) => from_fields(fields).map(Self::$event),)*
                     _ => Ok(Self::Other(fields)),
@@ -134,7 +134,7 @@ macro_rules! specifics {
         impl Serialize for HookSpecific {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $(Self::$event(body) => Named { name: HookEvent::$event, body }.serialize(serializer),)*
+                    $(Self::$event(body) => NamedOutput { name: HookEvent::$event, body }.serialize(serializer),)*
                     Self::Other(fields) => fields.serialize(serializer),
                 }
             }
@@ -147,7 +147,7 @@ macro_rules! specifics {
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 let shapes = vec![$((HookEvent::$event.as_str(), generator.subschema_for::<$output>()),)*];
-                by_tag("hookEventName", "What only one event allows.", shapes)
+                tagged_union("hookEventName", "What only one event allows.", shapes)
             }
         }
     };
@@ -180,7 +180,7 @@ specifics! {
 
 /// An event's answer with the event's name in front.
 #[derive(Serialize)]
-struct Named<'a, T> {
+struct NamedOutput<'a, T> {
     #[serde(rename = "hookEventName")]
     name: HookEvent,
     #[serde(flatten)]
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for HookSpecific {
         let Some(Value::String(name)) = fields.get("hookEventName") else {
             return Err(D::Error::missing_field("hookEventName"));
         };
-        Self::read(name.parse().ok(), fields).map_err(D::Error::custom)
+        Self::parse(name.parse().ok(), fields).map_err(D::Error::custom)
     }
 }
 

@@ -3,7 +3,7 @@
 mod agent;
 mod prompt;
 mod server;
-mod travel;
+mod launch;
 
 use std::collections::BTreeMap;
 
@@ -138,7 +138,7 @@ pub struct Options {
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// MCP servers whose entries cannot be read, and what is wrong with each: they are told of, and the others start.
     #[serde(skip)]
-    pub bad_mcp_servers: BTreeMap<String, String>,
+    pub invalid_mcp_servers: BTreeMap<String, String>,
     /// Whether no other MCP servers are used.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub strict_mcp_config: bool,

@@ -39,7 +39,7 @@ enum PromptShape {
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum PromptObject {
     Preset {
-        #[serde(default = "preset")]
+        #[serde(default = "default_preset")]
         preset: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         append: Option<String>,
@@ -53,7 +53,7 @@ enum PromptObject {
     },
 }
 
-fn preset() -> String {
+fn default_preset() -> String {
     PRESET.into()
 }
 
@@ -76,7 +76,7 @@ impl From<SystemPrompt> for PromptShape {
             SystemPrompt::File { path } => Self::Object(PromptObject::File { path }),
             SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot } => {
                 Self::Object(PromptObject::Preset {
-                    preset: preset(),
+                    preset: default_preset(),
                     append,
                     exclude_dynamic_sections,
                     snapshot,
@@ -119,7 +119,7 @@ enum ToolShape {
 #[serde(tag = "type", rename_all = "camelCase")]
 enum ToolObject {
     Preset {
-        #[serde(default = "preset")]
+        #[serde(default = "default_preset")]
         preset: String,
     },
 }
@@ -137,7 +137,7 @@ impl From<ToolSet> for ToolShape {
     fn from(tools: ToolSet) -> Self {
         match tools {
             ToolSet::List(names) => Self::List(names),
-            ToolSet::Default => Self::Object(ToolObject::Preset { preset: preset() }),
+            ToolSet::Default => Self::Object(ToolObject::Preset { preset: default_preset() }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The `system` notices, one struct per subtype. The structs live by theme in the files below; the list is here.
 
 mod model;
-mod notice;
+mod display;
 mod session;
 mod task;
 
@@ -10,12 +10,12 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::codec::{WireError, read};
+use crate::codec::{WireError, parse_body};
 use crate::raw::RawJson;
-use crate::schema::by_tag;
+use crate::schema::tagged_union;
 
 pub use model::*;
-pub use notice::*;
+pub use display::*;
 pub use session::*;
 pub use task::*;
 
@@ -38,15 +38,15 @@ impl System {
 
     /// Reads a whole line.
     pub(crate) fn from_line(line: &str) -> Result<Self, WireError> {
-        let stamp: Stamp = read("system", line)?;
-        let event = SystemEvent::read(&stamp.subtype, line)?;
+        let stamp: SystemHead = parse_body("system", line)?;
+        let event = SystemEvent::parse(&stamp.subtype, line)?;
         Ok(Self { event, uuid: stamp.uuid, session_id: stamp.session_id })
     }
 }
 
 /// What every notice carries.
 #[derive(Deserialize)]
-struct Stamp {
+struct SystemHead {
     subtype: String,
     #[serde(default)]
     uuid: String,
@@ -79,9 +79,9 @@ macro_rules! system_events {
                 }
             }
 
-            fn read(subtype: &str, line: &str) -> Result<Self, WireError> {
+            fn parse(subtype: &str, line: &str) -> Result<Self, WireError> {
                 match subtype {
-                    $($subtype => known(subtype, line).map(Self::$event),)*
+                    $($subtype => parse_known(subtype, line).map(Self::$event),)*
                     _ => RawJson::parse(line).map(Self::Other).map_err(|error| WireError::not_json(line, &error)),
                 }
             }
@@ -98,7 +98,7 @@ macro_rules! system_events {
                 let (uuid, session_id) = (self.uuid.as_str(), self.session_id.as_str());
                 match &self.event {
                     $(SystemEvent::$event(body) => {
-                        Line { subtype: $subtype, body, uuid, session_id }.serialize(serializer)
+                        TaggedSystem { subtype: $subtype, body, uuid, session_id }.serialize(serializer)
                     })*
                     SystemEvent::Other(raw) => without_type(raw).serialize(serializer),
                 }
@@ -112,7 +112,7 @@ macro_rules! system_events {
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 let shapes = vec![$(($subtype, generator.subschema_for::<$event>()),)*];
-                let mut schema = by_tag("subtype", "A notice about the session.", shapes);
+                let mut schema = tagged_union("subtype", "A notice about the session.", shapes);
                 if let Some(properties) = schema.ensure_object().get_mut("properties") {
                     properties["uuid"] = json!({ "type": "string" });
                     properties["session_id"] = json!({ "type": "string" });
@@ -159,7 +159,7 @@ system_events! {
 
 /// A notice as it is written, less its `type`.
 #[derive(Serialize)]
-struct Line<'a, T> {
+struct TaggedSystem<'a, T> {
     subtype: &'static str,
     #[serde(flatten)]
     body: &'a T,
@@ -167,13 +167,13 @@ struct Line<'a, T> {
     session_id: &'a str,
 }
 
-fn known<T: DeserializeOwned>(subtype: &str, line: &str) -> Result<T, WireError> {
-    read(&format!("system/{subtype}"), line)
+fn parse_known<T: DeserializeOwned>(subtype: &str, line: &str) -> Result<T, WireError> {
+    parse_body(&format!("system/{subtype}"), line)
 }
 
 /// The `type` is added by the frame around it.
 fn without_type(raw: &RawJson) -> Map<String, Value> {
-    let mut fields: Map<String, Value> = raw.read().unwrap_or_default();
+    let mut fields: Map<String, Value> = raw.decode().unwrap_or_default();
     fields.shift_remove("type");
     fields
 }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_known_subtype_with_a_wrong_shape_names_subtype_and_field() {
         let line = r#"{"type":"system","subtype":"task_progress","task_id":"t","description":"d","usage":{"total_tokens":"x"}}"#;
-        let Err(WireError::WrongShape { kind, field, .. }) = decode(line) else { panic!() };
+        let Err(WireError::InvalidField { kind, field, .. }) = decode(line) else { panic!() };
         assert_eq!((kind.as_str(), field.as_str()), ("system/task_progress", "usage.total_tokens"));
     }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{count, maybe_count};
+use crate::lenient::{count, optional_count};
 use crate::message::FailureKind;
 
 /// A model call failed and will be made again.
@@ -47,13 +47,13 @@ pub struct ControlRequestProgress {
     /// `started` or `api_retry`.
     pub status: String,
     /// Which repetition of the model call this is.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,
     /// How many there will be at most.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u64>,
     /// How long the engine waits before it.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub retry_delay_ms: Option<u64>,
     /// The HTTP status of the failed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

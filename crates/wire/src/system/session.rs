@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::SlashCommand;
-use crate::lenient::{count, maybe_count, or_default};
+use crate::lenient::{count, optional_count, or_default};
 use crate::permission::PermissionMode;
 
 /// The first notice of every turn: what the session is made of.
@@ -166,10 +166,10 @@ pub struct CompactMetadata {
     #[serde(deserialize_with = "count")]
     pub pre_tokens: u64,
     /// Tokens after.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub post_tokens: Option<u64>,
     /// How long it took.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// A run of messages that was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::lenient::{count, maybe_count, or_default};
+use crate::lenient::{count, optional_count, or_default};
 
 /// A task began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,10 +110,10 @@ pub struct TaskPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When it ended, in milliseconds since 1970.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub end_time: Option<u64>,
     /// How long it was paused in all.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_count", skip_serializing_if = "Option::is_none")]
     pub total_paused_ms: Option<u64>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

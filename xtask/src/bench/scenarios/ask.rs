@@ -3,32 +3,32 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::bench::clock::{self, ms};
-use crate::bench::engine::{Consent, Engine, Start};
-use crate::bench::figures::{Figures, median};
-use crate::bench::lab::Lab;
-use crate::bench::run::Run;
-use crate::bench::script::{Call, Script};
+use crate::bench::clock::{self, to_ms};
+use crate::bench::engine::{Permissions, Engine, LaunchOptions};
+use crate::bench::metrics::{Metrics, median};
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::{ToolCall, ModelScript};
 
 const CALLS: usize = 20;
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     // Something that changes a file: a harmless command would not be asked about. A file that is emptied first would go to
     // the disk at once.
-    lab.server.play(Script::repeat(CALLS, |number| Call::bash(&format!("echo {number} >> asked.txt"))));
-    let mut run = Run::start(lab, engine, Start { consent: Consent::Asked, ..Start::default() })?;
+    lab.server.set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("echo {number} >> asked.txt"))));
+    let mut run = EngineProcess::start(lab, engine, LaunchOptions { permissions: Permissions::AskHost, ..LaunchOptions::default() })?;
     run.initialize()?;
-    run.say("go")?;
+    run.send_prompt("go")?;
     let mut questions = Vec::with_capacity(CALLS);
     loop {
-        let line = run.line()?;
-        if line.has(r#""subtype":"can_use_tool""#) {
+        let line = run.next_line()?;
+        if line.contains(r#""subtype":"can_use_tool""#) {
             let question = line.json()?;
             let answer = json!({ "behavior": "allow", "updatedInput": question["request"]["input"] });
             let response =
                 json!({ "subtype": "success", "request_id": question["request_id"], "response": answer });
-            run.send(&json!({ "type": "control_response", "response": response }))?;
-            questions.push((line.at, clock::now()));
+            run.send_json(&json!({ "type": "control_response", "response": response }))?;
+            questions.push((line.received_at, clock::now()));
         } else if line.is_result() {
             break;
         }
@@ -41,8 +41,8 @@ pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
         questions.len(),
         steps.len()
     );
-    let asked = |at: usize| ms(questions[at].0.saturating_duration_since(steps[at].answered));
-    let done = |at: usize| ms(steps[at + 1].asked.saturating_duration_since(questions[at].1));
+    let asked = |at: usize| to_ms(questions[at].0.saturating_duration_since(steps[at].reply_at));
+    let done = |at: usize| to_ms(steps[at + 1].request_at.saturating_duration_since(questions[at].1));
     Ok(Some(vec![
         ("reply to question, ms", median(&(0..CALLS).map(asked).collect::<Vec<_>>())),
         ("answer to next request, ms", median(&(0..CALLS).map(done).collect::<Vec<_>>())),

@@ -4,23 +4,23 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::bench::clock::ms;
-use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::Figures;
-use crate::bench::lab::Lab;
-use crate::bench::run::Run;
-use crate::bench::script::Script;
+use crate::bench::clock::to_ms;
+use crate::bench::engine::{Engine, LaunchOptions};
+use crate::bench::metrics::Metrics;
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::ModelScript;
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    lab.server.play(Script::word());
-    let whole = Run::whole(lab, engine, Start::default())?;
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    lab.server.set_script(ModelScript::short_reply());
+    let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
     let steps = lab.server.steps();
     let first = steps.first().context("the model was not asked")?;
     Ok(Some(vec![
         ("CPU, ms", whole.used.cpu),
         ("largest process, MB", whole.used.largest),
-        ("spawn to first request, ms", ms(first.asked - whole.began)),
-        ("spawn to result, ms", ms(whole.result - whole.began)),
+        ("spawn to first request, ms", to_ms(first.request_at - whole.began)),
+        ("spawn to result, ms", to_ms(whole.result - whole.began)),
         ("whole process, ms", whole.used.wall),
         ("first request, bytes", first.bytes as f64),
         ("program file, MB", fs::metadata(&engine.program)?.len() as f64 / 1e6),

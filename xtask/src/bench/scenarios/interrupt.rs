@@ -5,39 +5,39 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::bench::clock::{self, ms};
-use crate::bench::engine::{Engine, Partial, Start};
-use crate::bench::figures::Figures;
-use crate::bench::lab::Lab;
-use crate::bench::run::Run;
-use crate::bench::script::Script;
+use crate::bench::clock::{self, to_ms};
+use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
+use crate::bench::metrics::Metrics;
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::ModelScript;
 
-const LATER: Duration = Duration::from_millis(300);
+const INTERRUPT_DELAY: Duration = Duration::from_millis(300);
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    lab.server.play(Script::silence());
-    let mut run = Run::start(lab, engine, Start { partial: Partial::Wanted, ..Start::default() })?;
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    lab.server.set_script(ModelScript::hang());
+    let mut run = EngineProcess::start(lab, engine, LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() })?;
     run.initialize()?;
-    run.say("go")?;
-    run.line_with("three ")?;
-    clock::pause(LATER);
+    run.send_prompt("go")?;
+    run.next_line_with("three ")?;
+    clock::sleep(INTERRUPT_DELAY);
     let interrupted = clock::now();
-    run.send(
+    run.send_json(
         &json!({ "type": "control_request", "request_id": "halt", "request": { "subtype": "interrupt" } }),
     )?;
     let (mut answer, mut result) = (None, None);
     while answer.is_none() || result.is_none() {
-        let line = run.line()?;
-        if line.has("control_response") && line.has("halt") {
-            answer = Some(line.at);
+        let line = run.next_line()?;
+        if line.contains("control_response") && line.contains("halt") {
+            answer = Some(line.received_at);
         } else if line.is_result() {
-            result = Some(line.at);
+            result = Some(line.received_at);
         }
     }
     // How an engine leaves after an interrupt is not what is measured here.
     drop(run);
-    let closed = lab.server.steps().first().context("the model was not asked")?.answered;
-    let since = |at: std::time::Instant| ms(at.saturating_duration_since(interrupted));
+    let closed = lab.server.steps().first().context("the model was not asked")?.reply_at;
+    let since = |at: std::time::Instant| to_ms(at.saturating_duration_since(interrupted));
     Ok(Some(vec![
         ("to the answer, ms", answer.map_or(f64::NAN, since)),
         ("to the closed connection, ms", since(closed)),

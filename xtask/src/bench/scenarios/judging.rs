@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use serde_json::json;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::bench::clock::{ms, now};
+use crate::bench::clock::{to_ms, now};
 use crate::bench::engine::Engine;
-use crate::bench::figures::{Beside, Figures, median};
-use crate::bench::lab::Lab;
+use crate::bench::metrics::{BaselineMetrics, Metrics, median};
+use crate::bench::context::BenchContext;
 
 const ALLOW: [&str; 12] = [
     "Bash(cargo test *)",
@@ -29,7 +29,7 @@ const ALLOW: [&str; 12] = [
     "WebFetch(domain:*.example.com)",
 ];
 
-const LIMITS: [&str; 8] = [
+const DENY: [&str; 8] = [
     "Bash(curl *)",
     "Bash(git push *)",
     "Bash(rm *)",
@@ -45,13 +45,13 @@ const COMPOUND: &str = "cd src && CI=1 timeout 60 cargo test -p x --all-features
 
 /// Engines have no part in this.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
-pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
+pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
 /// Decisions about plain, compound and huge commands under twenty rules.
-pub(super) fn alone(lab: &Lab) -> Result<Beside> {
-    let folder = lab.folder("judged")?.canonicalize()?;
+pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
+    let folder = lab.create_dir("judged")?.canonicalize()?;
     for part in [".git/objects", ".git/refs", "src"] {
         fs::create_dir_all(folder.join(part))?;
     }
@@ -70,8 +70,8 @@ pub(super) fn alone(lab: &Lab) -> Result<Beside> {
         }
         text
     };
-    let us = |command: &str| judging(&folder, command, 1_000).map(|time| time * 1000.0);
-    let huge_one = |command: &str| judging(&folder, command, 5);
+    let us = |command: &str| median_decision_ms(&folder, command, 1_000).map(|time| time * 1000.0);
+    let huge_one = |command: &str| median_decision_ms(&folder, command, 5);
     let figures = vec![
         ("git status, us", us("git status")?),
         ("cargo test -p x, us", us("cargo test -p x")?),
@@ -92,22 +92,22 @@ pub(super) fn alone(lab: &Lab) -> Result<Beside> {
 }
 
 /// The median time of a decision in milliseconds.
-fn judging(folder: &Path, command: &str, times: usize) -> Result<f64> {
+fn median_decision_ms(folder: &Path, command: &str, times: usize) -> Result<f64> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let layer =
-        Layer { allow: texts(&ALLOW), deny: texts(&LIMITS), ..Layer::new(Source::ProjectSettings, folder) };
+        RuleLayer { allow: texts(&ALLOW), deny: texts(&DENY), ..RuleLayer::new(RuleSource::ProjectSettings, folder) };
     let home = Path::new("/home/me");
     let mut rules = RuleSet::new(home, folder);
     let loaded = rules.add_layer(&layer, &RealFs);
     ensure!(loaded.errors.is_empty(), "rules that cannot be read: {:?}", loaded.errors);
     let dirs = WorkDirs::new(folder, &RealFs);
-    let facts = Facts::new(folder, home, &RealFs, ToolFacts::named("Bash", &["command"]));
+    let facts = CallContext::new(folder, home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
     let input = json!({ "command": command });
     let call = Call { tool: "Bash", input: &input };
     let decision = || {
         let began = now();
         std::hint::black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &facts));
-        ms(began.elapsed())
+        to_ms(began.elapsed())
     };
     Ok(median(&(0..times).map(|_| decision()).collect::<Vec<_>>()))
 }

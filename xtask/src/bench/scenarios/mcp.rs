@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::bench::engine::Engine;
-use crate::bench::figures::{Beside, Figures};
-use crate::bench::lab::Lab;
+use crate::bench::metrics::{BaselineMetrics, Metrics};
+use crate::bench::context::BenchContext;
 
 /// What the program prints, in microseconds.
 #[derive(Deserialize)]
@@ -20,15 +20,15 @@ struct Medians {
 
 /// Engines that are processes have no part in this.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
-pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
+pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
 /// A function as a tool, and a program's tool beside rmcp's bare client.
-pub(super) fn alone(lab: &Lab) -> Result<Beside> {
-    let program = lab.myself.with_file_name("examples").join("mcp");
+pub(super) fn call_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
+    let program = lab.own_program.with_file_name("examples").join("mcp");
     #[expect(clippy::disallowed_methods, reason = "starting programs is what a benchmark is for")]
-    let output = Command::new(&program).current_dir(lab.workspace()).output();
+    let output = Command::new(&program).current_dir(lab.workspace_dir()).output();
     let output = output.with_context(|| format!("{} cannot be run", program.display()))?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let Medians { function, in_process, bare, engine } = serde_json::from_slice(&output.stdout)?;

@@ -18,113 +18,113 @@ mod tools;
 use anyhow::{Result, bail};
 
 use super::engine::Engine;
-use super::figures::{Beside, Figures};
-use super::lab::Lab;
+use super::metrics::{BaselineMetrics, Metrics};
+use super::context::BenchContext;
 
 /// Something to measure.
 pub(super) struct Scenario {
     /// Its name.
     pub(super) name: &'static str,
     /// What happens in it.
-    pub(super) about: &'static str,
+    pub(super) description: &'static str,
     /// Plays it once with an engine; none if it is not for engines.
-    pub(super) play: fn(&Lab, &Engine) -> Result<Option<Figures>>,
+    pub(super) run: fn(&BenchContext, &Engine) -> Result<Option<Metrics>>,
     /// Measures what stands beside the engines, by name.
-    pub(super) beside: fn(&Lab) -> Result<Beside>,
+    pub(super) baseline: fn(&BenchContext) -> Result<BaselineMetrics>,
 }
 
-const ALL: [Scenario; 14] = [
-    Scenario { name: "cold", about: "spawn, one short reply, exit", play: cold::play, beside: nothing },
-    Scenario { name: "loop", about: "one prompt, Bash turns", play: loops::bash, beside: loops::shell_alone },
-    Scenario { name: "read-loop", about: "one prompt, Read turns", play: loops::read, beside: nothing },
+const DEFAULT_SCENARIOS: [Scenario; 14] = [
+    Scenario { name: "cold", description: "spawn, one short reply, exit", run: cold::run, baseline: no_baseline },
+    Scenario { name: "loop", description: "one prompt, Bash turns", run: loops::run_bash, baseline: loops::shell_baseline },
+    Scenario { name: "read-loop", description: "one prompt, Read turns", run: loops::run_read, baseline: no_baseline },
     Scenario {
         name: "stream",
-        about: "one reply of 10,000 deltas, all passed on",
-        play: stream::play,
-        beside: nothing,
+        description: "one reply of 10,000 deltas, all passed on",
+        run: stream::run,
+        baseline: no_baseline,
     },
     Scenario {
         name: "pace",
-        about: "1,000 deltas, one every 2 ms: what an engine adds",
-        play: pace::play,
-        beside: nothing,
+        description: "1,000 deltas, one every 2 ms: what an engine adds",
+        run: pace::run,
+        baseline: no_baseline,
     },
-    Scenario { name: "session", about: "100 messages in one process", play: session::play, beside: nothing },
+    Scenario { name: "session", description: "100 messages in one process", run: session::run, baseline: no_baseline },
     Scenario {
         name: "parallel-8",
-        about: "8 processes, 5 Bash turns each",
-        play: parallel::eight,
-        beside: nothing,
+        description: "8 processes, 5 Bash turns each",
+        run: parallel::run_8,
+        baseline: no_baseline,
     },
     Scenario {
         name: "parallel-32",
-        about: "32 processes, 5 Bash turns each",
-        play: parallel::thirty_two,
-        beside: nothing,
+        description: "32 processes, 5 Bash turns each",
+        run: parallel::run_32,
+        baseline: no_baseline,
     },
     Scenario {
         name: "swarm",
-        about: "1,000 sessions in one process, 5 turns each",
-        play: swarm::play,
-        beside: swarm::in_process,
+        description: "1,000 sessions in one process, 5 turns each",
+        run: swarm::run,
+        baseline: swarm::in_process_baseline,
     },
     Scenario {
         name: "ask",
-        about: "20 Bash calls, each allowed by the host",
-        play: ask::play,
-        beside: nothing,
+        description: "20 Bash calls, each allowed by the host",
+        run: ask::run,
+        baseline: no_baseline,
     },
     Scenario {
         name: "interrupt",
-        about: "the model falls silent, the host interrupts",
-        play: interrupt::play,
-        beside: nothing,
+        description: "the model falls silent, the host interrupts",
+        run: interrupt::run,
+        baseline: no_baseline,
     },
     Scenario {
         name: "tools",
-        about: "tools on 20,000 files, 200 MB",
-        play: tools::play,
-        beside: tools::ripgrep,
+        description: "tools on 20,000 files, 200 MB",
+        run: tools::run,
+        baseline: tools::ripgrep_baseline,
     },
     Scenario {
         name: "judging",
-        about: "whether a command may run, under 20 rules",
-        play: judging::play,
-        beside: judging::alone,
+        description: "whether a command may run, under 20 rules",
+        run: judging::run,
+        baseline: judging::decision_baseline,
     },
     Scenario {
         name: "mcp",
-        about: "2,000 calls of an MCP tool: a function of the same process, a program",
-        play: mcp::play,
-        beside: mcp::alone,
+        description: "2,000 calls of an MCP tool: a function of the same process, a program",
+        run: mcp::run,
+        baseline: mcp::call_baseline,
     },
 ];
 
 /// What is only measured if it is named: it takes long, or much room on the disk.
-const NAMED: [Scenario; 4] = [
+const OPT_IN_SCENARIOS: [Scenario; 4] = [
     Scenario {
         name: "resume",
-        about: "a session of 5,000 messages goes on",
-        play: resume::long,
-        beside: nothing,
+        description: "a session of 5,000 messages goes on",
+        run: resume::run_long,
+        baseline: no_baseline,
     },
     Scenario {
         name: "resume-huge",
-        about: "a session of 2 GB goes on, most of it summarised",
-        play: resume::huge,
-        beside: nothing,
+        description: "a session of 2 GB goes on, most of it summarised",
+        run: resume::run_huge,
+        baseline: no_baseline,
     },
-    Scenario { name: "list", about: "10,000 sessions are listed", play: resume::list, beside: nothing },
-    Scenario { name: "soak", about: "one turn of 2,000 Bash calls", play: soak::play, beside: nothing },
+    Scenario { name: "list", description: "10,000 sessions are listed", run: resume::run_list, baseline: no_baseline },
+    Scenario { name: "soak", description: "one turn of 2,000 Bash calls", run: soak::run, baseline: no_baseline },
 ];
 
 /// The names of all scenarios.
 pub(super) fn names() -> Vec<&'static str> {
-    ALL.iter().chain(&NAMED).map(|scenario| scenario.name).collect()
+    DEFAULT_SCENARIOS.iter().chain(&OPT_IN_SCENARIOS).map(|scenario| scenario.name).collect()
 }
 
 /// The scenarios with these names, in our order; if there are none, all but those that must be named. `parallel` means both.
-pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
+pub(super) fn select(wanted: &[String]) -> Result<Vec<Scenario>> {
     let meant = |name: &str, wanted: &str| {
         name == wanted || name.strip_suffix("-8").or(name.strip_suffix("-32")) == Some(wanted)
     };
@@ -132,13 +132,13 @@ pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
         bail!("there is no scenario {unknown:?}; there are: {}", names().join(", "));
     }
     if wanted.is_empty() {
-        return Ok(ALL.into());
+        return Ok(DEFAULT_SCENARIOS.into());
     }
-    let all = ALL.into_iter().chain(NAMED);
+    let all = DEFAULT_SCENARIOS.into_iter().chain(OPT_IN_SCENARIOS);
     Ok(all.filter(|one| wanted.iter().any(|word| meant(one.name, word))).collect())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "others beside the engines can fail")]
-fn nothing(_: &Lab) -> Result<Beside> {
+fn no_baseline(_: &BenchContext) -> Result<BaselineMetrics> {
     Ok(Vec::new())
 }

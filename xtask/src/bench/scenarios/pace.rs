@@ -3,26 +3,26 @@
 use anyhow::{Result, ensure};
 use memchr::memchr_iter;
 
-use crate::bench::clock::ms;
-use crate::bench::engine::{Engine, Partial, Start};
-use crate::bench::figures::{Figures, percentile};
-use crate::bench::lab::Lab;
-use crate::bench::run::{Line, Run};
-use crate::bench::script::{Reply, Script};
+use crate::bench::clock::to_ms;
+use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
+use crate::bench::metrics::{Metrics, percentile};
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::{OutputLine, EngineProcess};
+use crate::bench::script::{ModelReply, ModelScript};
 
 const DELTAS: usize = 1000;
 const GAP: std::time::Duration = std::time::Duration::from_millis(2);
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    lab.server.play(Script::one(Reply::Paced { deltas: DELTAS, gap: GAP }));
-    let mut run = Run::start(lab, engine, Start { partial: Partial::Wanted, ..Start::default() })?;
-    run.say("go")?;
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    lab.server.set_script(ModelScript::single_reply(ModelReply::Paced { deltas: DELTAS, gap: GAP }));
+    let mut run = EngineProcess::start(lab, engine, LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() })?;
+    run.send_prompt("go")?;
     let mut added = Vec::with_capacity(DELTAS);
     loop {
-        let line = run.line()?;
-        if line.has("text_delta") {
+        let line = run.next_line()?;
+        if line.contains("text_delta") {
             added.extend(
-                sent(&line).map(|micros| ms(line.at.saturating_duration_since(lab.server.moment(micros)))),
+                sent_micros(&line).map(|micros| to_ms(line.received_at.saturating_duration_since(lab.server.instant_at(micros)))),
             );
         } else if line.is_result() {
             break;
@@ -39,7 +39,7 @@ pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
 }
 
 /// When the delta was sent: the number between two `@`.
-fn sent(line: &Line) -> Option<u64> {
+fn sent_micros(line: &OutputLine) -> Option<u64> {
     let mut marks = memchr_iter(b'@', &line.text);
     let (from, to) = (marks.next()?, marks.next()?);
     std::str::from_utf8(&line.text[from + 1..to]).ok()?.parse().ok()

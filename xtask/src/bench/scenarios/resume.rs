@@ -7,61 +7,61 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::bench::clock::ms;
-use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::Figures;
-use crate::bench::grown::Seed;
-use crate::bench::lab::Lab;
-use crate::bench::run::{Run, by_hand};
-use crate::bench::script::{Call, Script};
+use crate::bench::clock::to_ms;
+use crate::bench::engine::{Engine, LaunchOptions};
+use crate::bench::metrics::Metrics;
+use crate::bench::transcript_generator::TranscriptSeed;
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::{EngineProcess, measure_as_user};
+use crate::bench::script::{ToolCall, ModelScript};
 
 /// How many tool turns the long session has: two messages each.
-const TURNS: usize = 2500;
+const LONG_SESSION_TURNS: usize = 2500;
 
 /// How many calls the session has of which the long ones are made.
-const CALLS: usize = 10;
+const SEED_CALLS: usize = 10;
 
 /// How large the largest transcript is.
-const HUGE: u64 = 2_000_000_000;
+const HUGE_TRANSCRIPT_BYTES: u64 = 2_000_000_000;
 
 /// How many turns follow its last summary.
-const LIVE: usize = 50;
+const TURNS_AFTER_COMPACTION: usize = 50;
 
 /// How many sessions are listed.
-const SESSIONS: usize = 10_000;
+const LISTED_SESSIONS: usize = 10_000;
 
 /// A session of 5,000 messages.
-pub(super) fn long(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    let short = Transcript::of(lab, engine)?;
+pub(super) fn run_long(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let short = Transcript::record(lab, engine)?;
     let text = fs::read_to_string(&short.path)?;
-    Seed::new(&text)?.grow(TURNS - CALLS, &mut short.rewritten()?)?;
+    TranscriptSeed::new(&text)?.write_transcript(LONG_SESSION_TURNS - SEED_CALLS, &mut short.create_file()?)?;
     let figures = short.resume(lab, engine, 1_000_000)?;
     short.remove()?;
     Ok(Some(figures))
 }
 
 /// A session of 2 GB, most of which a summary has replaced.
-pub(super) fn huge(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    if !is_ours(engine) {
+pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    if !is_whimbrel(engine) {
         return Ok(None);
     }
-    let short = Transcript::of(lab, engine)?;
+    let short = Transcript::record(lab, engine)?;
     let text = fs::read_to_string(&short.path)?;
-    let seed = Seed::new(&text)?;
-    let mut out = short.rewritten()?;
-    let mut copies = seed.begin(&mut out)?;
+    let seed = TranscriptSeed::new(&text)?;
+    let mut out = short.create_file()?;
+    let mut copies = seed.start_copies(&mut out)?;
     let mut written = text.len() as u64;
-    while written < HUGE {
-        written += copies.turn(&mut out)? as u64;
+    while written < HUGE_TRANSCRIPT_BYTES {
+        written += copies.write_turn(&mut out)? as u64;
     }
-    let (boundary, summary) = summarised(&text, copies.leaf()?)?;
+    let (boundary, summary) = compaction_lines(&text, copies.last_uuid()?)?;
     writeln!(out, "{boundary}\n{summary}")?;
     // What follows hangs on the summary.
-    copies.hang_on(summary["uuid"].as_str().unwrap_or_default())?;
-    for _ in 0..LIVE {
-        copies.turn(&mut out)?;
+    copies.set_parent(summary["uuid"].as_str().unwrap_or_default())?;
+    for _ in 0..TURNS_AFTER_COMPACTION {
+        copies.write_turn(&mut out)?;
     }
-    copies.end(&mut out)?;
+    copies.finish(&mut out)?;
     drop(out);
     let figures = short.resume(lab, engine, 10_000)?;
     short.remove()?;
@@ -69,20 +69,20 @@ pub(super) fn huge(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
 }
 
 /// The list of 10,000 sessions, all of them and the newest 20.
-pub(super) fn list(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    if !is_ours(engine) {
+pub(super) fn run_list(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    if !is_whimbrel(engine) {
         return Ok(None);
     }
-    let short = Transcript::of(lab, engine)?;
+    let short = Transcript::record(lab, engine)?;
     let text = fs::read(&short.path)?;
     let folder = short.path.parent().context("a transcript lies in a folder")?.to_path_buf();
     let name = |number: usize| folder.join(format!("{number:08x}-0000-4000-8000-000000000000.jsonl"));
-    for number in 0..SESSIONS {
+    for number in 0..LISTED_SESSIONS {
         fs::write(name(number), &text)?;
     }
-    let all = by_hand(lab, engine, &["sessions", "list", "--limit", "0", "--json"])?;
-    let newest = by_hand(lab, engine, &["sessions", "list"])?;
-    for number in 0..SESSIONS {
+    let all = measure_as_user(lab, engine, &["sessions", "list", "--limit", "0", "--json"])?;
+    let newest = measure_as_user(lab, engine, &["sessions", "list"])?;
+    for number in 0..LISTED_SESSIONS {
         fs::remove_file(name(number))?;
     }
     ensure!(all.code == Some(0) && newest.code == Some(0), "the sessions could not be listed");
@@ -97,7 +97,7 @@ pub(super) fn list(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
 }
 
 /// Others keep no such transcripts, or list none.
-fn is_ours(engine: &Engine) -> bool {
+fn is_whimbrel(engine: &Engine) -> bool {
     engine.program.file_stem().is_some_and(|name| name == "whimbrel")
 }
 
@@ -108,32 +108,32 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn of(lab: &Lab, engine: &Engine) -> Result<Self> {
-        let before = transcripts(&engine.home);
-        lab.server.play(Script::repeat(CALLS, |number| Call::bash(&format!("printf '%0400d' {number}"))));
-        Run::whole(lab, engine, Start::default())?;
-        let after = transcripts(&engine.home);
+    fn record(lab: &BenchContext, engine: &Engine) -> Result<Self> {
+        let before = find_transcripts(&engine.home);
+        lab.server.set_script(ModelScript::repeat_call(SEED_CALLS, |number| ToolCall::bash(&format!("printf '%0400d' {number}"))));
+        EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
+        let after = find_transcripts(&engine.home);
         let path = after.into_iter().find(|path| !before.contains(path)).context("no transcript was kept")?;
         let session = path.file_stem().context("a transcript has a name")?.to_string_lossy().into_owned();
         Ok(Self { path, session })
     }
 
     /// The file, empty and to be written anew.
-    fn rewritten(&self) -> Result<BufWriter<File>> {
+    fn create_file(&self) -> Result<BufWriter<File>> {
         Ok(BufWriter::with_capacity(1 << 20, File::create(&self.path)?))
     }
 
     /// Goes on with the session and says one thing. The request must be so large, or the session was not read.
-    fn resume(&self, lab: &Lab, engine: &Engine, least: usize) -> Result<Figures> {
+    fn resume(&self, lab: &BenchContext, engine: &Engine, least: usize) -> Result<Metrics> {
         let size = fs::metadata(&self.path)?.len();
-        lab.server.play(Script::word());
-        let start = Start { resume: Some(&self.session), ..Start::default() };
-        let whole = Run::whole(lab, engine, start)?;
+        lab.server.set_script(ModelScript::short_reply());
+        let start = LaunchOptions { resume: Some(&self.session), ..LaunchOptions::default() };
+        let whole = EngineProcess::run_one_prompt(lab, engine, start)?;
         let steps = lab.server.steps();
         let first = steps.first().context("the model was not asked")?;
         ensure!(first.bytes >= least, "the first request has only {} bytes", first.bytes);
         Ok(vec![
-            ("start to first request, ms", ms(first.asked.saturating_duration_since(whole.began))),
+            ("start to first request, ms", to_ms(first.request_at.saturating_duration_since(whole.began))),
             ("CPU, ms", whole.used.cpu),
             ("largest process, MB", whole.used.largest),
             ("transcript, MB", size as f64 / 1e6),
@@ -147,14 +147,14 @@ impl Transcript {
 }
 
 /// The transcripts in a home.
-fn transcripts(home: &Path) -> Vec<PathBuf> {
+fn find_transcripts(home: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(home.join(".claude/projects")).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
 }
 
 /// The lines that stand for a summary: where it happened, and what it says.
-fn summarised(transcript: &str, leaf: &str) -> Result<(Value, Value)> {
+fn compaction_lines(transcript: &str, leaf: &str) -> Result<(Value, Value)> {
     let lines = transcript.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut line = lines
         .into_iter()

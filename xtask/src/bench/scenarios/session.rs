@@ -4,34 +4,34 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::bench::clock::{self, ms};
-use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::{Figures, median};
-use crate::bench::lab::Lab;
+use crate::bench::clock::{self, to_ms};
+use crate::bench::engine::{Engine, LaunchOptions};
+use crate::bench::metrics::{Metrics, median};
+use crate::bench::context::BenchContext;
 use crate::bench::memory;
-use crate::bench::run::Run;
-use crate::bench::script::Script;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::ModelScript;
 
 const MESSAGES: usize = 100;
 
 /// What an engine does after a result is not counted as growth.
-const SETTLE: Duration = Duration::from_millis(300);
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    lab.server.play(Script::word());
-    let cold = Run::whole(lab, engine, Start::default())?.used;
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    lab.server.set_script(ModelScript::short_reply());
+    let cold = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?.used;
 
-    lab.server.play(Script::word());
-    let mut run = Run::start(lab, engine, Start::default())?;
+    lab.server.set_script(ModelScript::short_reply());
+    let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;
     let mut times = Vec::with_capacity(MESSAGES);
     let mut memories = Vec::new();
     for number in 1..=MESSAGES {
         let sent = clock::now();
-        run.say(&format!("message {number}"))?;
-        times.push(ms(run.result()?.at - sent));
+        run.send_prompt(&format!("message {number}"))?;
+        times.push(to_ms(run.next_result()?.received_at - sent));
         if number == 1 || number == MESSAGES {
-            clock::pause(SETTLE);
-            memories.push(memory::below(run.meter())?);
+            clock::sleep(SETTLE_TIME);
+            memories.push(memory::engine_memory(run.meter_pid())?);
         }
     }
     let used = run.finish()?;

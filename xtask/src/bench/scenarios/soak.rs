@@ -3,36 +3,36 @@
 
 use anyhow::{Context, Result, ensure};
 
-use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::{Figures, gaps, median};
-use crate::bench::lab::Lab;
-use crate::bench::run::Run;
-use crate::bench::script::{Call, Script};
-use crate::bench::vitals::{self, Vitals};
+use crate::bench::engine::{Engine, LaunchOptions};
+use crate::bench::metrics::{Metrics, turn_gaps, median};
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::proc_stats::{self, ProcessStats};
 
 const CALLS: usize = 2000;
 
 /// After how many calls the process is looked at: around an early stretch and a late one.
-const LOOKS: [usize; 4] = [200, 400, 1800, 2000];
+const SAMPLE_CALLS: [usize; 4] = [200, 400, 1800, 2000];
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    lab.server.play(Script::repeat(CALLS, |number| Call::bash(&format!("true {number}"))));
-    let mut run = Run::start(lab, engine, Start::default())?;
-    run.say("go")?;
-    let mut looks: Vec<Vitals> = Vec::new();
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    lab.server.set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("true {number}"))));
+    let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;
+    run.send_prompt("go")?;
+    let mut looks: Vec<ProcessStats> = Vec::new();
     for call in 1..=CALLS {
-        run.line_with(r#""tool_result""#)?;
-        if LOOKS.contains(&call) {
-            looks.push(vitals::below(run.meter())?);
+        run.next_line_with(r#""tool_result""#)?;
+        if SAMPLE_CALLS.contains(&call) {
+            looks.push(proc_stats::engine_stats(run.meter_pid())?);
         }
     }
-    run.result()?;
+    run.next_result()?;
     run.finish()?;
     let steps = lab.server.steps();
     ensure!(steps.len() == CALLS + 1, "{} requests instead of {}", steps.len(), CALLS + 1);
     let [first, second, third, last] = looks[..] else { anyhow::bail!("the process was not seen") };
-    let per_call = |from: &Vitals, to: &Vitals| (to.cpu - from.cpu) / 200.0;
-    let gaps = gaps(&steps);
+    let per_call = |from: &ProcessStats, to: &ProcessStats| (to.cpu - from.cpu) / 200.0;
+    let gaps = turn_gaps(&steps);
     let sent = steps.last().context("the model was not asked")?.bytes;
     Ok(Some(vec![
         ("CPU per call, calls 200 to 400, ms", per_call(&first, &second)),

@@ -2,28 +2,28 @@
 
 use anyhow::{Result, ensure};
 
-use crate::bench::clock::ms;
-use crate::bench::engine::{Engine, Partial, Start};
-use crate::bench::figures::Figures;
-use crate::bench::lab::Lab;
-use crate::bench::run::Run;
-use crate::bench::script::Script;
+use crate::bench::clock::to_ms;
+use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
+use crate::bench::metrics::Metrics;
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::EngineProcess;
+use crate::bench::script::ModelScript;
 
 const DELTAS: usize = 10_000;
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    let start = Start { partial: Partial::Wanted, ..Start::default() };
-    lab.server.play(Script::long(1));
-    let cold = Run::whole(lab, engine, start)?.used;
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let start = LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() };
+    lab.server.set_script(ModelScript::long_text(1));
+    let cold = EngineProcess::run_one_prompt(lab, engine, start)?.used;
 
-    lab.server.play(Script::long(DELTAS));
-    let mut run = Run::start(lab, engine, start)?;
-    run.say("go")?;
+    lab.server.set_script(ModelScript::long_text(DELTAS));
+    let mut run = EngineProcess::start(lab, engine, start)?;
+    run.send_prompt("go")?;
     let (mut seen, mut bytes, mut first) = (0, 0, None);
     let result = loop {
-        let line = run.line()?;
-        if line.has("text_delta") {
-            first.get_or_insert(line.at);
+        let line = run.next_line()?;
+        if line.contains("text_delta") {
+            first.get_or_insert(line.received_at);
             seen += 1;
             bytes += line.text.len();
         } else if line.is_result() {
@@ -32,7 +32,7 @@ pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
     };
     let used = run.finish()?;
     ensure!(seen == DELTAS, "{seen} deltas instead of {DELTAS}");
-    let drained = first.map_or(f64::NAN, |first| ms(result.at - first));
+    let drained = first.map_or(f64::NAN, |first| to_ms(result.received_at - first));
     Ok(Some(vec![
         ("CPU per delta, us", (used.cpu - cold.cpu) * 1000.0 / DELTAS as f64),
         ("CPU of the run, ms", used.cpu),

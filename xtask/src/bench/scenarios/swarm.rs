@@ -5,38 +5,38 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::bench::engine::Engine;
-use crate::bench::figures::{Beside, Figures};
-use crate::bench::lab::Lab;
-use crate::bench::meter::Used;
-use crate::bench::run::alone_in;
-use crate::bench::script::{Call, Script};
+use crate::bench::metrics::{BaselineMetrics, Metrics};
+use crate::bench::context::BenchContext;
+use crate::bench::meter::ResourceUsage;
+use crate::bench::engine_process::measure_engine;
+use crate::bench::script::{ToolCall, ModelScript};
 
 const SESSIONS: usize = 1000;
 const TURNS: usize = 5;
 
 /// Engines that are processes have no part in this.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
-pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
+pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
 /// Sessions that talk, and sessions that read files.
-pub(super) fn in_process(lab: &Lab) -> Result<Beside> {
+pub(super) fn in_process_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     let file = lab.small_file();
     let reading = || {
-        Script::repeat(TURNS, |number| {
-            Call::new("Read", json!({ "file_path": file, "offset": number + 1, "limit": 5 }))
+        ModelScript::repeat_call(TURNS, |number| {
+            ToolCall::new("Read", json!({ "file_path": file, "offset": number + 1, "limit": 5 }))
         })
     };
     Ok(vec![
-        ("five messages".into(), figures(lab, Script::word, TURNS, TURNS)?),
-        ("one message, five Reads".into(), figures(lab, reading, 1, TURNS + 1)?),
+        ("five messages".into(), measure(lab, ModelScript::short_reply, TURNS, TURNS)?),
+        ("one message, five Reads".into(), measure(lab, reading, 1, TURNS + 1)?),
     ])
 }
 
-fn figures(lab: &Lab, script: impl Fn() -> Script, messages: usize, calls: usize) -> Result<Figures> {
-    let one = swarm(lab, script(), 1, messages, calls)?;
-    let all = swarm(lab, script(), SESSIONS, messages, calls)?;
+fn measure(lab: &BenchContext, script: impl Fn() -> ModelScript, messages: usize, calls: usize) -> Result<Metrics> {
+    let one = run_swarm(lab, script(), 1, messages, calls)?;
+    let all = run_swarm(lab, script(), SESSIONS, messages, calls)?;
     Ok(vec![
         ("CPU, ms", all.cpu),
         ("CPU per model call, us", (all.cpu - one.cpu) * 1000.0 / ((SESSIONS - 1) * calls) as f64),
@@ -46,11 +46,11 @@ fn figures(lab: &Lab, script: impl Fn() -> Script, messages: usize, calls: usize
     ])
 }
 
-fn swarm(lab: &Lab, script: Script, sessions: usize, messages: usize, calls: usize) -> Result<Used> {
-    let program = lab.swarm.as_ref().context("the swarm was not built")?.display().to_string();
-    lab.server.play(script);
-    let engine = Engine { name: "swarm".into(), home: lab.folder("home-swarm")?, program: program.into() };
-    let used = alone_in(lab, &engine, &[&sessions.to_string(), &messages.to_string()])?;
+fn run_swarm(lab: &BenchContext, script: ModelScript, sessions: usize, messages: usize, calls: usize) -> Result<ResourceUsage> {
+    let program = lab.swarm_program.as_ref().context("the swarm was not built")?.display().to_string();
+    lab.server.set_script(script);
+    let engine = Engine { name: "swarm".into(), home: lab.create_dir("home-swarm")?, program: program.into() };
+    let used = measure_engine(lab, &engine, &[&sessions.to_string(), &messages.to_string()])?;
     ensure!(used.code == Some(0), "the swarm ended with {:?}", used.code);
     let steps = lab.server.steps().len();
     ensure!(steps == sessions * calls, "{steps} requests instead of {}", sessions * calls);

@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::{Beside, Figures, gaps, median};
-use crate::bench::lab::Lab;
-use crate::bench::run::{Run, alone};
-use crate::bench::script::{Call, Script};
-use crate::bench::tree::{self, NEEDLE, WITH_NEEDLE};
+use crate::bench::engine::{Engine, LaunchOptions};
+use crate::bench::metrics::{BaselineMetrics, Metrics, turn_gaps, median};
+use crate::bench::context::BenchContext;
+use crate::bench::engine_process::{EngineProcess, measure_program};
+use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::file_tree::{self, NEEDLE, NEEDLE_FILE};
 
 const CALLS: usize = 5;
 
@@ -22,95 +22,95 @@ const GLOB: &str = "Glob, ms";
 const GLOB_CPU: &str = "CPU of a process with five Globs, ms";
 
 /// Two hundred files.
-const PATTERN: &str = "**/*75.rs";
+const GLOB_PATTERN: &str = "**/*75.rs";
 
 /// What the calls of one tool took; none if the engine has no such tool or its answers were not real.
 #[derive(Default)]
-struct Took {
+struct ToolTimes {
     turn: Option<f64>,
     cpu: Option<f64>,
 }
 
-pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    let root = tree::grow(lab)?;
-    let file = root.join(WITH_NEEDLE);
+pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
+    let root = file_tree::create(lab)?;
+    let file = root.join(NEEDLE_FILE);
     let grep = json!({ "pattern": NEEDLE, "path": root, "output_mode": "files_with_matches" });
-    let glob = json!({ "pattern": PATTERN, "path": root });
-    let grep = searching(lab, engine, &root, ("Grep", &grep), "f18000.rs")?;
-    let glob = searching(lab, engine, &root, ("Glob", &glob), "f19975.rs")?;
+    let glob = json!({ "pattern": GLOB_PATTERN, "path": root });
+    let grep = measure_search(lab, engine, &root, ("Grep", &grep), "f18000.rs")?;
+    let glob = measure_search(lab, engine, &root, ("Glob", &glob), "f19975.rs")?;
     let figures = [
         (GREP, grep.turn),
         (GREP_CPU, grep.cpu),
         (GLOB, glob.turn),
         (GLOB_CPU, glob.cpu),
-        ("Read 10 KB, ms", reading(lab, engine, &root, &file)?.turn),
-        ("Edit in 2,000 lines, ms", editing(lab, engine, &root)?.turn),
+        ("Read 10 KB, ms", measure_read(lab, engine, &root, &file)?.turn),
+        ("Edit in 2,000 lines, ms", measure_edit(lab, engine, &root)?.turn),
     ];
     Ok(Some(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()))
 }
 
 /// The same searches without an engine, if ripgrep is installed: five processes each.
-pub(super) fn ripgrep(lab: &Lab) -> Result<Beside> {
-    let root = tree::grow(lab)?.display().to_string();
-    if alone(lab, "rg", &["--version"]).is_err() {
+pub(super) fn ripgrep_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
+    let root = file_tree::create(lab)?.display().to_string();
+    if measure_program(lab, "rg", &["--version"]).is_err() {
         return Ok(Vec::new());
     }
     let search = |arguments: &[&str]| -> Result<(f64, f64)> {
-        let used = (0..CALLS).map(|_| alone(lab, "rg", arguments)).collect::<Result<Vec<_>>>()?;
+        let used = (0..CALLS).map(|_| measure_program(lab, "rg", arguments)).collect::<Result<Vec<_>>>()?;
         Ok((
             median(&used.iter().map(|used| used.wall).collect::<Vec<_>>()),
             used.iter().map(|used| used.cpu).sum(),
         ))
     };
-    let (grep, glob) = (search(&["-l", NEEDLE, &root])?, search(&["--files", "-g", PATTERN, &root])?);
+    let (grep, glob) = (search(&["-l", NEEDLE, &root])?, search(&["--files", "-g", GLOB_PATTERN, &root])?);
     Ok(vec![("rg".into(), vec![(GREP, grep.0), (GREP_CPU, grep.1), (GLOB, glob.0), (GLOB_CPU, glob.1)])])
 }
 
 /// One search, five times.
-fn searching(
-    lab: &Lab,
+fn measure_search(
+    lab: &BenchContext,
     engine: &Engine,
     root: &Path,
     call: (&'static str, &Value),
     expected: &str,
-) -> Result<Took> {
+) -> Result<ToolTimes> {
     let (tool, input) = call;
-    took(
+    measure_tool(
         lab,
         engine,
         root,
-        Script::repeat(CALLS, |_| Call::new(tool, input.clone())).expecting(expected),
+        ModelScript::repeat_call(CALLS, |_| ToolCall::new(tool, input.clone())).expecting_text(expected),
         tool,
     )
 }
 
 /// Another part of the file each time, the needle in all of them.
-fn reading(lab: &Lab, engine: &Engine, root: &Path, file: &Path) -> Result<Took> {
-    let call = |number: usize| Call::new("Read", json!({ "file_path": file, "limit": 1000 + number }));
-    took(lab, engine, root, Script::repeat(CALLS, call).expecting(NEEDLE), "Read")
+fn measure_read(lab: &BenchContext, engine: &Engine, root: &Path, file: &Path) -> Result<ToolTimes> {
+    let call = |number: usize| ToolCall::new("Read", json!({ "file_path": file, "limit": 1000 + number }));
+    measure_tool(lab, engine, root, ModelScript::repeat_call(CALLS, call).expecting_text(NEEDLE), "Read")
 }
 
-fn editing(lab: &Lab, engine: &Engine, root: &Path) -> Result<Took> {
+fn measure_edit(lab: &BenchContext, engine: &Engine, root: &Path) -> Result<ToolTimes> {
     let file = root.join("edited.txt");
-    tree::lines(&file)?;
-    let mut calls = vec![Call::new("Read", json!({ "file_path": file }))];
+    file_tree::write_numbered_lines(&file)?;
+    let mut calls = vec![ToolCall::new("Read", json!({ "file_path": file }))];
     calls.extend([100, 600, 1100, 1500, 1900].map(|line| {
         let (old, new) = (format!("line {line} alpha"), format!("line {line} omega"));
-        Call::new("Edit", json!({ "file_path": file, "old_string": old, "new_string": new }))
+        ToolCall::new("Edit", json!({ "file_path": file, "old_string": old, "new_string": new }))
     }));
-    let took = took(lab, engine, root, Script::calls(&calls), "Edit")?;
+    let took = measure_tool(lab, engine, root, ModelScript::tool_calls(&calls), "Edit")?;
     let edited = fs::read_to_string(&file)?.matches("omega").count() == CALLS;
-    Ok(if edited { took } else { Took::default() })
+    Ok(if edited { took } else { ToolTimes::default() })
 }
 
 /// The median turn without the first, if the tool was offered and every result had the expected text.
-fn took(lab: &Lab, engine: &Engine, root: &Path, script: Script, tool: &str) -> Result<Took> {
-    let expects = script.expected.is_some();
-    lab.server.play(script);
-    let whole = Run::whole(lab, engine, Start { folder: Some(root), ..Start::default() })?;
+fn measure_tool(lab: &BenchContext, engine: &Engine, root: &Path, script: ModelScript, tool: &str) -> Result<ToolTimes> {
+    let expects = script.expected_text.is_some();
+    lab.server.set_script(script);
+    let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions { working_dir: Some(root), ..LaunchOptions::default() })?;
     let steps = lab.server.steps();
-    let real = !expects || steps.windows(2).all(|pair| pair[1].hits > pair[0].hits);
-    let counts = lab.server.was_offered(tool) && steps.len() > CALLS && real;
-    let turn = counts.then(|| median(&gaps(&steps)[1..]));
-    Ok(Took { turn, cpu: turn.map(|_| whole.used.cpu) })
+    let real = !expects || steps.windows(2).all(|pair| pair[1].expected_matches > pair[0].expected_matches);
+    let counts = lab.server.was_tool_offered(tool) && steps.len() > CALLS && real;
+    let turn = counts.then(|| median(&turn_gaps(&steps)[1..]));
+    Ok(ToolTimes { turn, cpu: turn.map(|_| whole.used.cpu) })
 }

@@ -7,15 +7,15 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlResponse, Request};
 use whimbrel_wire::hook::HookPermissionDecision;
 
-use super::super::events::Ending;
-use super::super::{Folded, joined};
-use super::stage::{Reply, Stage, before, scene};
+use super::super::inputs::StopDetails;
+use super::super::{MergedOutput, join_reasons};
+use super::fixture::{HostReply, TestHooks, pre_tool_use, input_builder};
 
-fn ruling(folded: &Folded) -> Option<(HookPermissionDecision, String)> {
-    folded.ruling.as_ref().map(|ruling| (ruling.decision, joined(&ruling.reasons)))
+fn decision(folded: &MergedOutput) -> Option<(HookPermissionDecision, String)> {
+    folded.decision.as_ref().map(|ruling| (ruling.decision, join_reasons(&ruling.reasons)))
 }
 
-fn answers(answer: Value) -> impl FnMut(&whimbrel_wire::control::HookCallback) -> Reply {
+fn reply_with(answer: Value) -> impl FnMut(&whimbrel_wire::control::HookCallback) -> HostReply {
     move |_| Some(Ok(answer.clone()))
 }
 
@@ -24,7 +24,7 @@ async fn a_host_is_told_what_happens_and_has_its_say() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&asked);
     let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}], "Stop": [{"hookCallbackIds": ["hook_1"]}]});
-    let stage = Stage::with_host(&hooks, move |question| {
+    let stage = TestHooks::with_host(&hooks, move |question| {
         notes.lock().unwrap().push(question.clone());
         Some(Ok(match question.callback_id.as_str() {
             "hook_0" => {
@@ -34,9 +34,9 @@ async fn a_host_is_told_what_happens_and_has_its_say() {
             _ => json!({}),
         }))
     });
-    let folded = stage.before_bash().await;
-    assert_eq!(ruling(&folded), Some((HookPermissionDecision::Deny, "not here".into())));
-    assert_eq!(stage.raise(scene().stop(Ending::default())).await, Folded::default());
+    let folded = stage.run_bash_hooks().await;
+    assert_eq!(decision(&folded), Some((HookPermissionDecision::Deny, "not here".into())));
+    assert_eq!(stage.run(input_builder().stop(StopDetails::default())).await, MergedOutput::default());
 
     let asked = asked.lock().unwrap();
     assert_eq!(asked[0].tool_use_id.as_deref(), Some("toolu_1"));
@@ -49,11 +49,11 @@ async fn a_host_is_told_what_happens_and_has_its_say() {
 #[tokio::test]
 async fn all_hooks_are_asked_at_once() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["a", "b"]}, {"matcher": "B.*", "hookCallbackIds": ["b", "c"]}]});
-    let mut stage = Stage::with_host(&hooks, |_| None);
+    let mut stage = TestHooks::with_host(&hooks, |_| None);
     let raise = {
-        let hooks = stage.hooks.clone();
+        let hooks = stage.executor.clone();
         let cancel = stage.cancel.clone();
-        tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &cancel).await })
+        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &cancel).await })
     };
     // Nobody is answered before all are asked, and each is asked once.
     let mut open = Vec::new();
@@ -68,16 +68,16 @@ async fn all_hooks_are_asked_at_once() {
         let specific =
             json!({"hookEventName": "PreToolUse", "permissionDecision": decision, "additionalContext": id});
         let answer = ControlResponse::success(request_id, &json!({"hookSpecificOutput": specific}));
-        stage.desk.ask.answered(answer.response);
+        stage.deps.requests.handle_response(answer.response);
     }
     let folded = raise.await.unwrap();
-    assert_eq!(ruling(&folded), Some((HookPermissionDecision::Deny, String::new())));
+    assert_eq!(decision(&folded), Some((HookPermissionDecision::Deny, String::new())));
     assert_eq!(folded.contexts, ["a", "b", "c"]);
 }
 
 #[tokio::test]
 async fn a_failing_hook_holds_up_only_what_it_must() {
-    let failing: [(&str, Reply, &str); 3] = [
+    let failing: [(&str, HostReply, &str); 3] = [
         ("it fails", Some(Err("boom".into())), "boom"),
         ("it is silent", None, "it did not end within 0.05 s"),
         ("it talks nonsense", Some(Ok(json!({"decision": "perhaps"}))), "decision"),
@@ -86,16 +86,16 @@ async fn a_failing_hook_holds_up_only_what_it_must() {
         for policy in [None, Some("block")] {
             let group = json!([{"hookCallbackIds": ["h"], "timeout": 0.05, "onFailure": policy}]);
             let reply = reply.clone();
-            let stage = Stage::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
-            let folded = stage.before_bash().await;
+            let stage = TestHooks::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
+            let folded = stage.run_bash_hooks().await;
             let said = if policy == Some("block") {
-                assert_eq!(folded.faults, [], "{name}");
-                let (decision, reason) = ruling(&folded).unwrap();
+                assert_eq!(folded.errors, [], "{name}");
+                let (decision, reason) = decision(&folded).unwrap();
                 assert_eq!(decision, HookPermissionDecision::Deny, "{name}");
                 reason
             } else {
-                assert_eq!(folded.ruling, None, "{name}");
-                joined(&folded.faults)
+                assert_eq!(folded.decision, None, "{name}");
+                join_reasons(&folded.errors)
             };
             assert!(said.contains(words), "{name}: {said}");
         }
@@ -108,11 +108,11 @@ async fn a_denial_holds_although_the_rest_is_nonsense() {
     let hooks =
         |policy: Option<&str>| json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": policy}]});
     for policy in [None, Some("block")] {
-        let stage = Stage::with_host(&hooks(policy), answers(json!({ "hookSpecificOutput": specific })));
-        let folded = stage.before_bash().await;
-        let (decision, reason) = ruling(&folded).unwrap();
+        let stage = TestHooks::with_host(&hooks(policy), reply_with(json!({ "hookSpecificOutput": specific })));
+        let folded = stage.run_bash_hooks().await;
+        let (decision, reason) = decision(&folded).unwrap();
         assert_eq!(decision, HookPermissionDecision::Deny);
-        let told = format!("{reason}{}", joined(&folded.faults));
+        let told = format!("{reason}{}", join_reasons(&folded.errors));
         assert!(told.contains("hookSpecificOutput.updatedInput"), "{told}");
     }
 }
@@ -120,24 +120,24 @@ async fn a_denial_holds_although_the_rest_is_nonsense() {
 #[tokio::test]
 async fn a_question_is_taken_back_when_nobody_waits() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
-    let mut stage = Stage::with_host(&hooks, |_| None);
+    let mut stage = TestHooks::with_host(&hooks, |_| None);
     let raise = {
-        let (hooks, cancel) = (stage.hooks.clone(), stage.cancel.clone());
-        tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &cancel).await })
+        let (hooks, cancel) = (stage.executor.clone(), stage.cancel.clone());
+        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &cancel).await })
     };
     let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
     stage.cancel.cancel();
-    assert_eq!(raise.await.unwrap(), Folded { interrupted: true, ..Folded::default() });
+    assert_eq!(raise.await.unwrap(), MergedOutput { interrupted: true, ..MergedOutput::default() });
     let Some(Frame::ControlCancel(cancel)) = stage.frames.recv().await else { panic!() };
     assert_eq!(cancel.request_id, asked.request_id);
 }
 
 #[tokio::test]
 async fn a_host_that_is_gone_has_not_agreed_to_a_call() {
-    let stage = Stage::with_host(&json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]}), |_| None);
-    stage.desk.ask.close();
-    let folded = stage.before_bash().await;
-    let (decision, reasons) = ruling(&folded).unwrap();
+    let stage = TestHooks::with_host(&json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]}), |_| None);
+    stage.deps.requests.close();
+    let folded = stage.run_bash_hooks().await;
+    let (decision, reasons) = decision(&folded).unwrap();
     assert_eq!(decision, HookPermissionDecision::Deny);
     assert!(format!("{reasons:?}").contains("closed its input"), "{folded:?}");
 }
@@ -145,8 +145,8 @@ async fn a_host_that_is_gone_has_not_agreed_to_a_call() {
 #[tokio::test]
 async fn a_host_that_goes_on_by_itself_is_not_waited_for() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": "block"}]});
-    let stage = Stage::with_host(&hooks, answers(json!({"async": true, "asyncTimeout": 5})));
-    assert_eq!(stage.before_bash().await, Folded::default());
+    let stage = TestHooks::with_host(&hooks, reply_with(json!({"async": true, "asyncTimeout": 5})));
+    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
 }
 
 #[tokio::test]
@@ -155,16 +155,16 @@ async fn input_that_was_cut_on_the_way_comes_back_whole() {
     let cut = format!("{} [... 900 bytes left out to keep the line short]", "x".repeat(100));
     let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"content": cut, "more": 1}});
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
-    let stage = Stage::with_host(&hooks, answers(json!({"hookSpecificOutput": specific})));
-    let folded = stage.raise(before("Write", &json!({"content": text}))).await;
+    let stage = TestHooks::with_host(&hooks, reply_with(json!({"hookSpecificOutput": specific})));
+    let folded = stage.run(pre_tool_use("Write", &json!({"content": text}))).await;
     assert_eq!(folded.updated_input, json!({"content": text, "more": 1}).as_object().cloned());
 }
 
 #[tokio::test]
 async fn a_host_is_not_told_how_its_own_hooks_do() {
     let hooks = json!({"SessionStart": [{"hookCallbackIds": ["h"]}]});
-    let mut stage = Stage::with_host(&hooks, answers(json!({})));
-    stage.raise(scene().session_start("resume", None, None)).await;
+    let mut stage = TestHooks::with_host(&hooks, reply_with(json!({})));
+    stage.run(input_builder().session_start("resume", None, None)).await;
     assert!(matches!(stage.frames.recv().await, Some(Frame::ControlRequest(_))));
     assert!(stage.frames.try_recv().is_err());
 }

@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 use whimbrel_wire::hook::{HookEffort, HookPermissionDecision};
 
-use super::super::{Announce, Folded, joined};
-use super::stage::{Stage, before, command, hasty, scene, strict};
-use crate::tasks::tests::{gone, pid_from};
+use super::super::{ProgressPolicy, MergedOutput, join_reasons};
+use super::fixture::{TestHooks, pre_tool_use, command, with_timeout, input_builder, blocking_command};
+use crate::tasks::tests::{exits, read_pid};
 
 /// The verdict on a call of Bash, or what was wrong.
-async fn says(hook: super::super::CommandHook) -> String {
-    let folded = Stage::with_commands(&[("PreToolUse", None, hook)]).before_bash().await;
-    match folded.ruling {
-        Some(ruling) => format!("{:?}: {}", ruling.decision, joined(&ruling.reasons)),
-        None => joined(&folded.faults),
+async fn decision_text(hook: super::super::CommandHook) -> String {
+    let folded = TestHooks::with_commands(&[("PreToolUse", None, hook)]).run_bash_hooks().await;
+    match folded.decision {
+        Some(ruling) => format!("{:?}: {}", ruling.decision, join_reasons(&ruling.reasons)),
+        None => join_reasons(&folded.errors),
     }
 }
 
@@ -21,13 +21,13 @@ async fn a_command_reads_what_happened_and_knows_where_it_is() {
     let hook = command(
         r#"cat > seen; echo "$CLAUDE_PROJECT_DIR" > project; pwd > here; echo "$CLAUDE_EFFORT$OTEL_SECRET" > rest"#,
     );
-    let stage = Stage::with_commands(&[("PreToolUse", Some("Bash"), hook)]);
-    let mut occasion = before("Bash", &json!({"command": "echo \"ü\""}));
+    let stage = TestHooks::with_commands(&[("PreToolUse", Some("Bash"), hook)]);
+    let mut occasion = pre_tool_use("Bash", &json!({"command": "echo \"ü\""}));
     occasion.input.base.effort = Some(HookEffort { level: "high".into() });
     let told = serde_json::to_value(&occasion.input).unwrap();
-    assert_eq!(stage.raise(occasion).await, Folded::default());
+    assert_eq!(stage.run(occasion).await, MergedOutput::default());
     assert_eq!(serde_json::from_str::<Value>(&stage.read("seen")).unwrap(), told);
-    let root = format!("{}\n", stage.desk.workspace.root().display());
+    let root = format!("{}\n", stage.deps.workspace.root().display());
     assert_eq!((stage.read("project"), stage.read("here")), (root.clone(), root));
     assert_eq!(stage.read("rest"), "high\n");
 }
@@ -42,26 +42,26 @@ async fn a_command_has_its_say() {
         (command("exit 1"), "it ended with code 1"),
         (command("kill -9 $$"), "it was ended by signal 9"),
         (command("exit 0"), ""),
-        (strict("exit 1"), "Deny: A hook that must agree has failed: it ended with code 1"),
+        (blocking_command("exit 1"), "Deny: A hook that must agree has failed: it ended with code 1"),
         (
-            strict("echo '{broken}'"),
+            blocking_command("echo '{broken}'"),
             "Deny: A hook that must agree has failed: its answer cannot be read: key must be a string at line 1 column 2",
         ),
         (
-            strict(r#"echo '{"decision": "block"'"#),
+            blocking_command(r#"echo '{"decision": "block"'"#),
             "Deny: A hook that must agree has failed: its answer cannot be read: EOF while parsing an object at line 1 column 20",
         ),
         (
-            strict(r#"echo noise; echo '{"decision": "block"}'"#),
+            blocking_command(r#"echo noise; echo '{"decision": "block"}'"#),
             "Deny: A hook that must agree has failed: it printed text that is no answer",
         ),
         (command("echo noise"), ""),
-        (strict("exit 0"), ""),
+        (blocking_command("exit 0"), ""),
         (command("echo '{\"decision\": \"approve\"}'; exit 1"), "it ended with code 1"),
     ] {
-        assert_eq!(says(hook.clone()).await, expected, "{hook:?}");
+        assert_eq!(decision_text(hook.clone()).await, expected, "{hook:?}");
     }
-    let missing = says(strict("/nonexistent/guard")).await;
+    let missing = decision_text(blocking_command("/nonexistent/guard")).await;
     assert!(
         missing.starts_with("Deny: A hook that must agree has failed: it ended with code 127"),
         "{missing}"
@@ -70,113 +70,113 @@ async fn a_command_has_its_say() {
 
 #[tokio::test]
 async fn a_command_runs_although_its_folder_is_gone() {
-    let stage = Stage::with_commands(&[(
+    let stage = TestHooks::with_commands(&[(
         "PreToolUse",
         None,
         command("pwd >&2; echo \"$CLAUDE_PROJECT_DIR\" >&2; exit 2"),
     )]);
-    let root = stage.desk.workspace.root().to_path_buf();
+    let root = stage.deps.workspace.root().to_path_buf();
     std::fs::remove_dir_all(&root).unwrap();
-    let ruling = stage.before_bash().await.ruling.unwrap();
+    let ruling = stage.run_bash_hooks().await.decision.unwrap();
     let above = root.parent().unwrap();
-    assert_eq!(joined(&ruling.reasons), format!("{}\n{}", above.display(), root.display()));
+    assert_eq!(join_reasons(&ruling.reasons), format!("{}\n{}", above.display(), root.display()));
 }
 
 #[tokio::test]
 async fn a_command_that_asks_for_time_and_is_done_at_once_is_heard_late() {
     let hasty = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
-    let stage = Stage::with_commands(&[("PreToolUse", None, command(hasty))]);
-    let folded = stage.before_bash().await;
-    assert_eq!((folded.ruling, folded.faults), (None, Vec::new()));
-    stage.hooks.late().unwrap().arrived().await;
-    let late = stage.hooks.take_late(None);
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, command(hasty))]);
+    let folded = stage.run_bash_hooks().await;
+    assert_eq!((folded.decision, folded.errors), (None, Vec::new()));
+    stage.executor.async_results().unwrap().wait_available().await;
+    let late = stage.executor.take_async_results(None);
     assert_eq!(late[0].system_message.as_deref(), Some("done"));
 }
 
 #[tokio::test]
 async fn a_command_that_ignores_a_long_input_is_heard() {
-    let stage = Stage::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
-    let folded = stage.raise(before("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
-    assert_eq!(folded.ruling.unwrap().decision, HookPermissionDecision::Deny);
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
+    let folded = stage.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
+    assert_eq!(folded.decision.unwrap().decision, HookPermissionDecision::Deny);
 }
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended_with_its_children() {
     let slow = "trap '' TERM; sh -c 'echo $$ > pid; exec sleep 300'; true";
-    for (hook, denied) in [(command(slow), false), (strict(slow), true)] {
-        let stage = Stage::with_commands(&[("PreToolUse", None, hasty(2.0, hook))]);
-        let folded = stage.before_bash().await;
-        assert!(gone(pid_from(&stage.path("pid")).await).await);
-        assert_eq!(folded.ruling.is_some(), denied);
-        let said = folded.ruling.map_or(joined(&folded.faults), |ruling| joined(&ruling.reasons));
+    for (hook, denied) in [(command(slow), false), (blocking_command(slow), true)] {
+        let stage = TestHooks::with_commands(&[("PreToolUse", None, with_timeout(2.0, hook))]);
+        let folded = stage.run_bash_hooks().await;
+        assert!(exits(read_pid(&stage.path("pid")).await).await);
+        assert_eq!(folded.decision.is_some(), denied);
+        let said = folded.decision.map_or(join_reasons(&folded.errors), |ruling| join_reasons(&ruling.reasons));
         assert!(said.contains("it did not end within 2 s"), "{said}");
     }
 }
 
 #[tokio::test]
 async fn an_interrupted_command_is_ended() {
-    let stage = Stage::with_commands(&[("PreToolUse", None, strict("echo $$ > pid; sleep 300"))]);
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, blocking_command("echo $$ > pid; sleep 300"))]);
     let interrupt = async {
-        let pid = pid_from(&stage.path("pid")).await;
+        let pid = read_pid(&stage.path("pid")).await;
         stage.cancel.cancel();
         pid
     };
-    let (folded, pid) = tokio::join!(stage.before_bash(), interrupt);
-    assert_eq!(folded, Folded { interrupted: true, ..Folded::default() });
-    assert!(gone(pid).await);
+    let (folded, pid) = tokio::join!(stage.run_bash_hooks(), interrupt);
+    assert_eq!(folded, MergedOutput { interrupted: true, ..MergedOutput::default() });
+    assert!(exits(pid).await);
 }
 
 #[tokio::test]
 async fn the_end_of_the_session_ends_its_hooks() {
-    let stage = Stage::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
     let end = async {
-        let pid = pid_from(&stage.path("pid")).await;
-        stage.desk.tasks.shutdown().await;
+        let pid = read_pid(&stage.path("pid")).await;
+        stage.deps.tasks.shutdown().await;
         pid
     };
-    let (folded, pid) = tokio::join!(stage.before_bash(), end);
+    let (folded, pid) = tokio::join!(stage.run_bash_hooks(), end);
     assert!(folded.interrupted);
-    assert!(gone(pid).await);
-    assert!(stage.before_bash().await.interrupted);
+    assert!(exits(pid).await);
+    assert!(stage.run_bash_hooks().await.interrupted);
 }
 
 #[tokio::test]
 async fn the_same_command_runs_once() {
     let count = command("echo x >> count");
-    let stage = Stage::with_commands(&[
+    let stage = TestHooks::with_commands(&[
         ("PreToolUse", None, count.clone()),
         ("PreToolUse", Some("Bash"), count.clone()),
         ("PreToolUse", Some("B.*"), count),
     ]);
-    stage.before_bash().await;
+    stage.run_bash_hooks().await;
     assert_eq!(stage.read("count"), "x\n");
 }
 
 #[tokio::test]
 async fn commands_run_side_by_side() {
-    let stage = Stage::with_commands(&[
+    let stage = TestHooks::with_commands(&[
         ("PreToolUse", None, command("echo one > pipe; echo a >&2; exit 2")),
         ("PreToolUse", None, command("read x < pipe; echo $x >&2; exit 2")),
     ]);
-    stage.hold("pipe");
-    assert_eq!(joined(&stage.before_bash().await.ruling.unwrap().reasons), "a\none");
+    stage.create_fifo("pipe");
+    assert_eq!(join_reasons(&stage.run_bash_hooks().await.decision.unwrap().reasons), "a\none");
 }
 
 #[tokio::test]
 async fn a_guard_still_stands_when_the_shells_folder_is_gone() {
-    let stage = Stage::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
-    stage.desk.workspace.set_cwd(stage.path("gone"));
-    assert!(stage.before_bash().await.ruling.is_some());
-    assert_eq!(stage.read("here").trim(), stage.desk.workspace.root().display().to_string());
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
+    stage.deps.workspace.set_cwd(stage.path("gone"));
+    assert!(stage.run_bash_hooks().await.decision.is_some());
+    assert_eq!(stage.read("here").trim(), stage.deps.workspace.root().display().to_string());
 }
 
 #[tokio::test]
 async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file() {
-    let stage = Stage::with_commands(&[
+    let stage = TestHooks::with_commands(&[
         ("SessionStart", Some("startup"), command("echo hello")),
         ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
     ]);
-    let folded = stage.raise(scene().session_start("startup", None, None)).await;
+    let folded = stage.run(input_builder().session_start("startup", None, None)).await;
     assert_eq!(folded.contexts[0], "hello");
     assert!(folded.contexts[1].len() < 3_000 && folded.contexts[1].contains("spill/hooks/"), "{folded:?}");
 }
@@ -184,10 +184,10 @@ async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file(
 #[tokio::test]
 async fn the_host_hears_of_hooks_before_the_first_turn() {
     let hook = command("echo ready; echo oops >&2; exit 3");
-    let mut stage = Stage::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
-    stage.before_bash().await;
-    stage.raise(scene().session_start("startup", None, None)).await;
-    let (started, response) = (stage.next_notice().await, stage.next_notice().await);
+    let mut stage = TestHooks::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
+    stage.run_bash_hooks().await;
+    stage.run(input_builder().session_start("startup", None, None)).await;
+    let (started, response) = (stage.next_progress_frame().await, stage.next_progress_frame().await);
     assert_eq!(
         (&started["subtype"], &started["hook_event"], &started["hook_name"]),
         (&json!("hook_started"), &json!("SessionStart"), &json!("SessionStart:startup"))
@@ -210,40 +210,40 @@ async fn the_host_hears_of_hooks_before_the_first_turn() {
 #[tokio::test]
 async fn a_host_that_wants_to_hears_of_all_hooks_and_how_far_they_are() {
     let hook = command("echo half; read x < pipe; echo whole");
-    let mut stage = Stage::announcing(Announce::All, &[("PreToolUse", None, hook)]);
-    stage.hold("pipe");
-    let hooks = stage.hooks.clone();
-    let raise = tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &<_>::default()).await });
-    assert_eq!(stage.next_notice().await["hook_name"], "PreToolUse:Bash");
-    let progress = stage.next_notice().await;
+    let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
+    stage.create_fifo("pipe");
+    let hooks = stage.executor.clone();
+    let raise = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    assert_eq!(stage.next_progress_frame().await["hook_name"], "PreToolUse:Bash");
+    let progress = stage.next_progress_frame().await;
     assert_eq!((&progress["subtype"], &progress["stdout"]), (&json!("hook_progress"), &json!("half\n")));
-    stage.let_go("pipe").await;
-    let response = stage.next_notice().await;
+    stage.release_fifo("pipe").await;
+    let response = stage.next_progress_frame().await;
     assert_eq!((&response["stdout"], &response["outcome"]), (&json!("half\nwhole\n"), &json!("success")));
     raise.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_hook_that_we_ended_is_told_as_cancelled() {
-    let hook = hasty(0.2, command("sleep 300"));
-    let mut stage = Stage::with_commands(&[("SessionStart", None, hook)]);
-    stage.raise(scene().session_start("startup", None, None)).await;
-    assert_eq!(stage.next_notice().await["subtype"], "hook_started");
-    let response = stage.next_notice().await;
+    let hook = with_timeout(0.2, command("sleep 300"));
+    let mut stage = TestHooks::with_commands(&[("SessionStart", None, hook)]);
+    stage.run(input_builder().session_start("startup", None, None)).await;
+    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_started");
+    let response = stage.next_progress_frame().await;
     assert_eq!((&response["outcome"], response.get("exit_code")), (&json!("cancelled"), None));
 }
 
 #[tokio::test]
 async fn a_hook_that_is_dropped_half_way_is_told_as_cancelled_too() {
     let hook = command("echo working; read line < hold");
-    let mut stage = Stage::announcing(Announce::All, &[("PreToolUse", None, hook)]);
-    stage.hold("hold");
-    let hooks = stage.hooks.clone();
-    let raise = tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &<_>::default()).await });
-    assert_eq!(stage.next_notice().await["subtype"], "hook_started");
-    assert_eq!(stage.next_notice().await["subtype"], "hook_progress");
+    let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
+    stage.create_fifo("hold");
+    let hooks = stage.executor.clone();
+    let raise = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_started");
+    assert_eq!(stage.next_progress_frame().await["subtype"], "hook_progress");
     raise.abort();
-    let response = stage.next_notice().await;
+    let response = stage.next_progress_frame().await;
     assert_eq!(response["subtype"], "hook_response");
     assert_eq!((&response["outcome"], &response["stdout"]), (&json!("cancelled"), &json!("working\n")));
 }

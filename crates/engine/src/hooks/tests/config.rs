@@ -12,10 +12,10 @@ use whimbrel_wire::hook::{
 
 use super::super::HookError;
 use super::super::config::{CommandHook, HookSet};
-use super::super::handler::{Action, Failure, Handler};
+use super::super::handler::{HookAction, FailurePolicy, HookHandler};
 use crate::workspace::Workspace;
 
-fn host(hooks: &Value) -> Result<HookSet, HookError> {
+fn from_host(hooks: &Value) -> Result<HookSet, HookError> {
     HookSet::from_initialize(&serde_json::from_value(json!({ "hooks": hooks })).unwrap())
 }
 
@@ -31,7 +31,7 @@ fn commands(rows: &[(&str, Option<&str>, CommandHook)]) -> HookSet {
     set
 }
 
-fn handlers(set: &HookSet, input: &HookEventInput) -> Vec<Handler> {
+fn handlers(set: &HookSet, input: &HookEventInput) -> Vec<HookHandler> {
     let input = HookInput { base: HookBase::default(), event: input.clone() };
     set.handlers(&input, &Workspace::new("/nowhere".into(), "/nowhere".into(), BTreeMap::new()))
 }
@@ -43,48 +43,48 @@ fn tool(name: &str) -> HookEventInput {
 #[test]
 fn a_slip_in_the_terms_of_a_hook_does_not_pass_unseen() {
     let group = |key: &str, value: &str| json!({"Stop": [{"hookCallbackIds": ["h"], key: value}]});
-    let error = host(&group("onFailure", "Block")).unwrap_err().to_string();
+    let error = from_host(&group("onFailure", "Block")).unwrap_err().to_string();
     assert!(error.contains("Stop") && error.contains("\"Block\"") && error.contains("\"block\""), "{error}");
-    let set = host(&group("onfailure", "block")).unwrap();
-    assert!(set.listens(HookEvent::Stop));
+    let set = from_host(&group("onfailure", "block")).unwrap();
+    assert!(set.has_hooks(HookEvent::Stop));
     let [warning] = set.warnings() else { panic!("{:?}", set.warnings()) };
     assert!(warning.contains("`onfailure`"), "{warning}");
 }
 
 #[test]
 fn the_hosts_hooks_are_read_from_initialize() {
-    let set = host(&json!({"PreToolUse": [
+    let set = from_host(&json!({"PreToolUse": [
         {"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 2.5, "onFailure": "block"},
         {"matcher": null, "hookCallbackIds": ["hook_2"]},
     ]}))
     .unwrap();
-    let handler = |id: &str, limit, failure| Handler {
-        action: Action::Callback(id.into()),
-        limit: Duration::from_secs_f64(limit),
+    let handler = |id: &str, limit, failure| HookHandler {
+        action: HookAction::Callback(id.into()),
+        timeout: Duration::from_secs_f64(limit),
         failure,
         environment: Arc::default(),
     };
     let all = [
-        handler("hook_0", 2.5, Failure::Blocks),
-        handler("hook_1", 2.5, Failure::Blocks),
-        handler("hook_2", 60.0, Failure::Told),
+        handler("hook_0", 2.5, FailurePolicy::Block),
+        handler("hook_1", 2.5, FailurePolicy::Block),
+        handler("hook_2", 60.0, FailurePolicy::Report),
     ];
     assert_eq!(handlers(&set, &tool("Bash")), all);
     assert_eq!(handlers(&set, &tool("Read")), all[2..]);
     assert_eq!(handlers(&set, &Stop::default().into()), []);
-    assert!(set.listens(HookEvent::PreToolUse) && !set.listens(HookEvent::Stop));
+    assert!(set.has_hooks(HookEvent::PreToolUse) && !set.has_hooks(HookEvent::Stop));
 }
 
 #[test]
 fn no_hooks_are_an_empty_set() {
     for hooks in [json!(null), json!({}), json!({"Stop": []}), json!({"Stop": [{"hookCallbackIds": []}]})] {
-        assert!(host(&hooks).unwrap().is_empty(), "{hooks}");
+        assert!(from_host(&hooks).unwrap().is_empty(), "{hooks}");
     }
 }
 
 #[test]
 fn a_bad_matcher_names_event_origin_and_remedy() {
-    let error = host(&json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h"]}]})).unwrap_err();
+    let error = from_host(&json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h"]}]})).unwrap_err();
     let text = error.to_string();
     for part in ["`Bash(`", "PreToolUse", "the host (initialize)", "`Edit|Write`"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -93,7 +93,7 @@ fn a_bad_matcher_names_event_origin_and_remedy() {
 
 #[test]
 fn an_unknown_event_is_warned_about() {
-    let set = host(&json!({"PreToolUsed": [{"hookCallbackIds": ["h"]}]})).unwrap();
+    let set = from_host(&json!({"PreToolUsed": [{"hookCallbackIds": ["h"]}]})).unwrap();
     assert!(set.is_empty());
     assert!(set.warnings()[0].contains("`PreToolUsed`"), "{:?}", set.warnings());
 }
@@ -108,16 +108,16 @@ fn the_same_command_runs_once_on_the_stricter_terms() {
         ("PreToolUse", Some("B.*"), command("check")),
         ("PreToolUse", None, command("other")),
     ]);
-    let check = Handler {
-        action: Action::Command("check".into()),
-        limit: Duration::from_secs(900),
-        failure: Failure::Blocks,
+    let check = HookHandler {
+        action: HookAction::Command("check".into()),
+        timeout: Duration::from_secs(900),
+        failure: FailurePolicy::Block,
         environment: Arc::default(),
     };
-    let other = Handler {
-        action: Action::Command("other".into()),
-        limit: Duration::from_secs(600),
-        failure: Failure::Told,
+    let other = HookHandler {
+        action: HookAction::Command("other".into()),
+        timeout: Duration::from_secs(600),
+        failure: FailurePolicy::Report,
         environment: Arc::default(),
     };
     assert_eq!(handlers(&set, &tool("Bash")), [check, other]);
@@ -134,13 +134,13 @@ fn a_senseless_time_limit_is_the_usual_one() {
         (Some(f64::INFINITY), 86_400),
     ] {
         let set = commands(&[("PreToolUse", None, CommandHook { timeout: given, ..command("x") })]);
-        assert_eq!(handlers(&set, &tool("Bash"))[0].limit, Duration::from_secs(expected), "{given:?}");
+        assert_eq!(handlers(&set, &tool("Bash"))[0].timeout, Duration::from_secs(expected), "{given:?}");
     }
 }
 
 #[test]
 fn begin_and_end_of_a_session_are_for_commands() {
-    let mut set = host(
+    let mut set = from_host(
         &json!({"SessionStart": [{"hookCallbackIds": ["h"]}], "SessionEnd": [{"hookCallbackIds": ["h"]}]}),
     )
     .unwrap();
@@ -159,14 +159,14 @@ fn an_older_name_of_a_tool_still_fits() {
 
 #[test]
 fn a_command_is_named_by_its_first_words() {
-    let handler = |text: &str| Handler {
-        action: Action::Command(text.into()),
-        limit: Duration::ZERO,
-        failure: Failure::Told,
+    let handler = |text: &str| HookHandler {
+        action: HookAction::Command(text.into()),
+        timeout: Duration::ZERO,
+        failure: FailurePolicy::Report,
         environment: Arc::default(),
     };
-    assert_eq!(&*handler("  check.sh\nmore").name(), "check.sh");
-    assert_eq!(&*handler(&"ü".repeat(100)).name(), format!("{}...", "ü".repeat(80)));
+    assert_eq!(&*handler("  check.sh\nmore").display_name(), "check.sh");
+    assert_eq!(&*handler(&"ü".repeat(100)).display_name(), format!("{}...", "ü".repeat(80)));
 }
 
 #[test]

@@ -7,11 +7,11 @@ use tokio::task::JoinHandle;
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookPermissionDecision;
 
-use super::super::{Folded, HookSet, HttpHook, joined};
-use super::stage::Stage;
+use super::super::{MergedOutput, HookSet, HttpHook, join_reasons};
+use super::fixture::TestHooks;
 
 /// An address that answers once, and what it is told.
-async fn address(status: &str, body: &str) -> (String, JoinHandle<(String, Value)>) {
+async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?key=secret", listener.local_addr().unwrap());
     let answer =
@@ -36,21 +36,21 @@ async fn address(status: &str, body: &str) -> (String, JoinHandle<(String, Value
     (url, told)
 }
 
-async fn asked(hook: HttpHook) -> Folded {
+async fn run_hook(hook: HttpHook) -> MergedOutput {
     let mut set = HookSet::default();
     set.add_http("PreToolUse", None, &hook, "the user's settings").unwrap();
-    Stage::with(set).before_bash().await
+    TestHooks::with_set(set).run_bash_hooks().await
 }
 
 #[tokio::test]
 async fn an_address_is_told_what_happens_and_has_its_say() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
         "permissionDecisionReason": "not here"}});
-    let (url, told) = address("200 OK", &deny.to_string()).await;
+    let (url, told) = serve_once("200 OK", &deny.to_string()).await;
     let headers = [("X-Who".to_owned(), "$PATH me".to_owned())].into();
-    let folded = asked(HttpHook { url, headers, ..HttpHook::default() }).await;
-    let ruling = folded.ruling.unwrap();
-    assert_eq!((ruling.decision, joined(&ruling.reasons)), (HookPermissionDecision::Deny, "not here".into()));
+    let folded = run_hook(HttpHook { url, headers, ..HttpHook::default() }).await;
+    let ruling = folded.decision.unwrap();
+    assert_eq!((ruling.decision, join_reasons(&ruling.reasons)), (HookPermissionDecision::Deny, "not here".into()));
     let (head, told) = told.await.unwrap();
     assert!(head.starts_with("POST /hook?key=secret ") && head.contains("x-who:  me\r\n"), "{head}");
     assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
@@ -65,11 +65,11 @@ async fn whatever_is_no_success_is_a_failure() {
         ("302 Found", "", "it answered 302"),
         ("200 OK", "{\"decision\": 5}", "decision"),
     ] {
-        let (url, told) = address(status, body).await;
-        let folded = asked(HttpHook { url: url.clone(), ..HttpHook::default() }).await;
+        let (url, told) = serve_once(status, body).await;
+        let folded = run_hook(HttpHook { url: url.clone(), ..HttpHook::default() }).await;
         told.await.unwrap();
-        assert_eq!(folded.ruling, None, "{status} {body}");
-        let faults = joined(&folded.faults);
+        assert_eq!(folded.decision, None, "{status} {body}");
+        let faults = join_reasons(&folded.errors);
         assert_eq!(faults.is_empty(), words.is_empty(), "{status} {body}: {faults}");
         assert!(
             faults.contains(words) && !format!("{folded:?}").contains("secret"),
@@ -77,6 +77,6 @@ async fn whatever_is_no_success_is_a_failure() {
         );
         // Nobody listens there any more.
         let strict = HttpHook { url, on_failure: Some(OnFailure::Block), ..HttpHook::default() };
-        assert_eq!(asked(strict).await.ruling.unwrap().decision, HookPermissionDecision::Deny);
+        assert_eq!(run_hook(strict).await.decision.unwrap().decision, HookPermissionDecision::Deny);
     }
 }

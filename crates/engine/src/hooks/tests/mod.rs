@@ -3,35 +3,35 @@
 mod callbacks;
 mod commands;
 mod config;
-mod events;
-mod fold;
+mod inputs;
+mod merge;
 mod http;
-mod later;
-mod outcome;
-mod stage;
+mod async_results;
+mod output;
+mod fixture;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
 
-use super::{Folded, Hooks};
-use stage::{Stage, before, command};
+use super::{MergedOutput, HookExecutor};
+use fixture::{TestHooks, pre_tool_use, command};
 
 #[tokio::test]
 async fn without_hooks_nothing_happens() {
-    let hooks = Hooks::default();
-    assert!(HookEvent::ALL.iter().all(|event| !hooks.listens(*event)));
-    let folded = hooks.raise(before("Bash", &().into()), &CancellationToken::new()).await;
-    assert_eq!(folded, Folded::default());
-    assert_eq!(hooks.take_late(None), []);
+    let hooks = HookExecutor::default();
+    assert!(HookEvent::ALL.iter().all(|event| !hooks.has_hooks(*event)));
+    let folded = hooks.run(pre_tool_use("Bash", &().into()), &CancellationToken::new()).await;
+    assert_eq!(folded, MergedOutput::default());
+    assert_eq!(hooks.take_async_results(None), []);
     assert_eq!(size_of_val(&hooks), size_of::<usize>());
 }
 
 #[tokio::test]
 async fn only_the_hooks_of_the_event_run() {
-    let stage = Stage::with_commands(&[
+    let stage = TestHooks::with_commands(&[
         ("PreToolUse", Some("Read"), command("exit 2")),
         ("PostToolUse", None, command("exit 2")),
     ]);
-    assert!(stage.hooks.listens(HookEvent::PreToolUse) && !stage.hooks.listens(HookEvent::Stop));
-    assert_eq!(stage.before_bash().await, Folded::default());
+    assert!(stage.executor.has_hooks(HookEvent::PreToolUse) && !stage.executor.has_hooks(HookEvent::Stop));
+    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
 }

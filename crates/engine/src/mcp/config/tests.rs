@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 
-fn unset(_: &str) -> Option<String> {
+fn no_variables(_: &str) -> Option<String> {
     None
 }
 
-fn words(servers: &Servers) -> Vec<(&str, String)> {
-    let word = |entry: &Entry| match &entry.config {
+fn summaries(servers: &ServerConfigs) -> Vec<(&str, String)> {
+    let word = |entry: &ServerEntry| match &entry.config {
         Ok(McpServerConfig::Stdio(server)) => {
             [std::slice::from_ref(&server.command), server.args.as_slice()].concat().join(" ")
         }
@@ -23,7 +23,7 @@ fn words(servers: &Servers) -> Vec<(&str, String)> {
 
 #[test]
 fn a_bad_entry_is_named_and_the_others_count() {
-    let mut servers = Servers::default();
+    let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {
         "plain": {"command": "server", "args": ["-x"]},
         "typed": {"type": "stdio", "command": "s", "args": null, "env": {"A": "b"}},
@@ -42,10 +42,10 @@ fn a_bad_entry_is_named_and_the_others_count() {
         "header": {"type": "http", "url": "http://h/", "headers": {"a b": "c"}},
         "value": {"type": "sse", "url": "http://h/", "headers": {"a": "b\nc"}},
     }});
-    servers.add_text(Origin::Dynamic, "--mcp-config", &text.to_string(), &unset);
+    servers.add_json(ServerOrigin::Dynamic, "--mcp-config", &text.to_string(), &no_variables);
     assert_eq!(servers.problems, Vec::<String>::new());
     let (bad, good): (Vec<_>, Vec<_>) =
-        words(&servers).into_iter().partition(|(_, word)| word.starts_with("bad: "));
+        summaries(&servers).into_iter().partition(|(_, word)| word.starts_with("bad: "));
     assert_eq!(
         good,
         [
@@ -76,37 +76,37 @@ fn a_bad_entry_is_named_and_the_others_count() {
 
 #[test]
 fn later_sources_win_by_name() {
-    let mut servers = Servers::default();
+    let mut servers = ServerConfigs::default();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.json"), r#"{"mcpServers": {"a": {"command": "file"}}}"#).unwrap();
     let flag = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command}}}).to_string();
-    servers.add_text(Origin::User, "settings", &flag("a", "user"), &unset);
-    servers.add_text(Origin::User, "settings", &flag("b", "user"), &unset);
-    servers.add_value("a.json", folder.path(), &unset);
-    servers.add_value(&flag("c", "flag"), folder.path(), &unset);
-    servers.add_value("missing.json", folder.path(), &unset);
-    servers.add_value("{", folder.path(), &unset);
-    servers.add_value(r#"{"servers": {}}"#, folder.path(), &unset);
-    servers.add_value(".", folder.path(), &unset);
-    assert_eq!(words(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
+    servers.add_json(ServerOrigin::User, "settings", &flag("a", "user"), &no_variables);
+    servers.add_json(ServerOrigin::User, "settings", &flag("b", "user"), &no_variables);
+    servers.add_flag("a.json", folder.path(), &no_variables);
+    servers.add_flag(&flag("c", "flag"), folder.path(), &no_variables);
+    servers.add_flag("missing.json", folder.path(), &no_variables);
+    servers.add_flag("{", folder.path(), &no_variables);
+    servers.add_flag(r#"{"servers": {}}"#, folder.path(), &no_variables);
+    servers.add_flag(".", folder.path(), &no_variables);
+    assert_eq!(summaries(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
     let says =
         ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
     assert_eq!(servers.problems.len(), says.len());
     for (problem, says) in servers.problems.iter().zip(says) {
         assert!(problem.contains(says), "{problem}");
     }
-    assert_eq!(words(&servers.strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
+    assert_eq!(summaries(&servers.into_strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
 }
 
 #[test]
 fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
     let variables = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
-    let mut servers = Servers::default();
+    let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {
         "a": {"command": "${BIN:-server}", "args": ["--token=${TOKEN}", "${GONE}"], "env": {"T": "${TOKEN}"}},
         "b": {"type": "http", "url": "http://${HOST:-localhost}/${TOKEN}", "headers": {"X": "Bearer ${TOKEN}"}},
     }});
-    servers.add_text(Origin::Project, ".mcp.json", &text.to_string(), &variables);
+    servers.add_json(ServerOrigin::Project, ".mcp.json", &text.to_string(), &variables);
     let stdio = StdioServer {
         command: "server".into(),
         args: vec!["--token=secret".into(), "${GONE}".into()],
@@ -130,18 +130,18 @@ fn servers_of_a_project_need_approval() {
     let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "${GONE}"}}}).to_string();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (title, approval, started) in [
-        ("nobody has spoken", Approval::default(), &[][..]),
-        ("all", Approval { all: true, ..Approval::default() }, &["a", "b"]),
-        ("one", Approval { enabled: names(&["b"]), ..Approval::default() }, &["b"]),
-        ("all but one", Approval { all: true, disabled: names(&["b"]), ..Approval::default() }, &["a"]),
+        ("nobody has spoken", ProjectApproval::default(), &[][..]),
+        ("all", ProjectApproval { all: true, ..ProjectApproval::default() }, &["a", "b"]),
+        ("one", ProjectApproval { enabled: names(&["b"]), ..ProjectApproval::default() }, &["b"]),
+        ("all but one", ProjectApproval { all: true, disabled: names(&["b"]), ..ProjectApproval::default() }, &["a"]),
         (
             "a refusal wins",
-            Approval { enabled: names(&["a"]), disabled: names(&["a"]), ..Approval::default() },
+            ProjectApproval { enabled: names(&["a"]), disabled: names(&["a"]), ..ProjectApproval::default() },
             &[],
         ),
     ] {
-        let mut servers = Servers::default();
-        servers.add_project(".mcp.json", &text, &approval, &unset);
+        let mut servers = ServerConfigs::default();
+        servers.add_project_json(".mcp.json", &text, &approval, &no_variables);
         assert_eq!(servers.entries.keys().collect::<Vec<_>>(), started, "{title}");
         assert_eq!(servers.problems.len(), usize::from(started.contains(&"b")), "{title}");
     }

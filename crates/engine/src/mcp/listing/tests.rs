@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn page(value: Value) -> Page<Tool> {
-    tools(serde_json::from_value(value).unwrap()).unwrap()
+    parse_tools_page(serde_json::from_value(value).unwrap()).unwrap()
 }
 
 #[test]
@@ -15,13 +15,13 @@ fn one_bad_tool_does_not_spoil_the_others() {
     assert_eq!((whole.items.len(), whole.unreadable, whole.next.as_deref()), (1, 0, Some("2")));
     let part = page(json!({"tools": [good, {"name": 3}, {"name": "no schema"}, "x"], "nextCursor": "2"}));
     assert_eq!((part.items.len(), part.unreadable, part.next.as_deref()), (1, 3, Some("2")));
-    assert!(tools(serde_json::from_value(json!({"tools": 5})).unwrap()).is_none());
-    assert!(tools(serde_json::from_value(json!({})).unwrap()).is_none());
+    assert!(parse_tools_page(serde_json::from_value(json!({"tools": 5})).unwrap()).is_none());
+    assert!(parse_tools_page(serde_json::from_value(json!({})).unwrap()).is_none());
 }
 
 #[test]
 fn tools_are_kept_within_bounds() {
-    let tool = |value: Value| listed(serde_json::from_value(value).unwrap());
+    let tool = |value: Value| to_listed_tool(serde_json::from_value(value).unwrap());
     let (echo, note) = tool(json!({
         "name": "echo", "description": "Says it again", "inputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": true, "openWorldHint": false},
@@ -34,8 +34,8 @@ fn tools_are_kept_within_bounds() {
         json!({"name": "echo", "description": "Says it again", "annotations": {"readOnly": true, "openWorld": false}})
     );
     let (long, _) = tool(json!({"name": "x", "description": "ä".repeat(3000), "inputSchema": {}})).unwrap();
-    assert!(long.description.len() < limits::DESCRIPTION + 20 && long.description.ends_with("ä… (cut)"));
-    let large = json!({"name": "x", "inputSchema": {"type": "object", "title": "t".repeat(limits::SCHEMA)}});
+    assert!(long.description.len() < limits::MAX_DESCRIPTION_BYTES + 20 && long.description.ends_with("ä… (cut)"));
+    let large = json!({"name": "x", "inputSchema": {"type": "object", "title": "t".repeat(limits::MAX_SCHEMA_BYTES)}});
     let (large, note) = tool(large).unwrap();
     assert_eq!(large.schema.as_str(), r#"{"type":"object"}"#);
     assert!(large.description.contains("cannot be shown") && note.unwrap().contains("of x is too large"));

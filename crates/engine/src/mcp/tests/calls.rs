@@ -10,33 +10,33 @@ use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::player;
 use super::stage::Stage;
-use crate::mcp::{Limits, News, Surroundings};
-use crate::tasks::tests::pid_from;
-use crate::tools::{Touches, Trouble};
+use crate::mcp::{McpLimits, ServerNotification, ServerDeps};
+use crate::tasks::tests::read_pid;
+use crate::tools::{Effects, ToolError};
 
 #[tokio::test]
 async fn tools_are_listed_over_all_pages_and_called() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     let names = stage.names();
     assert_eq!(names[..3], ["mcp__play__echo", "mcp__play__env", "mcp__play__boom"]);
     assert_eq!(names[names.len() - 2..], ["ListMcpResourcesTool", "ReadMcpResourceTool"]);
     assert_eq!(names.len(), 15);
-    let done = stage.run("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
+    let done = stage.run_tool("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
     let blocks = json!([{"type": "text", "text": "echo:hey"}]);
     assert_eq!(done.meta, blocks);
     assert!(matches!(done.content, ResultContent::Blocks(_)));
-    let boom = stage.run("mcp__play__boom", json!({})).await;
-    assert_eq!(boom, Err(Trouble::Failed("boom happened".into())));
+    let boom = stage.run_tool("mcp__play__boom", json!({})).await;
+    assert_eq!(boom, Err(ToolError::Failed("boom happened".into())));
     // What the model fills in may be nothing, but not anything.
     assert_eq!(stage.says("mcp__play__echo", Value::Null).await, "echo:");
-    let refused = stage.tool("mcp__play__echo").touches(&json!([1]));
-    assert!(matches!(refused, Err(Trouble::Refused(_))));
+    let refused = stage.tool("mcp__play__echo").effects(&json!([1]));
+    assert!(matches!(refused, Err(ToolError::Rejected(_))));
     stage.roster.close().await;
 }
 
 #[tokio::test]
 async fn a_tool_is_what_its_server_says() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     let echo = stage.tool("mcp__play__echo");
     let spec = echo.spec();
     assert_eq!((spec.name.as_str(), spec.description.as_str()), ("mcp__play__echo", "The tool echo"));
@@ -44,9 +44,9 @@ async fn a_tool_is_what_its_server_says() {
         spec.input_schema.as_str(),
         r#"{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}"#
     );
-    assert_eq!(echo.touches(&json!({"word": "a"})), Ok(Touches::Reads(Vec::new())));
-    assert_eq!(stage.tool("mcp__play__env").touches(&json!({})), Ok(Touches::Runs));
-    assert_eq!((echo.server(), echo.needs_person()), (Some("play"), false));
+    assert_eq!(echo.effects(&json!({"word": "a"})), Ok(Effects::Reads(Vec::new())));
+    assert_eq!(stage.tool("mcp__play__env").effects(&json!({})), Ok(Effects::RunsProgram));
+    assert_eq!((echo.server(), echo.needs_user()), (Some("play"), false));
     stage.roster.close().await;
 }
 
@@ -55,7 +55,7 @@ async fn a_program_has_the_sessions_environment_and_its_own() {
     let mut entry = player::entry();
     entry["env"]["OWN"] = "own".into();
     entry["env"]["BOTH"] = "own".into();
-    let stage = Stage::with(json!({"play": entry}), |mut surroundings| {
+    let stage = Stage::start_with(json!({"play": entry}), |mut surroundings| {
         for name in ["SESSION", "BOTH"] {
             surroundings.environment.insert(name.into(), "session".into());
         }
@@ -73,9 +73,9 @@ async fn a_program_has_the_sessions_environment_and_its_own() {
 async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&told);
-    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
-        tell: Some(Arc::new(move |news| {
-            let News::Progress(progress) = news else { panic!("{news:?}") };
+    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
+        notify: Some(Arc::new(move |news| {
+            let ServerNotification::Progress(progress) = news else { panic!("{news:?}") };
             hears.lock().unwrap().push(progress);
         })),
         ..surroundings
@@ -99,21 +99,21 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
 #[tokio::test]
 async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
     for way in ["token", "drop"] {
-        let stage = Stage::player().await;
+        let stage = Stage::start_test_server().await;
         let tool = stage.tool("mcp__play__wait");
-        let mut call = std::pin::pin!(tool.run(json!({}), stage.call()));
-        let began = stage.folder().join("waiting");
+        let mut call = std::pin::pin!(tool.run(json!({}), stage.tool_context()));
+        let began = stage.dir().join("waiting");
         while !began.exists() {
             assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err(), "{way}");
         }
         if way == "token" {
             stage.cancel.cancel();
             let ended = call.await;
-            assert_eq!(ended, Err(Trouble::Failed("MCP server play: the call was cancelled.".into())));
+            assert_eq!(ended, Err(ToolError::Failed("MCP server play: the call was cancelled.".into())));
         } else {
             call.set(Box::pin(std::future::pending()));
         }
-        stage.written("cancelled").await;
+        stage.wait_file("cancelled").await;
         if way == "drop" {
             assert_eq!(stage.says("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
         }
@@ -128,7 +128,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
     let stage = Stage::of(json!({"play": entry})).await;
     let said = stage.says("mcp__play__wait", json!({})).await;
     assert_eq!(said, "error: MCP server play: it did not answer within 300 ms.");
-    stage.written("cancelled").await;
+    stage.wait_file("cancelled").await;
     assert_eq!(stage.says("mcp__play__echo", json!({"word": "x"})).await, "echo:x");
     stage.roster.close().await;
 }
@@ -138,7 +138,7 @@ async fn a_server_may_ask_the_person_if_there_is_one() {
     let asked = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
     let hears = Arc::clone(&asked);
     let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
-    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
+    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
         elicit: Some(Arc::new(move |question| {
             hears.lock().unwrap().push(question);
             let content = Some(content.clone());
@@ -158,30 +158,30 @@ async fn a_server_may_ask_the_person_if_there_is_one() {
 
 #[tokio::test]
 async fn what_we_do_not_offer_is_refused_with_an_error() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     let sample = stage.says("mcp__play__sample", json!({})).await;
     assert!(sample.contains("-32601") && sample.contains("does not offer sampling"), "{sample}");
     let ask = stage.says("mcp__play__ask", json!({})).await;
     assert!(ask.contains("-32601") && ask.contains("nobody to ask"), "{ask}");
     let roots = stage.says("mcp__play__roots", json!({})).await;
-    assert!(roots.contains(&format!("file://{}", stage.folder().display())), "{roots}");
+    assert!(roots.contains(&format!("file://{}", stage.dir().display())), "{roots}");
     stage.roster.close().await;
 }
 
 #[tokio::test]
 async fn a_tool_that_is_new_is_noticed() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     assert!(!stage.names().contains(&"mcp__play__grown".to_owned()));
     assert_eq!(stage.says("mcp__play__grow", json!({})).await, "grown");
-    stage.comes_true(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
+    stage.wait_until(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
     assert_eq!(stage.says("mcp__play__grown", json!({})).await, "I am new");
     stage.roster.close().await;
 }
 
 #[tokio::test]
 async fn resources_are_listed_and_read() {
-    let stage = Stage::player().await;
-    let listed = stage.run("ListMcpResourcesTool", json!({})).await.unwrap();
+    let stage = Stage::start_test_server().await;
+    let listed = stage.run_tool("ListMcpResourcesTool", json!({})).await.unwrap();
     let one = json!({"uri": "play://one", "name": "one", "mimeType": "text/plain", "server": "play"});
     assert_eq!(listed.meta[0], one);
     assert_eq!(listed.meta.as_array().unwrap().len(), 2);
@@ -190,12 +190,12 @@ async fn resources_are_listed_and_read() {
     let unknown = stage.says("ListMcpResourcesTool", json!({"server": "other"})).await;
     assert!(unknown.contains("Server not found: other. There are: play."), "{unknown}");
     let read =
-        stage.run("ReadMcpResourceTool", json!({"server": "play", "uri": "play://one"})).await.unwrap();
+        stage.run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://one"})).await.unwrap();
     let contents =
         json!({"contents": [{"uri": "play://one", "mimeType": "text/plain", "text": "the first"}]});
     assert_eq!(read.meta, contents);
     let bytes =
-        stage.run("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"})).await.unwrap();
+        stage.run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"})).await.unwrap();
     let saved = bytes.meta["contents"][0]["blobSavedTo"].as_str().unwrap();
     assert_eq!(std::fs::read(saved).unwrap(), [1, 2, 3]);
     let missing = stage.says("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
@@ -205,12 +205,12 @@ async fn resources_are_listed_and_read() {
 
 #[tokio::test]
 async fn prompts_are_commands() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     let commands = stage.roster.prompts();
     let hello = &commands[0];
     assert_eq!((hello.name.as_str(), hello.description.as_str()), ("mcp__play__hello", "says hello"));
     for (written, says) in [("Zed", "Hello Zed"), ("", "Hello nobody")] {
-        let blocks = stage.roster.prompt(hello, written, stage.folder()).await.unwrap();
+        let blocks = stage.roster.get_prompt(hello, written, stage.dir()).await.unwrap();
         assert_eq!(serde_json::to_value(blocks).unwrap(), json!([{"type": "text", "text": says}]));
     }
     assert_eq!(stage.roster.instructions(), [("play".to_owned(), "Play fair.".to_owned())]);
@@ -219,8 +219,8 @@ async fn prompts_are_commands() {
 
 #[tokio::test]
 async fn long_results_are_cut_and_kept() {
-    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
-        limits: Limits { output: 40_000, ..surroundings.limits },
+    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
+        limits: McpLimits { max_output_bytes: 40_000, ..surroundings.limits },
         ..surroundings
     })
     .await;
@@ -233,9 +233,9 @@ async fn long_results_are_cut_and_kept() {
 
 #[tokio::test]
 async fn what_a_server_leaves_behind_ends_with_it() {
-    let stage = Stage::player().await;
+    let stage = Stage::start_test_server().await;
     stage.says("mcp__play__daemon", json!({})).await;
-    let daemon = pid_from(&stage.folder().join("daemon")).await;
+    let daemon = read_pid(&stage.dir().join("daemon")).await;
     stage.roster.close().await;
-    assert!(crate::tasks::tests::gone(daemon).await);
+    assert!(crate::tasks::tests::exits(daemon).await);
 }

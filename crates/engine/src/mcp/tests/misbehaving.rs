@@ -7,22 +7,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::player;
 use super::scripts::{ONE, bare, says, server};
-use super::stage::{LONG, Stage};
-use crate::mcp::{Limits, Surroundings};
-use crate::tasks::tests::{gone, pid_from};
-use crate::tools::Call;
+use super::stage::{TEST_TIMEOUT, Stage};
+use crate::mcp::{McpLimits, ServerDeps};
+use crate::tasks::tests::{exits, read_pid};
+use crate::tools::ToolContext;
 
 #[tokio::test]
 async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind() {
     let broken = bare("echo start >> starts; echo broken >&2; exit 3");
     let stage = Stage::of(json!({"broken": broken, "play": player::entry()})).await;
     assert_eq!(
-        stage.state("broken"),
+        stage.status_and_error("broken"),
         ("failed".into(), "its program ended with exit code 3. It said: broken".into())
     );
     assert_eq!(stage.says("mcp__play__echo", json!({"word": "fine"})).await, "echo:fine");
-    let starts = || std::fs::read_to_string(stage.folder().join("starts")).unwrap().lines().count();
-    stage.comes_true(|_| starts() == 4).await;
+    let starts = || std::fs::read_to_string(stage.dir().join("starts")).unwrap().lines().count();
+    stage.wait_until(|_| starts() == 4).await;
     stage.roster.close().await;
     assert_eq!(starts(), 4);
 }
@@ -34,10 +34,10 @@ async fn what_cannot_be_started_is_not_tried_again() {
         "folder": {"command": "/"},
     });
     let stage = Stage::of(entries).await;
-    let (state, error) = stage.state("missing");
+    let (state, error) = stage.status_and_error("missing");
     assert_eq!(state, "failed");
     assert!(error.starts_with("its program was not found. It said:"), "{error}");
-    let (state, error) = stage.state("folder");
+    let (state, error) = stage.status_and_error("folder");
     assert_eq!(state, "failed");
     assert!(error.starts_with("its program cannot be run. It said:"), "{error}");
     stage.roster.close().await;
@@ -46,23 +46,23 @@ async fn what_cannot_be_started_is_not_tried_again() {
 #[tokio::test]
 async fn one_that_never_answers_is_given_up_and_ended() {
     let silent = bare("echo $$ > pid; exec sleep 300");
-    let stage = Stage::beginning(&json!({"silent": silent}), |surroundings| Surroundings {
-        limits: Limits { connect: Duration::from_millis(500), ..surroundings.limits },
+    let stage = Stage::start_without_waiting(&json!({"silent": silent}), |surroundings| ServerDeps {
+        limits: McpLimits { connect: Duration::from_millis(500), ..surroundings.limits },
         ..surroundings
     });
-    let pid = pid_from(&stage.folder().join("pid")).await;
-    stage.becomes("silent", "failed").await;
-    assert_eq!(stage.state("silent").1, "it did not answer within 500 ms.");
-    assert!(gone(pid).await);
+    let pid = read_pid(&stage.dir().join("pid")).await;
+    stage.wait_status("silent", "failed").await;
+    assert_eq!(stage.status_and_error("silent").1, "it did not answer within 500 ms.");
+    assert!(exits(pid).await);
     stage.roster.close().await;
 }
 
 #[tokio::test]
 async fn one_that_is_slow_keeps_nobody_waiting() {
-    let stage = Stage::beginning(&json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
-    stage.becomes("play", "connected").await;
-    assert_eq!(stage.state("silent").0, "pending");
-    stage.roster.ready(Duration::from_millis(10)).await;
+    let stage = Stage::start_without_waiting(&json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
+    stage.wait_status("play", "connected").await;
+    assert_eq!(stage.status_and_error("silent").0, "pending");
+    stage.roster.wait_ready(Duration::from_millis(10)).await;
     assert_eq!(stage.says("mcp__play__echo", json!({"word": "a"})).await, "echo:a");
     stage.roster.close().await;
 }
@@ -108,14 +108,14 @@ async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
     );
     let stage = Stage::of(json!({"s": server(ONE, &call)})).await;
     let tool = stage.tool("mcp__s__go");
-    let (ended, ()) = tokio::join!(tool.run(json!({}), stage.call()), async {
-        stage.written("begun").await;
+    let (ended, ()) = tokio::join!(tool.run(json!({}), stage.tool_context()), async {
+        stage.wait_file("begun").await;
         stage.cancel.cancel();
     });
     assert_eq!(ended.unwrap_err().reason(), "MCP server s: the call was cancelled.");
-    stage.written("answered").await;
-    let again = Call { cancel: CancellationToken::new(), ..stage.call() };
-    let done = tokio::time::timeout(LONG, tool.run(json!({}), again)).await.unwrap().unwrap();
+    stage.wait_file("answered").await;
+    let again = ToolContext { cancel: CancellationToken::new(), ..stage.tool_context() };
+    let done = tokio::time::timeout(TEST_TIMEOUT, tool.run(json!({}), again)).await.unwrap().unwrap();
     assert_eq!(done.meta[0]["text"], "in time");
     stage.roster.close().await;
 }
@@ -136,7 +136,7 @@ async fn thousands_of_tools_and_strange_ones_are_bounded() {
         r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{strange}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
     );
     let stage = Stage::of(json!({"many": server(&list, &says("ok"))})).await;
-    assert_eq!(stage.state("many"), ("connected".into(), String::new()));
+    assert_eq!(stage.status_and_error("many"), ("connected".into(), String::new()));
     let names = stage.names();
     assert_eq!(names[..3], ["mcp__many__a_b", "mcp__many__a_b_2", "mcp__many__self"]);
     assert_eq!(names.len(), 999);
@@ -168,7 +168,7 @@ async fn one_that_does_not_read_keeps_nobody() {
     for said in [first, second] {
         assert_eq!(said, "error: MCP server deaf: it did not answer within 400 ms.");
     }
-    tokio::time::timeout(LONG, stage.roster.close()).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, stage.roster.close()).await.unwrap();
 }
 
 #[tokio::test]
@@ -177,10 +177,10 @@ async fn one_that_refuses_to_begin_is_quoted() {
         r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
     );
     let stage = Stage::of(json!({"no": refuses})).await;
-    assert_eq!(stage.state("no"), ("failed".into(), "it refused to begin: no licence".into()));
+    assert_eq!(stage.status_and_error("no"), ("failed".into(), "it refused to begin: no licence".into()));
     let wrong = bare(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
     let stage = Stage::of(json!({"no": wrong})).await;
-    assert!(stage.state("no").1.contains("no answer to `initialize`"), "{:?}", stage.state("no"));
+    assert!(stage.status_and_error("no").1.contains("no answer to `initialize`"), "{:?}", stage.status_and_error("no"));
     let value: Value = serde_json::to_value(stage.roster.status()).unwrap();
     assert_eq!(value[0]["status"], "failed");
     stage.roster.close().await;

@@ -1,14 +1,14 @@
 //! What servers and we promise each other. `player` is a server that this test program can be; `stage` is a session
 //! around servers; `scripts` are programs that behave badly; `web` is a server at an address.
 
-mod addresses;
-mod badges;
+mod remote;
+mod headers_command;
 mod calls;
-mod hosting;
-mod lives;
+mod hosted;
+mod lifecycle;
 mod misbehaving;
 mod player;
-mod rosters;
+mod registry;
 mod scripts;
 mod stage;
-mod web;
+mod http_server;

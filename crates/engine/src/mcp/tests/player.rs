@@ -11,33 +11,33 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
 /// The variable that makes this program a server.
-const PLAY: &str = "WHIMBREL_TEST_PLAYER";
+const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_PLAYER";
 
 /// How this program is started as a server.
 pub(super) fn entry() -> Value {
     json!({
         "command": std::env::current_exe().unwrap(),
         "args": ["--quiet", "--nocapture", "--exact", "mcp::tests::player::this_program_can_play_a_server"],
-        "env": {PLAY: "1"},
+        "env": {TEST_SERVER_VARIABLE: "1"},
     })
 }
 
 #[test]
 fn this_program_can_play_a_server() {
-    if std::env::var_os(PLAY).is_none() {
+    if std::env::var_os(TEST_SERVER_VARIABLE).is_none() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let stdio = (tokio::io::stdin(), tokio::io::stdout());
-        Player::default().serve(stdio).await.unwrap().waiting().await.unwrap();
+        TestMcpServer::default().serve(stdio).await.unwrap().waiting().await.unwrap();
     });
     std::process::exit(0);
 }
 
 /// The server.
 #[derive(Default)]
-pub(super) struct Player {
+pub(super) struct TestMcpServer {
     grown: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ fn text(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }
 
-impl Player {
+impl TestMcpServer {
     fn tools(&self) -> Vec<Tool> {
         let empty = || json!({"type": "object", "properties": {}});
         let word =
@@ -68,7 +68,7 @@ impl Player {
         tools
     }
 
-    async fn ask(peer: &rmcp::Peer<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn elicit(peer: &rmcp::Peer<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let schema: ElicitationSchema =
             serde_json::from_value(json!({"type": "object", "properties": {"name": {"type": "string"}}}))
                 .unwrap();
@@ -85,7 +85,7 @@ impl Player {
     }
 }
 
-impl ServerHandler for Player {
+impl ServerHandler for TestMcpServer {
     fn get_info(&self) -> ServerConfig {
         let can = ServerCapabilities::builder()
             .enable_tools()
@@ -140,7 +140,7 @@ impl ServerHandler for Player {
                 }
                 Ok(text("worked"))
             }
-            "ask" => Self::ask(peer).await,
+            "ask" => Self::elicit(peer).await,
             "roots" => Ok(text(format!("{:?}", peer.list_roots().await))),
             "sample" => {
                 let params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text("hi")], 16);

@@ -12,66 +12,66 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::control::McpServerStatus;
 
 use super::player;
-use crate::mcp::{Backoff, Limits, Origin, Roster, Servers, Surroundings};
-use crate::tools::{AnyTool, Call, Output};
+use crate::mcp::{ReconnectBackoff, McpLimits, ServerOrigin, ServerRegistry, ServerConfigs, ServerDeps};
+use crate::tools::{AnyTool, ToolContext, ToolResult};
 use crate::workspace::Workspace;
 
 /// Longer than anything here takes.
-pub(super) const LONG: Duration = Duration::from_secs(60);
+pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A roster of servers in a folder of their own.
 pub(super) struct Stage {
-    pub(super) roster: Roster,
+    pub(super) roster: ServerRegistry,
     pub(super) cancel: CancellationToken,
-    folder: Arc<TempDir>,
+    dir: Arc<TempDir>,
 }
 
 /// Limits that tests can wait for.
-pub(super) fn quick() -> Limits {
-    let backoff = Backoff { first: Duration::from_millis(10), attempts: 3 };
-    Limits { backoff, ..Limits::default() }
+pub(super) fn test_limits() -> McpLimits {
+    let backoff = ReconnectBackoff { initial_delay: Duration::from_millis(10), max_attempts: 3 };
+    McpLimits { backoff, ..McpLimits::default() }
 }
 
 /// What servers are given in a folder.
-pub(super) fn surroundings(folder: &Path) -> Surroundings {
+pub(super) fn test_deps(folder: &Path) -> ServerDeps {
     let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-    Surroundings { limits: quick(), ..Surroundings::new(folder.to_path_buf(), environment) }
+    ServerDeps { limits: test_limits(), ..ServerDeps::new(folder.to_path_buf(), environment) }
 }
 
 /// Entries as a flag would bring them.
-pub(super) fn servers(entries: &Value) -> Servers {
-    let mut servers = Servers::default();
-    servers.add_text(Origin::Dynamic, "test", &json!({"mcpServers": entries}).to_string(), &|_| None);
+pub(super) fn server_configs(entries: &Value) -> ServerConfigs {
+    let mut servers = ServerConfigs::default();
+    servers.add_json(ServerOrigin::Dynamic, "test", &json!({"mcpServers": entries}).to_string(), &|_| None);
     servers
 }
 
 impl Stage {
     /// Starts servers, and waits for them.
     pub(super) async fn of(entries: Value) -> Self {
-        Self::with(entries, |surroundings| surroundings).await
+        Self::start_with(entries, |surroundings| surroundings).await
     }
 
     /// The same, in other surroundings.
-    pub(super) async fn with(entries: Value, change: impl FnOnce(Surroundings) -> Surroundings) -> Self {
-        let stage = Self::beginning(&entries, change);
-        stage.roster.ready(LONG).await;
+    pub(super) async fn start_with(entries: Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
+        let stage = Self::start_without_waiting(&entries, change);
+        stage.roster.wait_ready(TEST_TIMEOUT).await;
         stage
     }
 
     /// The same, without waiting.
-    pub(super) fn beginning(entries: &Value, change: impl FnOnce(Surroundings) -> Surroundings) -> Self {
-        let folder = Arc::new(tempfile::tempdir().unwrap());
-        let roster = Roster::start(servers(entries), change(surroundings(folder.path())));
-        Self { roster, cancel: CancellationToken::new(), folder }
+    pub(super) fn start_without_waiting(entries: &Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let roster = ServerRegistry::start(server_configs(entries), change(test_deps(dir.path())));
+        Self { roster, cancel: CancellationToken::new(), dir }
     }
 
     /// One player.
-    pub(super) async fn player() -> Self {
+    pub(super) async fn start_test_server() -> Self {
         Self::of(json!({"play": player::entry()})).await
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// How a server is.
@@ -80,19 +80,19 @@ impl Stage {
     }
 
     /// The word for how a server is, and what is wrong with it.
-    pub(super) fn state(&self, name: &str) -> (String, String) {
+    pub(super) fn status_and_error(&self, name: &str) -> (String, String) {
         let status = self.status(name);
         let word = serde_json::to_value(status.status).unwrap().as_str().unwrap().to_owned();
         (word, status.error.unwrap_or_default())
     }
 
     /// Waits until a server is so.
-    pub(super) async fn becomes(&self, name: &str, word: &str) {
-        self.comes_true(|stage| stage.state(name).0 == word).await;
+    pub(super) async fn wait_status(&self, name: &str, word: &str) {
+        self.wait_until(|stage| stage.status_and_error(name).0 == word).await;
     }
 
     /// Waits until something is so, looking at every change.
-    pub(super) async fn comes_true(&self, condition: impl Fn(&Self) -> bool) {
+    pub(super) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         let mut changes = self.roster.changes();
         let waiting = async {
             while !condition(self) {
@@ -100,18 +100,18 @@ impl Stage {
             }
         };
         let states: Vec<_> = self.roster.status();
-        tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("{states:?}"));
+        tokio::time::timeout(TEST_TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("{states:?}"));
     }
 
     /// Waits until a server has written a file.
-    pub(super) async fn written(&self, name: &str) {
-        let path = self.folder().join(name);
+    pub(super) async fn wait_file(&self, name: &str) {
+        let path = self.dir().join(name);
         let looking = async {
             while !path.exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(LONG, looking).await.unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, looking).await.unwrap();
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -126,20 +126,20 @@ impl Stage {
             .unwrap_or_else(|| panic!("no {name} in {:?}", self.names()))
     }
 
-    pub(super) fn call(&self) -> Call {
-        let spill = self.folder().join("spill");
-        let workspace = Arc::new(Workspace::new(self.folder().to_path_buf(), spill, BTreeMap::new()));
-        Call { cancel: self.cancel.clone(), ..Call::alone(workspace) }
+    pub(super) fn tool_context(&self) -> ToolContext {
+        let spill = self.dir().join("spill");
+        let workspace = Arc::new(Workspace::new(self.dir().to_path_buf(), spill, BTreeMap::new()));
+        ToolContext { cancel: self.cancel.clone(), ..ToolContext::for_test(workspace) }
     }
 
     /// Calls a tool.
-    pub(super) async fn run(&self, name: &str, input: Value) -> Output {
-        self.tool(name).run(input, self.call()).await
+    pub(super) async fn run_tool(&self, name: &str, input: Value) -> ToolResult {
+        self.tool(name).run(input, self.tool_context()).await
     }
 
     /// What the model reads after a call.
     pub(super) async fn says(&self, name: &str, input: Value) -> String {
-        match self.run(name, input).await {
+        match self.run_tool(name, input).await {
             Ok(done) => match done.content {
                 ResultContent::Text(text) => text,
                 ResultContent::Blocks(_) => {
@@ -148,7 +148,7 @@ impl Stage {
                     texts.collect::<Vec<_>>().join("\n")
                 }
             },
-            Err(trouble) => format!("error: {}", trouble.for_model()),
+            Err(trouble) => format!("error: {}", trouble.render_for_model()),
         }
     }
 }

@@ -12,20 +12,20 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{McpMessage, McpMessageReply};
 
-use super::fate::Fate;
-use super::message::{Heard, failed, read, unreadable};
-use crate::ask::{Ask, NoAnswer};
-use crate::mcp::fault::Fault;
+use super::connection_state::ConnectionState;
+use super::message::{ParsedInput, error_response, parse_messages, unreadable_response};
+use crate::host_requests::{HostRequests, HostRequestError};
+use crate::mcp::fault::McpError;
 
 /// Where the host puts what a server says by itself. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Letterbox(Arc<Mutex<Option<UnboundedSender<ServerJsonRpcMessage>>>>);
+pub(crate) struct HostedInbox(Arc<Mutex<Option<UnboundedSender<ServerJsonRpcMessage>>>>);
 
-impl Letterbox {
+impl HostedInbox {
     /// Takes a message of the server. False if nobody listens, or if it is none.
-    pub(crate) fn put(&self, message: &RawJson) -> bool {
+    pub(crate) fn deliver(&self, message: &RawJson) -> bool {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(open), Heard::Messages(messages)) = (&*open, read(message.as_str().as_bytes())) else {
+        let (Some(open), ParsedInput::Messages(messages)) = (&*open, parse_messages(message.as_str().as_bytes())) else {
             return false;
         };
         messages.into_iter().all(|message| open.send(message).is_ok())
@@ -33,107 +33,107 @@ impl Letterbox {
 }
 
 /// A server of the host.
-pub(super) struct Hosted {
-    line: Line,
-    heard: UnboundedReceiver<ServerJsonRpcMessage>,
+pub(super) struct HostedTransport {
+    channel: HostChannel,
+    incoming: UnboundedReceiver<ServerJsonRpcMessage>,
 }
 
 /// The way to the server and back.
 #[derive(Clone)]
-struct Line {
+struct HostChannel {
     server: Arc<str>,
-    ask: Ask,
-    back: UnboundedSender<ServerJsonRpcMessage>,
+    host: HostRequests,
+    incoming: UnboundedSender<ServerJsonRpcMessage>,
     /// Requests that wait for an answer of the host.
-    open: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
-    fate: Fate,
+    pending: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
+    state: ConnectionState,
 }
 
-impl Hosted {
-    pub(super) fn new(server: &str, ask: Ask, letterbox: &Letterbox, fate: Fate) -> Self {
-        let (back, heard) = unbounded_channel();
+impl HostedTransport {
+    pub(super) fn new(server: &str, ask: HostRequests, letterbox: &HostedInbox, fate: ConnectionState) -> Self {
+        let (back, incoming) = unbounded_channel();
         *letterbox.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(back.clone());
-        Self { line: Line { server: server.into(), ask, back, open: Arc::default(), fate }, heard }
+        Self { channel: HostChannel { server: server.into(), host: ask, incoming: back, pending: Arc::default(), state: fate }, incoming }
     }
 
     /// Sends a message, and waits until the host has taken it; a request until it has answered.
-    pub(super) fn send(&self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Fault>> + use<> {
-        self.line.clone().send(item)
+    pub(super) fn send(&self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), McpError>> + use<> {
+        self.channel.clone().send(item)
     }
 
     pub(super) async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         tokio::select! {
             biased;
-            message = self.heard.recv() => message,
+            message = self.incoming.recv() => message,
             // There is no way back from a host that is gone.
-            () = self.line.fate.lost() => None,
+            () = self.channel.state.wait_lost() => None,
         }
     }
 }
 
-impl Line {
-    async fn send(self, item: ClientJsonRpcMessage) -> Result<(), Fault> {
-        let message = RawJson::of(&item).map_err(|error| Fault::Refused(error.to_string()))?;
+impl HostChannel {
+    async fn send(self, item: ClientJsonRpcMessage) -> Result<(), McpError> {
+        let message = RawJson::from_value(&item).map_err(|error| McpError::ErrorResponse(error.to_string()))?;
         let question = McpMessage { server_name: self.server.to_string(), message };
         match item {
             JsonRpcMessage::Request(request) => self.request(request.id, question).await,
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    self.withdraw(cancelled.params.request_id.as_ref());
+                    self.cancel(cancelled.params.request_id.as_ref());
                 }
-                self.tell(question).await
+                self.notify(question).await
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.tell(question).await,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.notify(question).await,
         }
     }
 
-    async fn request(&self, id: RequestId, question: McpMessage) -> Result<(), Fault> {
+    async fn request(&self, id: RequestId, question: McpMessage) -> Result<(), McpError> {
         let withdrawn = CancellationToken::new();
-        self.open().insert(id.clone(), withdrawn.clone());
-        let answer = withdrawn.run_until_cancelled(self.ask.ask(question)).await;
-        self.open().remove(&id);
+        self.pending().insert(id.clone(), withdrawn.clone());
+        let answer = withdrawn.run_until_cancelled(self.host.request(question)).await;
+        self.pending().remove(&id);
         let message = match answer {
             // Nobody waits for it.
             None => return Ok(()),
-            Some(Ok(McpMessageReply { mcp_response })) => answer_to(id, &mcp_response),
-            Some(Err(NoAnswer::Deaf)) => return Err(self.deaf()),
-            Some(Err(fault @ (NoAnswer::Failed(_) | NoAnswer::Withdrawn))) => failed(id, fault.to_string()),
+            Some(Ok(McpMessageReply { mcp_response })) => parse_response(id, &mcp_response),
+            Some(Err(HostRequestError::Closed)) => return Err(self.host_closed()),
+            Some(Err(fault @ (HostRequestError::Failed(_) | HostRequestError::Cancelled))) => error_response(id, fault.to_string()),
         };
         // The connection may have ended meanwhile.
-        let _ = self.back.send(message);
+        let _ = self.incoming.send(message);
         Ok(())
     }
 
     /// What needs no answer. The host only says that it has it.
-    async fn tell(&self, question: McpMessage) -> Result<(), Fault> {
-        match self.ask.ask(question).await {
-            Err(NoAnswer::Deaf) => Err(self.deaf()),
-            Ok(_) | Err(NoAnswer::Failed(_) | NoAnswer::Withdrawn) => Ok(()),
+    async fn notify(&self, question: McpMessage) -> Result<(), McpError> {
+        match self.host.request(question).await {
+            Err(HostRequestError::Closed) => Err(self.host_closed()),
+            Ok(_) | Err(HostRequestError::Failed(_) | HostRequestError::Cancelled) => Ok(()),
         }
     }
 
-    fn deaf(&self) -> Fault {
-        let fault = Fault::Hopeless("the host that runs it has closed its input.".into());
-        self.fate.note(fault.clone());
-        self.fate.lose();
+    fn host_closed(&self) -> McpError {
+        let fault = McpError::Permanent("the host that runs it has closed its input.".into());
+        self.state.record_error(fault.clone());
+        self.state.mark_lost();
         fault
     }
 
-    fn withdraw(&self, id: Option<&RequestId>) {
-        if let Some(token) = id.and_then(|id| self.open().remove(id)) {
+    fn cancel(&self, id: Option<&RequestId>) {
+        if let Some(token) = id.and_then(|id| self.pending().remove(id)) {
             token.cancel();
         }
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The host's reply to a request. Whatever it says, it is the answer to that request.
-fn answer_to(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
-    let Heard::Messages(messages) = read(reply.as_str().as_bytes()) else {
-        return unreadable(id, "it is no JSON-RPC message");
+fn parse_response(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
+    let ParsedInput::Messages(messages) = parse_messages(reply.as_str().as_bytes()) else {
+        return unreadable_response(id, "it is no JSON-RPC message");
     };
     match messages.into_iter().next() {
         Some(JsonRpcMessage::Response(mut response)) => {
@@ -144,6 +144,6 @@ fn answer_to(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
             error.id = Some(id);
             JsonRpcMessage::Error(error)
         }
-        _ => unreadable(id, "it is no JSON-RPC response"),
+        _ => unreadable_response(id, "it is no JSON-RPC response"),
     }
 }

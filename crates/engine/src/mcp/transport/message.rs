@@ -5,15 +5,15 @@ use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::depth;
+use super::json_depth;
 
 /// What a piece of text turned out to be.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum ParsedInput {
     /// Messages, in order; more than one if they came as a batch.
     Messages(Vec<ServerJsonRpcMessage>),
     /// Nothing that we know.
-    Noise,
+    Ignored,
 }
 
 /// As much of a message as tells whose answer it is.
@@ -24,30 +24,30 @@ struct Envelope {
 }
 
 /// Reads a text.
-pub(super) fn read(text: &[u8]) -> Heard {
+pub(super) fn parse_messages(text: &[u8]) -> ParsedInput {
     let text = text.trim_ascii();
     match text.first() {
-        Some(b'{') => one(text).map_or(Heard::Noise, |message| Heard::Messages(vec![message])),
+        Some(b'{') => parse_message(text).map_or(ParsedInput::Ignored, |message| ParsedInput::Messages(vec![message])),
         Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(text) {
             Ok(batch) => {
-                Heard::Messages(batch.iter().filter_map(|one_of| one(one_of.get().as_bytes())).collect())
+                ParsedInput::Messages(batch.iter().filter_map(|one_of| parse_message(one_of.get().as_bytes())).collect())
             }
-            Err(_) => Heard::Noise,
+            Err(_) => ParsedInput::Ignored,
         },
-        _ => Heard::Noise,
+        _ => ParsedInput::Ignored,
     }
 }
 
-fn one(text: &[u8]) -> Option<ServerJsonRpcMessage> {
+fn parse_message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     match serde_json::from_slice(text) {
         Ok(message) => Some(message),
         Err(error) => {
-            if let Some(message) = depth::bounded(text).and_then(|text| serde_json::from_slice(&text).ok()) {
+            if let Some(message) = json_depth::truncate_depth(text).and_then(|text| serde_json::from_slice(&text).ok()) {
                 return Some(message);
             }
             let envelope: Envelope = serde_json::from_slice(text).ok()?;
             match (envelope.id, envelope.method) {
-                (Some(id), None) => Some(unreadable(id, &error.to_string())),
+                (Some(id), None) => Some(unreadable_response(id, &error.to_string())),
                 _ => None,
             }
         }
@@ -55,12 +55,12 @@ fn one(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 }
 
 /// An answer that could not be read, as an error.
-pub(super) fn unreadable(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    failed(id, format!("the answer cannot be read: {why}"))
+pub(super) fn unreadable_response(id: RequestId, why: &str) -> ServerJsonRpcMessage {
+    error_response(id, format!("the answer cannot be read: {why}"))
 }
 
 /// An error of our own making, as the answer to a request.
-pub(super) fn failed(id: RequestId, why: String) -> ServerJsonRpcMessage {
+pub(super) fn error_response(id: RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<String> {
-        let Heard::Messages(messages) = read(text.as_bytes()) else { return vec!["noise".into()] };
+        let ParsedInput::Messages(messages) = parse_messages(text.as_bytes()) else { return vec!["noise".into()] };
         let kind = |message: &ServerJsonRpcMessage| match message {
             JsonRpcMessage::Request(request) => format!("request {}", request.id),
             JsonRpcMessage::Response(response) => match &response.result {

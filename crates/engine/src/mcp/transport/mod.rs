@@ -6,14 +6,14 @@
 //! - `hosted`: in the host's own process
 //! - `message`: bytes as messages; `depth`: those that lie too deep in themselves; `fate`: what becomes of a connection
 
-mod bounded;
-mod depth;
-mod fate;
-mod helper;
+mod event_limit;
+mod json_depth;
+mod connection_state;
+mod headers_command;
 mod hosted;
 mod http;
-mod line;
-mod lines;
+mod endpoint;
+mod line_splitter;
 mod message;
 mod sse;
 mod stdio;
@@ -25,67 +25,67 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
-use self::hosted::Hosted;
-use self::http::Http;
-use self::line::Line;
+use self::hosted::HostedTransport;
+use self::http::HttpTransport;
+use self::endpoint::RemoteEndpoint;
 use self::sse::SseTransport;
-use self::stdio::Stdio;
-use super::fault::Fault;
-use super::surroundings::Surroundings;
-use crate::tasks::{Leash, Program};
+use self::stdio::StdioTransport;
+use super::fault::McpError;
+use super::surroundings::ServerDeps;
+use crate::tasks::{KillHandle, ProgramSpec};
 
-pub(super) use self::fate::Fate;
-pub(super) use self::hosted::Letterbox;
+pub(super) use self::connection_state::ConnectionState;
+pub(super) use self::hosted::HostedInbox;
 
 /// The way to one server.
-pub(super) struct Wire {
-    kind: Kind,
-    fate: Fate,
+pub(super) struct McpTransport {
+    kind: TransportKind,
+    state: ConnectionState,
 }
 
-enum Kind {
-    Stdio(Box<Stdio>),
-    Http(Http),
+enum TransportKind {
+    Stdio(Box<StdioTransport>),
+    Http(HttpTransport),
     Sse(SseTransport),
-    Hosted(Hosted),
+    Hosted(HostedTransport),
 }
 
-impl Wire {
+impl McpTransport {
     /// Opens the way. A program is started; its leash ends it whatever becomes of the rest.
     pub(super) async fn open(
         name: &str,
         config: &McpServerConfig,
-        surroundings: &Surroundings,
-        letterbox: &Letterbox,
-        fate: Fate,
-    ) -> Result<(Self, Option<Leash>), Fault> {
+        surroundings: &ServerDeps,
+        letterbox: &HostedInbox,
+        fate: ConnectionState,
+    ) -> Result<(Self, Option<KillHandle>), McpError> {
         let (kind, leash) = match config {
             McpServerConfig::Stdio(server) => {
-                let (stdio, leash) = Stdio::start(&program(server, surroundings), fate.clone())?;
-                (Kind::Stdio(Box::new(stdio)), Some(leash))
+                let (stdio, leash) = StdioTransport::start(&build_program(server, surroundings), fate.clone())?;
+                (TransportKind::Stdio(Box::new(stdio)), Some(leash))
             }
             McpServerConfig::Http(server) => {
-                let line = Line::to(name, server, surroundings).await?;
-                (Kind::Http(http::transport(line, fate.clone())), None)
+                let line = RemoteEndpoint::connect(name, server, surroundings).await?;
+                (TransportKind::Http(http::new_transport(line, fate.clone())), None)
             }
             McpServerConfig::Sse(server) => {
-                let line = Line::to(name, server, surroundings).await?;
-                (Kind::Sse(SseTransport::connect(line, fate.clone()).await?), None)
+                let line = RemoteEndpoint::connect(name, server, surroundings).await?;
+                (TransportKind::Sse(SseTransport::connect(line, fate.clone()).await?), None)
             }
             McpServerConfig::Sdk(_) => {
-                let nobody = || Fault::Hopeless("no host is there that could run it.".into());
-                let ask = surroundings.ask.clone().ok_or_else(nobody)?;
-                (Kind::Hosted(Hosted::new(name, ask, letterbox, fate.clone())), None)
+                let nobody = || McpError::Permanent("no host is there that could run it.".into());
+                let ask = surroundings.host.clone().ok_or_else(nobody)?;
+                (TransportKind::Hosted(HostedTransport::new(name, ask, letterbox, fate.clone())), None)
             }
         };
-        Ok((Self { kind, fate }, leash))
+        Ok((Self { kind, state: fate }, leash))
     }
 }
 
-fn program(server: &StdioServer, surroundings: &Surroundings) -> Program {
+fn build_program(server: &StdioServer, surroundings: &ServerDeps) -> ProgramSpec {
     let mut environment = surroundings.environment.clone();
     environment.extend(server.env.clone());
-    Program {
+    ProgramSpec {
         command: server.command.clone(),
         args: server.args.clone(),
         cwd: surroundings.cwd.clone(),
@@ -93,53 +93,53 @@ fn program(server: &StdioServer, surroundings: &Surroundings) -> Program {
     }
 }
 
-type Sent = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
+type SendFuture = Pin<Box<dyn Future<Output = Result<(), McpError>> + Send>>;
 
-impl Transport<RoleClient> for Wire {
-    type Error = Fault;
+impl Transport<RoleClient> for McpTransport {
+    type Error = McpError;
 
     fn send(
         &mut self,
         item: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + 'static {
-        let sent: Sent = match &mut self.kind {
-            Kind::Stdio(stdio) => Box::pin(stdio.send(&item)),
-            Kind::Http(http) => {
+    ) -> impl Future<Output = Result<(), McpError>> + Send + 'static {
+        let sent: SendFuture = match &mut self.kind {
+            TransportKind::Stdio(stdio) => Box::pin(stdio.send(&item)),
+            TransportKind::Http(http) => {
                 let sent = http.send(item);
-                Box::pin(async move { sent.await.map_err(|failure| http::fault(&failure)) })
+                Box::pin(async move { sent.await.map_err(|failure| http::to_mcp_error(&failure)) })
             }
-            Kind::Sse(sse) => Box::pin(sse.send(&item)),
-            Kind::Hosted(hosted) => Box::pin(hosted.send(item)),
+            TransportKind::Sse(sse) => Box::pin(sse.send(&item)),
+            TransportKind::Hosted(hosted) => Box::pin(hosted.send(item)),
         };
         sent
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         let message = match &mut self.kind {
-            Kind::Stdio(stdio) => stdio.receive().await,
-            Kind::Http(http) => http.receive().await,
-            Kind::Sse(sse) => sse.receive().await,
-            Kind::Hosted(hosted) => hosted.receive().await,
+            TransportKind::Stdio(stdio) => stdio.receive().await,
+            TransportKind::Http(http) => http.receive().await,
+            TransportKind::Sse(sse) => sse.receive().await,
+            TransportKind::Hosted(hosted) => hosted.receive().await,
         };
         if message.is_none() {
-            self.fate.lose();
+            self.state.mark_lost();
         }
         message
     }
 
-    async fn close(&mut self) -> Result<(), Fault> {
-        self.fate.lose();
+    async fn close(&mut self) -> Result<(), McpError> {
+        self.state.mark_lost();
         match &mut self.kind {
-            Kind::Stdio(stdio) => stdio.close().await,
-            Kind::Http(http) => http.close().await.map_err(|failure| http::fault(&failure))?,
-            Kind::Sse(_) | Kind::Hosted(_) => {}
+            TransportKind::Stdio(stdio) => stdio.close().await,
+            TransportKind::Http(http) => http.close().await.map_err(|failure| http::to_mcp_error(&failure))?,
+            TransportKind::Sse(_) | TransportKind::Hosted(_) => {}
         }
         Ok(())
     }
 }
 
-impl Drop for Wire {
+impl Drop for McpTransport {
     fn drop(&mut self) {
-        self.fate.lose();
+        self.state.mark_lost();
     }
 }

@@ -10,87 +10,87 @@ use http::{HeaderMap, HeaderValue, Method};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_models::http::{Chunks, Url};
-use whimbrel_models::sse::Decoder;
+use whimbrel_models::http::{BodyStream, Url};
+use whimbrel_models::sse::SseDecoder;
 
-use super::fate::Fate;
-use super::line::Line;
-use super::message::{Heard, read};
-use crate::mcp::fault::Fault;
+use super::connection_state::ConnectionState;
+use super::endpoint::RemoteEndpoint;
+use super::message::{ParsedInput, parse_messages};
+use crate::mcp::fault::McpError;
 
 /// How many messages may wait to be read.
-const WAITING: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 /// How long the server may take to accept a message.
-const ACCEPT_LIMIT: Duration = Duration::from_secs(60);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of an error page is told.
-const SHOWN: usize = 300;
+const MAX_SHOWN_BYTES: usize = 300;
 
 /// A connection to a server.
 pub(super) struct SseTransport {
-    messages: Line,
-    fate: Fate,
-    heard: mpsc::Receiver<ServerJsonRpcMessage>,
+    message_endpoint: RemoteEndpoint,
+    state: ConnectionState,
+    incoming: mpsc::Receiver<ServerJsonRpcMessage>,
     _reader: AbortOnDropHandle<()>,
 }
 
 impl SseTransport {
     /// Connects, and waits until the server has said where messages go.
-    pub(super) async fn connect(line: Line, fate: Fate) -> Result<Self, Fault> {
+    pub(super) async fn connect(line: RemoteEndpoint, fate: ConnectionState) -> Result<Self, McpError> {
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
         let answer = line.request(Method::GET, accept, Bytes::new()).await;
-        let answer = answer.map_err(|fault| Fault::Gone(fault.message))?;
-        if let Some(why) = line.refusal(&answer) {
-            return Err(Fault::NeedsAuth(why));
+        let answer = answer.map_err(|fault| McpError::Disconnected(fault.message))?;
+        if let Some(why) = line.auth_error(&answer) {
+            return Err(McpError::NeedsAuth(why));
         }
         match (answer.status, answer.media_type().as_deref()) {
             (200..300, Some("text/event-stream")) => {}
             (status, kind) => {
                 let kind = kind.unwrap_or("something").to_owned();
-                let page = answer.beginning(SHOWN).await;
+                let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
                 let page = String::from_utf8_lossy(&page);
                 let text =
                     format!("it answered HTTP {status} with {kind} instead of events: {}", page.trim());
-                return Err(Fault::Gone(text));
+                return Err(McpError::Disconnected(text));
             }
         }
-        let mut events = Events { chunks: answer.chunks(), decoder: Decoder::new() };
-        let url = events.endpoint(&line.url).await?;
-        let (send, heard) = mpsc::channel(WAITING);
-        let reader = AbortOnDropHandle::new(tokio::spawn(events.pass_on(send, fate.clone())));
-        Ok(Self { messages: line.at(url), fate, heard, _reader: reader })
+        let mut events = EventReader { chunks: answer.into_body(), decoder: SseDecoder::new() };
+        let url = events.read_endpoint(&line.url).await?;
+        let (send, heard) = mpsc::channel(QUEUE_CAPACITY);
+        let reader = AbortOnDropHandle::new(tokio::spawn(events.forward_messages(send, fate.clone())));
+        Ok(Self { message_endpoint: line.with_url(url), state: fate, incoming: heard, _reader: reader })
     }
 
     /// Sends a message. The answer comes as an event.
     pub(super) fn send(
         &self,
         item: &ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Fault>> + use<> {
-        let (line, fate, body) = (self.messages.clone(), self.fate.clone(), serde_json::to_vec(item));
+    ) -> impl Future<Output = Result<(), McpError>> + use<> {
+        let (line, fate, body) = (self.message_endpoint.clone(), self.state.clone(), serde_json::to_vec(item));
         async move {
-            let body = body.map_err(|error| Fault::Refused(error.to_string()))?;
+            let body = body.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
             let json = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
             let request = line.request(Method::POST, json, body.into());
-            let answer = tokio::time::timeout(ACCEPT_LIMIT, request).await;
-            let answer = answer.map_err(|_| Fault::Late(ACCEPT_LIMIT))?;
-            let answer = answer.map_err(|fault| Fault::Gone(fault.message))?;
+            let answer = tokio::time::timeout(ACCEPT_TIMEOUT, request).await;
+            let answer = answer.map_err(|_| McpError::Timeout(ACCEPT_TIMEOUT))?;
+            let answer = answer.map_err(|fault| McpError::Disconnected(fault.message))?;
             match answer.status {
                 200..300 => {
-                    answer.chunks().finish();
+                    answer.into_body().drain();
                     Ok(())
                 }
-                status if let Some(why) = line.refusal(&answer) => {
-                    let fault = Fault::NeedsAuth(why);
+                status if let Some(why) = line.auth_error(&answer) => {
+                    let fault = McpError::NeedsAuth(why);
                     if status == 401 {
                         // No further message would be taken.
-                        fate.note(fault.clone());
-                        fate.lose();
+                        fate.record_error(fault.clone());
+                        fate.mark_lost();
                     }
                     Err(fault)
                 }
                 status => {
-                    let page = answer.beginning(SHOWN).await;
+                    let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
                     let page = String::from_utf8_lossy(&page);
-                    Err(Fault::Gone(format!("it answered HTTP {status} to a message: {}", page.trim())))
+                    Err(McpError::Disconnected(format!("it answered HTTP {status} to a message: {}", page.trim())))
                 }
             }
         }
@@ -98,33 +98,33 @@ impl SseTransport {
 
     /// The next message; none once the stream has ended.
     pub(super) async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.heard.recv().await
+        self.incoming.recv().await
     }
 }
 
 /// The long answer.
-struct Events {
-    chunks: Chunks,
-    decoder: Decoder,
+struct EventReader {
+    chunks: BodyStream,
+    decoder: SseDecoder,
 }
 
-impl Events {
+impl EventReader {
     /// Reads up to the event that names the address for messages.
-    async fn endpoint(&mut self, base: &Url) -> Result<Url, Fault> {
+    async fn read_endpoint(&mut self, base: &Url) -> Result<Url, McpError> {
         loop {
-            let (name, data) = self.next().await?;
+            let (name, data) = self.next_event().await?;
             if name == "endpoint" {
-                return endpoint(base, data.trim());
+                return resolve_endpoint(base, data.trim());
             }
         }
     }
 
     /// Hands all messages on until the stream ends.
-    async fn pass_on(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, fate: Fate) {
+    async fn forward_messages(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, fate: ConnectionState) {
         let fault = loop {
-            match self.next().await {
+            match self.next_event().await {
                 Ok((name, data)) if name.is_empty() || name == "message" => {
-                    let Heard::Messages(messages) = read(data.as_bytes()) else { continue };
+                    let ParsedInput::Messages(messages) = parse_messages(data.as_bytes()) else { continue };
                     for message in messages {
                         if send.send(message).await.is_err() {
                             return;
@@ -135,32 +135,32 @@ impl Events {
                 Err(fault) => break fault,
             }
         };
-        fate.note(fault);
+        fate.record_error(fault);
     }
 
-    async fn next(&mut self) -> Result<(String, String), Fault> {
+    async fn next_event(&mut self) -> Result<(String, String), McpError> {
         loop {
-            let event = self.decoder.next_event().map_err(|error| Fault::Gone(format!("{error}.")))?;
+            let event = self.decoder.next_event().map_err(|error| McpError::Disconnected(format!("{error}.")))?;
             if let Some(event) = event {
                 return Ok((event.name.into_owned(), event.data.into_owned()));
             }
             match self.chunks.next().await {
                 Some(Ok(bytes)) => self.decoder.push(&bytes),
-                Some(Err(fault)) => return Err(Fault::Gone(fault.message)),
-                None => return Err(Fault::Gone("it has ended its stream of events.".into())),
+                Some(Err(fault)) => return Err(McpError::Disconnected(fault.message)),
+                None => return Err(McpError::Disconnected("it has ended its stream of events.".into())),
             }
         }
     }
 }
 
 /// The address for messages. It must be at the same place: our headers go there.
-fn endpoint(base: &Url, written: &str) -> Result<Url, Fault> {
+fn resolve_endpoint(base: &Url, written: &str) -> Result<Url, McpError> {
     let url = base
         .join(written)
-        .map_err(|error| Fault::Gone(format!("its address for messages is none: {error}.")))?;
+        .map_err(|error| McpError::Disconnected(format!("its address for messages is none: {error}.")))?;
     if url.origin() != base.origin() {
         let there = url.origin().ascii_serialization();
-        return Err(Fault::Hopeless(format!("it wants messages sent to {there}, which is another server.")));
+        return Err(McpError::Permanent(format!("it wants messages sent to {there}, which is another server.")));
     }
     Ok(url)
 }
@@ -182,7 +182,7 @@ mod tests {
             ("file:///etc/passwd", None),
             ("http://[", None),
         ] {
-            assert_eq!(endpoint(&base, written).ok().as_ref().map(Url::as_str), expected, "{written}");
+            assert_eq!(resolve_endpoint(&base, written).ok().as_ref().map(Url::as_str), expected, "{written}");
         }
     }
 }

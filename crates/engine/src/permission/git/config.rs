@@ -5,7 +5,7 @@ use std::str::Chars;
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct GitSetting {
     section: String,
     /// What stands in quotes behind the section.
     subsection: Option<String>,
@@ -14,14 +14,14 @@ pub(super) struct Setting {
     pub(super) value: String,
 }
 
-impl Setting {
+impl GitSetting {
     /// Section and name in lower case, without what stands between them.
     pub(super) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
 
     /// The whole name, as git shows it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn full_name(&self) -> String {
         match &self.subsection {
             Some(subsection) => format!("{}.{subsection}.{}", self.section, self.name),
             None => self.key(),
@@ -29,7 +29,7 @@ impl Setting {
     }
 
     /// Whether git runs a program by this setting while it only reads, or reads further settings or objects by it.
-    pub(super) fn runs_a_program(&self) -> bool {
+    pub(super) fn runs_program(&self) -> bool {
         let is_switch = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
             .contains(&self.value.to_ascii_lowercase().as_str());
         match (self.section.as_str(), self.name.as_str()) {
@@ -52,21 +52,21 @@ impl Setting {
 }
 
 /// The settings in a file; none if the text is not understood.
-pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
+pub(super) fn parse_config(text: &str) -> Option<Vec<GitSetting>> {
     let mut reader = text.trim_start_matches('\u{feff}').chars().peekable();
     let mut section = (String::new(), None);
     let mut found = Vec::new();
     while let Some(character) = reader.peek().copied() {
         match character {
             '#' | ';' => skip_line(&mut reader),
-            '[' => section = header(&mut reader)?,
+            '[' => section = parse_header(&mut reader)?,
             _ if character.is_whitespace() => {
                 reader.next();
             }
             _ if character.is_ascii_alphabetic() && !section.0.is_empty() => {
-                let name = word(&mut reader).to_ascii_lowercase();
-                let value = value(&mut reader)?;
-                found.push(Setting {
+                let name = parse_word(&mut reader).to_ascii_lowercase();
+                let value = parse_value(&mut reader)?;
+                found.push(GitSetting {
                     section: section.0.clone(),
                     subsection: section.1.clone(),
                     name,
@@ -89,7 +89,7 @@ fn skip_blanks(reader: &mut Reader<'_>) {
     while reader.next_if(|character| matches!(character, ' ' | '\t' | '\r')).is_some() {}
 }
 
-fn word(reader: &mut Reader<'_>) -> String {
+fn parse_word(reader: &mut Reader<'_>) -> String {
     let mut word = String::new();
     while let Some(character) =
         reader.next_if(|character| character.is_ascii_alphanumeric() || *character == '-')
@@ -100,9 +100,9 @@ fn word(reader: &mut Reader<'_>) -> String {
 }
 
 /// `[section]`, `[section "sub"]` or, as it was once written, `[section.sub]`.
-fn header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
+fn parse_header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
     reader.next_if_eq(&'[')?;
-    let section = word(reader).to_ascii_lowercase();
+    let section = parse_word(reader).to_ascii_lowercase();
     let mut subsection = None;
     if reader.next_if_eq(&'.').is_some() {
         let mut name = String::new();
@@ -130,7 +130,7 @@ fn header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
 }
 
 /// What stands behind a name, up to the end of the line.
-fn value(reader: &mut Reader<'_>) -> Option<String> {
+fn parse_value(reader: &mut Reader<'_>) -> Option<String> {
     skip_blanks(reader);
     match reader.peek() {
         None | Some('\n' | '#' | ';') => {
@@ -170,9 +170,9 @@ fn value(reader: &mut Reader<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> Option<String> {
-        let all = settings(text)?;
-        Some(all.iter().map(|one| format!("{}={}", one.shown(), one.value)).collect::<Vec<_>>().join(" | "))
+    fn rendered(text: &str) -> Option<String> {
+        let all = parse_config(text)?;
+        Some(all.iter().map(|one| format!("{}={}", one.full_name(), one.value)).collect::<Vec<_>>().join(" | "))
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
             ("[a]\nb : c\n", None),
         ];
         for (text, expected) in rows {
-            assert_eq!(shown(text).as_deref(), expected, "{text:?}");
+            assert_eq!(rendered(text).as_deref(), expected, "{text:?}");
         }
     }
 
@@ -202,16 +202,16 @@ mod tests {
             [filter \"a\"]\nclean=x\nsmudge=x\nprocess=x\n[include]\npath=x\n[includeIf \"gitdir:/\"]\npath=x\n\
             [gpg]\nprogram=x\n[gpg \"ssh\"]\nprogram=x\n[remote \"o\"]\nurl=ext::x\nvcs=x\nuploadpack=x\npromisor=true\n\
             [extensions]\npartialClone=o\n[pager]\nlog=x\n[submodule \"a\"]\nupdate=!x\n[hook \"a\"]\ncommand=x\n";
-        for setting in settings(running).unwrap() {
-            assert!(setting.runs_a_program(), "{}", setting.shown());
+        for setting in parse_config(running).unwrap() {
+            assert!(setting.runs_program(), "{}", setting.full_name());
         }
         let plain = "[core]\nrepositoryformatversion=0\nfilemode=true\nbare=false\nlogallrefupdates=true\nfsmonitor=true\n\
             [remote \"origin\"]\nurl=git@github.com:a/b.git\nfetch=+refs/heads/*:refs/remotes/origin/*\n\
             [branch \"main\"]\nremote=origin\nmerge=refs/heads/main\n[user]\nname=a\n[pager]\nlog=false\n\
             [submodule \"a\"]\nurl=https://x.invalid\nactive=true\n[alias]\nst=!x\n[filter \"lfs\"]\nrequired=true\n\
             [extensions]\nworktreeConfig=true\n[lfs]\nrepositoryformatversion=0\n";
-        for setting in settings(plain).unwrap() {
-            assert!(!setting.runs_a_program(), "{}", setting.shown());
+        for setting in parse_config(plain).unwrap() {
+            assert!(!setting.runs_program(), "{}", setting.full_name());
         }
     }
 }

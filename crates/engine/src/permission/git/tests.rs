@@ -13,13 +13,13 @@ fn write(file: &Path, text: &str) {
     fs::write(file, text).unwrap();
 }
 
-fn executable(file: &Path) {
+fn write_executable(file: &Path) {
     write(file, "#!/bin/sh\n");
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// An index with one entry.
-fn index(name: &str, mode: u32) -> Vec<u8> {
+fn index_bytes(name: &str, mode: u32) -> Vec<u8> {
     let mut bytes = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
     bytes.extend([0; 24]);
     bytes.extend(mode.to_be_bytes());
@@ -37,23 +37,23 @@ fn repository() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().canonicalize().unwrap().join("tree");
     write(&tree.join(".git/config"), PLAIN);
-    executable(&tree.join(".git/hooks/pre-commit.sample"));
-    executable(&tree.join(".git/hooks/pre-commit"));
-    fs::write(tree.join(".git/index"), index("a", 0o100_644)).unwrap();
+    write_executable(&tree.join(".git/hooks/pre-commit.sample"));
+    write_executable(&tree.join(".git/hooks/pre-commit"));
+    fs::write(tree.join(".git/index"), index_bytes("a", 0o100_644)).unwrap();
     (folder, tree)
 }
 
-fn key(tree: &Path) -> Option<String> {
-    Unvouched::default().program(tree).map(|program| program.key)
+fn program_key(tree: &Path) -> Option<String> {
+    UntrustedRepos::default().configured_program(tree).map(|program| program.key)
 }
 
 #[test]
 fn an_ordinary_repository_runs_nothing() {
     let (_folder, tree) = repository();
-    assert_eq!(key(&tree), None);
+    assert_eq!(program_key(&tree), None);
     fs::remove_file(tree.join(".git/config")).unwrap();
     fs::remove_file(tree.join(".git/index")).unwrap();
-    assert_eq!(key(&tree), None, "nothing but a folder");
+    assert_eq!(program_key(&tree), None, "nothing but a folder");
 }
 
 #[test]
@@ -69,31 +69,31 @@ fn what_names_a_program_is_found_wherever_it_stands() {
     for (text, expected) in rows {
         let (_folder, tree) = repository();
         write(&tree.join(".git/config"), &format!("{PLAIN}{text}"));
-        assert_eq!(key(&tree).as_deref(), Some(expected), "{text}");
+        assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text}");
         write(&tree.join(".git/config"), PLAIN);
         write(&tree.join(".git/config.worktree"), text);
-        assert_eq!(key(&tree).as_deref(), Some(expected), "{text} for the work tree");
+        assert_eq!(program_key(&tree).as_deref(), Some(expected), "{text} for the work tree");
     }
     let (_folder, tree) = repository();
     fs::remove_file(tree.join(".git/config")).unwrap();
     nix::unistd::mkfifo(&tree.join(".git/config"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(key(&tree).as_deref(), Some("what is not understood"), "a pipe");
+    assert_eq!(program_key(&tree).as_deref(), Some("what is not understood"), "a pipe");
 }
 
 #[test]
 fn a_hook_that_reading_runs_is_found() {
     let (_folder, tree) = repository();
-    executable(&tree.join(".git/hooks/post-index-change"));
-    assert_eq!(key(&tree).as_deref(), Some("a hook"));
+    write_executable(&tree.join(".git/hooks/post-index-change"));
+    assert_eq!(program_key(&tree).as_deref(), Some("a hook"));
     fs::set_permissions(tree.join(".git/hooks/post-index-change"), fs::Permissions::from_mode(0o644))
         .unwrap();
-    assert_eq!(key(&tree), None, "not executable");
+    assert_eq!(program_key(&tree), None, "not executable");
     // Where hooks are kept among protected files, nobody puts one unasked.
     write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nhooksPath = .husky/_\n"));
-    executable(&tree.join(".husky/_/pre-commit"));
-    assert_eq!(key(&tree), None);
-    executable(&tree.join(".husky/_/post-index-change"));
-    assert_eq!(key(&tree).as_deref(), Some("a hook"));
+    write_executable(&tree.join(".husky/_/pre-commit"));
+    assert_eq!(program_key(&tree), None);
+    write_executable(&tree.join(".husky/_/post-index-change"));
+    assert_eq!(program_key(&tree).as_deref(), Some("a hook"));
 }
 
 #[test]
@@ -102,24 +102,24 @@ fn the_repository_may_lie_elsewhere() {
     let other = folder.path().canonicalize().unwrap().join("other");
     write(&other.join(".git"), &format!("gitdir: {}\n", tree.join(".git/worktrees/one").display()));
     write(&tree.join(".git/worktrees/one/commondir"), "../..\n");
-    assert_eq!(key(&other), None);
+    assert_eq!(program_key(&other), None);
     write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nfsmonitor = x\n"));
-    assert_eq!(key(&other).as_deref(), Some("core.fsmonitor"));
+    assert_eq!(program_key(&other).as_deref(), Some("core.fsmonitor"));
     write(&other.join(".git"), "something else\n");
-    assert_eq!(key(&other).as_deref(), Some("what is not understood"));
+    assert_eq!(program_key(&other).as_deref(), Some("what is not understood"));
 }
 
 #[test]
 fn a_repository_inside_is_looked_at_if_git_would_go_there() {
     let (_folder, tree) = repository();
     write(&tree.join("sub/.git/config"), "[core]\nfsmonitor = x\n");
-    let look = Unvouched::default();
-    let found = |look: &Unvouched| look.program(&tree).map(|program| (program.key, program.file));
+    let look = UntrustedRepos::default();
+    let found = |look: &UntrustedRepos| look.configured_program(&tree).map(|program| (program.key, program.file));
     assert_eq!(found(&look), None, "a repository that is no part of this one");
-    fs::write(tree.join(".git/index"), index("sub", 0o160_000)).unwrap();
+    fs::write(tree.join(".git/index"), index_bytes("sub", 0o160_000)).unwrap();
     let expected = Some(("core.fsmonitor".to_owned(), tree.join("sub/.git/config")));
-    assert_eq!(found(&Unvouched::default()), expected);
-    fs::write(tree.join(".git/index"), index("another", 0o160_000)).unwrap();
+    assert_eq!(found(&UntrustedRepos::default()), expected);
+    fs::write(tree.join(".git/index"), index_bytes("another", 0o160_000)).unwrap();
     assert_eq!(found(&look), None, "one that was never fetched");
     fs::write(tree.join(".git/index"), "no index").unwrap();
     assert_eq!(found(&look).map(|(key, _)| key).as_deref(), Some("what is not understood"));

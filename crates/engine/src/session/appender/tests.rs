@@ -6,23 +6,23 @@ use super::*;
 
 /// A disk with a limited number of bytes.
 #[derive(Default)]
-struct Disk {
+struct FakeDisk {
     bytes: Vec<u8>,
     synced: usize,
-    room: usize,
-    cannot_cut: bool,
+    capacity: usize,
+    cannot_truncate: bool,
     cannot_sync: bool,
     opened: usize,
-    named: usize,
-    cannot_name: bool,
+    dir_entry_syncs: usize,
+    cannot_sync_dir_entry: bool,
 }
 
-struct Handle(Arc<Mutex<Disk>>);
+struct FakeFile(Arc<Mutex<FakeDisk>>);
 
-impl Medium for Handle {
+impl AppendFile for FakeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut disk = self.0.lock().unwrap();
-        let fits = bytes.len().min(disk.room.saturating_sub(disk.bytes.len()));
+        let fits = bytes.len().min(disk.capacity.saturating_sub(disk.bytes.len()));
         if fits == 0 {
             return Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32));
         }
@@ -38,9 +38,9 @@ impl Medium for Handle {
         Ok(self.0.lock().unwrap().bytes.len() as u64)
     }
 
-    fn cut(&mut self, length: u64) -> io::Result<()> {
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
         let mut disk = self.0.lock().unwrap();
-        if disk.cannot_cut {
+        if disk.cannot_truncate {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
         disk.bytes.truncate(usize::try_from(length).unwrap());
@@ -56,12 +56,12 @@ impl Medium for Handle {
         Ok(())
     }
 
-    fn sync_name(&mut self, _: &Path) -> io::Result<()> {
+    fn sync_dir_entry(&mut self, _: &Path) -> io::Result<()> {
         let mut disk = self.0.lock().unwrap();
-        if disk.cannot_name {
+        if disk.cannot_sync_dir_entry {
             return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
         }
-        disk.named += 1;
+        disk.dir_entry_syncs += 1;
         Ok(())
     }
 
@@ -74,17 +74,17 @@ impl Medium for Handle {
     }
 }
 
-fn on(disk: Disk, durability: Durability) -> (Appender, Arc<Mutex<Disk>>) {
+fn appender_on(disk: FakeDisk, durability: Durability) -> (Appender, Arc<Mutex<FakeDisk>>) {
     let disk = Arc::new(Mutex::new(disk));
     let shared = Arc::clone(&disk);
-    let open: Open = Box::new(move |_| {
+    let open: FileOpener = Box::new(move |_| {
         shared.lock().unwrap().opened += 1;
-        Ok(Box::new(Handle(Arc::clone(&shared))))
+        Ok(Box::new(FakeFile(Arc::clone(&shared))))
     });
-    (Appender::opened_by("/x".into(), durability, open), disk)
+    (Appender::with_opener("/x".into(), durability, open), disk)
 }
 
-fn content(disk: &Arc<Mutex<Disk>>) -> String {
+fn content(disk: &Arc<Mutex<FakeDisk>>) -> String {
     String::from_utf8(disk.lock().unwrap().bytes.clone()).unwrap()
 }
 
@@ -95,46 +95,46 @@ fn line(text: &str) -> Vec<u8> {
 #[test]
 fn a_line_that_does_not_fit_is_taken_back_and_written_once_there_is_room() {
     for room in 6..12 {
-        let (mut file, disk) = on(Disk { room, ..Disk::default() }, Durability::System);
+        let (mut file, disk) = appender_on(FakeDisk { capacity: room, ..FakeDisk::default() }, Durability::System);
         file.append(line("first")).unwrap();
         assert!(file.append(line("second")).is_err());
-        assert_eq!((content(&disk).as_str(), file.owes()), ("first\n", 1), "room for {room}");
+        assert_eq!((content(&disk).as_str(), file.pending_count()), ("first\n", 1), "room for {room}");
         assert!(file.append(line("third")).is_err());
-        disk.lock().unwrap().room = 100;
+        disk.lock().unwrap().capacity = 100;
         file.append(line("fourth")).unwrap();
         assert_eq!(content(&disk), "first\nsecond\nthird\nfourth\n");
-        assert_eq!(file.owes(), 0);
+        assert_eq!(file.pending_count(), 0);
     }
 }
 
 #[test]
 fn the_name_of_a_new_file_is_forced_onto_the_disk_once_where_its_lines_are() {
-    let disk = || Disk { room: 1000, ..Disk::default() };
+    let disk = || FakeDisk { capacity: 1000, ..FakeDisk::default() };
     for (durability, named) in [(Durability::System, 0), (Durability::Turn, 1), (Durability::Strict, 1)] {
-        let (mut file, disk) = on(disk(), durability);
+        let (mut file, disk) = appender_on(disk(), durability);
         for text in ["1", "2"] {
             file.append(line(text)).unwrap();
             file.end_turn().unwrap();
         }
-        assert_eq!(disk.lock().unwrap().named, named, "{durability:?}");
+        assert_eq!(disk.lock().unwrap().dir_entry_syncs, named, "{durability:?}");
     }
-    let (mut file, old) = on(Disk { bytes: line("0"), ..disk() }, Durability::Strict);
+    let (mut file, old) = appender_on(FakeDisk { bytes: line("0"), ..disk() }, Durability::Strict);
     file.append(line("1")).unwrap();
-    assert_eq!(old.lock().unwrap().named, 0, "it was there before");
-    let (mut file, disk) = on(Disk { cannot_name: true, ..disk() }, Durability::Strict);
+    assert_eq!(old.lock().unwrap().dir_entry_syncs, 0, "it was there before");
+    let (mut file, disk) = appender_on(FakeDisk { cannot_sync_dir_entry: true, ..disk() }, Durability::Strict);
     assert!(file.append(line("1")).is_err(), "it would be gone with its folder");
-    disk.lock().unwrap().cannot_name = false;
+    disk.lock().unwrap().cannot_sync_dir_entry = false;
     file.append(line("2")).unwrap();
-    assert_eq!(disk.lock().unwrap().named, 1);
+    assert_eq!(disk.lock().unwrap().dir_entry_syncs, 1);
 }
 
 #[test]
 fn a_line_that_cannot_be_taken_back_is_ended_and_written_again() {
-    let (mut file, disk) = on(Disk { room: 9, cannot_cut: true, ..Disk::default() }, Durability::System);
+    let (mut file, disk) = appender_on(FakeDisk { capacity: 9, cannot_truncate: true, ..FakeDisk::default() }, Durability::System);
     file.append(line("first")).unwrap();
     assert!(file.append(line("second")).is_err());
     assert!(file.append(line("third")).is_err());
-    disk.lock().unwrap().room = 100;
+    disk.lock().unwrap().capacity = 100;
     file.end_turn().unwrap();
     assert_eq!(content(&disk), "first\nsec\nsecond\nthird\n");
 }
@@ -143,7 +143,7 @@ fn a_line_that_cannot_be_taken_back_is_ended_and_written_again() {
 fn lines_are_on_the_disk_when_their_class_says_so() {
     let rows = [(Durability::System, 0, 0), (Durability::Turn, 0, 6), (Durability::Strict, 6, 6)];
     for (durability, after_line, after_turn) in rows {
-        let (mut file, disk) = on(Disk { room: 100, ..Disk::default() }, durability);
+        let (mut file, disk) = appender_on(FakeDisk { capacity: 100, ..FakeDisk::default() }, durability);
         file.append(line("first")).unwrap();
         assert_eq!(disk.lock().unwrap().synced, after_line, "{durability:?}");
         file.end_turn().unwrap();
@@ -153,7 +153,7 @@ fn lines_are_on_the_disk_when_their_class_says_so() {
 
 #[test]
 fn after_a_failed_sync_the_file_is_opened_again_and_the_lines_are_written_again() {
-    let (mut file, disk) = on(Disk { room: 100, cannot_sync: true, ..Disk::default() }, Durability::Turn);
+    let (mut file, disk) = appender_on(FakeDisk { capacity: 100, cannot_sync: true, ..FakeDisk::default() }, Durability::Turn);
     file.append(line("first")).unwrap();
     assert!(file.end_turn().is_err());
     disk.lock().unwrap().cannot_sync = false;
@@ -235,26 +235,26 @@ fn a_file_that_is_taken_away_is_written_anew() {
     let path = folder.path().join("deep/t.jsonl");
     let read = || std::fs::read_to_string(&path).unwrap();
     let mut file = Appender::new(path.clone(), Durability::Strict);
-    assert!(!file.look().unwrap(), "nothing is there yet");
+    assert!(!file.restore_if_detached().unwrap(), "nothing is there yet");
     file.append(b"1\n".to_vec()).unwrap();
-    assert!(!file.look().unwrap());
+    assert!(!file.restore_if_detached().unwrap());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     file.append(b"2\n".to_vec()).unwrap();
-    assert!(file.look().unwrap());
+    assert!(file.restore_if_detached().unwrap());
     assert_eq!(read(), "1\n2\n");
     std::fs::rename(&path, folder.path().join("aside")).unwrap();
     std::fs::write(&path, "").unwrap();
-    assert!(file.look().unwrap());
+    assert!(file.restore_if_detached().unwrap());
     assert_eq!(read(), "1\n2\n", "replaced by an empty one");
     file.append(b"3\n".to_vec()).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "1\n2\nedited\n").unwrap();
     file.append(b"4\n".to_vec()).unwrap();
-    assert!(file.look().unwrap());
+    assert!(file.restore_if_detached().unwrap());
     assert_eq!(read(), "1\n2\nedited\n3\n4\n", "replaced by another one");
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    assert!(file.look().is_err());
+    assert!(file.restore_if_detached().is_err());
     assert!(file.append(b"5\n".to_vec()).is_err());
     std::fs::remove_dir(&path).unwrap();
     file.append(b"6\n".to_vec()).unwrap();

@@ -7,9 +7,9 @@
 //! Rooms: `history` (what is known, pure), `journal` (the same on disk), `copies` (the bytes), `rewind` (putting
 //! them back). All of it is disk work: callers run it beside the async threads.
 
-mod copies;
+mod blobs;
 mod history;
-mod journal;
+mod record_log;
 mod rewind;
 #[cfg(test)]
 mod tests;
@@ -19,173 +19,173 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use rewind::{Rewound, Wish};
+pub use rewind::{RewindReport, RewindMode};
 
-use crate::files::{self, Kind, Stamp};
+use crate::files::{self, FileKind, FileStamp};
 use crate::permission::paths;
-use copies::Found;
-use history::{History, Past, Record, State};
-use journal::Journal;
+use blobs::FileSnapshot;
+use history::{FileHistory, FileVersion, CheckpointRecord, FileState};
+use record_log::CheckpointLog;
 
 /// How many losses are told one by one.
-const TOLD: usize = 5;
+const MAX_LISTED_LOSSES: usize = 5;
 
 /// Where the checkpoints of a session lie, below the folder of settings.
-pub fn folder(config: &Path, session: &str) -> PathBuf {
+pub fn checkpoint_dir(config: &Path, session: &str) -> PathBuf {
     config.join("file-history").join(session)
 }
 
 /// The checkpoints of one session.
 #[derive(Debug)]
 pub struct Checkpoints {
-    folder: PathBuf,
-    book: Mutex<Option<Book>>,
+    dir: PathBuf,
+    state: Mutex<Option<CheckpointState>>,
 }
 
 /// What is known, read from disk when it is first needed.
 #[derive(Debug)]
-struct Book {
-    history: History,
-    journal: Journal,
+struct CheckpointState {
+    history: FileHistory,
+    log: CheckpointLog,
     /// Files as they were last looked at; one that is not in here must be looked at again.
-    looked: HashMap<PathBuf, Option<Stamp>>,
-    kept_bytes: u64,
+    last_seen: HashMap<PathBuf, Option<FileStamp>>,
+    stored_bytes: u64,
     losses: Vec<String>,
     /// Whether it was told that the journal cannot be written.
-    journal_lost: bool,
+    log_failure_reported: bool,
 }
 
 impl Checkpoints {
     /// The checkpoints that lie, or will lie, in a folder. Nothing is touched yet.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, book: Mutex::default() }
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir, state: Mutex::default() }
     }
 
     /// Takes over the checkpoints of the session that this one is a fork of, before anything is asked of this one. Copies
     /// are linked, not doubled.
     pub fn inherit(&self, from: &Path) -> io::Result<()> {
         for name in files::names(from, usize::MAX) {
-            if !journal::is_journal(&name) {
-                files::private_folder(&self.folder)?;
-                files::link(&from.join(&name), &self.folder.join(&name))?;
+            if !record_log::is_log_file(&name) {
+                files::create_private_dir(&self.dir)?;
+                files::link_or_copy(&from.join(&name), &self.dir.join(&name))?;
             }
         }
-        journal::copy(from, &self.folder)
+        record_log::copy_log(from, &self.dir)
     }
 
     /// A prompt has come: whatever is watched is kept as it is now.
-    pub fn begin(&self, prompt: &str) {
+    pub fn record_prompt(&self, prompt: &str) {
         let mut guard = self.lock();
-        let book = self.book(&mut guard);
-        book.write(Record::Prompt { id: prompt.to_owned() });
-        for past in book.history.all() {
-            book.look_again(&self.folder, past);
+        let book = self.state(&mut guard);
+        book.record(CheckpointRecord::Prompt { id: prompt.to_owned() });
+        for past in book.history.latest_versions() {
+            book.snapshot_if_changed(&self.dir, past);
         }
     }
 
     /// A tool is about to change a file: it is kept if it is not watched yet.
-    pub fn before_change(&self, path: &Path) {
-        let place = paths::real(path);
+    pub fn snapshot_before_change(&self, path: &Path) {
+        let place = paths::resolve_links(path);
         let mut guard = self.lock();
-        let book = self.book(&mut guard);
-        if !book.history.has_begun() {
+        let book = self.state(&mut guard);
+        if !book.history.has_prompts() {
             return;
         }
-        if book.history.last(&place).is_none() {
-            book.keep(&self.folder, path.to_path_buf(), place.clone());
+        if book.history.last_state(&place).is_none() {
+            book.snapshot(&self.dir, path.to_path_buf(), place.clone());
         }
-        book.looked.remove(&place);
+        book.last_seen.remove(&place);
     }
 
     /// What could not be kept since this was last asked, in words.
-    pub fn take_losses(&self) -> Option<String> {
+    pub fn take_loss_report(&self) -> Option<String> {
         let losses = std::mem::take(&mut self.lock().as_mut()?.losses);
-        let more = losses.len().saturating_sub(TOLD);
-        let mut lines: Vec<String> = losses.into_iter().take(TOLD).collect();
+        let more = losses.len().saturating_sub(MAX_LISTED_LOSSES);
+        let mut lines: Vec<String> = losses.into_iter().take(MAX_LISTED_LOSSES).collect();
         if more > 0 {
             lines.push(format!("The same is true of {more} more files."));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Book>> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<CheckpointState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn book<'a>(&self, guard: &'a mut MutexGuard<'_, Option<Book>>) -> &'a mut Book {
-        guard.get_or_insert_with(|| Book::load(&self.folder))
+    fn state<'a>(&self, guard: &'a mut MutexGuard<'_, Option<CheckpointState>>) -> &'a mut CheckpointState {
+        guard.get_or_insert_with(|| CheckpointState::load(&self.dir))
     }
 }
 
-impl Book {
+impl CheckpointState {
     fn load(folder: &Path) -> Self {
-        let (journal, history, read) = Journal::load(folder);
+        let (log, history, read) = CheckpointLog::load(folder);
         let losses = read.err().map(|error| {
-            let path = journal::path(folder);
+            let path = record_log::log_path(folder);
             format!("The checkpoints of earlier prompts cannot be read, so files cannot be put back to them: {}: {error}.", path.display())
         });
         Self {
-            kept_bytes: history.kept_bytes(),
+            stored_bytes: history.stored_bytes(),
             history,
-            journal,
-            looked: HashMap::new(),
+            log,
+            last_seen: HashMap::new(),
             losses: losses.into_iter().collect(),
-            journal_lost: false,
+            log_failure_reported: false,
         }
     }
 
     /// Keeps a watched file again if it looks changed.
-    fn look_again(&mut self, folder: &Path, past: Past) {
-        let now = match files::kind(&past.place) {
-            Ok(Kind::File(stamp)) => Some(stamp),
-            Ok(Kind::Missing) => None,
+    fn snapshot_if_changed(&mut self, folder: &Path, past: FileVersion) {
+        let now = match files::file_kind(&past.real_path) {
+            Ok(FileKind::File(stamp)) => Some(stamp),
+            Ok(FileKind::Missing) => None,
             Ok(_) | Err(_) => return,
         };
-        if self.looked.get(&past.place) != Some(&now) {
-            self.keep(folder, past.path, past.place);
+        if self.last_seen.get(&past.real_path) != Some(&now) {
+            self.snapshot(folder, past.path, past.real_path);
         }
     }
 
     /// Keeps a file as it is now, unless that is known.
-    fn keep(&mut self, folder: &Path, path: PathBuf, place: PathBuf) {
+    fn snapshot(&mut self, folder: &Path, path: PathBuf, place: PathBuf) {
         if path.to_str().is_none() || place.to_str().is_none() {
-            self.losses.push(loss(&path, "its path is not UTF-8"));
+            self.losses.push(render_loss(&path, "its path is not UTF-8"));
             return;
         }
-        let room = copies::ROOM.saturating_sub(self.kept_bytes);
-        let Some(Found { state, stamp, grown }) = copies::keep(folder, &place, room) else { return };
-        self.kept_bytes += grown;
+        let room = blobs::MAX_TOTAL_SIZE.saturating_sub(self.stored_bytes);
+        let Some(FileSnapshot { state, stamp, added_bytes: grown }) = blobs::snapshot_file(folder, &place, room) else { return };
+        self.stored_bytes += grown;
         match &state {
-            State::NotKept { why, .. } => {
-                let is_new = !matches!(self.history.last(&place), Some(State::NotKept { .. }));
-                is_new.then(|| self.losses.push(loss(&path, why)));
+            FileState::NotKept { why, .. } => {
+                let is_new = !matches!(self.history.last_state(&place), Some(FileState::NotKept { .. }));
+                is_new.then(|| self.losses.push(render_loss(&path, why)));
             }
-            State::Kept { .. } | State::Missing { .. } => {
-                self.looked.insert(place.clone(), stamp);
+            FileState::Kept { .. } | FileState::Missing { .. } => {
+                self.last_seen.insert(place.clone(), stamp);
             }
         }
-        let is_known = match (self.history.last(&place), &state) {
-            (Some(State::Missing { .. }), State::Missing { .. }) => true,
+        let is_known = match (self.history.last_state(&place), &state) {
+            (Some(FileState::Missing { .. }), FileState::Missing { .. }) => true,
             (last, now) => last == Some(now),
         };
         if !is_known {
-            self.write(Record::File { path, place, state });
+            self.record(CheckpointRecord::File { path, place, state });
         }
     }
 
     /// Takes a record in and writes it down. What cannot be written is still known as long as the session lives.
-    fn write(&mut self, record: Record) {
-        if let Err(error) = self.journal.append(&record)
-            && !std::mem::replace(&mut self.journal_lost, true)
+    fn record(&mut self, record: CheckpointRecord) {
+        if let Err(error) = self.log.append(&record)
+            && !std::mem::replace(&mut self.log_failure_reported, true)
         {
             self.losses.push(format!(
                 "Checkpoints cannot be written down ({error}): once this session has ended, files cannot be put back to its prompts. Make room, or make the folder writable."
             ));
         }
-        self.history.take(record);
+        self.history.apply(record);
     }
 }
 
-fn loss(path: &Path, why: &str) -> String {
+fn render_loss(path: &Path, why: &str) -> String {
     format!("No copy of {} was kept ({why}): rewinding will not bring it back.", path.display())
 }

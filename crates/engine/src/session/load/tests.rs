@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use whimbrel_models::history::Message;
+use whimbrel_models::history::ApiMessage;
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn user(uuid: &str, parent: Option<&str>, text: &str) -> Value {
     line("user", uuid, parent, &json!(text))
 }
 
-fn says(uuid: &str, parent: &str, text: &str) -> Value {
+fn assistant(uuid: &str, parent: &str, text: &str) -> Value {
     line("assistant", uuid, Some(parent), &json!([{"type": "text", "text": text}]))
 }
 
@@ -35,14 +35,14 @@ fn result(uuid: &str, parent: &str, id: &str, text: &str) -> Value {
     line("user", uuid, Some(parent), &json!([{"type": "tool_result", "tool_use_id": id, "content": text}]))
 }
 
-fn with(mut line: Value, more: &Value) -> Value {
+fn with_fields(mut line: Value, more: &Value) -> Value {
     let more = more.as_object().unwrap().clone();
     line.as_object_mut().unwrap().extend(more);
     line
 }
 
 /// A line as a part of one reply, the same for all of them.
-fn of_reply(mut line: Value) -> Value {
+fn with_reply_id(mut line: Value) -> Value {
     line["message"]["id"] = "m".into();
     line
 }
@@ -51,12 +51,12 @@ fn bytes(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-fn read(bytes: &[u8]) -> Loaded {
-    load(Cursor::new(bytes), &Until::default()).unwrap()
+fn load_all(bytes: &[u8]) -> LoadedConversation {
+    load(Cursor::new(bytes), &LoadRange::default()).unwrap()
 }
 
 /// A conversation in short: `u:` and `a:` and what was said.
-fn story(loaded: &Loaded) -> String {
+fn render_history(loaded: &LoadedConversation) -> String {
     let block = |block: &Block| match block {
         Block::Text { text, .. } => text.clone(),
         Block::ToolUse { id, .. } => format!("call {id}"),
@@ -66,7 +66,7 @@ fn story(loaded: &Loaded) -> String {
         }
         other => format!("{other:?}"),
     };
-    let message = |message: &Message| {
+    let message = |message: &ApiMessage| {
         let who = if message.role == Role::User { "u" } else { "a" };
         format!("{who}: {}", message.content.iter().map(block).collect::<Vec<_>>().join(", "))
     };
@@ -74,31 +74,31 @@ fn story(loaded: &Loaded) -> String {
 }
 
 /// Whether a provider would take it: roles alternate from the user on, and calls and results pair up.
-fn assert_well_formed(loaded: &Loaded) {
+fn assert_well_formed(loaded: &LoadedConversation) {
     let messages = loaded.history.messages();
     let mut open: Vec<String> = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         let expected = if number % 2 == 0 { Role::User } else { Role::Assistant };
-        assert_eq!(message.role, expected, "{}", story(loaded));
+        assert_eq!(message.role, expected, "{}", render_history(loaded));
         assert!(!message.content.is_empty());
         let results = message.content.iter().filter_map(|block| match block {
             Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
             _ => None,
         });
-        assert_eq!(results.collect::<Vec<_>>(), open, "{}", story(loaded));
+        assert_eq!(results.collect::<Vec<_>>(), open, "{}", render_history(loaded));
         let calls = message.content.iter().filter_map(|block| match block {
             Block::ToolUse { id, .. } => Some(id.clone()),
             _ => None,
         });
         open = calls.collect();
     }
-    assert_eq!(open, Vec::<String>::new(), "{}", story(loaded));
+    assert_eq!(open, Vec::<String>::new(), "{}", render_history(loaded));
 }
 
-fn check(rows: Vec<(&str, Vec<Value>, &str)>) {
+fn assert_rows(rows: Vec<(&str, Vec<Value>, &str)>) {
     for (name, lines, expected) in rows {
-        let loaded = read(&bytes(&lines));
-        assert_eq!(story(&loaded), expected, "{name}");
+        let loaded = load_all(&bytes(&lines));
+        assert_eq!(render_history(&loaded), expected, "{name}");
         assert_well_formed(&loaded);
     }
 }
@@ -118,31 +118,31 @@ fn half_a_character_costs_only_itself_and_what_cannot_be_read_is_counted() {
         result("r1", "a1", "t1", "out CUT"),
         input,
         result("r2", "a2", "t2", "b"),
-        says("a3", "r2", "end CUT"),
+        assistant("a3", "r2", "end CUT"),
     ];
     let text: String =
         lines.iter().map(|line| halved(line).as_str().unwrap_or_default().to_owned() + "\n").collect();
-    let loaded = read(text.as_bytes());
+    let loaded = load_all(text.as_bytes());
     let expected = "u: hi \u{fffd} | a: call t1 | u: t1 gives out \u{fffd} | a: call t2 | u: t2 gives b | a: end \u{fffd}";
-    assert_eq!((story(&loaded).as_str(), loaded.repairs), (expected, Repairs::default()));
+    assert_eq!((render_history(&loaded).as_str(), loaded.repairs), (expected, RepairCounts::default()));
     let garbled =
         line("user", "u1", None, &json!([{"type": "text", "text": 5}, {"type": "text", "text": "rest"}]));
-    let loaded = read(&bytes(&[garbled, says("a1", "u1", "hello")]));
-    assert_eq!((story(&loaded).as_str(), loaded.repairs.unreadable), ("u: rest | a: hello", 1));
+    let loaded = load_all(&bytes(&[garbled, assistant("a1", "u1", "hello")]));
+    assert_eq!((render_history(&loaded).as_str(), loaded.repairs.unreadable), ("u: rest | a: hello", 1));
 }
 
 #[test]
 fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
-    let zeros = "\0".repeat(3 * PIECE);
-    let (hi, hello) = (user("u1", None, "hi"), says("a1", "u1", "hello"));
+    let zeros = "\0".repeat(3 * READ_BUFFER_SIZE);
+    let (hi, hello) = (user("u1", None, "hi"), assistant("a1", "u1", "hello"));
     for text in [format!("{hi}\n{zeros}\n{hello}\n"), format!("{hi}\n{zeros}{hello}\n")] {
-        let loaded = read(text.as_bytes());
-        assert_eq!((story(&loaded).as_str(), loaded.repairs.unreadable), ("u: hi | a: hello", 1));
+        let loaded = load_all(text.as_bytes());
+        assert_eq!((render_history(&loaded).as_str(), loaded.repairs.unreadable), ("u: hi | a: hello", 1));
     }
     let longest = |text: &str| {
-        let mut lines = super::super::lines::Lines::new(text.as_bytes());
+        let mut lines = super::super::line_reader::LineReader::new(text.as_bytes());
         let mut longest = 0;
-        while let Some(super::super::lines::Step::Line(_, line)) = lines.next().unwrap() {
+        while let Some(super::super::line_reader::ScannedLine::Complete(_, line)) = lines.read_line().unwrap() {
             longest = longest.max(line.len());
         }
         longest
@@ -152,12 +152,12 @@ fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
 
 #[test]
 fn a_transcript_is_read_as_it_was_said() {
-    let side = with(says("s1", "a1", "aside"), &json!({"isSidechain": true}));
-    let team = with(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));
-    let meta = with(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
-    let summary = with(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true}));
+    let side = with_fields(assistant("s1", "a1", "aside"), &json!({"isSidechain": true}));
+    let team = with_fields(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));
+    let meta = with_fields(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
+    let summary = with_fields(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true}));
     let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "a1"});
-    let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
+    let hello = [user("u1", None, "hi"), assistant("a1", "u1", "hello")];
     let linked = json!({"type": "progress", "uuid": "p", "parentUuid": "a1"});
     let after = |more: &[Value]| [&hello[..], more].concat();
     let rows: Vec<(&str, Vec<Value>, &str)> = vec![
@@ -189,32 +189,32 @@ fn a_transcript_is_read_as_it_was_said() {
         ("the same line twice at the end", after(&[hello[0].clone()]), "u: hi | a: hello"),
         (
             "two prompts of one name",
-            after(&[user("u1", Some("a1"), "again"), says("a2", "u1", "yes")]),
+            after(&[user("u1", Some("a1"), "again"), assistant("a2", "u1", "yes")]),
             "u: hi | a: hello | u: again | a: yes",
         ),
-        ("a circle", vec![user("u1", Some("a1"), "hi"), says("a1", "u1", "hello")], "u: hi | a: hello"),
+        ("a circle", vec![user("u1", Some("a1"), "hi"), assistant("a1", "u1", "hello")], "u: hi | a: hello"),
         ("a line that hangs on itself", vec![user("u1", Some("u1"), "hi")], "u: hi"),
         (
             "lines in the wrong order",
-            vec![says("a1", "u1", "hello"), user("u1", None, "hi")],
+            vec![assistant("a1", "u1", "hello"), user("u1", None, "hi")],
             "u: hi | a: hello",
         ),
         (
             "the model first",
-            vec![says("a1", "gone", "hello")],
+            vec![assistant("a1", "gone", "hello")],
             "u: (The beginning of the conversation is lost.) | a: hello",
         ),
     ];
-    check(rows);
+    assert_rows(rows);
 }
 
 #[test]
 fn calls_and_results_pair_up() {
-    let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
+    let hello = [user("u1", None, "hi"), assistant("a1", "u1", "hello")];
     let after = |more: &[Value]| [&hello[..], more].concat();
     let start = json!({"type": "tool-start", "toolUseID": "t1"});
     let sent = json!({"type": "tool-start", "toolUseID": "t1", "agentId": "a7"});
-    let known = with(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
+    let known = with_fields(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
     let rows: Vec<(&str, Vec<Value>, &str)> = vec![
         (
             "a call and its result",
@@ -254,8 +254,8 @@ fn calls_and_results_pair_up() {
         ("an empty prompt", vec![user("u1", None, " ")], "u: (The message was empty.)"),
         (
             "an error that only the host saw",
-            after(&[with(
-                says("e", "a1", "API Error"),
+            after(&[with_fields(
+                assistant("e", "a1", "API Error"),
                 &json!({"message": {"model": "<synthetic>", "content": [{"type": "text", "text": "no"}]}}),
             )]),
             "u: hi | a: hello",
@@ -277,21 +277,21 @@ fn calls_and_results_pair_up() {
             "u: hi",
         ),
     ];
-    check(rows);
+    assert_rows(rows);
     let thinks = |signature: &str| {
         let thought = json!({"type": "thinking", "thinking": "hm", "signature": signature});
         let said = json!([thought, {"type": "text", "text": "so"}]);
-        read(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)])).unsigned
+        load_all(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)])).has_unsigned_thinking
     };
     assert!(thinks("") && !thinks("s"));
-    let agents = read(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
+    let agents = load_all(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
     let told = format!("{:?}", agents.history.messages());
     assert!(told.contains("the agent a7 was at this") && told.contains("`resume`"), "{told}");
 }
 
 #[test]
 fn results_and_calls_beside_the_path_are_found() {
-    let same = of_reply;
+    let same = with_reply_id;
     let calls = [user("u", None, "go"), same(call("a1", "u", "t1")), same(call("a2", "a1", "t2"))];
     let expected = "u: go | a: call t1, call t2 | u: t1 gives one, t2 gives two";
     let rows = [
@@ -311,14 +311,14 @@ fn results_and_calls_beside_the_path_are_found() {
                 json!({"type": "progress", "uuid": "p", "parentUuid": "a1"}),
                 result("r1", "p", "t1", "one"),
                 result("r2", "a2", "t2", "two"),
-                says("a3", "r2", "done"),
+                assistant("a3", "r2", "done"),
             ],
             format!("{expected} | a: done"),
         ),
         (
             "named by their source",
             vec![
-                with(result("r1", "a2", "t1", "one"), &json!({"sourceToolAssistantUUID": "a1"})),
+                with_fields(result("r1", "a2", "t1", "one"), &json!({"sourceToolAssistantUUID": "a1"})),
                 result("r2", "a2", "t2", "two"),
             ],
             expected.to_owned(),
@@ -327,15 +327,15 @@ fn results_and_calls_beside_the_path_are_found() {
             "a reply that goes on after a result",
             vec![
                 result("r1", "a2", "t1", "one"),
-                same(says("a3", "r1", "and")),
+                same(assistant("a3", "r1", "and")),
                 result("r2", "a3", "t2", "two"),
             ],
             "u: go | a: call t1, call t2, and | u: t1 gives one, t2 gives two".to_owned(),
         ),
     ];
     for (name, more, expected) in rows {
-        let loaded = read(&bytes(&[&calls[..], &more].concat()));
-        assert_eq!(story(&loaded), expected, "{name}");
+        let loaded = load_all(&bytes(&[&calls[..], &more].concat()));
+        assert_eq!(render_history(&loaded), expected, "{name}");
         assert_well_formed(&loaded);
     }
 }
@@ -345,39 +345,39 @@ fn facts_and_figures() {
     let usage = json!({"message": {"role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 7, "output_tokens": 3}}});
     let lines = [
         json!({"type": "brief", "beforeUuid": "u1", "text": "You are here."}),
-        with(user("u1", None, "hi"), &json!({"permissionMode": "plan"})),
-        with(says("a1", "u1", "x"), &usage),
+        with_fields(user("u1", None, "hi"), &json!({"permissionMode": "plan"})),
+        with_fields(assistant("a1", "u1", "x"), &usage),
         json!({"type": "ai-title", "aiTitle": "made"}),
         json!({"type": "custom-title", "customTitle": "mine"}),
         json!({"type": "ai-title", "aiTitle": "made again"}),
-        with(user("u2", Some("a1"), "go"), &json!({"permissionMode": "acceptEdits", "cwd": "/v"})),
+        with_fields(user("u2", Some("a1"), "go"), &json!({"permissionMode": "acceptEdits", "cwd": "/v"})),
     ];
-    let loaded = read(&bytes(&lines));
-    let facts = Facts {
+    let loaded = load_all(&bytes(&lines));
+    let facts = TranscriptFacts {
         cwd: Some("/v".into()),
         mode: Some("acceptEdits".into()),
         model: Some("m-1".into()),
         title: Some("mine".into()),
     };
-    assert_eq!((loaded.facts.clone(), loaded.turns, loaded.counted), (facts, 2, 10));
+    assert_eq!((loaded.facts.clone(), loaded.turns, loaded.context_tokens), (facts, 2, 10));
     assert_eq!(loaded.leaf.as_deref(), Some("u2"));
-    assert!(loaded.told.contains(&Key::of("You are here.")));
-    assert_eq!(story(&loaded), "u: You are here., hi, go");
+    assert!(loaded.hidden_texts.contains(&IdKey::new("You are here.")));
+    assert_eq!(render_history(&loaded), "u: You are here., hi, go");
 }
 
 #[test]
 fn a_conversation_is_read_up_to_a_message() {
     let lines = bytes(&[
         user("u1", None, "one"),
-        says("a1", "u1", "1"),
+        assistant("a1", "u1", "1"),
         user("u2", Some("a1"), "two"),
         call("a2", "u2", "t"),
         result("r2", "a2", "t", "ok"),
-        says("a3", "r2", "2"),
+        assistant("a3", "r2", "2"),
     ]);
-    let until = |at: Option<&str>, drops: Option<&str>| Until {
-        at: at.map(Into::into),
-        drops: drops.map(Into::into),
+    let until = |at: Option<&str>, drops: Option<&str>| LoadRange {
+        last_message: at.map(Into::into),
+        dropped_prompt: drops.map(Into::into),
     };
     let rows = [
         (until(None, None), Ok("u: one | a: 1 | u: two | a: call t | u: t gives ok | a: 2")),
@@ -390,15 +390,15 @@ fn a_conversation_is_read_up_to_a_message() {
         (until(Some("r2"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
         (until(Some("x"), None), Err("No message found with message.uuid of: x")),
     ];
-    check_cuts(&lines, &rows);
+    assert_load_rows(&lines, &rows);
 }
 
-type Cut<'a> = (Until, Result<&'a str, &'a str>);
+type LoadRow<'a> = (LoadRange, Result<&'a str, &'a str>);
 
-fn check_cuts(lines: &[u8], rows: &[Cut<'_>]) {
+fn assert_load_rows(lines: &[u8], rows: &[LoadRow<'_>]) {
     for (until, expected) in rows {
         let loaded =
-            load(Cursor::new(lines), until).map(|loaded| story(&loaded)).map_err(|error| error.to_string());
+            load(Cursor::new(lines), until).map(|loaded| render_history(&loaded)).map_err(|error| error.to_string());
         match (&loaded, expected) {
             (Ok(story), Ok(expected)) => assert_eq!(story, expected, "{until:?}"),
             (Err(text), Err(expected)) => assert!(text.starts_with(expected), "{until:?}: {text}"),
@@ -411,12 +411,12 @@ fn check_cuts(lines: &[u8], rows: &[Cut<'_>]) {
 fn a_conversation_is_cut_within_a_reply_and_stays_so() {
     let lines = [
         user("u1", None, "go"),
-        of_reply(says("a1", "u1", "first")),
-        of_reply(call("a2", "a1", "t1")),
-        of_reply(call("a3", "a2", "t2")),
-        with(result("r1", "a3", "t1", "one"), &json!({"sourceToolAssistantUUID": "a2"})),
-        with(result("r2", "r1", "t2", "two"), &json!({"sourceToolAssistantUUID": "a3"})),
-        says("a4", "r2", "done"),
+        with_reply_id(assistant("a1", "u1", "first")),
+        with_reply_id(call("a2", "a1", "t1")),
+        with_reply_id(call("a3", "a2", "t2")),
+        with_fields(result("r1", "a3", "t1", "one"), &json!({"sourceToolAssistantUUID": "a2"})),
+        with_fields(result("r2", "r1", "t2", "two"), &json!({"sourceToolAssistantUUID": "a3"})),
+        assistant("a4", "r2", "done"),
     ];
     let rows = [
         ("a1", "u: go | a: first", "u: go | a: first | u: again"),
@@ -432,10 +432,10 @@ fn a_conversation_is_cut_within_a_reply_and_stays_so() {
         ),
     ];
     for (at, cut, gone_on) in rows {
-        let until = Until { at: Some(at.into()), drops: None };
-        check_cuts(&bytes(&lines), &[(until, Ok(cut))]);
+        let until = LoadRange { last_message: Some(at.into()), dropped_prompt: None };
+        assert_load_rows(&bytes(&lines), &[(until, Ok(cut))]);
         let more = [&lines[..], &[user("u2", Some(at), "again")]].concat();
-        check(vec![(at, more, gone_on)]);
+        assert_rows(vec![(at, more, gone_on)]);
     }
 }
 
@@ -444,17 +444,17 @@ fn what_was_said_before_a_conversation_was_cleared_does_not_come_back() {
     let cleared =
         json!({"type": "system", "subtype": "conversation_cleared", "uuid": "c", "parentUuid": null});
     let answer = json!({"type": "system", "subtype": "local_command", "uuid": "l", "parentUuid": "c"});
-    let before = [user("u1", None, "one"), says("a1", "u1", "1"), cleared, answer];
+    let before = [user("u1", None, "one"), assistant("a1", "u1", "1"), cleared, answer];
     let after = [&before[..], &[user("u2", Some("l"), "two")]].concat();
     let back = [&before[..], &[user("u2", Some("a1"), "back")]].concat();
-    check(vec![
+    assert_rows(vec![
         ("cleared", before.to_vec(), ""),
         ("and gone on with", after, "u: two"),
         ("and gone back to", back, "u: one | a: 1 | u: back"),
     ]);
     let lines = bytes(&before);
-    assert_eq!(read(&lines).leaf.as_deref(), Some("c"));
-    assert_eq!(super::conversation(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
+    assert_eq!(load_all(&lines).leaf.as_deref(), Some("c"));
+    assert_eq!(super::conversation_spans(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
 }
 
 /// A conversation with calls, and the texts that were said in it, each with the line it stands in.
@@ -478,15 +478,15 @@ fn conversation(turns: &[usize]) -> (Vec<Value>, Vec<String>) {
             say(&|uuid, parent| result(uuid, parent.unwrap_or_default(), &id, &text), text.clone());
         }
         say(
-            &|uuid, parent| says(uuid, parent.unwrap_or_default(), &format!("reply{turn}.")),
+            &|uuid, parent| assistant(uuid, parent.unwrap_or_default(), &format!("reply{turn}.")),
             format!("reply{turn}."),
         );
     }
     (lines, texts)
 }
 
-fn words(loaded: &mut Loaded) -> String {
-    let parts = loaded.history.ask();
+fn history_text(loaded: &mut LoadedConversation) -> String {
+    let parts = loaded.history.snapshot();
     String::from_utf8(parts.parts().iter().flat_map(|part| part.to_vec()).collect()).unwrap()
 }
 
@@ -498,10 +498,10 @@ proptest! {
         let (lines, texts) = conversation(&turns);
         let whole = bytes(&lines);
         let cut = &whole[..(whole.len() as f64 * at) as usize];
-        let mut loaded = read(cut);
+        let mut loaded = load_all(cut);
         assert_well_formed(&loaded);
         let kept = cut.iter().filter(|byte| **byte == b'\n').count();
-        let words = words(&mut loaded);
+        let words = history_text(&mut loaded);
         for text in &texts[..kept] {
             prop_assert!(words.contains(text), "{text} of {words}");
         }
@@ -527,9 +527,9 @@ proptest! {
                 _ => rows[which].iter_mut().skip(half).take(1).for_each(|byte| *byte = b'\n'),
             }
         }
-        let mut loaded = read(&rows.join(&b'\n'));
+        let mut loaded = load_all(&rows.join(&b'\n'));
         assert_well_formed(&loaded);
-        let words = words(&mut loaded);
+        let words = history_text(&mut loaded);
         let call_of = |text: &String| text.strip_prefix("result").map(|rest| format!("\"id\":\"t{rest}"));
         for (number, text) in texts.iter().enumerate() {
             // A result goes with its call.
@@ -556,19 +556,19 @@ proptest! {
             let at = at.index(whole.len());
             whole[at] = byte;
         }
-        assert_well_formed(&read(&whole));
+        assert_well_formed(&load_all(&whole));
     }
 }
 
 #[test]
 fn the_order_is_that_of_the_lines_whatever_the_clock_said() {
-    let at = |line: Value, time: &str| with(line, &json!({"timestamp": time}));
+    let at = |line: Value, time: &str| with_fields(line, &json!({"timestamp": time}));
     let lines = [
         at(user("u1", None, "hi"), "2026-11-15T10:00:00.000Z"),
-        at(says("a1", "u1", "hello"), "2026-11-15T08:00:00.000Z"),
+        at(assistant("a1", "u1", "hello"), "2026-11-15T08:00:00.000Z"),
         at(user("u2", Some("a1"), "go"), "1999-01-01T00:00:00.000Z"),
         at(call("a2", "u2", "t1"), "2038-01-01T00:00:00.000Z"),
         at(result("r1", "a2", "t1", "done"), "garbage"),
     ];
-    assert_eq!(story(&read(&bytes(&lines))), "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done");
+    assert_eq!(render_history(&load_all(&bytes(&lines))), "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done");
 }

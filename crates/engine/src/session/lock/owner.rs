@@ -5,68 +5,68 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
 /// How many ticks a second has where Linux counts in ticks. Programs see this number on every common machine.
-const TICKS: i64 = 100;
+const TICKS_PER_SECOND: i64 = 100;
 
 /// How often the list of locks is read: it is read in pieces, and one may be missed or told twice while others come and go.
-const LOOKS: usize = 5;
+const MAX_READS: usize = 5;
 
 /// A process that has a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct LockOwner {
     /// Its id.
     pub pid: u32,
     /// When it was started, if that can be known.
-    pub started: Option<String>,
+    pub started_at: Option<String>,
     /// What it does with it.
-    pub hold: Hold,
+    pub mode: LockMode,
 }
 
 /// How a file is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum LockMode {
     /// For one alone, as engines do.
-    Alone,
+    Exclusive,
     /// Beside others who only read. No engine does that.
-    Reading,
+    Shared,
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for LockOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.hold {
-            Hold::Alone => "in use by ",
-            Hold::Reading => "kept from being written by ",
+        f.write_str(match self.mode {
+            LockMode::Exclusive => "in use by ",
+            LockMode::Shared => "kept from being written by ",
         })?;
         write!(f, "process {}", self.pid)?;
-        if let Some(started) = &self.started {
+        if let Some(started) = &self.started_at {
             write!(f, ", started {started}")?;
         }
-        match self.hold {
-            Hold::Alone => Ok(()),
-            Hold::Reading => f.write_str(", which reads it and is no engine: a backup, say"),
+        match self.mode {
+            LockMode::Exclusive => Ok(()),
+            LockMode::Shared => f.write_str(", which reads it and is no engine: a backup, say"),
         }
     }
 }
 
-impl Owner {
+impl LockOwner {
     /// The process that has a file locked.
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub(super) fn for_file(file: &File) -> Option<Self> {
         let number = file.metadata().ok()?.ino();
         let (pid, hold) =
-            (0..LOOKS).find_map(|_| holder(&fs::read_to_string("/proc/locks").ok()?, number))?;
-        Some(Self { pid, started: started(pid), hold })
+            (0..MAX_READS).find_map(|_| find_holder(&fs::read_to_string("/proc/locks").ok()?, number))?;
+        Some(Self { pid, started_at: start_time(pid), mode: hold })
     }
 }
 
 /// The only process that has locked a file of this number. A file system may be known to the system by another number
 /// than to programs, so that does not count.
-fn holder(locks: &str, number: u64) -> Option<(u32, Hold)> {
+fn find_holder(locks: &str, number: u64) -> Option<(u32, LockMode)> {
     let mut holders = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         // One who waits has an arrow in the second place.
         let [_, "FLOCK", _, how, pid, place, ..] = words.as_slice() else { return None };
         let hold = match *how {
-            "WRITE" => Hold::Alone,
-            "READ" => Hold::Reading,
+            "WRITE" => LockMode::Exclusive,
+            "READ" => LockMode::Shared,
             _ => return None,
         };
         let (_, there) = place.rsplit_once(':')?;
@@ -79,16 +79,16 @@ fn holder(locks: &str, number: u64) -> Option<(u32, Hold)> {
 }
 
 /// When a process was started.
-fn started(pid: u32) -> Option<String> {
+fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let system = fs::read_to_string("/proc/stat").ok()?;
     let boot: i64 = system.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
-    let second = boot.checked_add(ticks(&stat)? / TICKS)?;
+    let second = boot.checked_add(start_ticks(&stat)? / TICKS_PER_SECOND)?;
     Some(jiff::Timestamp::from_second(second).ok()?.to_string())
 }
 
 /// How long after the start of the machine a process was started.
-fn ticks(stat: &str) -> Option<i64> {
+fn start_ticks(stat: &str) -> Option<i64> {
     // The name before may hold anything.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
@@ -108,21 +108,21 @@ mod tests {
                      6: FLOCK  ADVISORY  WRITE 0 08:02:45 0 EOF\n\
                      garbage";
         let rows = [
-            (42, Some((8, Hold::Alone))),
-            (43, Some((10, Hold::Reading))),
+            (42, Some((8, LockMode::Exclusive))),
+            (43, Some((10, LockMode::Shared))),
             (44, None),
             (45, None),
             (46, None),
         ];
         for (number, expected) in rows {
-            assert_eq!(holder(locks, number), expected, "{number}");
+            assert_eq!(find_holder(locks, number), expected, "{number}");
         }
     }
 
     #[test]
     fn a_process_with_an_odd_name_was_started_when_it_was() {
         let stat = format!("5 (a) b) S {} 1234 0", vec!["1"; 18].join(" "));
-        assert_eq!(ticks(&stat), Some(1234));
-        assert_eq!(ticks("5"), None);
+        assert_eq!(start_ticks(&stat), Some(1234));
+        assert_eq!(start_ticks("5"), None);
     }
 }

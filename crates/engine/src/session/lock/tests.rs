@@ -3,8 +3,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-fn busy(path: &Path) -> Busy {
-    match Lock::take(path).unwrap_err() {
+fn busy_error(path: &Path) -> BusyError {
+    match TranscriptLock::acquire(path).unwrap_err() {
         LockError::Busy(busy) => busy,
         LockError::Io(error) => panic!("{error}"),
     }
@@ -14,12 +14,12 @@ fn busy(path: &Path) -> Busy {
 fn a_session_has_one_owner_and_the_other_learns_who() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/session.jsonl");
-    let lock = Lock::make(&path).unwrap();
-    let owner = busy(&path).owner.unwrap();
+    let lock = TranscriptLock::acquire_or_create(&path).unwrap();
+    let owner = busy_error(&path).owner.unwrap();
     assert_eq!(owner.pid, std::process::id());
-    assert!(busy(&path).to_string().contains(&format!("process {}, started 2", owner.pid)), "{owner}");
+    assert!(busy_error(&path).to_string().contains(&format!("process {}, started 2", owner.pid)), "{owner}");
     drop(lock);
-    assert!(Lock::take(&path).is_ok());
+    assert!(TranscriptLock::acquire(&path).is_ok());
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no second file");
 }
 
@@ -27,7 +27,7 @@ fn a_session_has_one_owner_and_the_other_learns_who() {
 fn a_transcript_that_is_missing_is_made_only_by_whoever_wants_that() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    assert!(matches!(Lock::take(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound));
+    assert!(matches!(TranscriptLock::acquire(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound));
     assert!(!path.exists());
 }
 
@@ -38,7 +38,7 @@ fn what_stands_in_the_way_is_told() {
     fs::write(&file, "").unwrap();
     symlink(&file, &link).unwrap();
     for (path, words) in [(link.as_path(), "links are refused"), (folder.path(), "director")] {
-        let error = Lock::make(path).unwrap_err();
+        let error = TranscriptLock::acquire_or_create(path).unwrap_err();
         assert!(matches!(&error, LockError::Io(_)) && error.to_string().contains(words), "{error}");
     }
 }
@@ -47,27 +47,27 @@ fn what_stands_in_the_way_is_told() {
 fn an_id_that_is_claimed_leaves_nothing_behind_unless_something_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let mut lock = Lock::claim(&path).unwrap().unwrap();
-    assert!(matches!(Lock::claim(&path), Err(LockError::Busy(_))));
+    let mut lock = TranscriptLock::claim(&path).unwrap().unwrap();
+    assert!(matches!(TranscriptLock::claim(&path), Err(LockError::Busy(_))));
     drop(lock);
     assert!(!path.exists());
     fs::write(&path, "").unwrap();
-    lock = Lock::claim(&path).unwrap().expect("what a killed engine claimed is free");
-    Medium::write(&mut lock, b"{}\n").unwrap();
+    lock = TranscriptLock::claim(&path).unwrap().expect("what a killed engine claimed is free");
+    AppendFile::write(&mut lock, b"{}\n").unwrap();
     drop(lock);
-    assert!(path.exists() && Lock::claim(&path).unwrap().is_none());
+    assert!(path.exists() && TranscriptLock::claim(&path).unwrap().is_none());
 }
 
 #[test]
 fn a_transcript_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let lock = Lock::claim(&path).unwrap().unwrap();
+    let lock = TranscriptLock::claim(&path).unwrap().unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(!lock.is_seen());
-    let next = Lock::make(&path).unwrap();
+    assert!(!lock.is_at_path());
+    let next = TranscriptLock::acquire_or_create(&path).unwrap();
     drop(lock);
-    assert!(next.is_seen());
+    assert!(next.is_at_path());
 }
 
 #[test]
@@ -76,23 +76,23 @@ fn a_transcript_that_cannot_be_written_is_locked_all_the_same() {
     let path = folder.path().join("session.jsonl");
     fs::write(&path, "").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-    let lock = Lock::take(&path).unwrap();
+    let lock = TranscriptLock::acquire(&path).unwrap();
     // The superuser may write anything.
     assert_eq!(lock.can_write(), nix::unistd::geteuid().is_root());
-    assert_eq!(busy(&path).path, path);
+    assert_eq!(busy_error(&path).path, path);
 }
 
 #[tokio::test]
 async fn one_who_waits_is_woken_when_the_session_is_free() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let lock = Lock::make(&path).unwrap();
-    let busy = busy(&path);
+    let lock = TranscriptLock::acquire_or_create(&path).unwrap();
+    let busy = busy_error(&path);
     let waiting = tokio::spawn(async move { busy.wait(Duration::from_secs(60)).await });
     tokio::task::yield_now().await;
     drop(lock);
     waiting.await.unwrap();
-    assert!(Lock::take(&path).is_ok());
+    assert!(TranscriptLock::acquire(&path).is_ok());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn one_who_only_reads_is_not_taken_for_an_engine() {
     fs::write(&path, "").unwrap();
     let backup = File::open(&path).unwrap();
     backup.lock_shared().unwrap();
-    let told = busy(&path).to_string();
+    let told = busy_error(&path).to_string();
     assert!(told.contains("which reads it and is no engine"), "{told}");
     assert!(!told.contains("in use by"), "{told}");
 }
@@ -111,18 +111,18 @@ fn one_who_only_reads_is_not_taken_for_an_engine() {
 fn a_transcript_that_is_opened_anew_stays_ours() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let mut lock = Lock::make(&path).unwrap();
+    let mut lock = TranscriptLock::acquire_or_create(&path).unwrap();
     for _ in 0..2 {
         lock.reopen(&path).unwrap();
-        assert_eq!(busy(&path).path, path, "nobody got it meanwhile");
-        Medium::write(&mut lock, b"{}\n").unwrap();
+        assert_eq!(busy_error(&path).path, path, "nobody got it meanwhile");
+        AppendFile::write(&mut lock, b"{}\n").unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n{}\n");
     fs::write(folder.path().join("other"), "x").unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
     assert!(lock.reopen(&path).is_err(), "another file is none of ours");
     drop(lock);
-    assert!(Lock::take(&path).is_ok());
+    assert!(TranscriptLock::acquire(&path).is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,12 +130,12 @@ async fn one_who_waits_in_vain_leaves_no_thread_behind() {
     let threads = || fs::read_dir("/proc/self/task").unwrap().count();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let _lock = Lock::make(&path).unwrap();
+    let _lock = TranscriptLock::acquire_or_create(&path).unwrap();
     let before = threads();
     for _ in 0..20 {
-        busy(&path).wait(PATIENCE).await;
+        busy_error(&path).wait(BUSY_TIMEOUT).await;
     }
     assert!(threads() < before + 10, "{before} threads before and {} now", threads());
-    let spent: Duration = pauses(PATIENCE).sum();
-    assert_eq!(spent, PATIENCE);
+    let spent: Duration = poll_intervals(BUSY_TIMEOUT).sum();
+    assert_eq!(spent, BUSY_TIMEOUT);
 }

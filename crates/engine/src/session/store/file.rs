@@ -10,16 +10,16 @@ use std::time::UNIX_EPOCH;
 use async_trait::async_trait;
 use whimbrel_wire::RawJson;
 
-use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, one_line, uuid_of};
+use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, to_single_line, uuid_of};
 use crate::files;
 use crate::session::appender::Appender;
 use crate::session::durability::Durability;
-use crate::session::line::{Key, Line};
-use crate::session::lines::{Lines, Step};
-use crate::session::medium;
+use crate::session::entry::{IdKey, TranscriptEntry};
+use crate::session::line_reader::{LineReader, ScannedLine};
+use crate::session::append_file;
 
 /// How much of each end of a transcript tells what it is about.
-const END: u64 = 64 * 1024;
+const SUMMARY_BYTES: u64 = 64 * 1024;
 
 /// Transcripts in files.
 #[derive(Debug, Clone)]
@@ -34,17 +34,17 @@ impl FileStore {
         Self { projects: projects.into() }
     }
 
-    fn project(&self, project: &str) -> Result<PathBuf, StoreError> {
-        Ok(self.projects.join(plain(project)?))
+    fn project_dir(&self, project: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.projects.join(check_component(project)?))
     }
 
     /// The folder of what lies below a session.
-    fn folder(&self, project: &str, session: &str) -> Result<PathBuf, StoreError> {
-        Ok(self.project(project)?.join(plain(session)?))
+    fn session_dir(&self, project: &str, session: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.project_dir(project)?.join(check_component(session)?))
     }
 
     fn path(&self, key: &StoreKey) -> Result<PathBuf, StoreError> {
-        let mut path = self.folder(&key.project, &key.session)?;
+        let mut path = self.session_dir(&key.project, &key.session)?;
         if let Some(subpath) = &key.subpath {
             let parts = Path::new(subpath).components();
             if subpath.is_empty() || !parts.clone().all(|part| matches!(part, Component::Normal(_))) {
@@ -59,7 +59,7 @@ impl FileStore {
 }
 
 /// A name that is one part of a path.
-fn plain(name: &str) -> Result<&str, StoreError> {
+fn check_component(name: &str) -> Result<&str, StoreError> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(part)), None) if part == name => Ok(name),
@@ -72,11 +72,11 @@ impl SessionStore for FileStore {
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
         let path = self.path(key)?;
         let lines: Vec<Vec<u8>> =
-            entries.iter().map(|entry| format!("{}\n", one_line(entry)).into_bytes()).collect();
+            entries.iter().map(|entry| format!("{}\n", to_single_line(entry)).into_bytes()).collect();
         if lines.is_empty() {
             return Ok(());
         }
-        files::aside(move || {
+        files::run_blocking(move || {
             let mut file = Appender::new(path, Durability::Turn);
             lines.into_iter().try_for_each(|line| file.append(line))?;
             file.end_turn()
@@ -87,7 +87,7 @@ impl SessionStore for FileStore {
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
         let path = self.path(key)?;
-        let read = files::aside(move || medium::read(&path).and_then(all_lines)).await?;
+        let read = files::run_blocking(move || append_file::open_for_reading(&path).and_then(read_lines)).await?;
         match read {
             Ok(lines) => Ok(Some(lines)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -96,71 +96,71 @@ impl SessionStore for FileStore {
     }
 
     async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        let folder = self.project(project)?;
-        Ok(files::aside(move || sessions(&folder)).await??)
+        let folder = self.project_dir(project)?;
+        Ok(files::run_blocking(move || list_sessions(&folder)).await??)
     }
 
     async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
-        let folder = self.project(project)?;
-        let described = files::aside(move || {
+        let folder = self.project_dir(project)?;
+        let described = files::run_blocking(move || {
             let described = |stored: Stored| {
-                let file = medium::read(&folder.join(format!("{}.jsonl", stored.session)))?;
-                Ok(Described { stored, summary: summary(file)? })
+                let file = append_file::open_for_reading(&folder.join(format!("{}.jsonl", stored.session)))?;
+                Ok(Described { stored, summary: read_summary(file)? })
             };
-            sessions(&folder)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
+            list_sessions(&folder)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
         });
         Ok(described.await??)
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let path = self.path(key)?;
-        let below = key.subpath.is_none().then(|| self.folder(&key.project, &key.session)).transpose()?;
-        files::aside(move || {
+        let below = key.subpath.is_none().then(|| self.session_dir(&key.project, &key.session)).transpose()?;
+        files::run_blocking(move || {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            below.map_or(Ok(()), |folder| files::remove_folder(&folder))
+            below.map_or(Ok(()), |folder| files::remove_dir(&folder))
         })
         .await??;
         Ok(())
     }
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
-        let folder = self.folder(project, session)?;
-        Ok(files::aside(move || below(&folder)).await??)
+        let folder = self.session_dir(project, session)?;
+        Ok(files::run_blocking(move || list_subpaths(&folder)).await??)
     }
 }
 
 /// The lines that can be read. One that stands there twice, to the letter, counts once.
-fn all_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
-    let mut lines = Lines::new(BufReader::new(file));
+fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
+    let mut lines = LineReader::new(BufReader::new(file));
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
-    while let Some(step) = lines.next()? {
-        let (Step::Line(_, bytes) | Step::Tail(_, bytes)) = step else { continue };
-        let whole = Line::read(bytes).and_then(|(_, at)| std::str::from_utf8(&bytes[at..]).ok());
+    while let Some(step) = lines.read_line()? {
+        let (ScannedLine::Complete(_, bytes) | ScannedLine::Unterminated(_, bytes)) = step else { continue };
+        let whole = TranscriptEntry::parse(bytes).and_then(|(_, at)| std::str::from_utf8(&bytes[at..]).ok());
         let line = whole.and_then(|text| RawJson::parse(text).ok());
-        let is_new = |line: &RawJson| uuid_of(line).is_none() || seen.insert(Key::of(line.as_str()));
+        let is_new = |line: &RawJson| uuid_of(line).is_none() || seen.insert(IdKey::new(line.as_str()));
         found.extend(line.filter(is_new));
     }
     Ok(found)
 }
 
 /// What a transcript is about, by its two ends.
-fn summary(mut file: fs::File) -> io::Result<Summary> {
+fn read_summary(mut file: fs::File) -> io::Result<Summary> {
     let length = file.metadata()?.len();
     let mut summary = Summary::default();
-    summary.take(&all_lines(Read::by_ref(&mut file).take(END))?);
-    if length > END {
-        file.seek(SeekFrom::Start(length.saturating_sub(END).max(END)))?;
-        summary.take(&all_lines(file)?);
+    summary.take(&read_lines(Read::by_ref(&mut file).take(SUMMARY_BYTES))?);
+    if length > SUMMARY_BYTES {
+        file.seek(SeekFrom::Start(length.saturating_sub(SUMMARY_BYTES).max(SUMMARY_BYTES)))?;
+        summary.take(&read_lines(file)?);
     }
     Ok(summary)
 }
 
-fn sessions(folder: &Path) -> io::Result<Vec<Stored>> {
+fn list_sessions(folder: &Path) -> io::Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for entry in entries(folder)? {
+    for entry in dir_entries(folder)? {
         let Some(session) =
             entry.file_name().to_str().and_then(|name| name.strip_suffix(".jsonl")).map(str::to_owned)
         else {
@@ -177,11 +177,11 @@ fn sessions(folder: &Path) -> io::Result<Vec<Stored>> {
 }
 
 /// The transcripts below a folder, at any depth.
-fn below(folder: &Path) -> io::Result<Vec<String>> {
+fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for entry in entries(&next)? {
+        for entry in dir_entries(&next)? {
             let (kind, path) = (entry.file_type()?, entry.path());
             if kind.is_dir() {
                 folders.push(path);
@@ -197,7 +197,7 @@ fn below(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// What is in a folder; nothing if there is none.
-fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+fn dir_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         entries => entries?.collect(),

@@ -13,11 +13,11 @@ use crate::clock;
 /// Transcripts in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    kept: Mutex<BTreeMap<StoreKey, Transcript>>,
+    transcripts: Mutex<BTreeMap<StoreKey, StoredTranscript>>,
 }
 
 #[derive(Debug, Default)]
-struct Transcript {
+struct StoredTranscript {
     lines: Vec<RawJson>,
     uuids: HashSet<String>,
     modified_ms: u64,
@@ -25,12 +25,12 @@ struct Transcript {
 }
 
 impl MemoryStore {
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<StoreKey, Transcript>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn transcripts(&self) -> MutexGuard<'_, BTreeMap<StoreKey, StoredTranscript>> {
+        self.transcripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sessions(&self, project: &str) -> Vec<Described> {
-        let kept = self.kept();
+    fn described_sessions(&self, project: &str) -> Vec<Described> {
+        let kept = self.transcripts();
         let of_project = kept.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
         let mut found: Vec<Described> = of_project
             .map(|(key, transcript)| Described {
@@ -50,7 +50,7 @@ impl SessionStore for MemoryStore {
             return Ok(());
         }
         let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut kept = self.kept();
+        let mut kept = self.transcripts();
         let transcript = kept.entry(key.clone()).or_default();
         for entry in entries {
             if uuid_of(entry).is_none_or(|uuid| transcript.uuids.insert(uuid)) {
@@ -63,15 +63,15 @@ impl SessionStore for MemoryStore {
     }
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
-        Ok(self.kept().get(key).map(|transcript| transcript.lines.clone()))
+        Ok(self.transcripts().get(key).map(|transcript| transcript.lines.clone()))
     }
 
     async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
-        Ok(self.sessions(project).into_iter().map(|described| described.stored).collect())
+        Ok(self.described_sessions(project).into_iter().map(|described| described.stored).collect())
     }
 
     async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
-        Ok(self.sessions(project))
+        Ok(self.described_sessions(project))
     }
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
@@ -79,12 +79,12 @@ impl SessionStore for MemoryStore {
             Some(_) => kept == key,
             None => (&kept.project, &kept.session) == (&key.project, &key.session),
         };
-        self.kept().retain(|kept, _| !goes(kept));
+        self.transcripts().retain(|kept, _| !goes(kept));
         Ok(())
     }
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
-        let kept = self.kept();
+        let kept = self.transcripts();
         let below = kept.keys().filter(|key| key.project == project && key.session == session);
         Ok(below.filter_map(|key| key.subpath.clone()).collect())
     }

@@ -172,19 +172,19 @@ pub fn uuid_of(line: &RawJson) -> Option<String> {
     struct Named {
         uuid: Option<serde_json::Value>,
     }
-    match line.read::<Named>().ok()?.uuid {
+    match line.decode::<Named>().ok()?.uuid {
         Some(serde_json::Value::String(uuid)) if !uuid.is_empty() => Some(uuid),
         _ => None,
     }
 }
 
 /// An entry as one line, whatever its spacing was.
-pub(super) fn one_line(entry: &RawJson) -> String {
+pub(super) fn to_single_line(entry: &RawJson) -> String {
     let text = entry.as_str();
     if !text.contains(['\n', '\r']) {
         return text.to_owned();
     }
     entry
-        .read::<serde_json::Value>()
+        .decode::<serde_json::Value>()
         .map_or_else(|_| text.replace(['\n', '\r'], " "), |value| value.to_string())
 }

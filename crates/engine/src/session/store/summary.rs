@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use whimbrel_wire::RawJson;
 
-use crate::session::line::whole;
-use crate::session::summary::{command_name, is_by_a_program, shortened, texts};
+use crate::session::entry::replace_lone_surrogates;
+use crate::session::summary::{command_name, is_synthetic_prompt, truncate_prompt, content_texts};
 
 /// What a session is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,30 +54,30 @@ impl Summary {
     /// Takes lines in.
     pub fn take<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
         for line in lines {
-            if let Ok(line) = serde_json::from_slice::<Map<String, Value>>(&whole(line.as_str().as_bytes())) {
-                self.take_line(&line);
+            if let Ok(line) = serde_json::from_slice::<Map<String, Value>>(&replace_lone_surrogates(line.as_str().as_bytes())) {
+                self.add_line(&line);
             }
         }
     }
 
     /// The title that somebody, or else a model, gave.
     pub fn title(&self) -> Option<&str> {
-        filled(&self.custom_title).or(filled(&self.ai_title))
+        non_empty(&self.custom_title).or(non_empty(&self.ai_title))
     }
 
     /// The first prompt, or else the first command.
     pub fn prompt(&self) -> Option<&str> {
-        filled(&self.first_prompt).or(filled(&self.command_fallback))
+        non_empty(&self.first_prompt).or(non_empty(&self.command_fallback))
     }
 
     /// What a list shows; none if the session is not for lists.
     pub fn text(&self) -> Option<&str> {
         let text =
-            self.title().or(filled(&self.last_prompt)).or(filled(&self.summary_hint)).or(self.prompt());
+            self.title().or(non_empty(&self.last_prompt)).or(non_empty(&self.summary_hint)).or(self.prompt());
         text.filter(|_| self.is_sidechain != Some(true))
     }
 
-    fn take_line(&mut self, line: &Map<String, Value>) {
+    fn add_line(&mut self, line: &Map<String, Value>) {
         let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_owned);
         let is = |name: &str| line.get(name) == Some(&Value::Bool(true));
         self.is_sidechain.get_or_insert_with(|| is("isSidechain"));
@@ -91,41 +91,41 @@ impl Summary {
             *field = text(name).or_else(|| field.take());
         }
         self.cwd = self.cwd.take().or_else(|| text("cwd").filter(|cwd| !cwd.is_empty()));
-        self.created_at = self.created_at.or_else(|| text("timestamp").and_then(|time| milliseconds(&time)));
+        self.created_at = self.created_at.or_else(|| text("timestamp").and_then(|time| parse_millis(&time)));
         match text("type").as_deref() {
             Some("tag") => self.tag = text("tag").filter(|tag| !tag.is_empty()),
             Some("user") if !self.first_prompt_locked && !is("isMeta") && !is("isCompactSummary") => {
-                self.take_prompt(line.get("message").map_or(&Value::Null, |message| &message["content"]));
+                self.add_prompt(line.get("message").map_or(&Value::Null, |message| &message["content"]));
             }
             _ => {}
         }
     }
 
     /// Takes the prompt in a message, if it is one: not a result, not what a program said in the person's place.
-    fn take_prompt(&mut self, content: &Value) {
+    fn add_prompt(&mut self, content: &Value) {
         if let Value::Array(blocks) = content
             && blocks.iter().any(|block| block["type"] == "tool_result")
         {
             return;
         }
-        for text in texts(content) {
+        for text in content_texts(content) {
             let text = text.replace('\n', " ");
             let text = text.trim();
             if let Some(name) = command_name(text) {
                 self.command_fallback.get_or_insert_with(|| name.to_owned());
-            } else if !text.is_empty() && !is_by_a_program(text) {
-                (self.first_prompt, self.first_prompt_locked) = (Some(shortened(text)), true);
+            } else if !text.is_empty() && !is_synthetic_prompt(text) {
+                (self.first_prompt, self.first_prompt_locked) = (Some(truncate_prompt(text)), true);
                 return;
             }
         }
     }
 }
 
-fn filled(text: &Option<String>) -> Option<&str> {
+fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-fn milliseconds(time: &str) -> Option<u64> {
+fn parse_millis(time: &str) -> Option<u64> {
     let time: jiff::Timestamp = time.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok()
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn entry(name: &str) -> RawJson {
-    RawJson::of(&json!({"type": "x", "uuid": name})).unwrap()
+    RawJson::from_value(&json!({"type": "x", "uuid": name})).unwrap()
 }
 
 fn key() -> StoreKey {

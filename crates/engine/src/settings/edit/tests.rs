@@ -5,24 +5,24 @@ use serde_json::json;
 
 use super::*;
 
-fn rules(act: Act, entries: &[&str]) -> Change {
+fn allow_rules(act: ListAction, entries: &[&str]) -> SettingsChange {
     let entries = entries.iter().map(|entry| (*entry).to_owned()).collect();
-    Change::List { list: List::Rules(PermissionBehavior::Allow), act, entries }
+    SettingsChange::List { list: PermissionList::Rules(PermissionBehavior::Allow), action: act, entries }
 }
 
 #[test]
 fn only_the_touched_part_changes() {
-    check(vec![
+    assert_rows(vec![
         (
             "the first rule of a new file",
             "{}\n",
-            rules(Act::Add, &["Bash(m1 *)"]),
+            allow_rules(ListAction::Add, &["Bash(m1 *)"]),
             Some("{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(m1 *)\"\n    ]\n  }\n}\n"),
         ),
         (
             "odd spacing, order and indentation stay",
             "{ \"z\":1,\n\t\"permissions\":\t{\"deny\":[ ],\"allow\" : [\"A\"] } ,\"a\": {\"x\":[1,2]}}",
-            rules(Act::Add, &["B"]),
+            allow_rules(ListAction::Add, &["B"]),
             Some(
                 "{ \"z\":1,\n\t\"permissions\":\t{\"deny\":[ ],\"allow\" : [\"A\", \"B\"] } ,\"a\": {\"x\":[1,2]}}",
             ),
@@ -30,7 +30,7 @@ fn only_the_touched_part_changes() {
         (
             "a list of lines grows by a line",
             "{\n    \"permissions\": {\n        \"allow\": [\n            \"A\"\n        ]\n    }\n}\n",
-            rules(Act::Add, &["B"]),
+            allow_rules(ListAction::Add, &["B"]),
             Some(
                 "{\n    \"permissions\": {\n        \"allow\": [\n            \"A\",\n            \"B\"\n        ]\n    }\n}\n",
             ),
@@ -38,7 +38,7 @@ fn only_the_touched_part_changes() {
         (
             "line ends of another system stay",
             "{\r\n  \"permissions\": {\r\n    \"allow\": [\r\n      \"A\"\r\n    ]\r\n  }\r\n}\r\n",
-            rules(Act::Add, &["B"]),
+            allow_rules(ListAction::Add, &["B"]),
             Some(
                 "{\r\n  \"permissions\": {\r\n    \"allow\": [\r\n      \"A\",\r\n      \"B\"\r\n    ]\r\n  }\r\n}\r\n",
             ),
@@ -46,60 +46,60 @@ fn only_the_touched_part_changes() {
         (
             "how other texts and numbers are written stays",
             "{\"n\": 1.0e3, \"s\": \"\\u00e9\", \"permissions\": {\"allow\": [\"\\u0041\"]}}",
-            rules(Act::Add, &["A", "B"]),
+            allow_rules(ListAction::Add, &["A", "B"]),
             Some("{\"n\": 1.0e3, \"s\": \"\\u00e9\", \"permissions\": {\"allow\": [\"\\u0041\", \"B\"]}}"),
         ),
     ]);
 }
 
 /// Name, text before, change, text after; none: nothing changes.
-type Row = (&'static str, &'static str, Change, Option<&'static str>);
+type Row = (&'static str, &'static str, SettingsChange, Option<&'static str>);
 
-fn check(rows: Vec<Row>) {
+fn assert_rows(rows: Vec<Row>) {
     for (name, before, change, after) in rows {
-        assert_eq!(apply(before, &change).unwrap().as_deref(), after, "{name}");
+        assert_eq!(apply_change(before, &change).unwrap().as_deref(), after, "{name}");
     }
 }
 
 #[test]
 fn nothing_is_added_twice_and_equal_rules_are_one() {
-    check(vec![
+    assert_rows(vec![
         (
             "a rule that is there is not added",
             "{\"permissions\":{\"allow\":[\"A\"]}}",
-            rules(Act::Add, &["A"]),
+            allow_rules(ListAction::Add, &["A"]),
             None,
         ),
         (
             "an equal rule is not added",
             "{\"permissions\":{\"allow\":[\"Bash(*)\"]}}",
-            rules(Act::Add, &["Bash"]),
+            allow_rules(ListAction::Add, &["Bash"]),
             None,
         ),
         (
             "a rule given twice is added once",
             "{\"permissions\":{\"allow\":[\"A\"]}}",
-            rules(Act::Add, &["B", "B"]),
+            allow_rules(ListAction::Add, &["B", "B"]),
             Some("{\"permissions\":{\"allow\":[\"A\", \"B\"]}}"),
         ),
         (
             "equal rules are removed",
             "{\"permissions\":{\"allow\":[\"A\", \"Bash\", \"B\"]}}",
-            rules(Act::Remove, &["Bash(*)"]),
+            allow_rules(ListAction::Remove, &["Bash(*)"]),
             Some("{\"permissions\":{\"allow\":[\"A\", \"B\"]}}"),
         ),
         (
             "what is not there is not removed",
             "{\"permissions\":{\"allow\":[\"A\"]}}",
-            rules(Act::Remove, &["B"]),
+            allow_rules(ListAction::Remove, &["B"]),
             None,
         ),
-        ("nothing is made to remove from", "{}", rules(Act::Remove, &["B"]), None),
-        ("nothing is made to be empty", "{}", rules(Act::Replace, &[]), None),
+        ("nothing is made to remove from", "{}", allow_rules(ListAction::Remove, &["B"]), None),
+        ("nothing is made to be empty", "{}", allow_rules(ListAction::Replace, &[]), None),
         (
             "a list is replaced, and the blank before what stays is its own",
             "{\"permissions\":{\"allow\":[\"A\", \"B\"], \"deny\":[\"A\"]}}",
-            rules(Act::Replace, &["B", "C"]),
+            allow_rules(ListAction::Replace, &["B", "C"]),
             Some("{\"permissions\":{\"allow\":[ \"B\", \"C\"], \"deny\":[\"A\"]}}"),
         ),
     ]);
@@ -107,9 +107,9 @@ fn nothing_is_added_twice_and_equal_rules_are_one() {
 
 #[test]
 fn single_values_are_set() {
-    let mode = Change::Mode(PermissionMode::Plan);
-    let style = Change::Value { key: "outputStyle".into(), value: json!("brief") };
-    check(vec![
+    let mode = SettingsChange::Mode(PermissionMode::Plan);
+    let style = SettingsChange::Value { key: "outputStyle".into(), value: json!("brief") };
+    assert_rows(vec![
         (
             "a mode",
             "{\"permissions\":{\"defaultMode\":\"default\"}}",
@@ -131,8 +131,8 @@ fn a_key_of_another_shape_is_never_overwritten() {
     for text in
         ["[]", "{\"permissions\": 5}", "{\"permissions\": {\"allow\": \"A\"}}", "{\"permissions\": null}"]
     {
-        for act in [Act::Add, Act::Replace] {
-            assert!(apply(text, &rules(act, &["B"])).is_err(), "{text}");
+        for act in [ListAction::Add, ListAction::Replace] {
+            assert!(apply_change(text, &allow_rules(act, &["B"])).is_err(), "{text}");
         }
     }
 }
@@ -148,26 +148,26 @@ fn updates_become_changes_and_bad_rules_are_told() {
         "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "no name"}],
     }))
     .unwrap();
-    assert_eq!(Change::of(&update), (rules(Act::Add, &["Bash(m1 *)"]), vec![rule("no name", None)]));
+    assert_eq!(SettingsChange::from_update(&update), (allow_rules(ListAction::Add, &["Bash(m1 *)"]), vec![rule("no name", None)]));
     let directories = PermissionUpdate::AddDirectories {
         directories: vec!["/x".into()],
         destination: whimbrel_wire::permission::Destination::LocalSettings,
     };
-    let change = Change::List { list: List::Directories, act: Act::Add, entries: vec!["/x".into()] };
-    assert_eq!(Change::of(&directories), (change, vec![]));
+    let change = SettingsChange::List { list: PermissionList::Directories, action: ListAction::Add, entries: vec!["/x".into()] };
+    assert_eq!(SettingsChange::from_update(&directories), (change, vec![]));
 }
 
 /// The same change, made to plain values.
-fn plainly(mut value: Value, act: Act, entries: &[String]) -> Value {
+fn edit_values(mut value: Value, act: ListAction, entries: &[String]) -> Value {
     let old: Vec<Value> = value["permissions"]["allow"].as_array().cloned().unwrap_or_default();
     let named = |item: &Value| entries.iter().any(|entry| item.as_str() == Some(entry));
     let mut new: Vec<Value> = match act {
-        Act::Add => old.clone(),
-        Act::Remove => old.iter().filter(|item| !named(item)).cloned().collect(),
-        Act::Replace => old.iter().filter(|item| named(item)).cloned().collect(),
+        ListAction::Add => old.clone(),
+        ListAction::Remove => old.iter().filter(|item| !named(item)).cloned().collect(),
+        ListAction::Replace => old.iter().filter(|item| named(item)).cloned().collect(),
     };
     for entry in entries {
-        if act != Act::Remove && !new.iter().any(|item| item.as_str() == Some(entry)) {
+        if act != ListAction::Remove && !new.iter().any(|item| item.as_str() == Some(entry)) {
             new.push(entry.as_str().into());
         }
     }
@@ -177,12 +177,12 @@ fn plainly(mut value: Value, act: Act, entries: &[String]) -> Value {
     value
 }
 
-fn names() -> impl Strategy<Value = Vec<String>> {
+fn rule_names() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec("[A-D]x", 0..4)
 }
 
 /// Something that a settings file could hold beside its rules, awkward texts included.
-fn other() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -200,36 +200,36 @@ fn other() -> impl Strategy<Value = Value> {
 
 #[test]
 fn an_entry_further_down_comes_and_goes_alone() {
-    let entry = |path: &[&str], value: Option<Value>| Change::Entry {
+    let entry = |path: &[&str], value: Option<Value>| SettingsChange::Entry {
         path: path.iter().map(|key| (*key).to_owned()).collect(),
         value,
     };
     let path = ["projects", "/a", "mcpServers", "one"];
     let text = "{\"n\": 1.0e3, \"projects\": {\"/b\": {\"x\":[1,2]}}}";
-    let added = apply(text, &entry(&path, Some(json!({"command": "c"})))).unwrap().unwrap();
+    let added = apply_change(text, &entry(&path, Some(json!({"command": "c"})))).unwrap().unwrap();
     // An object that was one line may become several; what else stands in it stays as it is written.
     assert!(added.starts_with("{\"n\": 1.0e3, \"projects\": {"), "{added}");
     assert!(added.contains("\"/b\": {\"x\":[1,2]},"), "{added}");
     let read: Value = serde_json::from_str(&added).unwrap();
     assert_eq!(read["projects"]["/a"], json!({"mcpServers": {"one": {"command": "c"}}}));
-    assert_eq!(apply(&added, &entry(&path, Some(json!({"command": "c"})))), Ok(None), "it says so already");
-    let removed = apply(&added, &entry(&path, None)).unwrap().unwrap();
+    assert_eq!(apply_change(&added, &entry(&path, Some(json!({"command": "c"})))), Ok(None), "it says so already");
+    let removed = apply_change(&added, &entry(&path, None)).unwrap().unwrap();
     let read: Value = serde_json::from_str(&removed).unwrap();
     assert_eq!(read["projects"]["/a"], json!({"mcpServers": {}}));
     assert_eq!(
-        apply(text, &entry(&path, None)),
+        apply_change(text, &entry(&path, None)),
         Ok(None),
         "what is not there cannot go, and nothing is made"
     );
-    let blocked = apply("{\"projects\": 5}", &entry(&path, Some(json!(1)))).unwrap_err();
+    let blocked = apply_change("{\"projects\": 5}", &entry(&path, Some(json!(1)))).unwrap_err();
     assert!(blocked.contains("\"projects\" is not an object"), "{blocked}");
 }
 
 proptest! {
     #[test]
     fn a_change_to_the_text_says_what_the_same_change_to_the_values_says(
-        before in other(), rules_there in proptest::option::of(names()), after in other(), entries in names(),
-        act in prop_oneof![Just(Act::Add), Just(Act::Remove), Just(Act::Replace)], pretty in any::<bool>(),
+        before in any_value(), rules_there in proptest::option::of(rule_names()), after in any_value(), entries in rule_names(),
+        action in prop_oneof![Just(ListAction::Add), Just(ListAction::Remove), Just(ListAction::Replace)], pretty in any::<bool>(),
     ) {
         let mut value = json!({"before": before});
         if let Some(rules) = rules_there {
@@ -237,10 +237,10 @@ proptest! {
         }
         value["zafter"] = after;
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
-        let change = Change::List { list: List::Rules(PermissionBehavior::Allow), act, entries: entries.clone() };
-        let changed = apply(&text, &change).unwrap().unwrap_or(text);
+        let change = SettingsChange::List { list: PermissionList::Rules(PermissionBehavior::Allow), action, entries: entries.clone() };
+        let changed = apply_change(&text, &change).unwrap().unwrap_or(text);
         let read: Value = serde_json::from_str(&changed).unwrap();
-        prop_assert_eq!(read, plainly(value, act, &entries));
+        prop_assert_eq!(read, edit_values(value, action, &entries));
     }
 }
 
@@ -265,7 +265,7 @@ fn only_rules_that_can_be_taken_are_written() {
     ];
     for (name, content, behavior, expected) in rows {
         let rule = RuleValue { tool_name: name.into(), rule_content: content.map(String::from) };
-        assert_eq!(written(&rule, behavior, Act::Add).as_deref(), expected, "{name} {content:?}");
+        assert_eq!(render_rule(&rule, behavior, ListAction::Add).as_deref(), expected, "{name} {content:?}");
     }
 }
 
@@ -285,6 +285,6 @@ fn the_same_rule_can_be_written_in_several_ways() {
         ("Bash(x", "Bash(y", false),
     ];
     for (one, other, expected) in rows {
-        assert_eq!(List::Rules(PermissionBehavior::Allow).same(one, other), expected, "{one} {other}");
+        assert_eq!(PermissionList::Rules(PermissionBehavior::Allow).is_same_entry(one, other), expected, "{one} {other}");
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn hooks_are_read_in_the_order_in_which_they_stand() {
-    let (entries, flaws) = read(&json!({
+    let (entries, flaws) = parse_hooks(&json!({
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [
                 {"type": "command", "command": "check", "timeout": 5, "onFailure": "block"},
@@ -15,32 +15,32 @@ fn hooks_are_read_in_the_order_in_which_they_stand() {
             {"hooks": [{"type": "command", "command": "log", "async": true, "args": ["-a"]}]},
         ],
     }));
-    let entry = |matcher: Option<&str>, handler, pointer: &str| HookEntry {
+    let entry = |matcher: Option<&str>, handler, pointer: &str| HookConfig {
         event: HookEvent::PreToolUse,
         matcher: matcher.map(String::from),
-        handler,
+        action: handler,
         pointer: pointer.into(),
     };
-    let check = CommandHook {
+    let check = CommandHookConfig {
         command: "check".into(),
         timeout: Some(5.0),
         on_failure: Some(OnFailure::Block),
-        ..CommandHook::default()
+        ..CommandHookConfig::default()
     };
-    let log = CommandHook {
+    let log = CommandHookConfig {
         command: "log".into(),
-        in_background: true,
+        is_async: true,
         args: Some(vec!["-a".into()]),
-        ..CommandHook::default()
+        ..CommandHookConfig::default()
     };
     let http = HttpHook { url: "https://example.invalid".into(), ..HttpHook::default() };
     assert_eq!(flaws, []);
     assert_eq!(
         entries,
         [
-            entry(Some("Bash"), Handler::Command(check), "/hooks/PreToolUse/0/hooks/0"),
-            entry(Some("Bash"), Handler::Http(http), "/hooks/PreToolUse/0/hooks/1"),
-            entry(None, Handler::Command(log), "/hooks/PreToolUse/1/hooks/0"),
+            entry(Some("Bash"), HookActionConfig::Command(check), "/hooks/PreToolUse/0/hooks/0"),
+            entry(Some("Bash"), HookActionConfig::Http(http), "/hooks/PreToolUse/0/hooks/1"),
+            entry(None, HookActionConfig::Command(log), "/hooks/PreToolUse/1/hooks/0"),
         ]
     );
 }
@@ -112,8 +112,8 @@ fn what_is_wrong_is_named_and_what_is_right_still_counts() {
         ),
     ];
     for (name, value, pointer, grave, count) in rows {
-        let (entries, flaws) = read(&value);
-        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.grave)).collect();
+        let (entries, flaws) = parse_hooks(&value);
+        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
         assert_eq!((told, entries.len()), (vec![(pointer, grave)], count), "{name}");
     }
 }

@@ -3,20 +3,20 @@
 use serde_json::json;
 
 use super::*;
-use crate::settings::layer::judge;
-use crate::settings::read::Document;
+use crate::settings::layer::check_layer;
+use crate::settings::read::SettingsDocument;
 use crate::settings::trust::Trust;
 
-fn layer(rank: Rank, value: &Value) -> Layer {
+fn layer(rank: Authority, value: &Value) -> SettingsLayer {
     let (source, scope, file) = match rank {
-        Rank::Administrator => (Source::Managed, Scope::Person, Some("/etc/managed.json".into())),
-        Rank::Steward => (Source::Managed, Scope::Person, None),
-        Rank::Person => (Source::User, Scope::Person, Some("/home/settings.json".into())),
-        Rank::Project => (Source::Project, Scope::Project, Some("/project/settings.json".into())),
+        Authority::Administrator => (LayerSource::Managed, LayerScope::User, Some("/etc/managed.json".into())),
+        Authority::HostManaged => (LayerSource::Managed, LayerScope::User, None),
+        Authority::User => (LayerSource::User, LayerScope::User, Some("/home/settings.json".into())),
+        Authority::Project => (LayerSource::Project, LayerScope::Project, Some("/project/settings.json".into())),
     };
-    let origin = Origin { source, scope, file, base: "/".into() };
-    assert_eq!(Rank::of(&origin), rank);
-    judge(origin, Document::of(value.as_object().unwrap().clone()), Trust::Unknown).layer
+    let origin = LayerOrigin { source, scope, file, base: "/".into() };
+    assert_eq!(Authority::from_origin(&origin), rank);
+    check_layer(origin, SettingsDocument::from_values(value.as_object().unwrap().clone()), Trust::Untrusted).layer
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn a_star_in_the_name_of_a_host_stays_there() {
         ("", "https://anywhere.example/", false),
     ];
     for (pattern, address, expected) in rows {
-        let limits = HttpLimits::of(&[layer(Rank::Person, &json!({ADDRESSES: [pattern]}))]);
-        assert_eq!(limits.admit(Rank::Person, address), expected, "{pattern} {address}");
+        let limits = HttpHookLimits::from_layers(&[layer(Authority::User, &json!({ALLOWED_URLS_KEY: [pattern]}))]);
+        assert_eq!(limits.allows_url(Authority::User, address), expected, "{pattern} {address}");
     }
 }
 
 #[test]
 fn a_list_counts_for_its_own_rank_and_those_below() {
-    use Rank::{Administrator, Person, Project, Steward};
+    use Authority::{Administrator, User, Project, HostManaged};
     let (here, there) = ("http://here.example/*", "http://there.example/*");
     let rows = [
         ("no list", vec![], [true; 4]),
@@ -54,23 +54,23 @@ fn a_list_counts_for_its_own_rank_and_those_below() {
         ("the administrator's", vec![(Administrator, json!([there]))], [false; 4]),
         (
             "the person's does not widen it",
-            vec![(Administrator, json!([there])), (Person, json!([here]))],
+            vec![(Administrator, json!([there])), (User, json!([here]))],
             [false; 4],
         ),
-        ("nor bind those above", vec![(Person, json!([there]))], [true, true, false, false]),
-        ("the host's managed one", vec![(Steward, json!([]))], [true, false, false, false]),
+        ("nor bind those above", vec![(User, json!([there]))], [true, true, false, false]),
+        ("the host's managed one", vec![(HostManaged, json!([]))], [true, false, false, false]),
         ("a project binds only itself", vec![(Project, json!([]))], [true, true, true, false]),
-        ("two of one rank", vec![(Person, json!([there])), (Person, json!([here]))], [true; 4]),
+        ("two of one rank", vec![(User, json!([there])), (User, json!([here]))], [true; 4]),
     ];
     for (name, lists, expected) in rows {
-        let layers: Vec<Layer> = lists
+        let layers: Vec<SettingsLayer> = lists
             .iter()
-            .map(|(rank, list)| layer(*rank, &json!({ADDRESSES: list, VARIABLES: list})))
+            .map(|(rank, list)| layer(*rank, &json!({ALLOWED_URLS_KEY: list, ALLOWED_ENV_VARS_KEY: list})))
             .collect();
-        let limits = HttpLimits::of(&layers);
-        let ranks = [Administrator, Steward, Person, Project];
-        assert_eq!(ranks.map(|rank| limits.admit(rank, "http://here.example/hook")), expected, "{name}");
-        let passes = |rank| !limits.variables(rank, &[here.to_owned()]).is_empty();
+        let limits = HttpHookLimits::from_layers(&layers);
+        let ranks = [Administrator, HostManaged, User, Project];
+        assert_eq!(ranks.map(|rank| limits.allows_url(rank, "http://here.example/hook")), expected, "{name}");
+        let passes = |rank| !limits.allowed_variables(rank, &[here.to_owned()]).is_empty();
         assert_eq!(ranks.map(passes), expected, "variables: {name}");
     }
 }

@@ -5,41 +5,41 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
-use crate::settings::hooks::Handler;
-use crate::settings::layer::judge;
-use crate::settings::read::{Document, document};
-use crate::settings::sources::Origin;
+use crate::settings::hooks::HookActionConfig;
+use crate::settings::layer::check_layer;
+use crate::settings::read::{SettingsDocument, parse_document};
+use crate::settings::sources::LayerOrigin;
 use crate::settings::trust::Trust;
 
-fn origin(source: Source) -> Origin {
-    Origin {
+fn origin(source: LayerSource) -> LayerOrigin {
+    LayerOrigin {
         source,
-        scope: if source == Source::Project { Scope::Project } else { Scope::Person },
+        scope: if source == LayerSource::Project { LayerScope::Project } else { LayerScope::User },
         file: Some(PathBuf::from(format!("/{}", source.name()))),
         base: PathBuf::from(format!("/base/{}", source.name())),
     }
 }
 
-fn layer(source: Source, value: &Value) -> Layer {
+fn layer(source: LayerSource, value: &Value) -> SettingsLayer {
     let values = value.as_object().unwrap().clone();
-    judge(origin(source), Document::of(values), Trust::Full).layer
+    check_layer(origin(source), SettingsDocument::from_values(values), Trust::Full).layer
 }
 
 /// A managed layer that the host supplies.
-fn hosted(value: &Value) -> Layer {
+fn host_managed_layer(value: &Value) -> SettingsLayer {
     let values = value.as_object().unwrap().clone();
-    judge(Origin { file: None, ..origin(Source::Managed) }, Document::of(values), Trust::Full).layer
+    check_layer(LayerOrigin { file: None, ..origin(LayerSource::Managed) }, SettingsDocument::from_values(values), Trust::Full).layer
 }
 
-fn rules(effective: &Effective) -> Vec<String> {
+fn rules(effective: &EffectiveSettings) -> Vec<String> {
     effective.rules.iter().map(|rule| format!("{} {}", rule.behavior, rule.text)).collect()
 }
 
-fn commands(effective: &Effective) -> Vec<String> {
-    let command = |hook: &Hook| match &hook.handler {
-        Handler::Command(command) => command.command.clone(),
-        Handler::Http(hook) => hook.url.clone(),
-        Handler::Other { kind, .. } => kind.clone(),
+fn hook_commands(effective: &EffectiveSettings) -> Vec<String> {
+    let command = |hook: &ConfiguredHook| match &hook.action {
+        HookActionConfig::Command(command) => command.command.clone(),
+        HookActionConfig::Http(hook) => hook.url.clone(),
+        HookActionConfig::Other { kind, .. } => kind.clone(),
     };
     effective.hooks.iter().map(command).collect()
 }
@@ -51,10 +51,10 @@ fn with_hook(command: &str, mut other: Value) -> Value {
 
 #[test]
 fn the_strongest_source_has_the_last_word_on_single_values() {
-    use Source::{Flag, Local, Managed, Project, User};
+    use LayerSource::{Flag, Local, Managed, Project, User};
     let sources = [User, Project, Local, Flag, Managed];
     for count in 1..=sources.len() {
-        let layers: Vec<Layer> = sources[..count]
+        let layers: Vec<SettingsLayer> = sources[..count]
             .iter()
             .map(|source| {
                 let name = source.name();
@@ -82,7 +82,7 @@ fn lists_are_joined_and_objects_are_merged_key_by_key() {
         "permissions": {"allow": ["B", "C"], "deny": ["D"], "additionalDirectories": ["/y", "/x"]}, "env": {"X": "l"},
         "sandbox": {"network": {"deniedDomains": ["l"]}}, "unknown": {"a": 2, "b": [1, 2]},
     });
-    let effective = merge(&[layer(Source::User, &user), layer(Source::Local, &local)]);
+    let effective = merge(&[layer(LayerSource::User, &user), layer(LayerSource::Local, &local)]);
     let expected = json!({
         "permissions": {"allow": ["B", "C", "A"], "deny": ["D"], "additionalDirectories": ["/y", "/x"]},
         "env": {"X": "l", "U": "1"},
@@ -91,19 +91,19 @@ fn lists_are_joined_and_objects_are_merged_key_by_key() {
     });
     assert_eq!(Value::Object(effective.values.clone()), expected);
     assert_eq!(rules(&effective), ["deny D", "allow B", "allow C", "allow A", "allow B"]);
-    let directories: Vec<(&str, Source)> =
+    let directories: Vec<(&str, LayerSource)> =
         effective.directories.iter().map(|directory| (directory.path.as_str(), directory.source)).collect();
-    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local), ("/x", Source::User)]);
+    assert_eq!(directories, [("/y", LayerSource::Local), ("/x", LayerSource::Local), ("/x", LayerSource::User)]);
 }
 
 #[test]
 fn a_rule_knows_its_source_its_base_its_file_and_its_line() {
     let text = "{\n \"permissions\": {\n  \"deny\": [\n   \"Bash(x)\"]}}";
-    let judged = judge(origin(Source::User), document(text, "s").unwrap(), Trust::Full);
-    let expected = Rule {
+    let judged = check_layer(origin(LayerSource::User), parse_document(text, "s").unwrap(), Trust::Full);
+    let expected = ConfiguredRule {
         behavior: PermissionBehavior::Deny,
         text: "Bash(x)".into(),
-        source: Source::User,
+        source: LayerSource::User,
         base: "/base/userSettings".into(),
         file: Some("/userSettings".into()),
         line: Some(4),
@@ -118,17 +118,17 @@ fn only_an_administrators_rules_count_if_the_administrator_says_so() {
     let others = json!({"permissions": {"allow": ["A"], "deny": ["D"], "defaultMode": "plan"}});
     for managed in [&only, &nested] {
         let effective = merge(&[
-            layer(Source::User, &others),
-            layer(Source::Flag, &others),
-            layer(Source::Managed, managed),
+            layer(LayerSource::User, &others),
+            layer(LayerSource::Flag, &others),
+            layer(LayerSource::Managed, managed),
         ]);
         // What the host forbids stays forbidden.
         assert_eq!(rules(&effective), ["allow M", "deny D"]);
         assert!(effective.managed_rules_only);
         assert_eq!(effective.values["permissions"]["allow"], json!(["M"]));
-        assert_eq!(effective.mode, Some((PermissionMode::Plan, Source::Flag)));
+        assert_eq!(effective.mode, Some((PermissionMode::Plan, LayerSource::Flag)));
     }
-    let not_managed = merge(&[layer(Source::User, &only), layer(Source::Local, &others)]);
+    let not_managed = merge(&[layer(LayerSource::User, &only), layer(LayerSource::Local, &others)]);
     assert_eq!((not_managed.managed_rules_only, rules(&not_managed).len()), (false, 3));
 }
 
@@ -137,48 +137,48 @@ fn the_hosts_managed_layer_cannot_widen_what_an_administrators_file_locks() {
     let lock =
         json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["F"]}, "model": "file"});
     let host = json!({"permissions": {"allow": ["H"], "deny": ["X"]}, "model": "host"});
-    let effective = merge(&[hosted(&host), layer(Source::Managed, &lock)]);
+    let effective = merge(&[host_managed_layer(&host), layer(LayerSource::Managed, &lock)]);
     assert_eq!(rules(&effective), ["allow F", "deny X"]);
     assert_eq!(effective.known.model.as_deref(), Some("file"));
     let alone = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["H"]}});
-    assert_eq!(rules(&merge(&[hosted(&alone)])), ["allow H"]);
+    assert_eq!(rules(&merge(&[host_managed_layer(&alone)])), ["allow H"]);
 }
 
 #[test]
 fn hooks_are_joined_the_strongest_first() {
-    let layers = [Source::User, Source::Project, Source::Managed]
+    let layers = [LayerSource::User, LayerSource::Project, LayerSource::Managed]
         .map(|source| layer(source, &with_hook(source.name(), json!({}))));
-    assert_eq!(commands(&merge(&layers)), ["policySettings", "projectSettings", "userSettings"]);
+    assert_eq!(hook_commands(&merge(&layers)), ["policySettings", "projectSettings", "userSettings"]);
 }
 
 #[test]
 fn who_may_switch_off_whose_hooks() {
     let off = || json!({"disableAllHooks": true});
-    let rows: [(&str, Source, Value, &[&str]); 6] = [
-        ("nobody", Source::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
-        ("the person", Source::User, off(), &["policySettings"]),
-        ("the project, only its own", Source::Project, off(), &["policySettings", "userSettings"]),
-        ("an administrator, all", Source::Managed, off(), &[]),
+    let rows: [(&str, LayerSource, Value, &[&str]); 6] = [
+        ("nobody", LayerSource::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
+        ("the person", LayerSource::User, off(), &["policySettings"]),
+        ("the project, only its own", LayerSource::Project, off(), &["policySettings", "userSettings"]),
+        ("an administrator, all", LayerSource::Managed, off(), &[]),
         (
             "an administrator, all but his own",
-            Source::Managed,
+            LayerSource::Managed,
             json!({"allowManagedHooksOnly": true}),
             &["policySettings"],
         ),
         (
             "a person who says what only an administrator can say",
-            Source::User,
+            LayerSource::User,
             json!({"allowManagedHooksOnly": true}),
             &["policySettings", "projectSettings", "userSettings"],
         ),
     ];
     for (name, by, said, expected) in rows {
-        let layers = [Source::User, Source::Project, Source::Managed].map(|source| {
+        let layers = [LayerSource::User, LayerSource::Project, LayerSource::Managed].map(|source| {
             let other = if source == by { said.clone() } else { json!({}) };
             layer(source, &with_hook(source.name(), other))
         });
         let effective = merge(&layers);
-        assert_eq!(commands(&effective), expected, "{name}");
+        assert_eq!(hook_commands(&effective), expected, "{name}");
         assert_eq!(effective.values.contains_key("hooks"), !expected.is_empty(), "{name}");
     }
 }
@@ -186,16 +186,16 @@ fn who_may_switch_off_whose_hooks() {
 #[test]
 fn anybody_may_switch_off_the_mode_that_asks_nobody() {
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
-    for source in [Source::User, Source::Project, Source::Local, Source::Flag, Source::Managed] {
-        assert!(merge(&[layer(source, &off), layer(Source::Flag, &json!({}))]).bypass_disabled, "{source:?}");
+    for source in [LayerSource::User, LayerSource::Project, LayerSource::Local, LayerSource::Flag, LayerSource::Managed] {
+        assert!(merge(&[layer(source, &off), layer(LayerSource::Flag, &json!({}))]).bypass_disabled, "{source:?}");
     }
-    assert!(!merge(&[layer(Source::User, &json!({"permissions": {}}))]).bypass_disabled);
+    assert!(!merge(&[layer(LayerSource::User, &json!({"permissions": {}}))]).bypass_disabled);
 }
 
 #[test]
 fn a_project_may_lower_a_mode_and_never_raise_it() {
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
-    use Source::{Flag, Local, Project, User};
+    use LayerSource::{Flag, Local, Project, User};
     let rows = [
         ("nobody else has chosen", vec![(Project, AcceptEdits)], AcceptEdits),
         ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
@@ -207,7 +207,7 @@ fn a_project_may_lower_a_mode_and_never_raise_it() {
         ("the host", vec![(User, Plan), (Project, Default), (Flag, BypassPermissions)], BypassPermissions),
     ];
     for (name, chosen, expected) in rows {
-        let layers: Vec<Layer> = chosen
+        let layers: Vec<SettingsLayer> = chosen
             .iter()
             .map(|(source, mode)| layer(*source, &json!({"permissions": {"defaultMode": mode}})))
             .collect();
@@ -217,7 +217,7 @@ fn a_project_may_lower_a_mode_and_never_raise_it() {
 
 #[test]
 fn no_layers_are_no_settings() {
-    assert_eq!(merge(&[]), Effective::default());
+    assert_eq!(merge(&[]), EffectiveSettings::default());
 }
 
 #[test]
@@ -225,12 +225,12 @@ fn hooks_of_plugins_are_switched_off_by_people_and_not_by_a_project() {
     let off = json!({"disableAllHooks": true});
     let rows = [
         (vec![], true),
-        (vec![layer(Source::User, &off)], false),
-        (vec![layer(Source::Project, &off)], true),
-        (vec![layer(Source::Managed, &json!({"allowManagedHooksOnly": true}))], false),
-        (vec![layer(Source::User, &json!({"allowManagedHooksOnly": true}))], true),
+        (vec![layer(LayerSource::User, &off)], false),
+        (vec![layer(LayerSource::Project, &off)], true),
+        (vec![layer(LayerSource::Managed, &json!({"allowManagedHooksOnly": true}))], false),
+        (vec![layer(LayerSource::User, &json!({"allowManagedHooksOnly": true}))], true),
     ];
     for (row, (layers, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(other_hooks_run(&layers), expected, "row {row}");
+        assert_eq!(are_plugin_hooks_enabled(&layers), expected, "row {row}");
     }
 }

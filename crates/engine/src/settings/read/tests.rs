@@ -11,7 +11,7 @@ use super::*;
 #[test]
 fn every_value_knows_its_line() {
     let text = "{\n  \"permissions\": {\n    \"deny\": [\"A\",\n      \"B\"]},\n  \"a/b~c\": 1}";
-    let document = document(text, "s").unwrap();
+    let document = parse_document(text, "s").unwrap();
     let rows = [
         ("/permissions", 2),
         ("/permissions/deny", 3),
@@ -38,7 +38,7 @@ fn what_is_not_strict_json_is_refused_with_its_place_and_a_remedy() {
         ("a key that stands twice", "{\"a\":{\"b\":1,\n \"b\":2}}", "line 2, column 2", "Merge the two"),
     ];
     for (name, text, place, remedy) in rows {
-        let error = document(text, "the file").unwrap_err().to_string();
+        let error = parse_document(text, "the file").unwrap_err().to_string();
         assert!(
             error.contains("the file") && error.contains(place) && error.contains(remedy),
             "{name}: {error}"
@@ -49,20 +49,20 @@ fn what_is_not_strict_json_is_refused_with_its_place_and_a_remedy() {
 #[test]
 fn deep_nesting_is_refused_and_does_not_overflow() {
     let deep = format!("{{\"a\":{}", "[".repeat(1_000_000));
-    assert!(matches!(document(&deep, "s"), Err(SettingsError::Malformed { .. })));
+    assert!(matches!(parse_document(&deep, "s"), Err(SettingsError::Malformed { .. })));
 }
 
 #[test]
 fn a_byte_order_mark_is_passed_over() {
-    assert_eq!(document("\u{feff}{\"a\":1}", "s").unwrap().values["a"], 1);
+    assert_eq!(parse_document("\u{feff}{\"a\":1}", "s").unwrap().values["a"], 1);
 }
 
 #[test]
 fn a_file_that_is_not_there_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(file(&folder.path().join("none.json")).unwrap(), None);
+    assert_eq!(read_file(&folder.path().join("none.json")).unwrap(), None);
     fs::write(folder.path().join("f"), "").unwrap();
-    assert_eq!(file(&folder.path().join("f/settings.json")).unwrap(), None);
+    assert_eq!(read_file(&folder.path().join("f/settings.json")).unwrap(), None);
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn what_is_not_a_readable_regular_file_is_an_error_that_names_it() {
         ("large", "2 MiB"),
     ];
     for (name, cause) in rows {
-        let error = file(&at(name)).unwrap_err().to_string();
+        let error = read_file(&at(name)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains(cause), "{name}: {error}");
     }
-    assert!(file(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
+    assert!(read_file(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_link_to_a_regular_file_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("real.json"), "{\"model\":\"m\"}").unwrap();
     symlink("real.json", folder.path().join("link.json")).unwrap();
-    assert_eq!(file(&folder.path().join("link.json")).unwrap().unwrap().values["model"], "m");
+    assert_eq!(read_file(&folder.path().join("link.json")).unwrap().unwrap().values["model"], "m");
 }
 
 /// A value, awkward texts and numbers included.
@@ -125,13 +125,13 @@ proptest! {
     fn whatever_is_written_as_json_is_read_back(value in any_value(), pretty in any::<bool>()) {
         let value = json!({"value": value});
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
-        prop_assert_eq!(Value::Object(document(&text, "s").unwrap().values), serde_json::from_str::<Value>(&text).unwrap());
+        prop_assert_eq!(Value::Object(parse_document(&text, "s").unwrap().values), serde_json::from_str::<Value>(&text).unwrap());
     }
 
     #[test]
     fn whatever_the_text_there_is_an_answer(text in any::<String>(), pieces in "[{}\\[\\]:,\" \n1ae.+/*-]{0,40}") {
-        let _ = document(&text, "s");
-        if let Ok(read) = document(&pieces, "s") {
+        let _ = parse_document(&text, "s");
+        if let Ok(read) = parse_document(&pieces, "s") {
             prop_assert_eq!(Value::Object(read.values), serde_json::from_str::<Value>(&pieces).unwrap());
         }
     }

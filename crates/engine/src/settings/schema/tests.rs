@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::settings::known::Known;
+use crate::settings::known::TypedSettings;
 
-fn checked(value: Value) -> Checked {
+fn check_json(value: Value) -> CheckedValues {
     match value {
-        Value::Object(values) => check(values),
+        Value::Object(values) => check_values(values),
         other => panic!("{other} is not an object"),
     }
 }
@@ -23,8 +23,8 @@ fn what_is_right_or_unknown_stays_as_it_is() {
         "sandbox": {"enabled": true, "network": {"allowedDomains": ["x"]}}, "enabledMcpjsonServers": ["s"],
         "somethingNew": [1, {"a": null}],
     });
-    let checked = checked(value.clone());
-    assert_eq!((Value::Object(checked.values), checked.flaws), (value, vec![]));
+    let checked = check_json(value.clone());
+    assert_eq!((Value::Object(checked.values), checked.errors), (value, vec![]));
 }
 
 #[test]
@@ -52,20 +52,20 @@ fn a_wrong_shape_is_named_and_does_not_count() {
         ("a variable with a NUL", json!({"env": {"A": "x\u{0}"}}), "/env/A", false),
     ];
     for (name, value, pointer, grave) in rows {
-        let flaws = checked(value).flaws;
-        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.grave)).collect();
+        let flaws = check_json(value).errors;
+        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
         assert_eq!(told, [(pointer, grave)], "{name}");
     }
-    assert!(!checked(json!({"model": 5})).values.contains_key("model"));
+    assert!(!check_json(json!({"model": 5})).values.contains_key("model"));
     assert_eq!(
-        checked(json!({"permissions": {"allow": ["A", 1]}})).values["permissions"]["allow"],
+        check_json(json!({"permissions": {"allow": ["A", 1]}})).values["permissions"]["allow"],
         json!(["A"])
     );
 }
 
 #[test]
 fn rules_keep_their_place_though_a_wrong_one_stands_before_them() {
-    let rules = checked(json!({"permissions": {"allow": [1, "A"], "deny": ["D"]}})).rules;
+    let rules = check_json(json!({"permissions": {"allow": [1, "A"], "deny": ["D"]}})).rules;
     let row = |behavior, text: &str, pointer: &str| WrittenRule {
         behavior,
         text: text.into(),
@@ -85,41 +85,41 @@ fn what_can_mean_only_one_thing_is_taken_for_it() {
     let value = json!({
         "permissions": {"disableBypassPermissionsMode": true}, "env": {"N": 5, "B": false}, "model": null,
     });
-    let checked = checked(value);
+    let checked = check_json(value);
     let expected = json!({
         "permissions": {"disableBypassPermissionsMode": "disable"}, "env": {"N": "5", "B": "false"},
     });
-    assert_eq!((Value::Object(checked.values), checked.flaws), (expected, vec![]));
+    assert_eq!((Value::Object(checked.values), checked.errors), (expected, vec![]));
 }
 
 #[test]
 fn checked_values_always_fit_the_types() {
     let one_of_each: Map<String, Value> = KEYS
         .iter()
-        .filter(|(path, shape, _)| path.len() == 1 && *shape != Shape::Hooks)
+        .filter(|(path, shape, _)| path.len() == 1 && *shape != ValueType::Hooks)
         .map(|(path, shape, _)| {
             let value = match shape {
-                Shape::Text => json!("x"),
-                Shape::Switch => json!(true),
-                Shape::Number => json!(2.5),
-                Shape::Texts => json!(["x"]),
-                Shape::Variables | Shape::Object | Shape::ObjectOrSwitch | Shape::Hooks => {
+                ValueType::Text => json!("x"),
+                ValueType::Bool => json!(true),
+                ValueType::Number => json!(2.5),
+                ValueType::TextList => json!(["x"]),
+                ValueType::Variables | ValueType::Object | ValueType::ObjectOrSwitch | ValueType::Hooks => {
                     json!({"a": "x"})
                 }
-                Shape::Mode | Shape::Disable => json!("plan"),
+                ValueType::Mode | ValueType::Disable => json!("plan"),
             };
             (path[0].to_owned(), value)
         })
         .collect();
-    let checked = check(one_of_each.clone());
-    assert_eq!((&checked.values, checked.flaws), (&one_of_each, vec![]));
-    let known: Known = serde_json::from_value(Value::Object(checked.values)).unwrap();
+    let checked = check_values(one_of_each.clone());
+    assert_eq!((&checked.values, checked.errors), (&one_of_each, vec![]));
+    let known: TypedSettings = serde_json::from_value(Value::Object(checked.values)).unwrap();
     assert_eq!((known.cleanup_period_days, known.claude_md_excludes), (Some(2.5), vec!["x".to_owned()]));
 }
 
 #[test]
 fn every_typed_key_is_one_that_is_checked() {
-    let Value::Object(typed) = serde_json::to_value(Known::default()).unwrap() else { panic!("no object") };
+    let Value::Object(typed) = serde_json::to_value(TypedSettings::default()).unwrap() else { panic!("no object") };
     for key in typed.keys() {
         assert!(KEYS.iter().any(|(path, ..)| *path == [key.as_str()]), "{key}");
     }

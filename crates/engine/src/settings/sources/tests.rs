@@ -16,48 +16,48 @@ fn the_configuration_folder_is_the_one_named_first() {
         (&[], None),
     ];
     for (given, expected) in rows {
-        assert_eq!(config_folder(&env(given)).as_deref(), expected.map(Path::new), "{given:?}");
+        assert_eq!(config_dir(&env(given)).as_deref(), expected.map(Path::new), "{given:?}");
     }
 }
 
 #[test]
 fn settings_of_the_host_are_json_or_a_file() {
     let cwd = Path::new("/there");
-    assert_eq!(flag_file(" {\"a\":1}", cwd), None);
-    assert_eq!(flag_file("s.json", cwd).unwrap(), Path::new("/there/s.json"));
-    assert_eq!(flag_file("/s.json", cwd).unwrap(), Path::new("/s.json"));
+    assert_eq!(host_settings_file(" {\"a\":1}", cwd), None);
+    assert_eq!(host_settings_file("s.json", cwd).unwrap(), Path::new("/there/s.json"));
+    assert_eq!(host_settings_file("/s.json", cwd).unwrap(), Path::new("/s.json"));
 }
 
 #[test]
 fn only_what_was_asked_for_is_read_and_the_weakest_comes_first() {
-    let all = Request {
-        config: Some("/home/.claude".into()),
-        project: "/p".into(),
-        local: "/p".into(),
+    let all = SettingsRequest {
+        config_dir: Some("/home/.claude".into()),
+        project_root: "/p".into(),
+        local_root: "/p".into(),
         cwd: "/p/sub".into(),
         sources: [SettingSource::Local, SettingSource::User, SettingSource::Project].into(),
-        ..Request::default()
+        ..SettingsRequest::default()
     };
     let row = |source, file: &str, base: &str| (source, PathBuf::from(file), PathBuf::from(base));
-    let user = row(Source::User, "/home/.claude/settings.json", "/home/.claude");
-    let project = row(Source::Project, "/p/.claude/settings.json", "/p");
-    let local = row(Source::Local, "/p/.claude/settings.local.json", "/p/sub");
-    assert_eq!(all.files(), [user, project.clone(), local]);
-    assert_eq!(Request { sources: [SettingSource::Project].into(), ..all.clone() }.files(), [project]);
-    assert_eq!(Request { sources: BTreeSet::new(), ..all.clone() }.files(), []);
-    assert_eq!(Request { config: None, ..all }.files().len(), 2);
+    let user = row(LayerSource::User, "/home/.claude/settings.json", "/home/.claude");
+    let project = row(LayerSource::Project, "/p/.claude/settings.json", "/p");
+    let local = row(LayerSource::Local, "/p/.claude/settings.local.json", "/p/sub");
+    assert_eq!(all.setting_files(), [user, project.clone(), local]);
+    assert_eq!(SettingsRequest { sources: [SettingSource::Project].into(), ..all.clone() }.setting_files(), [project]);
+    assert_eq!(SettingsRequest { sources: BTreeSet::new(), ..all.clone() }.setting_files(), []);
+    assert_eq!(SettingsRequest { config_dir: None, ..all }.setting_files().len(), 2);
 }
 
 #[test]
 fn a_project_at_home_is_read_as_the_persons_own() {
-    let at_home = Request {
-        config: Some("/home/.claude".into()),
-        project: "/home".into(),
+    let at_home = SettingsRequest {
+        config_dir: Some("/home/.claude".into()),
+        project_root: "/home".into(),
         sources: [SettingSource::User, SettingSource::Project].into(),
-        ..Request::default()
+        ..SettingsRequest::default()
     };
-    let sources: Vec<Source> = at_home.files().into_iter().map(|(source, ..)| source).collect();
-    assert_eq!(sources, [Source::User]);
+    let sources: Vec<LayerSource> = at_home.setting_files().into_iter().map(|(source, ..)| source).collect();
+    assert_eq!(sources, [LayerSource::User]);
 }
 
 #[test]

@@ -4,31 +4,31 @@ use serde_json::json;
 
 use super::*;
 
-fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Held>) {
-    let (kept, held) = filter(value.as_object().unwrap().clone(), Scope::Project, trust);
+fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Withheld>) {
+    let (kept, held) = filter(value.as_object().unwrap().clone(), LayerScope::Project, trust);
     (Value::Object(kept), held)
 }
 
 #[test]
 fn what_counts_at_each_level_of_trust() {
-    use Trust::{Customary, Full, Unknown};
+    use Trust::{Limited, Full, Untrusted};
     /// From which level on it counts; none: never.
     type Row = (&'static str, Value, Option<Trust>);
     let rows: Vec<Row> = vec![
-        ("deny rules", json!({"permissions": {"deny": ["Bash"]}}), Some(Unknown)),
-        ("ask rules", json!({"permissions": {"ask": ["Bash"]}}), Some(Unknown)),
+        ("deny rules", json!({"permissions": {"deny": ["Bash"]}}), Some(Untrusted)),
+        ("ask rules", json!({"permissions": {"ask": ["Bash"]}}), Some(Untrusted)),
         ("allow rules", json!({"permissions": {"allow": ["Bash"]}}), Some(Full)),
-        ("an empty list of allow rules", json!({"permissions": {"allow": []}}), Some(Unknown)),
+        ("an empty list of allow rules", json!({"permissions": {"allow": []}}), Some(Untrusted)),
         ("directories", json!({"permissions": {"additionalDirectories": ["/"]}}), Some(Full)),
         ("something new about permissions", json!({"permissions": {"grantAll": true}}), Some(Full)),
-        ("no bypass", json!({"permissions": {"disableBypassPermissionsMode": "disable"}}), Some(Unknown)),
-        ("the mode plan", json!({"permissions": {"defaultMode": "plan"}}), Some(Unknown)),
-        ("the mode dontAsk", json!({"permissions": {"defaultMode": "dontAsk"}}), Some(Unknown)),
-        ("the mode manual", json!({"permissions": {"defaultMode": "manual"}}), Some(Unknown)),
-        ("the mode acceptEdits", json!({"permissions": {"defaultMode": "acceptEdits"}}), Some(Customary)),
+        ("no bypass", json!({"permissions": {"disableBypassPermissionsMode": "disable"}}), Some(Untrusted)),
+        ("the mode plan", json!({"permissions": {"defaultMode": "plan"}}), Some(Untrusted)),
+        ("the mode dontAsk", json!({"permissions": {"defaultMode": "dontAsk"}}), Some(Untrusted)),
+        ("the mode manual", json!({"permissions": {"defaultMode": "manual"}}), Some(Untrusted)),
+        ("the mode acceptEdits", json!({"permissions": {"defaultMode": "acceptEdits"}}), Some(Limited)),
         ("the mode bypassPermissions", json!({"permissions": {"defaultMode": "bypassPermissions"}}), None),
         ("the mode auto", json!({"permissions": {"defaultMode": "auto"}}), None),
-        ("hooks", json!({"hooks": {"Stop": []}}), Some(Customary)),
+        ("hooks", json!({"hooks": {"Stop": []}}), Some(Limited)),
         ("hooks that decide for the person", json!({"hooks": {"PermissionRequest": []}}), Some(Full)),
         ("hooks that answer a server", json!({"hooks": {"Elicitation": []}}), Some(Full)),
         ("hooks that change the person's answer", json!({"hooks": {"ElicitationResult": []}}), Some(Full)),
@@ -39,26 +39,26 @@ fn what_counts_at_each_level_of_trust() {
         ("a status line", json!({"statusLine": {"command": "x"}}), Some(Full)),
         ("MCP servers", json!({"enableAllProjectMcpServers": true}), Some(Full)),
         ("approved MCP servers", json!({"enabledMcpjsonServers": ["x"]}), Some(Full)),
-        ("refused MCP servers", json!({"disabledMcpjsonServers": ["x"]}), Some(Unknown)),
+        ("refused MCP servers", json!({"disabledMcpjsonServers": ["x"]}), Some(Untrusted)),
         ("plugins", json!({"enabledPlugins": {"x": true}}), Some(Full)),
         ("something unknown", json!({"newThing": 1}), Some(Full)),
-        ("a model", json!({"model": "m"}), Some(Unknown)),
+        ("a model", json!({"model": "m"}), Some(Untrusted)),
         ("how long transcripts are kept", json!({"cleanupPeriodDays": 0}), None),
         (
             "a sandbox",
             json!({"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}),
-            Some(Unknown),
+            Some(Untrusted),
         ),
         ("no sandbox", json!({"sandbox": {"enabled": false}}), None),
         ("a way out of the sandbox", json!({"sandbox": {"excludedCommands": ["x"]}}), None),
         ("a host to talk to", json!({"sandbox": {"network": {"allowedDomains": ["x"]}}}), Some(Full)),
-        ("a host not to talk to", json!({"sandbox": {"network": {"deniedDomains": ["x"]}}}), Some(Unknown)),
+        ("a host not to talk to", json!({"sandbox": {"network": {"deniedDomains": ["x"]}}}), Some(Untrusted)),
         ("another proxy for the sandbox", json!({"sandbox": {"network": {"httpProxyPort": 1}}}), None),
-        ("files not to read", json!({"sandbox": {"filesystem": {"denyRead": ["x"]}}}), Some(Unknown)),
+        ("files not to read", json!({"sandbox": {"filesystem": {"denyRead": ["x"]}}}), Some(Untrusted)),
         ("a switch of an administrator", json!({"allowManagedHooksOnly": true}), None),
     ];
     for (name, value, from) in rows {
-        for trust in [Unknown, Customary, Full] {
+        for trust in [Untrusted, Limited, Full] {
             let (kept, held) = filtered(&value, trust);
             let counts = from.is_some_and(|from| trust >= from);
             assert_eq!((kept == value, held.is_empty()), (counts, counts), "{name} at {trust:?}: {held:?}");
@@ -69,14 +69,14 @@ fn what_counts_at_each_level_of_trust() {
 #[test]
 fn a_persons_own_settings_are_not_filtered() {
     let own = json!({"apiKeyHelper": "x", "env": {"PATH": "x"}, "permissions": {"defaultMode": "bypassPermissions"}});
-    let (kept, held) = filter(own.as_object().unwrap().clone(), Scope::Person, Trust::Unknown);
+    let (kept, held) = filter(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
     assert_eq!((Value::Object(kept), held), (own, vec![]));
 }
 
 #[test]
 fn what_has_the_wrong_shape_stays_to_be_refused_with_its_place() {
     for value in [json!({"permissions": 1}), json!({"permissions": {"deny": 1}}), json!({"sandbox": []})] {
-        assert_eq!(filtered(&value, Trust::Unknown).0, value);
+        assert_eq!(filtered(&value, Trust::Untrusted).0, value);
     }
 }
 
@@ -87,8 +87,8 @@ fn one_warning_lists_all_that_is_held_back() {
         "hooks": {"Stop": [], "a\u{1b}[2J": []},
         "model": "m",
     });
-    let (_, held) = filtered(&value, Trust::Unknown);
-    let warning = warning("/p/.claude/settings.json", &held).unwrap();
+    let (_, held) = filtered(&value, Trust::Untrusted);
+    let warning = render_warning("/p/.claude/settings.json", &held).unwrap();
     for part in [
         "/p/.claude/settings.json",
         "(A, B, C, D, E and 2 more)",
@@ -98,5 +98,5 @@ fn one_warning_lists_all_that_is_held_back() {
         assert!(warning.contains(part), "{part}: {warning}");
     }
     assert!(!warning.contains("deny") && !warning.contains("model"), "{warning}");
-    assert_eq!(super::warning("x", &[]), None);
+    assert_eq!(super::render_warning("x", &[]), None);
 }

@@ -11,31 +11,31 @@ use tempfile::TempDir;
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::*;
-use crate::settings::edit::{Act, List};
+use crate::settings::edit::{ListAction, PermissionList};
 
-fn folder() -> TempDir {
+fn temp_dir() -> TempDir {
     TempDir::new().unwrap()
 }
 
-fn local(folder: &TempDir) -> PathBuf {
+fn local_path(folder: &TempDir) -> PathBuf {
     folder.path().join(".claude/settings.local.json")
 }
 
-fn add(rule: &str) -> Change {
-    let list = List::Rules(PermissionBehavior::Allow);
-    Change::List { list, act: Act::Add, entries: vec![rule.into()] }
+fn add_rule(rule: &str) -> SettingsChange {
+    let list = PermissionList::Rules(PermissionBehavior::Allow);
+    SettingsChange::List { list, action: ListAction::Add, entries: vec![rule.into()] }
 }
 
-fn mode(path: &Path) -> u32 {
+fn file_mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
 
-fn rules(path: &Path) -> Vec<String> {
+fn allow_rules(path: &Path) -> Vec<String> {
     let value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     serde_json::from_value(value["permissions"]["allow"].clone()).unwrap()
 }
 
-fn names(path: &Path) -> Vec<String> {
+fn dir_names(path: &Path) -> Vec<String> {
     let mut names = files::names(path.parent().unwrap(), 99);
     names.sort();
     names
@@ -43,47 +43,47 @@ fn names(path: &Path) -> Vec<String> {
 
 #[test]
 fn a_new_file_is_made_with_its_folder_for_the_person_only() {
-    let folder = folder();
-    let path = local(&folder);
-    let replaced = change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap().unwrap();
+    let folder = temp_dir();
+    let path = local_path(&folder);
+    let replaced = change_file(&path, FileAccess::UserInProject, &add_rule("Bash(m1 *)")).unwrap().unwrap();
     let expected = "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(m1 *)\"\n    ]\n  }\n}\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
-    assert_eq!(replaced, Replaced { old: None, new: expected.into() });
-    assert_eq!((mode(&path), names(&path)), (0o600, vec!["settings.local.json".to_owned()]));
-    assert_eq!(change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap(), None);
+    assert_eq!(replaced, ReplacedText { old: None, new: expected.into() });
+    assert_eq!((file_mode(&path), dir_names(&path)), (0o600, vec!["settings.local.json".to_owned()]));
+    assert_eq!(change_file(&path, FileAccess::UserInProject, &add_rule("Bash(m1 *)")).unwrap(), None);
 }
 
 #[test]
 fn a_configuration_folder_is_made_with_its_parents() {
-    let folder = folder();
+    let folder = temp_dir();
     let path = folder.path().join("home/.claude/settings.json");
-    change(&path, Readers::Person, &add("A")).unwrap();
-    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    change_file(&path, FileAccess::User, &add_rule("A")).unwrap();
+    assert_eq!((file_mode(&path), file_mode(path.parent().unwrap())), (0o600, 0o700));
 }
 
 #[test]
 fn the_projects_file_keeps_its_mode_and_the_persons_becomes_private() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
-    for (readers, expected) in [(Readers::Project, 0o664), (Readers::PersonInProject, 0o600)] {
+    for (readers, expected) in [(FileAccess::Project, 0o664), (FileAccess::UserInProject, 0o600)] {
         fs::write(&path, "\u{feff}{\"model\":\"m\"}").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
-        change(&path, readers, &Change::Value { key: "model".into(), value: json!("n") }).unwrap();
-        assert_eq!(mode(&path), expected);
+        change_file(&path, readers, &SettingsChange::Value { key: "model".into(), value: json!("n") }).unwrap();
+        assert_eq!(file_mode(&path), expected);
         assert_eq!(fs::read_to_string(&path).unwrap(), "\u{feff}{\"model\":\"n\"}");
     }
 }
 
 #[test]
 fn a_link_is_refused_and_what_it_leads_to_stays() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     let outside = folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("settings.local.json"), "{}").unwrap();
     let refused = |what: &str| {
-        let error = change(&path, Readers::PersonInProject, &add("A")).unwrap_err().to_string();
+        let error = change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap_err().to_string();
         assert!(error.contains("link") && error.contains("settings.local.json"), "{what}: {error}");
         assert_eq!(fs::read(outside.join("settings.local.json")).unwrap(), b"{}", "{what}");
     };
@@ -96,84 +96,84 @@ fn a_link_is_refused_and_what_it_leads_to_stays() {
     fs::remove_file(&path).unwrap();
     symlink("nowhere", &path).unwrap();
     refused("the file is a link that leads nowhere");
-    assert_eq!(names(&path), ["settings.local.json"]);
+    assert_eq!(dir_names(&path), ["settings.local.json"]);
 }
 
 #[test]
 fn a_file_that_cannot_be_understood_stays_as_it_is() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
     for text in ["", "{\"a\":1,}", "[]", "{\"permissions\":{\"allow\":{}}}", "{\"a\":1,\"a\":2}"] {
         fs::write(&path, text).unwrap();
-        let error = change(&path, Readers::PersonInProject, &add("A")).unwrap_err().to_string();
+        let error = change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap_err().to_string();
         assert!(error.contains("settings.local.json"), "{error}");
-        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names(&path).len()), (text, 1), "{error}");
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), dir_names(&path).len()), (text, 1), "{error}");
     }
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
-    assert!(change(&path, Readers::PersonInProject, &add("A")).is_err());
+    assert!(change_file(&path, FileAccess::UserInProject, &add_rule("A")).is_err());
 }
 
 #[test]
 fn a_file_never_grows_beyond_what_can_be_read() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
     let text = json!({"x": "y".repeat(2 * 1024 * 1024 - 20)}).to_string();
     fs::write(&path, &text).unwrap();
     let error =
-        change(&path, Readers::PersonInProject, &add("a rule that is too much")).unwrap_err().to_string();
+        change_file(&path, FileAccess::UserInProject, &add_rule("a rule that is too much")).unwrap_err().to_string();
     assert!(error.contains("2 MiB"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
 fn what_a_killed_writer_left_is_cleaned_up() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
-    fs::write(path.with_file_name(format!("{MARK}old")), "half").unwrap();
+    fs::write(path.with_file_name(format!("{TEMP_PREFIX}old")), "half").unwrap();
     fs::write(path.with_file_name("notes.tmp"), "mine").unwrap();
-    change(&path, Readers::PersonInProject, &add("A")).unwrap();
-    assert_eq!(names(&path), ["notes.tmp", "settings.local.json"]);
+    change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap();
+    assert_eq!(dir_names(&path), ["notes.tmp", "settings.local.json"]);
 }
 
 #[test]
 fn many_writers_at_once_lose_nothing() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     std::thread::scope(|scope| {
         for writer in 0..8 {
             let path = &path;
             scope.spawn(move || {
                 for rule in 0..10 {
-                    change(path, Readers::PersonInProject, &add(&format!("R{writer}x{rule}"))).unwrap();
+                    change_file(path, FileAccess::UserInProject, &add_rule(&format!("R{writer}x{rule}"))).unwrap();
                 }
             });
         }
     });
-    let mut found = rules(&path);
+    let mut found = allow_rules(&path);
     found.sort();
     let mut expected: Vec<String> = (0..80).map(|n| format!("R{}x{}", n / 10, n % 10)).collect();
     expected.sort();
-    assert_eq!((found, names(&path).len()), (expected, 1));
+    assert_eq!((found, dir_names(&path).len()), (expected, 1));
 }
 
 #[test]
 fn a_change_by_a_program_that_knows_no_lock_is_not_lost() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
-    let place = Place {
-        folder: open_folder(path.parent().unwrap(), Readers::PersonInProject).unwrap(),
+    let place = TargetFile {
+        dir: open_dir(path.parent().unwrap(), FileAccess::UserInProject).unwrap(),
         name: "settings.local.json",
-        readers: Readers::PersonInProject,
+        access: FileAccess::UserInProject,
     };
     let read = place.read().unwrap();
     fs::write(&path, "{\"theirs\":1}").unwrap();
     assert!(!place.replace(read.as_ref(), b"{\"ours\":1}").unwrap());
-    assert_eq!((fs::read(&path).unwrap().as_slice(), names(&path).len()), (b"{\"theirs\":1}".as_slice(), 1));
+    assert_eq!((fs::read(&path).unwrap().as_slice(), dir_names(&path).len()), (b"{\"theirs\":1}".as_slice(), 1));
     let read = place.read().unwrap();
     assert!(place.replace(read.as_ref(), b"{\"ours\":1}").unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"{\"ours\":1}");
@@ -188,12 +188,12 @@ fn writer_process() {
     };
     for rule in 0..count.parse::<u32>().unwrap() {
         let rule = format!("{name}x{rule}");
-        change(Path::new(&path), Readers::PersonInProject, &add(&rule)).unwrap();
+        change_file(Path::new(&path), FileAccess::UserInProject, &add_rule(&rule)).unwrap();
         println!("wrote {rule}");
     }
 }
 
-fn writer(path: &Path, name: &str, count: u32) -> Child {
+fn spawn_writer(path: &Path, name: &str, count: u32) -> Child {
     #[expect(clippy::disallowed_methods, reason = "these tests are about several processes")]
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "settings::write::tests::writer_process", "--nocapture"])
@@ -207,13 +207,13 @@ fn writer(path: &Path, name: &str, count: u32) -> Child {
 
 #[test]
 fn several_processes_at_once_lose_nothing() {
-    let folder = folder();
-    let path = local(&folder);
-    let writers: Vec<Child> = (0..4).map(|number| writer(&path, &format!("W{number}"), 10)).collect();
+    let folder = temp_dir();
+    let path = local_path(&folder);
+    let writers: Vec<Child> = (0..4).map(|number| spawn_writer(&path, &format!("W{number}"), 10)).collect();
     for writer in writers {
         assert!(writer.wait_with_output().unwrap().status.success());
     }
-    let mut found = rules(&path);
+    let mut found = allow_rules(&path);
     found.sort();
     let mut expected: Vec<String> = (0..40).map(|n| format!("W{}x{}", n / 10, n % 10)).collect();
     expected.sort();
@@ -222,33 +222,33 @@ fn several_processes_at_once_lose_nothing() {
 
 #[test]
 fn a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_reported() {
-    let folder = folder();
-    let path = local(&folder);
+    let folder = temp_dir();
+    let path = local_path(&folder);
     let mut reported = Vec::new();
     for round in 0..5 {
-        let mut writer = writer(&path, &format!("K{round}"), u32::MAX);
+        let mut writer = spawn_writer(&path, &format!("K{round}"), u32::MAX);
         let lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
         let wrote = lines.filter_map(|line| line.split_once("wrote ").map(|(_, rule)| rule.to_owned()));
         reported.extend(wrote.take(3 + round));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let found = rules(&path);
+        let found = allow_rules(&path);
         assert!(reported.iter().all(|rule| found.contains(rule)), "{reported:?} {found:?}");
     }
-    change(&path, Readers::PersonInProject, &add("last")).unwrap();
-    assert_eq!(names(&path), ["settings.local.json"]);
+    change_file(&path, FileAccess::UserInProject, &add_rule("last")).unwrap();
+    assert_eq!(dir_names(&path), ["settings.local.json"]);
 }
 
 #[test]
 fn whoever_waits_gets_the_lock_when_the_folder_is_closed() {
-    let folder = folder();
-    let first = open_folder(folder.path(), Readers::Person).unwrap();
-    assert_eq!(lock(&first).unwrap(), Lock::Held);
-    let second = open_folder(folder.path(), Readers::Person).unwrap();
+    let folder = temp_dir();
+    let first = open_dir(folder.path(), FileAccess::User).unwrap();
+    assert_eq!(lock_dir(&first).unwrap(), LockState::Held);
+    let second = open_dir(folder.path(), FileAccess::User).unwrap();
     assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| lock(&second).unwrap());
+        let waiter = scope.spawn(|| lock_dir(&second).unwrap());
         drop(first);
-        assert_eq!(waiter.join().unwrap(), Lock::Held);
+        assert_eq!(waiter.join().unwrap(), LockState::Held);
     });
 }

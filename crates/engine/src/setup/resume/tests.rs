@@ -7,29 +7,29 @@ use super::*;
 const ID: &str = "aaaaaaaa-2222-4333-8444-555555555555";
 
 /// A folder of settings with one session of `/work`.
-struct Kept {
+struct Fixture {
     config: tempfile::TempDir,
-    place: Place,
+    project_dir: ProjectDir,
 }
 
-impl Kept {
+impl Fixture {
     fn new() -> Self {
         let config = tempfile::tempdir().unwrap();
-        let place = Place::new(config.path(), Path::new("/work"));
-        let kept = Self { config, place };
+        let place = ProjectDir::new(config.path(), Path::new("/work"));
+        let kept = Self { config, project_dir: place };
         let said = json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": ID,
             "message": {"role": "user", "content": "Remember the tulip."}});
-        std::fs::create_dir_all(kept.path().parent().unwrap()).unwrap();
-        std::fs::write(kept.path(), format!("{said}\n")).unwrap();
+        std::fs::create_dir_all(kept.transcript_path().parent().unwrap()).unwrap();
+        std::fs::write(kept.transcript_path(), format!("{said}\n")).unwrap();
         kept
     }
 
-    fn path(&self) -> PathBuf {
-        self.place.transcript(ID)
+    fn transcript_path(&self) -> PathBuf {
+        self.project_dir.transcript(ID)
     }
 
-    fn begin(&self, options: &Options, writes: Writes) -> Result<Beginning, SetupError> {
-        begin(options, Some(&self.place), writes, &Keeping::default())
+    fn resolve(&self, options: &Options, writes: TranscriptWrites) -> Result<ResolvedSession, SetupError> {
+        resolve_session(options, Some(&self.project_dir), writes, &Persistence::default())
     }
 }
 
@@ -39,65 +39,65 @@ fn resume(session: &str) -> Options {
 
 #[test]
 fn where_nothing_can_be_written_sessions_go_on_from_what_is_there() {
-    let kept = Kept::new();
-    let before = std::fs::read(kept.path()).unwrap();
+    let kept = Fixture::new();
+    let before = std::fs::read(kept.transcript_path()).unwrap();
     let here = Some("/".to_owned());
     let last = Options { continue_conversation: true, cwd: here, ..Options::default() };
     let forked = Options { fork_session: true, ..resume(ID) };
     for (name, options, is_same) in
         [("--resume", resume(ID), true), ("--continue", last, true), ("--fork-session", forked, false)]
     {
-        let Beginning { session, place, past, .. } = kept.begin(&options, Writes::Nothing).unwrap();
+        let ResolvedSession { session, project_dir: place, resumed: past, .. } = kept.resolve(&options, TranscriptWrites::Disabled).unwrap();
         let mut past = past.unwrap();
-        assert!(past.loaded.history.ask().messages().len() == 1, "{name}");
+        assert!(past.loaded.history.snapshot().messages().len() == 1, "{name}");
         assert_eq!((session == ID, place.is_none()), (is_same, true), "{name}");
         assert!(past.lock.is_none() && !past.rename("New", ID).unwrap(), "{name}: it is nobody's");
     }
-    assert_eq!(std::fs::read(kept.path()).unwrap(), before);
-    let held = kept.begin(&resume(ID), Writes::Everything).unwrap();
-    assert!(held.past.unwrap().lock.is_some());
+    assert_eq!(std::fs::read(kept.transcript_path()).unwrap(), before);
+    let held = kept.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap();
+    assert!(held.resumed.unwrap().lock.is_some());
     assert_eq!(kept.config.path().read_dir().unwrap().count(), 1);
 }
 
 #[test]
 fn an_id_is_found_in_any_spelling_and_is_one_sessions() {
-    let kept = Kept::new();
+    let kept = Fixture::new();
     let shouted = ID.to_uppercase();
-    let found = kept.begin(&resume(&shouted), Writes::Everything).unwrap();
+    let found = kept.resolve(&resume(&shouted), TranscriptWrites::Enabled).unwrap();
     assert_eq!(found.session, ID, "as it is spelled where it is kept");
     drop(found);
-    let elsewhere = Place::new(kept.config.path(), Path::new("/elsewhere"));
+    let elsewhere = ProjectDir::new(kept.config.path(), Path::new("/elsewhere"));
     let new = |id: &str| Options { session_id: Some(id.into()), ..Options::default() };
     let forked = Options { session_id: Some(ID.into()), fork_session: true, ..resume(ID) };
     for (name, options, place) in [
-        ("the same", new(ID), &kept.place),
-        ("the same in capitals", new(&shouted), &kept.place),
+        ("the same", new(ID), &kept.project_dir),
+        ("the same in capitals", new(&shouted), &kept.project_dir),
         ("the same in another folder", new(ID), &elsewhere),
-        ("a copy of itself", forked, &kept.place),
+        ("a copy of itself", forked, &kept.project_dir),
     ] {
-        let refused = begin(&options, Some(place), Writes::Everything, &Keeping::default()).unwrap_err();
+        let refused = resolve_session(&options, Some(place), TranscriptWrites::Enabled, &Persistence::default()).unwrap_err();
         assert!(refused.to_string().contains("exists already"), "{name}: {refused}");
     }
     for odd in [&format!("{{{ID}}}"), &ID.replace('-', "")] {
         for options in [new(odd), resume(odd)] {
-            assert!(matches!(kept.begin(&options, Writes::Everything), Err(SetupError::Invalid(_))), "{odd}");
+            assert!(matches!(kept.resolve(&options, TranscriptWrites::Enabled), Err(SetupError::Invalid(_))), "{odd}");
         }
     }
 }
 
 #[test]
 fn a_session_that_was_ended_before_anything_was_said_goes_on_from_nothing() {
-    let kept = Kept::new();
+    let kept = Fixture::new();
     let title = json!({"type": "custom-title", "customTitle": "x", "sessionId": ID}).to_string();
     for text in ["", title.as_str()] {
-        std::fs::write(kept.path(), text).unwrap();
+        std::fs::write(kept.transcript_path(), text).unwrap();
         for options in [resume(ID), Options { fork_session: true, ..resume(ID) }] {
-            for writes in [Writes::Everything, Writes::Nothing] {
-                let past = kept.begin(&options, writes).unwrap().past;
-                assert!(past.is_some_and(|past| !past.loaded.has_begun()), "{text:?}");
+            for writes in [TranscriptWrites::Enabled, TranscriptWrites::Disabled] {
+                let past = kept.resolve(&options, writes).unwrap().resumed;
+                assert!(past.is_some_and(|past| !past.loaded.has_messages()), "{text:?}");
             }
         }
     }
-    std::fs::write(kept.path(), "half of what was sa\n").unwrap();
-    assert!(kept.begin(&resume(ID), Writes::Everything).unwrap().warning.is_some(), "what is spoilt is told");
+    std::fs::write(kept.transcript_path(), "half of what was sa\n").unwrap();
+    assert!(kept.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap().warning.is_some(), "what is spoilt is told");
 }

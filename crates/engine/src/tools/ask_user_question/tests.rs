@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::example::Bench;
+use super::super::example::TestWorkspace;
 use super::*;
 
 fn questions() -> Value {
@@ -15,17 +15,17 @@ fn questions() -> Value {
 }
 
 /// Calls the tool with an input of the model that the host has changed.
-async fn answered(by_model: Value, by_host: Value) -> Done {
+async fn run_with_answers(by_model: Value, by_host: Value) -> ToolOutput {
     let with = |more: Value| {
         let mut input = json!({"questions": questions()});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         input
     };
-    let call = Call { written: Some(Arc::new(with(by_model))), ..Bench::new(&[]).calling() };
-    AskUserQuestion.run(serde_json::from_value(with(by_host)).unwrap(), call).await.unwrap()
+    let call = ToolContext { original_input: Some(Arc::new(with(by_model))), ..TestWorkspace::new(&[]).context() };
+    AskUserQuestionTool.run(serde_json::from_value(with(by_host)).unwrap(), call).await.unwrap()
 }
 
-fn text(done: &Done) -> &str {
+fn output_text(done: &ToolOutput) -> &str {
     match &done.content {
         whimbrel_wire::content::ResultContent::Text(text) => text,
         whimbrel_wire::content::ResultContent::Blocks(_) => unreachable!("the tool says a text"),
@@ -35,19 +35,19 @@ fn text(done: &Done) -> &str {
 #[tokio::test]
 async fn answers_are_told_in_the_order_of_the_questions() {
     let given = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
-    let done = answered(json!({}), given).await;
+    let done = run_with_answers(json!({}), given).await;
     let answers = json!({"Which colour?": "Blue", "Which sizes?": "S, L"});
     assert_eq!(done.meta, json!({"questions": questions(), "answers": answers}));
-    assert_eq!(text(&done), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
+    assert_eq!(output_text(&done), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
 }
 
 #[tokio::test]
 async fn what_was_left_open_noted_or_said_otherwise_is_told_too() {
     let notes = json!({"Which colour?": {"notes": "a dark one", "preview": "p"}});
     let given = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
-    let done = answered(json!({}), given).await;
+    let done = run_with_answers(json!({}), given).await;
     assert_eq!(
-        text(&done),
+        output_text(&done),
         "The user answered:\n- Which colour? → Blue (their note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe user replied in their own words: Hurry."
     );
     assert_eq!((&done.meta["annotations"], &done.meta["response"]), (&notes, &json!("Hurry.")));
@@ -55,8 +55,8 @@ async fn what_was_left_open_noted_or_said_otherwise_is_told_too() {
 
 #[tokio::test]
 async fn words_instead_of_answers_are_an_answer() {
-    let done = answered(json!({}), json!({"response": "Neither, please."})).await;
-    assert_eq!(text(&done), "The user replied in their own words: Neither, please.");
+    let done = run_with_answers(json!({}), json!({"response": "Neither, please."})).await;
+    assert_eq!(output_text(&done), "The user replied in their own words: Neither, please.");
 }
 
 #[tokio::test]
@@ -68,6 +68,6 @@ async fn only_what_the_host_put_in_counts() {
         (json!({"answers": {"Which colour?": "Red", "Which sizes?": "S"}}), json!({"Which sizes?": "S"})),
     ];
     for (given, counts) in rows {
-        assert_eq!(answered(own.clone(), given.clone()).await.meta["answers"], counts, "{given}");
+        assert_eq!(run_with_answers(own.clone(), given.clone()).await.meta["answers"], counts, "{given}");
     }
 }

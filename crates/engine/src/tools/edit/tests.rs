@@ -6,12 +6,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::Value;
 
 use super::*;
-use crate::tools::encoding::Encoding;
-use crate::tools::example::Bench;
+use crate::tools::encoding::TextEncoding;
+use crate::tools::example::TestWorkspace;
 
 /// Edits a text as the tool would.
-fn edited(text: &str, old: &str, new: &str) -> String {
-    replace(text, &find(text, old), new)
+fn apply_edit(text: &str, old: &str, new: &str) -> String {
+    replace_matches(text, &find_matches(text, old), new)
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn line_ends_stay_as_they_are() {
         ("no last newline", "a\r\nb", "b", "x\ny", "a\r\nx\r\ny"),
         ("a return alone", "a\rb\n", "a\rb", "x", "x\n"),
     ] {
-        assert_eq!(edited(text, old, new), expected, "{name}");
+        assert_eq!(apply_edit(text, old, new), expected, "{name}");
     }
 }
 
@@ -37,24 +37,24 @@ fn line_ends_stay_as_they_are() {
 fn what_was_meant_is_guessed_from_what_is_there() {
     let text = "fn main() {\n    let total = add(1, 2);\n}\n";
     assert!(
-        hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"),
+        mismatch_hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"),
         "{}",
-        hint(text, "let totl")
+        mismatch_hint(text, "let totl")
     );
-    assert!(hint(text, "1\tfn main() {\n2\t    let x").contains("line numbers"));
-    assert!(hint(text, "  let total = add(1, 2);").contains("lines 2-2"));
-    assert_eq!(hint(text, "nothing like it whatsoever"), "");
-    assert_eq!(hint(text, " \n "), "");
+    assert!(mismatch_hint(text, "1\tfn main() {\n2\t    let x").contains("line numbers"));
+    assert!(mismatch_hint(text, "  let total = add(1, 2);").contains("lines 2-2"));
+    assert_eq!(mismatch_hint(text, "nothing like it whatsoever"), "");
+    assert_eq!(mismatch_hint(text, " \n "), "");
 }
 
-async fn read_and_edit(bench: &Bench, old: &str, new: &str) -> Output {
-    bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
-    bench.call("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new})).await
+async fn read_and_edit(bench: &TestWorkspace, old: &str, new: &str) -> ToolResult {
+    bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
+    bench.run_tool("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new})).await
 }
 
 #[tokio::test]
 async fn the_host_gets_the_whole_change() {
-    let bench = Bench::new(&[("a.txt", "one\ntwo\nthree\n")]);
+    let bench = TestWorkspace::new(&[("a.txt", "one\ntwo\nthree\n")]);
     let done = read_and_edit(&bench, "two", "2").await.unwrap();
     let expected = json!({
         "filePath": bench.path("a.txt"),
@@ -72,8 +72,8 @@ async fn the_host_gets_the_whole_change() {
 
 #[tokio::test]
 async fn encoding_mode_and_links_survive() {
-    let utf16 = |text: &str| encode(text, Encoding::Utf16Le).unwrap();
-    let bench = Bench::new(&[]);
+    let utf16 = |text: &str| encode(text, TextEncoding::Utf16Le).unwrap();
+    let bench = TestWorkspace::new(&[]);
     fs::write(bench.path("real.txt"), utf16("grün\r\nrot\r\n")).unwrap();
     fs::set_permissions(bench.path("real.txt"), fs::Permissions::from_mode(0o750)).unwrap();
     symlink("real.txt", bench.path("a.txt")).unwrap();
@@ -85,9 +85,9 @@ async fn encoding_mode_and_links_survive() {
 
 #[tokio::test]
 async fn what_an_encoding_cannot_say_is_refused() {
-    let bench = Bench::new(&[]);
+    let bench = TestWorkspace::new(&[]);
     fs::write(bench.path("a.txt"), b"caf\xE9\n").unwrap();
-    assert!(matches!(read_and_edit(&bench, "café", "茶").await, Err(Trouble::Refused(_))));
+    assert!(matches!(read_and_edit(&bench, "café", "茶").await, Err(ToolError::Rejected(_))));
     read_and_edit(&bench, "café", "thé").await.unwrap();
     assert_eq!(fs::read(bench.path("a.txt")).unwrap(), b"th\xE9\n");
 }
@@ -95,11 +95,11 @@ async fn what_an_encoding_cannot_say_is_refused() {
 #[tokio::test]
 async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_once() {
     for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))] {
-        let bench = Bench::new(&[("a.txt", "old line\n")]);
-        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        let bench = TestWorkspace::new(&[("a.txt", "old line\n")]);
+        bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
         fs::write(bench.path("a.txt"), theirs).unwrap();
         let output =
-            bench.call("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"})).await;
+            bench.run_tool("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"})).await;
         match (output, expected) {
             (Ok(_), Ok(text)) => assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), text),
             (Err(trouble), Err(words)) => assert!(trouble.reason().contains(words), "{trouble:?}"),
@@ -110,9 +110,9 @@ async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_o
 
 #[tokio::test]
 async fn odd_targets_are_refused_with_a_reason() {
-    let bench = Bench::new(&[("full.txt", "x"), ("empty.txt", ""), ("n.ipynb", "{}"), ("d/x", "")]);
+    let bench = TestWorkspace::new(&[("full.txt", "x"), ("empty.txt", ""), ("n.ipynb", "{}"), ("d/x", "")]);
     let edit = |path: &str, old: &str| json!({"file_path": path, "old_string": old, "new_string": "new"});
-    bench.call("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
+    bench.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
     for (path, old, words) in [
         ("full.txt", "", "not empty"),
         ("full.txt", "new", "the same"),
@@ -120,20 +120,20 @@ async fn odd_targets_are_refused_with_a_reason() {
         ("n.ipynb", "{", "NotebookEdit"),
         ("d", "x", "EISDIR"),
     ] {
-        let trouble = bench.call("Edit", edit(path, old)).await.unwrap_err();
+        let trouble = bench.run_tool("Edit", edit(path, old)).await.unwrap_err();
         assert!(trouble.reason().contains(words), "{path}: {trouble:?}");
     }
-    bench.call("Edit", edit("empty.txt", "")).await.unwrap();
+    bench.run_tool("Edit", edit("empty.txt", "")).await.unwrap();
     assert_eq!(fs::read_to_string(bench.path("empty.txt")).unwrap(), "new");
 }
 
 #[tokio::test]
 async fn a_large_original_is_not_sent_to_the_host() {
-    let bench = Bench::new(&[]);
+    let bench = TestWorkspace::new(&[]);
     fs::write(bench.path("a.txt"), "line\n".repeat(100_000) + "last\n").unwrap();
-    bench.call("Read", json!({"file_path": "a.txt", "limit": 1})).await.unwrap();
+    bench.run_tool("Read", json!({"file_path": "a.txt", "limit": 1})).await.unwrap();
     let input = json!({"file_path": "a.txt", "old_string": "last", "new_string": "end"});
-    let done = bench.call("Edit", input).await.unwrap();
+    let done = bench.run_tool("Edit", input).await.unwrap();
     assert_eq!(done.meta["originalFile"], Value::Null);
     assert_eq!(done.meta["structuredPatch"][0]["oldStart"], 99_998);
 }

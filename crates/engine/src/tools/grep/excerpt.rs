@@ -7,11 +7,11 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
 /// Longer lines are shown in part.
-const LONGEST_LINE: usize = 500;
+const MAX_LINE_BYTES: usize = 500;
 
 /// What a search wants to know about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum SearchGoal {
     /// Whether it matches at all.
     Match,
     /// How many lines match.
@@ -19,21 +19,21 @@ pub(super) enum Want {
     /// How many matches there are.
     MatchCount,
     /// The lines, but not more than there is room for.
-    Lines(Room),
+    Lines(OutputLimit),
     /// The matching parts of the lines.
-    Parts(Room),
+    Parts(OutputLimit),
 }
 
 /// How much can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct OutputLimit {
     pub(super) lines: usize,
     pub(super) bytes: usize,
 }
 
-impl Room {
+impl OutputLimit {
     /// Whether so much fills it.
-    pub(super) fn is_filled(self, lines: usize, bytes: usize) -> bool {
+    pub(super) fn is_reached(self, lines: usize, bytes: usize) -> bool {
         lines >= self.lines || bytes >= self.bytes
     }
 }
@@ -51,19 +51,19 @@ pub(super) struct Excerpt {
 
 /// What a look into a file brought.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum FileOutcome {
     /// It matches.
     Match(Excerpt),
     /// It does not.
-    Nothing,
+    NoMatch,
     /// It is not a text.
     Binary,
 }
 
 /// Takes what the searcher finds in one file.
-pub(super) struct Taker<'a> {
+pub(super) struct ExcerptSink<'a> {
     matcher: &'a RegexMatcher,
-    want: Want,
+    goal: SearchGoal,
     /// Makes the file's name as the model reads it. Asked once, when something was found.
     label: &'a dyn Fn() -> String,
     name: Option<String>,
@@ -71,51 +71,51 @@ pub(super) struct Taker<'a> {
     is_binary: bool,
 }
 
-impl<'a> Taker<'a> {
+impl<'a> ExcerptSink<'a> {
     /// A taker for one file.
-    pub(super) fn new(matcher: &'a RegexMatcher, want: Want, label: &'a dyn Fn() -> String) -> Self {
-        Self { matcher, want, label, name: None, excerpt: Excerpt::default(), is_binary: false }
+    pub(super) fn new(matcher: &'a RegexMatcher, goal: SearchGoal, label: &'a dyn Fn() -> String) -> Self {
+        Self { matcher, goal, label, name: None, excerpt: Excerpt::default(), is_binary: false }
     }
 
     /// What was found.
-    pub(super) fn into_look(self) -> Look {
+    pub(super) fn into_outcome(self) -> FileOutcome {
         match self.excerpt {
-            _ if self.is_binary => Look::Binary,
-            excerpt if excerpt.hits > 0 => Look::Match(excerpt),
-            _ => Look::Nothing,
+            _ if self.is_binary => FileOutcome::Binary,
+            excerpt if excerpt.hits > 0 => FileOutcome::Match(excerpt),
+            _ => FileOutcome::NoMatch,
         }
     }
 
     /// Counts the matches in the place of the lines that they stand in.
-    fn count_parts(&mut self, bytes: &[u8]) {
+    fn count_matches(&mut self, bytes: &[u8]) {
         self.excerpt.hits -= 1;
-        self.each_part(bytes, |taker, _, _| taker.excerpt.hits += 1);
+        self.for_each_match(bytes, |taker, _, _| taker.excerpt.hits += 1);
     }
 
-    fn take_lines(&mut self, found: &SinkMatch<'_>) {
+    fn push_lines(&mut self, found: &SinkMatch<'_>) {
         let mut number = found.line_number();
         for line in found.lines() {
-            let line = without_end(line);
-            let at = if line.len() > LONGEST_LINE { self.first_match(line) } else { 0 };
-            self.write(':', number, line, at);
+            let line = trim_line_end(line);
+            let at = if line.len() > MAX_LINE_BYTES { self.first_match_offset(line) } else { 0 };
+            self.push_output_line(':', number, line, at);
             number = number.map(|number| number + 1);
         }
     }
 
-    fn take_parts(&mut self, found: &SinkMatch<'_>) {
+    fn push_matches(&mut self, found: &SinkMatch<'_>) {
         let bytes = found.bytes();
-        self.each_part(bytes, |taker, part, lines_before| {
+        self.for_each_match(bytes, |taker, part, lines_before| {
             let mut number = found.line_number().map(|number| number + lines_before);
             for line in part.split(|&byte| byte == b'\n') {
-                taker.write(':', number, without_end(line), 0);
+                taker.push_output_line(':', number, trim_line_end(line), 0);
                 number = number.map(|number| number + 1);
             }
         });
     }
 
     /// Calls back with every match that is not empty, and the number of line ends before it.
-    fn each_part(&mut self, bytes: &[u8], mut part: impl FnMut(&mut Self, &[u8], u64)) {
-        let text = without_end(bytes);
+    fn for_each_match(&mut self, bytes: &[u8], mut part: impl FnMut(&mut Self, &[u8], u64)) {
+        let text = trim_line_end(bytes);
         let matcher = self.matcher;
         let (mut upto, mut line_ends) = (0, 0);
         // The matcher of a regex cannot fail.
@@ -129,11 +129,11 @@ impl<'a> Taker<'a> {
         });
     }
 
-    fn first_match(&self, line: &[u8]) -> usize {
+    fn first_match_offset(&self, line: &[u8]) -> usize {
         self.matcher.find(line).ok().flatten().map_or(0, |found| found.start())
     }
 
-    fn write(&mut self, mark: char, number: Option<u64>, line: &[u8], at: usize) {
+    fn push_output_line(&mut self, mark: char, number: Option<u64>, line: &[u8], at: usize) {
         let text = &mut self.excerpt.text;
         text.push_str(self.name.get_or_insert_with(self.label));
         text.push(mark);
@@ -141,43 +141,43 @@ impl<'a> Taker<'a> {
             text.push_str(&number.to_string());
             text.push(mark);
         }
-        push_line(text, line, at);
+        push_clipped_line(text, line, at);
         text.push('\n');
         self.excerpt.lines += 1;
     }
 
-    fn has_room(&self) -> bool {
-        match self.want {
-            Want::Match => false,
-            Want::LineCount | Want::MatchCount => true,
-            Want::Lines(room) | Want::Parts(room) => {
-                !room.is_filled(self.excerpt.lines, self.excerpt.text.len())
+    fn has_capacity(&self) -> bool {
+        match self.goal {
+            SearchGoal::Match => false,
+            SearchGoal::LineCount | SearchGoal::MatchCount => true,
+            SearchGoal::Lines(room) | SearchGoal::Parts(room) => {
+                !room.is_reached(self.excerpt.lines, self.excerpt.text.len())
             }
         }
     }
 }
 
-impl Sink for Taker<'_> {
+impl Sink for ExcerptSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.excerpt.hits += 1;
-        match self.want {
+        match self.goal {
             // Matches that span lines may share them; they are counted themselves then.
-            Want::LineCount if searcher.multi_line_with_matcher(self.matcher) => {
-                self.count_parts(found.bytes());
+            SearchGoal::LineCount if searcher.multi_line_with_matcher(self.matcher) => {
+                self.count_matches(found.bytes());
             }
-            Want::Match | Want::LineCount => {}
-            Want::MatchCount => self.count_parts(found.bytes()),
-            Want::Lines(_) => self.take_lines(found),
-            Want::Parts(_) => self.take_parts(found),
+            SearchGoal::Match | SearchGoal::LineCount => {}
+            SearchGoal::MatchCount => self.count_matches(found.bytes()),
+            SearchGoal::Lines(_) => self.push_lines(found),
+            SearchGoal::Parts(_) => self.push_matches(found),
         }
-        Ok(self.has_room())
+        Ok(self.has_capacity())
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        self.write('-', context.line_number(), without_end(context.bytes()), 0);
-        Ok(self.has_room())
+        self.push_output_line('-', context.line_number(), trim_line_end(context.bytes()), 0);
+        Ok(self.has_capacity())
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
@@ -197,19 +197,19 @@ impl Sink for Taker<'_> {
     }
 }
 
-fn without_end(line: &[u8]) -> &[u8] {
+fn trim_line_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// Writes a line; of a long one the part around `at`.
-fn push_line(text: &mut String, line: &[u8], at: usize) {
-    if line.len() <= LONGEST_LINE {
+fn push_clipped_line(text: &mut String, line: &[u8], at: usize) {
+    if line.len() <= MAX_LINE_BYTES {
         text.push_str(&String::from_utf8_lossy(line));
         return;
     }
-    let from = letter_start(line, at.saturating_sub(LONGEST_LINE / 4).min(line.len() - LONGEST_LINE));
-    let upto = letter_start(line, from + LONGEST_LINE);
+    let from = char_start(line, at.saturating_sub(MAX_LINE_BYTES / 4).min(line.len() - MAX_LINE_BYTES));
+    let upto = char_start(line, from + MAX_LINE_BYTES);
     if from > 0 {
         text.push('…');
     }
@@ -221,7 +221,7 @@ fn push_line(text: &mut String, line: &[u8], at: usize) {
 }
 
 /// The last place up to `at` where a UTF-8 letter begins.
-fn letter_start(line: &[u8], at: usize) -> usize {
+fn char_start(line: &[u8], at: usize) -> usize {
     (0..=at).rev().find(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)).unwrap_or(0)
 }
 
@@ -233,7 +233,7 @@ mod tests {
     fn a_long_line_is_shown_around_the_match() {
         let mut text = String::new();
         let line = format!("{}needle{}", "ä".repeat(500), "b".repeat(1000));
-        push_line(&mut text, line.as_bytes(), 1000);
+        push_clipped_line(&mut text, line.as_bytes(), 1000);
         assert!(text.starts_with("…ä") && text.contains("äneedleb"), "{text}");
         assert!(text.ends_with("b… [part of a line of 2006 bytes]"), "{text}");
         assert!(text.len() < 560);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn the_end_of_a_long_line_is_reached() {
         let mut text = String::new();
-        push_line(&mut text, format!("{}needle", "a".repeat(1000)).as_bytes(), 1000);
+        push_clipped_line(&mut text, format!("{}needle", "a".repeat(1000)).as_bytes(), 1000);
         assert!(text.contains("aneedle [part"), "{text}");
     }
 }

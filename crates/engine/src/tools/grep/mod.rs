@@ -12,13 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::walk::Stop;
-use super::{Call, Example, Output, Tool, Touches, lenient, walk};
-use output::Page;
-use search::Search;
+use super::walk::CancelFlag;
+use super::{ToolContext, Example, ToolResult, Tool, Effects, lenient, walk};
+use output::ResultPage;
+use search::GrepSearch;
 
 /// The tool.
-pub(super) struct Grep;
+pub(super) struct GrepTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -77,7 +77,7 @@ enum Mode {
     Count,
 }
 
-impl Tool for Grep {
+impl Tool for GrepTool {
     type Input = Input;
 
     const NAME: &'static str = "Grep";
@@ -85,19 +85,19 @@ impl Tool for Grep {
     const DESCRIPTION: &'static str = "Searches file contents like ripgrep, whose flags it takes. Leaves out hidden, gitignored and binary files. Use it \
          rather than grep or rg in Bash.";
 
-    fn touches(input: &Input) -> Touches {
+    fn effects(input: &Input) -> Effects {
         let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
-        Touches::Reads(vec![path.to_owned()])
+        Effects::Reads(vec![path.to_owned()])
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
-        let page = Page::of(&input);
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
+        let page = ResultPage::from_input(&input);
         let cwd = call.workspace.cwd();
-        let (workspace, sight) = (call.workspace.clone(), call.sight.clone());
+        let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
         let search =
-            move |stop: &Stop| Search::of(&input, &page, &workspace).map(|search| search.run(&sight, stop));
-        let found = walk::on_threads(&call.cancel, search).await?;
-        Ok(output::answer(found, &page, &cwd))
+            move |stop: &CancelFlag| GrepSearch::new(&input, &page, &workspace).map(|search| search.run(&sight, stop));
+        let found = walk::run_search(&call.cancel, search).await?;
+        Ok(output::search_result(found, &page, &cwd))
     }
 
     fn examples() -> Vec<Example> {
@@ -107,30 +107,30 @@ impl Tool for Grep {
             ("n.md", "nothing\n"),
         ];
         vec![
-            Example::new("by default it names the files", json!({"pattern": "foo"})).files(FILES).says(&[
+            Example::new("by default it names the files", json!({"pattern": "foo"})).with_files(FILES).says(&[
                 "Found 2 files\n",
                 "c.py",
                 "d/b.py",
             ]),
             Example::new("content shows the lines", json!({"pattern": "foo", "output_mode": "content"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),
             Example::new(
                 "lines around a match are marked by a dash",
                 json!({"pattern": "return", "output_mode": "content", "-C": 1}),
             )
-            .files(FILES)
+            .with_files(FILES)
             .says(&["d/b.py-2-def foo():\nd/b.py:3:  return 1\nd/b.py-4-foo()"]),
             Example::new("count counts lines", json!({"pattern": "foo", "output_mode": "count", "-i": true}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
             Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"}))
-                .files(FILES)
+                .with_files(FILES)
                 .says(&["Found 1 file\nn.md"]),
             Example::new("a pattern that is no regex", json!({"pattern": "foo("}))
-                .fails(&["unclosed group", r"foo\("]),
+                .expect_error(&["unclosed group", r"foo\("]),
             Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"}))
-                .fails(&["does not exist"]),
+                .expect_error(&["does not exist"]),
         ]
     }
 }

@@ -9,181 +9,181 @@ use std::time::SystemTime;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::DirEntry;
 
-use super::excerpt::{Excerpt, Look, Room, Taker, Want};
-use super::output::Page;
-use super::pattern::Pattern;
+use super::excerpt::{Excerpt, FileOutcome, OutputLimit, ExcerptSink, SearchGoal};
+use super::output::ResultPage;
+use super::pattern::SearchPattern;
 use super::{Input, Mode};
-use crate::files::{self, Kind};
-use crate::permission::Sight;
-use crate::tools::walk::{self, Gaps, Names, Stop, Visit, Walk, Walked};
-use crate::tools::{Trouble, target};
+use crate::files::{self, FileKind};
+use crate::permission::SearchFilter;
+use crate::tools::walk::{self, SearchGaps, NameFilter, CancelFlag, FileVisitor, DirWalk, WalkOutcome};
+use crate::tools::{ToolError, file_target};
 use crate::workspace::Workspace;
 
 /// What a thread may hold in memory of one file: a line, or the whole file where matches span lines.
-const HEAP: usize = 128 << 20;
+const MAX_HEAP_BYTES: usize = 128 << 20;
 
 /// One search, ready to run.
-pub(super) struct Search {
-    place: Place,
+pub(super) struct GrepSearch {
+    target: SearchTarget,
     cwd: PathBuf,
-    pattern: Pattern,
-    want: Want,
+    pattern: SearchPattern,
+    goal: SearchGoal,
     searcher: SearcherBuilder,
     /// Whether lines around the matches are shown, so that groups of lines need a mark between them.
     has_context: bool,
 }
 
 /// Where to look.
-enum Place {
+enum SearchTarget {
     File(PathBuf),
-    Folder(PathBuf, Arc<Names>),
+    Directory(PathBuf, Arc<NameFilter>),
 }
 
 /// What a search found.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) what: Findings,
+pub(super) struct GrepMatches {
+    pub(super) findings: GrepFindings,
     /// What could not be looked at.
-    pub(super) gaps: Gaps,
+    pub(super) gaps: SearchGaps,
     /// Whether the one file that was asked for is not a text.
     pub(super) is_binary: bool,
 }
 
 /// The findings, in the order in which they are shown.
 #[derive(Debug)]
-pub(super) enum Findings {
+pub(super) enum GrepFindings {
     Files(Vec<(SystemTime, PathBuf)>),
     Counts(BTreeMap<PathBuf, u64>),
     Lines { excerpts: Vec<Excerpt>, has_context: bool },
 }
 
-impl Search {
+impl GrepSearch {
     /// Understands a call.
-    pub(super) fn of(input: &Input, page: &Page, workspace: &Workspace) -> Result<Self, Trouble> {
-        let pattern = Pattern::of(input)?;
-        let want = want(input, page.room());
+    pub(super) fn new(input: &Input, page: &ResultPage, workspace: &Workspace) -> Result<Self, ToolError> {
+        let pattern = SearchPattern::from_input(input)?;
+        let want = search_goal(input, page.collection_limit());
         let around = input.around.or(input.context);
         let (before, after) = match want {
-            Want::Lines(_) => (input.before.or(around).unwrap_or(0), input.after.or(around).unwrap_or(0)),
-            Want::Match | Want::LineCount | Want::MatchCount | Want::Parts(_) => (0, 0),
+            SearchGoal::Lines(_) => (input.before.or(around).unwrap_or(0), input.after.or(around).unwrap_or(0)),
+            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount | SearchGoal::Parts(_) => (0, 0),
         };
         let mut searcher = SearcherBuilder::new();
         searcher
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(HEAP))
-            .line_number(matches!(want, Want::Lines(_) | Want::Parts(_)) && input.numbers)
+            .heap_limit(Some(MAX_HEAP_BYTES))
+            .line_number(matches!(want, SearchGoal::Lines(_) | SearchGoal::Parts(_)) && input.numbers)
             .before_context(before)
             .after_context(after);
-        pattern.prepare(&mut searcher);
-        let (place, cwd) = (Place::of(input, workspace)?, workspace.cwd());
-        Ok(Self { place, cwd, pattern, want, searcher, has_context: before + after > 0 })
+        pattern.configure(&mut searcher);
+        let (place, cwd) = (SearchTarget::resolve(input, workspace)?, workspace.cwd());
+        Ok(Self { target: place, cwd, pattern, goal: want, searcher, has_context: before + after > 0 })
     }
 
     /// Does the work.
-    pub(super) fn run(&self, sight: &Sight, stop: &Stop) -> Found {
-        let shelf = Mutex::new(Shelf::new(self.want));
-        let reader = || Reader::new(self, stop, &shelf);
-        match &self.place {
-            Place::File(path) if sight.hides(path) => Found {
-                what: self.sum_up(Vec::new(), &shelf),
-                gaps: Gaps { hidden: true, ..Gaps::default() },
+    pub(super) fn run(&self, sight: &SearchFilter, stop: &CancelFlag) -> GrepMatches {
+        let shelf = Mutex::new(ExcerptBuffer::new(self.goal));
+        let reader = || FileReader::new(self, stop, &shelf);
+        match &self.target {
+            SearchTarget::File(path) if sight.hides(path) => GrepMatches {
+                findings: self.collect_findings(Vec::new(), &shelf),
+                gaps: SearchGaps { hidden: true, ..SearchGaps::default() },
                 is_binary: false,
             },
-            Place::File(path) => {
+            SearchTarget::File(path) => {
                 let mut reader = reader();
-                reader.read(path.clone());
-                let gaps = Gaps { unreadable: reader.unreadable, ..Gaps::default() };
+                reader.search_file(path.clone());
+                let gaps = SearchGaps { unreadable: reader.unreadable, ..SearchGaps::default() };
                 let is_binary = reader.binary > 0;
-                Found { what: self.sum_up(vec![reader], &shelf), gaps, is_binary }
+                GrepMatches { findings: self.collect_findings(vec![reader], &shelf), gaps, is_binary }
             }
-            Place::Folder(root, names) => {
-                let walk = Walk { root, names: names.clone(), sight: sight.clone(), depth: None, stop };
-                let Walked { visitors, mut gaps } = walk.run(reader);
+            SearchTarget::Directory(root, names) => {
+                let walk = DirWalk { root, name_filter: names.clone(), read_filter: sight.clone(), max_depth: None, stop };
+                let WalkOutcome { visitors, mut gaps } = walk.run(reader);
                 gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
-                Found { what: self.sum_up(visitors, &shelf), gaps, is_binary: false }
+                GrepMatches { findings: self.collect_findings(visitors, &shelf), gaps, is_binary: false }
             }
         }
     }
 
     /// Puts together what the threads found.
-    fn sum_up(&self, readers: Vec<Reader<'_>>, shelf: &Mutex<Shelf>) -> Findings {
-        match self.want {
-            Want::Match => {
+    fn collect_findings(&self, readers: Vec<FileReader<'_>>, shelf: &Mutex<ExcerptBuffer>) -> GrepFindings {
+        match self.goal {
+            SearchGoal::Match => {
                 let mut files: Vec<_> = readers.into_iter().flat_map(|reader| reader.files).collect();
-                walk::newest_first(&mut files);
-                Findings::Files(files)
+                walk::sort_newest_first(&mut files);
+                GrepFindings::Files(files)
             }
-            Want::LineCount | Want::MatchCount => {
-                Findings::Counts(readers.into_iter().flat_map(|reader| reader.counts).collect())
+            SearchGoal::LineCount | SearchGoal::MatchCount => {
+                GrepFindings::Counts(readers.into_iter().flat_map(|reader| reader.counts).collect())
             }
-            Want::Lines(_) | Want::Parts(_) => {
-                let excerpts = std::mem::take(&mut open(shelf).excerpts).into_values().collect();
-                Findings::Lines { excerpts, has_context: self.has_context }
+            SearchGoal::Lines(_) | SearchGoal::Parts(_) => {
+                let excerpts = std::mem::take(&mut lock(shelf).excerpts).into_values().collect();
+                GrepFindings::Lines { excerpts, has_context: self.has_context }
             }
         }
     }
 }
 
-fn want(input: &Input, room: Room) -> Want {
+fn search_goal(input: &Input, room: OutputLimit) -> SearchGoal {
     match input.output_mode.unwrap_or(Mode::FilesWithMatches) {
-        Mode::FilesWithMatches => Want::Match,
-        Mode::Count if input.only_matching => Want::MatchCount,
-        Mode::Count => Want::LineCount,
-        Mode::Content if input.only_matching => Want::Parts(room),
-        Mode::Content => Want::Lines(room),
+        Mode::FilesWithMatches => SearchGoal::Match,
+        Mode::Count if input.only_matching => SearchGoal::MatchCount,
+        Mode::Count => SearchGoal::LineCount,
+        Mode::Content if input.only_matching => SearchGoal::Parts(room),
+        Mode::Content => SearchGoal::Lines(room),
     }
 }
 
-impl Place {
-    fn of(input: &Input, workspace: &Workspace) -> Result<Self, Trouble> {
-        let path = walk::resolve(input.path.as_deref(), workspace);
+impl SearchTarget {
+    fn resolve(input: &Input, workspace: &Workspace) -> Result<Self, ToolError> {
+        let path = walk::resolve_root(input.path.as_deref(), workspace);
         let cwd = workspace.cwd();
-        let found = walk::begin_at(&path, &cwd)?;
-        if target::is_off_limits(&path) {
-            return Err(target::off_limits(&path));
+        let found = walk::check_start(&path, &cwd)?;
+        if file_target::is_special_path(&path) {
+            return Err(file_target::special_path_error(&path));
         }
-        if found != Kind::Folder {
+        if found != FileKind::Directory {
             return Ok(Self::File(path));
         }
         let names = match &input.glob {
-            Some(glob) => Names::filtered(glob, &walk::shown(&path, &cwd))?,
-            None => Names::default(),
+            Some(glob) => NameFilter::from_filter(glob, &walk::display_path(&path, &cwd))?,
+            None => NameFilter::default(),
         };
         let names = match input.kind.as_deref() {
-            Some(kind) if !kind.is_empty() => names.of_type(kind)?,
+            Some(kind) if !kind.is_empty() => names.with_file_type(kind)?,
             _ => names,
         };
-        Ok(Self::Folder(path, Arc::new(names)))
+        Ok(Self::Directory(path, Arc::new(names)))
     }
 }
 
 /// Reads files on one thread.
-struct Reader<'a> {
-    search: &'a Search,
-    stop: &'a Stop,
-    shelf: &'a Mutex<Shelf>,
+struct FileReader<'a> {
+    search: &'a GrepSearch,
+    stop: &'a CancelFlag,
+    buffer: &'a Mutex<ExcerptBuffer>,
     searcher: Searcher,
-    pattern: Pattern,
+    pattern: SearchPattern,
     files: Vec<(SystemTime, PathBuf)>,
     counts: BTreeMap<PathBuf, u64>,
     unreadable: usize,
     binary: usize,
 }
 
-impl Visit for Reader<'_> {
-    fn file(&mut self, file: DirEntry) {
+impl FileVisitor for FileReader<'_> {
+    fn visit_file(&mut self, file: DirEntry) {
         if !file.path_is_symlink() {
-            self.read(file.into_path());
+            self.search_file(file.into_path());
         }
     }
 }
 
-impl<'a> Reader<'a> {
-    fn new(search: &'a Search, stop: &'a Stop, shelf: &'a Mutex<Shelf>) -> Self {
+impl<'a> FileReader<'a> {
+    fn new(search: &'a GrepSearch, stop: &'a CancelFlag, buffer: &'a Mutex<ExcerptBuffer>) -> Self {
         Self {
             search,
             stop,
-            shelf,
+            buffer,
             searcher: search.searcher.build(),
             pattern: search.pattern.clone(),
             files: Vec::new(),
@@ -193,58 +193,58 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, path: PathBuf) {
-        let shows_lines = matches!(self.search.want, Want::Lines(_) | Want::Parts(_));
-        if shows_lines && !open(self.shelf).has_room_for(&path) {
+    fn search_file(&mut self, path: PathBuf) {
+        let shows_lines = matches!(self.search.goal, SearchGoal::Lines(_) | SearchGoal::Parts(_));
+        if shows_lines && !lock(self.buffer).accepts(&path) {
             return;
         }
-        match self.look_into(&path) {
-            Ok(Look::Match(excerpt)) => self.keep(path, excerpt),
-            Ok(Look::Nothing) => {}
-            Ok(Look::Binary) => self.binary += 1,
-            Err(_) if self.stop.asked() => {}
+        match self.search_contents(&path) {
+            Ok(FileOutcome::Match(excerpt)) => self.keep_match(path, excerpt),
+            Ok(FileOutcome::NoMatch) => {}
+            Ok(FileOutcome::Binary) => self.binary += 1,
+            Err(_) if self.stop.is_cancelled() => {}
             Err(_) => self.unreadable += 1,
         }
     }
 
-    fn look_into(&mut self, path: &Path) -> io::Result<Look> {
+    fn search_contents(&mut self, path: &Path) -> io::Result<FileOutcome> {
         let (file, _) = files::open(path)?;
-        let file = Stoppable { file, stop: self.stop };
-        let label = || walk::shown(path, &self.search.cwd);
-        let mut taker = Taker::new(&self.pattern.matcher, self.search.want, &label);
+        let file = StoppableFile { file, stop: self.stop };
+        let label = || walk::display_path(path, &self.search.cwd);
+        let mut taker = ExcerptSink::new(&self.pattern.matcher, self.search.goal, &label);
         self.searcher.search_reader(&self.pattern.matcher, file, &mut taker)?;
-        Ok(taker.into_look())
+        Ok(taker.into_outcome())
     }
 
-    fn keep(&mut self, path: PathBuf, excerpt: Excerpt) {
-        match self.search.want {
-            Want::Match => {
+    fn keep_match(&mut self, path: PathBuf, excerpt: Excerpt) {
+        match self.search.goal {
+            SearchGoal::Match => {
                 let modified =
                     path.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
                 self.files.push((modified, path));
             }
-            Want::LineCount | Want::MatchCount => {
+            SearchGoal::LineCount | SearchGoal::MatchCount => {
                 self.counts.insert(path, excerpt.hits);
             }
-            Want::Lines(_) | Want::Parts(_) => open(self.shelf).put(path, excerpt),
+            SearchGoal::Lines(_) | SearchGoal::Parts(_) => lock(self.buffer).insert(path, excerpt),
         }
     }
 }
 
 /// A panic elsewhere cannot leave the shelf half changed.
-fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+fn lock(shelf: &Mutex<ExcerptBuffer>) -> MutexGuard<'_, ExcerptBuffer> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that ends with an error when the search is told to stop.
-struct Stoppable<'a, R> {
+struct StoppableFile<'a, R> {
     file: R,
-    stop: &'a Stop,
+    stop: &'a CancelFlag,
 }
 
-impl<R: Read> Read for Stoppable<'_, R> {
+impl<R: Read> Read for StoppableFile<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stop.asked() {
+        if self.stop.is_cancelled() {
             return Err(io::Error::other("stopped"));
         }
         self.file.read(buffer)
@@ -253,35 +253,35 @@ impl<R: Read> Read for Stoppable<'_, R> {
 
 /// The excerpts that come first by path, as many as can be shown. Others are let go as soon as they cannot be among
 /// them, so that a pattern that matches everywhere neither fills the memory nor reads every file.
-struct Shelf {
+struct ExcerptBuffer {
     excerpts: BTreeMap<PathBuf, Excerpt>,
     lines: usize,
     bytes: usize,
-    room: Room,
+    room: OutputLimit,
 }
 
-impl Shelf {
-    fn new(want: Want) -> Self {
+impl ExcerptBuffer {
+    fn new(want: SearchGoal) -> Self {
         let room = match want {
-            Want::Lines(room) | Want::Parts(room) => room,
-            Want::Match | Want::LineCount | Want::MatchCount => Room { lines: 0, bytes: 0 },
+            SearchGoal::Lines(room) | SearchGoal::Parts(room) => room,
+            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount => OutputLimit { lines: 0, bytes: 0 },
         };
         Self { excerpts: BTreeMap::new(), lines: 0, bytes: 0, room }
     }
 
     /// Whether an excerpt of this file could be shown.
-    fn has_room_for(&self, path: &Path) -> bool {
-        !self.room.is_filled(self.lines, self.bytes)
+    fn accepts(&self, path: &Path) -> bool {
+        !self.room.is_reached(self.lines, self.bytes)
             || self.excerpts.last_key_value().is_none_or(|(last, _)| path < last.as_path())
     }
 
-    fn put(&mut self, path: PathBuf, excerpt: Excerpt) {
+    fn insert(&mut self, path: PathBuf, excerpt: Excerpt) {
         self.lines += excerpt.lines;
         self.bytes += excerpt.text.len();
         self.excerpts.insert(path, excerpt);
         while let Some(last) = self.excerpts.last_entry() {
             let (lines, bytes) = (self.lines - last.get().lines, self.bytes - last.get().text.len());
-            if !self.room.is_filled(lines, bytes) {
+            if !self.room.is_reached(lines, bytes) {
                 return;
             }
             last.remove();

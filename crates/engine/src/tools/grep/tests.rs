@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::Grep;
-use crate::tools::example::Bench;
-use crate::tools::{AnyTool, Done};
+use super::GrepTool;
+use crate::tools::example::TestWorkspace;
+use crate::tools::{AnyTool, ToolOutput};
 
 const TREE: &[(&str, &str)] = &[
     ("c.py", "foo=2\nbar\nFOO\n"),
@@ -15,7 +15,7 @@ const TREE: &[(&str, &str)] = &[
     ("n.md", "nothing\n"),
 ];
 
-fn names(done: &Done) -> Vec<String> {
+fn names(done: &ToolOutput) -> Vec<String> {
     let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
     names.sort();
     names
@@ -23,23 +23,23 @@ fn names(done: &Done) -> Vec<String> {
 
 #[test]
 fn the_description_is_short() {
-    let spec = serde_json::to_string(&Grep.spec()).unwrap();
+    let spec = serde_json::to_string(&GrepTool.spec()).unwrap();
     assert!(spec.len() <= 1100, "{} bytes: {spec}", spec.len());
 }
 
 #[tokio::test]
 async fn files_are_named_newest_first() {
-    let bench = Bench::new(TREE);
+    let bench = TestWorkspace::new(TREE);
     for (name, second) in [("c.py", 1), ("d/b.py", 2)] {
         let file = fs::File::options().write(true).open(bench.root().join(name)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
     }
-    let done = bench.call("Grep", json!({"pattern": "foo"})).await.unwrap();
+    let done = bench.run_tool("Grep", json!({"pattern": "foo"})).await.unwrap();
     let meta = json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]});
-    assert_eq!(done, Done::text("Found 2 files\nd/b.py\nc.py", meta));
-    let none = bench.call("Grep", json!({"pattern": "qqq"})).await.unwrap();
+    assert_eq!(done, ToolOutput::text("Found 2 files\nd/b.py\nc.py", meta));
+    let none = bench.run_tool("Grep", json!({"pattern": "qqq"})).await.unwrap();
     let meta = json!({"mode": "files_with_matches", "numFiles": 0, "filenames": []});
-    assert_eq!(none, Done::text("No files found", meta));
+    assert_eq!(none, ToolOutput::text("No files found", meta));
 }
 
 #[tokio::test]
@@ -70,24 +70,24 @@ async fn lines_come_in_the_order_of_their_paths() {
         ("a line end in the pattern", json!({"pattern": r"bar\nF"}), "c.py:2:bar\nc.py:3:FOO"),
         ("nothing", json!({"pattern": "qqq"}), "No matches found"),
     ];
-    let bench = Bench::new(TREE);
+    let bench = TestWorkspace::new(TREE);
     for (name, mut input, expected) in rows {
         input["output_mode"] = "content".into();
-        assert_eq!(bench.says("Grep", input).await, expected, "{name}");
+        assert_eq!(bench.run_to_text("Grep", input).await, expected, "{name}");
     }
 }
 
 #[tokio::test]
 async fn groups_of_lines_are_set_apart() {
-    let bench = Bench::new(&[("a", "x\n1\n2\n3\nx\n")]);
-    let text = bench.says("Grep", json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
+    let bench = TestWorkspace::new(&[("a", "x\n1\n2\n3\nx\n")]);
+    let text = bench.run_to_text("Grep", json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
     assert_eq!(text, "a:1:x\na-2-1\n--\na:5:x");
 }
 
 #[tokio::test]
 async fn the_host_gets_the_lines_too() {
     let done =
-        Bench::new(TREE).call("Grep", json!({"pattern": "bar", "output_mode": "content"})).await.unwrap();
+        TestWorkspace::new(TREE).run_tool("Grep", json!({"pattern": "bar", "output_mode": "content"})).await.unwrap();
     let expected = json!({
         "mode": "content", "numFiles": 1, "filenames": [], "content": "c.py:2:bar", "numLines": 1,
     });
@@ -96,41 +96,41 @@ async fn the_host_gets_the_lines_too() {
 
 #[tokio::test]
 async fn counts_have_a_total() {
-    let bench = Bench::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
-    let done = bench.call("Grep", json!({"pattern": "x", "output_mode": "count"})).await.unwrap();
+    let bench = TestWorkspace::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
+    let done = bench.run_tool("Grep", json!({"pattern": "x", "output_mode": "count"})).await.unwrap();
     let meta =
         json!({"mode": "count", "numFiles": 2, "filenames": [], "content": "a:2\nb:1", "numMatches": 3});
-    assert_eq!(done, Done::text("a:2\nb:1\n\n3 matching lines in 2 files", meta));
+    assert_eq!(done, ToolOutput::text("a:2\nb:1\n\n3 matching lines in 2 files", meta));
     let parts =
-        bench.call("Grep", json!({"pattern": "x", "output_mode": "count", "-o": true})).await.unwrap();
+        bench.run_tool("Grep", json!({"pattern": "x", "output_mode": "count", "-o": true})).await.unwrap();
     assert_eq!(parts.meta["numMatches"], 4);
 }
 
 #[tokio::test]
 async fn matches_that_span_lines_are_counted_one_by_one() {
-    let bench = Bench::new(&[("a", "start\nmid\nend\nstart x\nend\n"), ("b", "foo foo\nfoo\n")]);
+    let bench = TestWorkspace::new(&[("a", "start\nmid\nend\nstart x\nend\n"), ("b", "foo foo\nfoo\n")]);
     for (pattern, path, expected) in [("start.*?end", "a", 2), ("foo", "b", 2)] {
         let input = json!({"pattern": pattern, "path": path, "multiline": true, "output_mode": "count"});
-        assert_eq!(bench.call("Grep", input).await.unwrap().meta["numMatches"], expected, "{pattern}");
+        assert_eq!(bench.run_tool("Grep", input).await.unwrap().meta["numMatches"], expected, "{pattern}");
     }
 }
 
 #[tokio::test]
 async fn the_home_folder_can_be_searched() {
-    let bench = Bench::new(&[("home/a.txt", "x")]);
+    let bench = TestWorkspace::new(&[("home/a.txt", "x")]);
     let home = bench.path("home").display().to_string();
     bench.workspace().set_variables([("HOME".to_owned(), home)].into());
     for path in ["~", "~/"] {
-        let found = bench.call("Grep", json!({"pattern": "x", "path": path})).await.unwrap();
+        let found = bench.run_tool("Grep", json!({"pattern": "x", "path": path})).await.unwrap();
         assert_eq!(found.meta["filenames"], json!(["home/a.txt"]), "{path}");
-        let listed = bench.call("Glob", json!({"pattern": "*.txt", "path": path})).await.unwrap();
+        let listed = bench.run_tool("Glob", json!({"pattern": "*.txt", "path": path})).await.unwrap();
         assert_eq!(listed.meta["filenames"], json!(["home/a.txt"]), "{path}");
     }
 }
 
 #[tokio::test]
 async fn only_some_files_are_searched() {
-    let bench = Bench::new(&[
+    let bench = TestWorkspace::new(&[
         (".gitignore", "out\n"),
         (".hidden/a.py", "x"),
         ("a.py", "x"),
@@ -153,9 +153,9 @@ async fn only_some_files_are_searched() {
     ];
     for (name, mut input, expected) in rows {
         input["pattern"] = "x".into();
-        assert_eq!(names(&bench.call("Grep", input).await.unwrap()), expected, "{name}");
+        assert_eq!(names(&bench.run_tool("Grep", input).await.unwrap()), expected, "{name}");
     }
-    let lines = bench.says("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
+    let lines = bench.run_to_text("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
     assert_eq!(
         lines, "s/d.py:1:x",
         "a file that turns out to be binary later is left out where it is read to the end"
@@ -164,22 +164,22 @@ async fn only_some_files_are_searched() {
 
 #[tokio::test]
 async fn a_single_binary_file_is_called_so() {
-    let bench = Bench::new(&[("a.bin", "x\0")]);
-    let text = bench.says("Grep", json!({"pattern": "x", "path": "a.bin"})).await;
+    let bench = TestWorkspace::new(&[("a.bin", "x\0")]);
+    let text = bench.run_to_text("Grep", json!({"pattern": "x", "path": "a.bin"})).await;
     assert_eq!(text, "No files found\n(The file is binary.)");
 }
 
 #[tokio::test]
 async fn numbers_and_flags_may_come_as_text() {
-    let bench = Bench::new(TREE);
+    let bench = TestWorkspace::new(TREE);
     let input =
         json!({"pattern": "FOO=", "-i": "true", "-A": "1", "output_mode": "content", "head_limit": "9"});
-    assert_eq!(bench.says("Grep", input).await, "c.py:1:foo=2\nc.py-2-bar");
+    assert_eq!(bench.run_to_text("Grep", input).await, "c.py:1:foo=2\nc.py-2-bar");
 }
 
 #[tokio::test]
 async fn pages_follow_each_other() {
-    let bench = Bench::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
+    let bench = TestWorkspace::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
     let rows = [
         (
             "the first lines",
@@ -209,9 +209,9 @@ async fn pages_follow_each_other() {
     ];
     for (name, mode, limit, offset, expected) in rows {
         let input = json!({"pattern": "x", "output_mode": mode, "head_limit": limit, "offset": offset});
-        assert_eq!(bench.says("Grep", input).await, expected, "{name}");
+        assert_eq!(bench.run_to_text("Grep", input).await, expected, "{name}");
     }
-    let done = bench.call("Grep", json!({"pattern": "x", "head_limit": 1, "offset": 1})).await.unwrap();
+    let done = bench.run_tool("Grep", json!({"pattern": "x", "head_limit": 1, "offset": 1})).await.unwrap();
     assert_eq!(done.meta["numFiles"], 1);
     assert_eq!((&done.meta["appliedLimit"], &done.meta["appliedOffset"]), (&json!(1), &json!(1)));
     assert_eq!(done.meta["totalFiles"], 3);
@@ -219,12 +219,12 @@ async fn pages_follow_each_other() {
 
 #[tokio::test]
 async fn an_answer_is_never_too_long() {
-    let bench = Bench::new(&[]);
+    let bench = TestWorkspace::new(&[]);
     for number in 0..50 {
         fs::write(bench.root().join(format!("{number:02}")), "some text\n".repeat(1000)).unwrap();
     }
     let input = json!({"pattern": "text", "output_mode": "content", "head_limit": 0});
-    let text = bench.says("Grep", input).await;
+    let text = bench.run_to_text("Grep", input).await;
     assert!(text.starts_with("00:1:some text\n00:2:"));
     assert!((29_000..30_200).contains(&text.len()), "{}", text.len());
     assert!(text.ends_with("or narrow the search.)"));
@@ -232,6 +232,6 @@ async fn an_answer_is_never_too_long() {
 
 #[tokio::test]
 async fn line_ends_of_windows_are_line_ends() {
-    let bench = Bench::new(&[("a", "one\r\ntwo\r\n")]);
-    assert_eq!(bench.says("Grep", json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
+    let bench = TestWorkspace::new(&[("a", "one\r\ntwo\r\n")]);
+    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
 }

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::written::{Style, place_of, splice};
+use super::json_style::{JsonStyle, byte_range, splice};
 use super::{CellType, EditMode, Input};
 use crate::ids;
 use crate::tools::patch;
-use crate::tools::read::notebook::{Lines, cell_name};
+use crate::tools::read::notebook::{CellText, cell_name};
 
 /// A notebook whose cells are kept as they are written.
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ pub(super) struct Notebook<'a> {
 
 /// A change of a notebook's text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Change {
+pub(super) struct NotebookChange {
     pub(super) text: String,
     pub(super) cell_id: String,
     pub(super) cell_type: String,
@@ -33,19 +33,19 @@ pub(super) struct Change {
 }
 
 /// The text of the notebook after the change, or why there is none.
-pub(super) fn change(text: &str, notebook: &Notebook<'_>, input: &Input) -> Result<Change, String> {
-    let at = input.cell_id.as_deref().map(|id| position(notebook, id)).transpose()?;
+pub(super) fn apply_change(text: &str, notebook: &Notebook<'_>, input: &Input) -> Result<NotebookChange, String> {
+    let at = input.cell_id.as_deref().map(|id| find_cell(notebook, id)).transpose()?;
     match (input.mode(), at) {
-        (EditMode::Insert, at) => insert(text, notebook, input, at),
+        (EditMode::Insert, at) => insert_cell(text, notebook, input, at),
         (EditMode::Replace | EditMode::Delete, None) => Err("cell_id is missing.".into()),
-        (EditMode::Replace, Some(at)) => replace(text, notebook, input, at),
-        (EditMode::Delete, Some(at)) => delete(text, notebook, at),
+        (EditMode::Replace, Some(at)) => replace_cell(text, notebook, input, at),
+        (EditMode::Delete, Some(at)) => delete_cell(text, notebook, at),
     }
 }
 
 /// Where a cell stands, by its id or as `cell-N`.
-fn position(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
-    let ids: Vec<Option<String>> = notebook.cells.iter().map(|cell| id_of(&parse(cell))).collect();
+fn find_cell(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
+    let ids: Vec<Option<String>> = notebook.cells.iter().map(|cell| read_id(&parse_cell(cell))).collect();
     if let Some(at) = ids.iter().position(|known| known.as_deref() == Some(id)) {
         return Ok(at);
     }
@@ -54,42 +54,42 @@ fn position(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
     place.ok_or_else(|| {
         let names: Vec<String> =
             ids.iter().enumerate().map(|(index, id)| cell_name(id.as_deref(), index)).collect();
-        format!("There is no cell {id}. The cells are: {}", patch::shorten(&names.join(", "), 1000))
+        format!("There is no cell {id}. The cells are: {}", patch::truncate_chars(&names.join(", "), 1000))
     })
 }
 
-pub(super) fn parse(cell: &RawValue) -> Map<String, Value> {
+pub(super) fn parse_cell(cell: &RawValue) -> Map<String, Value> {
     serde_json::from_str(cell.get()).unwrap_or_default()
 }
 
-fn id_of(cell: &Map<String, Value>) -> Option<String> {
+fn read_id(cell: &Map<String, Value>) -> Option<String> {
     cell.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
-fn type_of(cell: &Map<String, Value>) -> String {
+fn read_type(cell: &Map<String, Value>) -> String {
     cell.get("cell_type").and_then(Value::as_str).unwrap_or("code").to_owned()
 }
 
-pub(super) fn source_of(cell: &Map<String, Value>) -> Option<String> {
-    cell.get("source").and_then(|source| Lines::deserialize(source).ok()).map(|source| source.join())
+pub(super) fn read_source(cell: &Map<String, Value>) -> Option<String> {
+    cell.get("source").and_then(|source| CellText::deserialize(source).ok()).map(|source| source.join())
 }
 
 /// The new source, as the notebook keeps sources: in one piece, or line by line.
-fn new_source(input: &Input, in_lines: bool) -> Result<Value, String> {
+fn source_value(input: &Input, in_lines: bool) -> Result<Value, String> {
     let text = input.new_source.as_deref().ok_or("new_source is missing.")?;
     Ok(if in_lines { text.split_inclusive('\n').collect() } else { text.into() })
 }
 
-fn replace(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Result<Change, String> {
+fn replace_cell(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Result<NotebookChange, String> {
     let raw = notebook.cells[at];
-    let mut cell = parse(raw);
-    let old_source = source_of(&cell);
+    let mut cell = parse_cell(raw);
+    let old_source = read_source(&cell);
     let in_lines = cell.get("source").is_none_or(Value::is_array);
-    cell.insert("source".into(), new_source(input, in_lines)?);
+    cell.insert("source".into(), source_value(input, in_lines)?);
     if let Some(kind) = input.cell_type {
         cell.insert("cell_type".into(), json!(kind));
     }
-    let cell_type = type_of(&cell);
+    let cell_type = read_type(&cell);
     if cell_type == "code" {
         // The outputs belonged to the old source.
         cell.insert("execution_count".into(), Value::Null);
@@ -98,22 +98,22 @@ fn replace(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Res
         cell.shift_remove("execution_count");
         cell.shift_remove("outputs");
     }
-    let place = place_of(text, raw);
-    let written = Style::of(text, &place).write(&cell)?;
-    let cell_id = cell_name(id_of(&cell).as_deref(), at);
-    Ok(Change { text: splice(text, place, &written), cell_id, cell_type, old_source })
+    let place = byte_range(text, raw);
+    let written = JsonStyle::for_cell(text, &place).format(&cell)?;
+    let cell_id = cell_name(read_id(&cell).as_deref(), at);
+    Ok(NotebookChange { text: splice(text, place, &written), cell_id, cell_type, old_source })
 }
 
-fn insert(
+fn insert_cell(
     text: &str,
     notebook: &Notebook<'_>,
     input: &Input,
     after: Option<usize>,
-) -> Result<Change, String> {
+) -> Result<NotebookChange, String> {
     let in_lines =
-        notebook.cells.first().is_none_or(|cell| parse(cell).get("source").is_none_or(Value::is_array));
+        notebook.cells.first().is_none_or(|cell| parse_cell(cell).get("source").is_none_or(Value::is_array));
     let kind = input.cell_type.unwrap_or(CellType::Code);
-    let id = ((notebook.nbformat, notebook.nbformat_minor) >= (4, 5)).then(|| ids::uuid()[..8].to_owned());
+    let id = ((notebook.nbformat, notebook.nbformat_minor) >= (4, 5)).then(|| ids::new_uuid()[..8].to_owned());
     let mut cell = Map::new();
     cell.insert("cell_type".into(), json!(kind));
     if kind == CellType::Code {
@@ -126,51 +126,51 @@ fn insert(
     if kind == CellType::Code {
         cell.insert("outputs".into(), json!([]));
     }
-    cell.insert("source".into(), new_source(input, in_lines)?);
+    cell.insert("source".into(), source_value(input, in_lines)?);
     let index = after.map_or(0, |after| after + 1);
-    let text = insert_at(text, notebook, index, &cell)?;
-    Ok(Change { text, cell_id: cell_name(id.as_deref(), index), cell_type: type_of(&cell), old_source: None })
+    let text = insert_cell_at(text, notebook, index, &cell)?;
+    Ok(NotebookChange { text, cell_id: cell_name(id.as_deref(), index), cell_type: read_type(&cell), old_source: None })
 }
 
 /// Writes a cell before or after its neighbour, with the same gap between them as elsewhere.
-fn insert_at(
+fn insert_cell_at(
     text: &str,
     notebook: &Notebook<'_>,
     index: usize,
     cell: &Map<String, Value>,
 ) -> Result<String, String> {
     if let Some(next) = notebook.cells.first().filter(|_| index == 0) {
-        let place = place_of(text, next);
-        let style = Style::of(text, &place);
-        let written = format!("{},{}", style.write(cell)?, style.gap());
+        let place = byte_range(text, next);
+        let style = JsonStyle::for_cell(text, &place);
+        let written = format!("{},{}", style.format(cell)?, style.separator());
         return Ok(splice(text, place.start..place.start, &written));
     }
     if let Some(before) = index.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
-        let place = place_of(text, before);
-        let style = Style::of(text, &place);
-        let written = format!(",{}{}", style.gap(), style.write(cell)?);
+        let place = byte_range(text, before);
+        let style = JsonStyle::for_cell(text, &place);
+        let written = format!(",{}{}", style.separator(), style.format(cell)?);
         return Ok(splice(text, place.end..place.end, &written));
     }
     let mut whole: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     whole.insert("cells".into(), json!([cell]));
     let ending = if text.ends_with('\n') { "\n" } else { "" };
-    Ok(Style::of_whole(text).write(&whole)? + ending)
+    Ok(JsonStyle::for_document(text).format(&whole)? + ending)
 }
 
-fn delete(text: &str, notebook: &Notebook<'_>, at: usize) -> Result<Change, String> {
+fn delete_cell(text: &str, notebook: &Notebook<'_>, at: usize) -> Result<NotebookChange, String> {
     let raw = notebook.cells[at];
-    let cell = parse(raw);
-    let mut place = place_of(text, raw);
+    let cell = parse_cell(raw);
+    let mut place = byte_range(text, raw);
     if let Some(next) = notebook.cells.get(at + 1) {
-        place.end = place_of(text, next).start;
+        place.end = byte_range(text, next).start;
     } else if let Some(before) = at.checked_sub(1).and_then(|before| notebook.cells.get(before)) {
-        place.start = place_of(text, before).end;
+        place.start = byte_range(text, before).end;
     }
-    let cell_id = cell_name(id_of(&cell).as_deref(), at);
-    Ok(Change {
+    let cell_id = cell_name(read_id(&cell).as_deref(), at);
+    Ok(NotebookChange {
         text: splice(text, place, ""),
         cell_id,
-        cell_type: type_of(&cell),
-        old_source: source_of(&cell),
+        cell_type: read_type(&cell),
+        old_source: read_source(&cell),
     })
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::cells::{parse, source_of};
+use super::cells::{parse_cell, read_source};
 use super::*;
 
-fn changed(text: &str, input: Value) -> Result<Change, String> {
+fn apply(text: &str, input: Value) -> Result<NotebookChange, String> {
     let input: Input = serde_json::from_value(input).unwrap();
-    change(text, &serde_json::from_str(text).unwrap(), &input)
+    apply_change(text, &serde_json::from_str(text).unwrap(), &input)
 }
 
 fn input(mode: &str, id: Option<&str>) -> Value {
@@ -15,9 +15,9 @@ fn input(mode: &str, id: Option<&str>) -> Value {
 }
 
 /// The notebook with the ids of its cells replaced by a count, since new ones are random.
-fn sources(text: &str) -> Vec<String> {
+fn cell_sources(text: &str) -> Vec<String> {
     let notebook: Notebook<'_> = serde_json::from_str(text).unwrap();
-    notebook.cells.iter().filter_map(|cell| source_of(&parse(cell))).collect()
+    notebook.cells.iter().filter_map(|cell| read_source(&parse_cell(cell))).collect()
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn a_cell_is_inserted_first_or_after_another_in_the_style_of_the_file() {
         (Some("c1"), ["print(1)", "new()", "# t"]),
         (Some("cell-1"), ["print(1)", "# t", "new()"]),
     ] {
-        let change = changed(NOTEBOOK, input("insert", after)).unwrap();
-        assert_eq!(sources(&change.text), expected, "{after:?}");
+        let change = apply(NOTEBOOK, input("insert", after)).unwrap();
+        assert_eq!(cell_sources(&change.text), expected, "{after:?}");
         let cell = format!(
             "  {{\n   \"cell_type\": \"code\",\n   \"execution_count\": null,\n   \"id\": \"{}\",\n   \"metadata\": {{}},\n   \
              \"outputs\": [],\n   \"source\": [\n    \"new()\"\n   ]\n  }}",
@@ -44,31 +44,31 @@ fn a_cell_is_inserted_first_or_after_another_in_the_style_of_the_file() {
 #[test]
 fn a_notebook_on_one_line_stays_on_one_line() {
     let text = r##"{"cells": [{"cell_type": "code", "source": "a"}], "nbformat": 4}"##;
-    let after = changed(text, input("insert", Some("cell-0"))).unwrap();
-    assert_eq!(sources(&after.text), ["a", "new()"]);
+    let after = apply(text, input("insert", Some("cell-0"))).unwrap();
+    assert_eq!(cell_sources(&after.text), ["a", "new()"]);
     assert!(
         !after.text.contains('\n')
             && after.text.ends_with(r#"], "nbformat": 4}"#)
             && after.cell_id == "cell-1"
     );
-    let emptied = changed(text, input("delete", Some("cell-0"))).unwrap();
+    let emptied = apply(text, input("delete", Some("cell-0"))).unwrap();
     assert_eq!(emptied.text, r#"{"cells": [], "nbformat": 4}"#);
-    let filled = changed(&emptied.text, input("insert", None)).unwrap();
-    assert_eq!(sources(&filled.text), ["new()"]);
+    let filled = apply(&emptied.text, input("insert", None)).unwrap();
+    assert_eq!(cell_sources(&filled.text), ["new()"]);
 }
 
 #[test]
 fn each_cell_can_be_deleted() {
     for (id, expected) in [("c1", "# t"), ("c2", "print(1)")] {
-        let change = changed(NOTEBOOK, input("delete", Some(id))).unwrap();
-        assert_eq!(sources(&change.text), [expected]);
+        let change = apply(NOTEBOOK, input("delete", Some(id))).unwrap();
+        assert_eq!(cell_sources(&change.text), [expected]);
     }
 }
 
 #[test]
 fn a_cell_that_becomes_code_gets_what_code_has_and_loses_it_again() {
     let change_to = |text: &str, id: &str, kind: &str| {
-        changed(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind}))
+        apply(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind}))
             .unwrap()
             .text
     };
@@ -85,17 +85,17 @@ fn what_cannot_be_done_is_said() {
         (input("delete", Some("cell-2")), "The cells are: c1, c2"),
         (input("insert", Some("nope")), "no cell nope"),
     ] {
-        let why = changed(NOTEBOOK, input).unwrap_err();
+        let why = apply(NOTEBOOK, input).unwrap_err();
         assert!(why.contains(words), "{why}");
     }
 }
 
 #[tokio::test]
 async fn the_host_gets_both_files() {
-    let bench = crate::tools::example::Bench::new(&[("n.ipynb", NOTEBOOK)]);
-    bench.call("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
+    let bench = crate::tools::example::TestWorkspace::new(&[("n.ipynb", NOTEBOOK)]);
+    bench.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
     let input = json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"});
-    let done = bench.call("NotebookEdit", input).await.unwrap();
+    let done = bench.run_tool("NotebookEdit", input).await.unwrap();
     let expected = json!({
         "new_source": "print(2)\nprint(3)",
         "old_source": "print(1)",

@@ -14,31 +14,31 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use super::copy_for_host;
-use crate::tools::{Done, Trouble};
+use super::base64_for_host;
+use crate::tools::{ToolOutput, ToolError};
 
 /// A picture as it is sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Picture {
+pub(super) struct EncodedImage {
     /// The bytes, in base64.
     pub(super) base64: String,
     /// How they are to be read.
     pub(super) media_type: &'static str,
     /// Width and height of the original.
-    original: (u32, u32),
+    original_size: (u32, u32),
     /// Width and height as sent.
-    sent: (u32, u32),
+    sent_size: (u32, u32),
 }
 
 /// The longest edge, in pixels, that a model looks at.
-const EDGE: u32 = 1568;
+const MAX_EDGE_PIXELS: u32 = 1568;
 /// The largest picture that is sent, in base64.
-const LARGEST: usize = 700_000;
+const MAX_BASE64_BYTES: usize = 700_000;
 /// How much memory a picture may take while it is decoded.
-const MEMORY: u64 = 256 * 1024 * 1024;
+const MAX_DECODE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What kind of picture bytes are, by how they begin. None if the model cannot see such.
-pub(super) fn format(bytes: &[u8]) -> Option<ImageFormat> {
+pub(super) fn detect_format(bytes: &[u8]) -> Option<ImageFormat> {
     guess_format(bytes).ok().filter(|format| media_type(*format).is_some())
 }
 
@@ -53,19 +53,19 @@ fn media_type(format: ImageFormat) -> Option<&'static str> {
 }
 
 /// A picture as a piece of a message, wherever its bytes come from.
-pub(crate) fn picture(bytes: &[u8]) -> Result<Block, String> {
-    let format = format(bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
-    fit(bytes, format, LARGEST).map(Picture::into_block).map_err(|error| error.to_string())
+pub(crate) fn image_block(bytes: &[u8]) -> Result<Block, String> {
+    let format = detect_format(bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    fit_to_limit(bytes, format, MAX_BASE64_BYTES).map(EncodedImage::into_block).map_err(|error| error.to_string())
 }
 
 /// Shows a picture.
-pub(super) fn show(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Done, Trouble> {
-    let picture = fit(bytes, format, LARGEST).map_err(|error| {
-        Trouble::Failed(format!("{} cannot be shown as a picture: {error}", path.display()))
+pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<ToolOutput, ToolError> {
+    let picture = fit_to_limit(bytes, format, MAX_BASE64_BYTES).map_err(|error| {
+        ToolError::Failed(format!("{} cannot be shown as a picture: {error}", path.display()))
     })?;
-    let (original, sent) = (picture.original, picture.sent);
+    let (original, sent) = (picture.original_size, picture.sent_size);
     let meta = json!({"type": "image", "file": {
-        "base64": copy_for_host(&picture.base64),
+        "base64": base64_for_host(&picture.base64),
         "type": picture.media_type,
         "originalSize": bytes.len(),
         "dimensions": {
@@ -77,10 +77,10 @@ pub(super) fn show(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Don
         let note = format!("Shrunk from {}x{} to {}x{} pixels.", original.0, original.1, sent.0, sent.1);
         blocks.push(Block::text(note));
     }
-    Ok(Done { content: ResultContent::Blocks(blocks), meta })
+    Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
 }
 
-impl Picture {
+impl EncodedImage {
     /// The picture as a piece of a message.
     pub(super) fn into_block(self) -> Block {
         Block::Image { source: Source::Base64 { media_type: self.media_type.into(), data: self.base64 } }
@@ -88,30 +88,30 @@ impl Picture {
 }
 
 /// Makes a picture fit. It is decoded even if it fits already, for one damaged picture would spoil every later request.
-pub(super) fn fit(bytes: &[u8], format: ImageFormat, largest: usize) -> ImageResult<Picture> {
-    let image = decode(bytes, format)?;
+pub(super) fn fit_to_limit(bytes: &[u8], format: ImageFormat, largest: usize) -> ImageResult<EncodedImage> {
+    let image = decode_image(bytes, format)?;
     let original = (image.width(), image.height());
     let room = largest / 4 * 3;
-    if original.0.max(original.1) <= EDGE && bytes.len() <= room {
+    if original.0.max(original.1) <= MAX_EDGE_PIXELS && bytes.len() <= room {
         let media_type = media_type(format).unwrap_or("image/png");
-        return Ok(Picture { base64: BASE64_STANDARD.encode(bytes), media_type, original, sent: original });
+        return Ok(EncodedImage { base64: BASE64_STANDARD.encode(bytes), media_type, original_size: original, sent_size: original });
     }
-    let mut edge = EDGE.min(original.0.max(original.1));
+    let mut edge = MAX_EDGE_PIXELS.min(original.0.max(original.1));
     while edge >= 64 {
         let smaller = image.resize(edge, edge, FilterType::Triangle);
-        if let Some((bytes, media_type)) = squeeze(&smaller, format, room)? {
+        if let Some((bytes, media_type)) = encode_within(&smaller, format, room)? {
             let sent = (smaller.width(), smaller.height());
-            return Ok(Picture { base64: BASE64_STANDARD.encode(bytes), media_type, original, sent });
+            return Ok(EncodedImage { base64: BASE64_STANDARD.encode(bytes), media_type, original_size: original, sent_size: sent });
         }
         edge = edge / 4 * 3;
     }
     Err(ImageError::IoError(std::io::ErrorKind::FileTooLarge.into()))
 }
 
-fn decode(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> {
+fn decode_image(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MEMORY);
+    limits.max_alloc = Some(MAX_DECODE_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder()?;
     let orientation = decoder.orientation()?;
@@ -121,7 +121,7 @@ fn decode(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> {
 }
 
 /// Writes a picture in at most `room` bytes: without loss if it came so, otherwise with more and more of it.
-fn squeeze(
+fn encode_within(
     image: &DynamicImage,
     format: ImageFormat,
     room: usize,
@@ -133,7 +133,7 @@ fn squeeze(
             return Ok(Some((bytes.into_inner(), "image/png")));
         }
     }
-    let opaque = on_white(image);
+    let opaque = flatten_on_white(image);
     for quality in [85, 70, 50] {
         let mut bytes = Vec::new();
         opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))?;
@@ -145,7 +145,7 @@ fn squeeze(
 }
 
 /// JPEG knows no transparency; what shines through is white then.
-fn on_white(image: &DynamicImage) -> DynamicImage {
+fn flatten_on_white(image: &DynamicImage) -> DynamicImage {
     if !image.has_alpha() {
         return DynamicImage::ImageRgb8(image.to_rgb8());
     }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     /// A picture that no encoder can make small.
-    fn noise(width: u32, height: u32) -> DynamicImage {
+    fn noise_image(width: u32, height: u32) -> DynamicImage {
         let mut state = 1_u32;
         let mut byte = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -170,7 +170,7 @@ mod tests {
         DynamicImage::ImageRgb8(RgbImage::from_fn(width, height, |_, _| Rgb([byte(), byte(), byte()])))
     }
 
-    fn written(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
         let mut bytes = Cursor::new(Vec::new());
         image.write_to(&mut bytes, format).unwrap();
         bytes.into_inner()
@@ -183,14 +183,14 @@ mod tests {
             (ImageFormat::Gif, "image/gif"),
             (ImageFormat::WebP, "image/webp"),
         ] {
-            let bytes = written(&noise(8, 4), kind);
-            assert_eq!(format(&bytes), Some(kind));
-            let picture = fit(&bytes, kind, LARGEST).unwrap();
-            let expected = Picture {
+            let bytes = encoded(&noise_image(8, 4), kind);
+            assert_eq!(detect_format(&bytes), Some(kind));
+            let picture = fit_to_limit(&bytes, kind, MAX_BASE64_BYTES).unwrap();
+            let expected = EncodedImage {
                 base64: BASE64_STANDARD.encode(&bytes),
                 media_type: name,
-                original: (8, 4),
-                sent: (8, 4),
+                original_size: (8, 4),
+                sent_size: (8, 4),
             };
             assert_eq!(picture, expected);
         }
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_wide_picture_is_shrunk_and_the_model_is_told() {
-        let bytes = written(&DynamicImage::new_rgba8(3136, 100), ImageFormat::Png);
-        let done = show(Path::new("/p"), &bytes, ImageFormat::Png).unwrap();
+        let bytes = encoded(&DynamicImage::new_rgba8(3136, 100), ImageFormat::Png);
+        let done = render_image(Path::new("/p"), &bytes, ImageFormat::Png).unwrap();
         let dimensions =
             json!({"originalWidth": 3136, "originalHeight": 100, "displayWidth": 1568, "displayHeight": 50});
         assert_eq!(done.meta["file"]["dimensions"], dimensions);
@@ -209,17 +209,17 @@ mod tests {
 
     #[test]
     fn a_heavy_picture_is_squeezed_until_it_fits() {
-        let bytes = written(&noise(700, 700), ImageFormat::Png);
-        let picture = fit(&bytes, ImageFormat::Png, 60_000).unwrap();
-        assert!(picture.base64.len() <= 60_000 && picture.media_type == "image/jpeg", "{:?}", picture.sent);
+        let bytes = encoded(&noise_image(700, 700), ImageFormat::Png);
+        let picture = fit_to_limit(&bytes, ImageFormat::Png, 60_000).unwrap();
+        assert!(picture.base64.len() <= 60_000 && picture.media_type == "image/jpeg", "{:?}", picture.sent_size);
     }
 
     #[test]
     fn a_damaged_picture_is_not_sent() {
-        let mut bytes = written(&noise(64, 64), ImageFormat::Png);
+        let mut bytes = encoded(&noise_image(64, 64), ImageFormat::Png);
         bytes.truncate(200);
-        assert!(matches!(show(Path::new("/p"), &bytes, ImageFormat::Png), Err(Trouble::Failed(_))));
-        assert_eq!(format(b"<svg/>"), None);
-        assert_eq!(format(b"BM......"), None);
+        assert!(matches!(render_image(Path::new("/p"), &bytes, ImageFormat::Png), Err(ToolError::Failed(_))));
+        assert_eq!(detect_format(b"<svg/>"), None);
+        assert_eq!(detect_format(b"BM......"), None);
     }
 }

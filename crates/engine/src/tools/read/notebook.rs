@@ -10,21 +10,21 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{Block, ResultContent};
 
 use super::image;
-use super::text::Span;
-use crate::tools::Done;
-use crate::tools::patch::shorten;
+use super::text::LineSpan;
+use crate::tools::ToolOutput;
+use crate::tools::patch::truncate_chars;
 
 /// A notebook, as far as it is shown.
 #[derive(Debug, Deserialize)]
-pub(in crate::tools) struct Notebook {
-    cells: Vec<Cell>,
+pub(in crate::tools) struct ParsedNotebook {
+    cells: Vec<NotebookCell>,
     #[serde(default)]
     metadata: Value,
 }
 
 /// One cell.
 #[derive(Debug, Deserialize)]
-pub(in crate::tools) struct Cell {
+pub(in crate::tools) struct NotebookCell {
     /// Its id; old notebooks have none.
     #[serde(default)]
     id: Option<String>,
@@ -32,7 +32,7 @@ pub(in crate::tools) struct Cell {
     #[serde(default)]
     cell_type: String,
     #[serde(default)]
-    source: Lines,
+    source: CellText,
     #[serde(default)]
     execution_count: Option<u64>,
     #[serde(default)]
@@ -45,7 +45,7 @@ struct CellOutput {
     #[serde(default)]
     output_type: String,
     #[serde(default)]
-    text: Lines,
+    text: CellText,
     #[serde(default)]
     data: Map<String, Value>,
     #[serde(default)]
@@ -57,20 +57,20 @@ struct CellOutput {
 /// Text as notebooks keep it: in one piece or in lines.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(in crate::tools) enum Lines {
+pub(in crate::tools) enum CellText {
     /// In one piece.
     Whole(String),
     /// Line by line, each with its newline.
     Split(Vec<String>),
 }
 
-impl Default for Lines {
+impl Default for CellText {
     fn default() -> Self {
         Self::Whole(String::new())
     }
 }
 
-impl Lines {
+impl CellText {
     /// The text.
     pub(in crate::tools) fn join(&self) -> String {
         match self {
@@ -81,17 +81,17 @@ impl Lines {
 }
 
 /// How many characters of one source or output are shown.
-const PIECE: usize = 10_000;
+const MAX_PIECE_CHARS: usize = 10_000;
 /// How much text the model gets at once.
-const SHOWN: usize = 100_000;
+const MAX_SHOWN_BYTES: usize = 100_000;
 /// How many pictures.
-const PICTURES: usize = 5;
+const MAX_IMAGES: usize = 5;
 /// The largest picture, in base64.
-const LARGEST_PICTURE: usize = 120_000;
+const MAX_IMAGE_BASE64_BYTES: usize = 120_000;
 
 /// Shows the cells of a notebook; `span` counts cells. None if the text is no notebook.
-pub(super) fn show(path: &Path, text: &str, span: Span) -> Option<Done> {
-    let notebook: Notebook = serde_json::from_str(text).ok()?;
+pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option<ToolOutput> {
+    let notebook: ParsedNotebook = serde_json::from_str(text).ok()?;
     let language = language(&notebook.metadata);
     let mut shown = String::new();
     let mut cells = Vec::new();
@@ -99,25 +99,25 @@ pub(super) fn show(path: &Path, text: &str, span: Span) -> Option<Done> {
     let asked = notebook.cells.iter().enumerate().skip(span.first - 1).take(span.count.unwrap_or(usize::MAX));
     for (index, cell) in asked {
         let piece = cell.render(index);
-        if !cells.is_empty() && shown.len() + piece.len() > SHOWN {
+        if !cells.is_empty() && shown.len() + piece.len() > MAX_SHOWN_BYTES {
             let total = notebook.cells.len();
             shown +=
                 &format!("[{total} cells in all. Go on with offset {}, which counts cells.]\n", index + 1);
             break;
         }
         shown += &piece;
-        cells.push(cell.for_host(index, language));
-        pictures.extend(cell.outputs.iter().filter_map(CellOutput::picture).take(PICTURES - pictures.len()));
+        cells.push(cell.to_host_json(index, language));
+        pictures.extend(cell.outputs.iter().filter_map(CellOutput::image_block).take(MAX_IMAGES - pictures.len()));
     }
     if cells.is_empty() {
         shown = format!("{} has {} cells, none of them here.", path.display(), notebook.cells.len());
     }
     let meta = json!({"type": "notebook", "file": {"filePath": path.to_string_lossy(), "cells": cells}});
     if pictures.is_empty() {
-        return Some(Done::text(shown.trim_end(), meta));
+        return Some(ToolOutput::text(shown.trim_end(), meta));
     }
     let blocks = std::iter::once(Block::text(shown.trim_end())).chain(pictures).collect();
-    Some(Done { content: ResultContent::Blocks(blocks), meta })
+    Some(ToolOutput { content: ResultContent::Blocks(blocks), meta })
 }
 
 /// The name by which the model calls a cell: its id or, without one, its place from 0.
@@ -133,29 +133,29 @@ pub(in crate::tools) fn language(metadata: &Value) -> &str {
     known.unwrap_or("python")
 }
 
-impl Cell {
+impl NotebookCell {
     fn render(&self, index: usize) -> String {
         let name = cell_name(self.id.as_deref(), index);
-        let source = shorten(&self.source.join(), PIECE);
+        let source = truncate_chars(&self.source.join(), MAX_PIECE_CHARS);
         let mut text =
             format!("<cell id=\"{name}\" type=\"{}\">\n{}\n</cell>\n", self.cell_type, source.trim_end());
         for output in &self.outputs {
-            let piece = shorten(&output.says(), PIECE);
+            let piece = truncate_chars(&output.output_text(), MAX_PIECE_CHARS);
             text += &format!("<output>\n{}\n</output>\n", piece.trim_end());
         }
         text
     }
 
-    fn for_host(&self, index: usize, language: &str) -> Value {
+    fn to_host_json(&self, index: usize, language: &str) -> Value {
         let mut cell = json!({
             "cellType": self.cell_type,
-            "source": shorten(&self.source.join(), PIECE),
+            "source": truncate_chars(&self.source.join(), MAX_PIECE_CHARS),
             "cell_id": cell_name(self.id.as_deref(), index),
         });
         if self.cell_type == "code" {
             let outputs = self.outputs.iter();
             let outputs =
-                outputs.map(|it| json!({"output_type": it.output_type, "text": shorten(&it.says(), PIECE)}));
+                outputs.map(|it| json!({"output_type": it.output_type, "text": truncate_chars(&it.output_text(), MAX_PIECE_CHARS)}));
             cell["language"] = language.into();
             cell["execution_count"] = self.execution_count.into();
             cell["outputs"] = outputs.collect();
@@ -165,21 +165,21 @@ impl Cell {
 }
 
 impl CellOutput {
-    fn says(&self) -> String {
+    fn output_text(&self) -> String {
         if !self.ename.is_empty() || !self.evalue.is_empty() {
             return format!("{}: {}", self.ename, self.evalue);
         }
-        let plain = self.data.get("text/plain").and_then(|text| Lines::deserialize(text).ok());
+        let plain = self.data.get("text/plain").and_then(|text| CellText::deserialize(text).ok());
         plain.as_ref().unwrap_or(&self.text).join()
     }
 
-    fn picture(&self) -> Option<Block> {
+    fn image_block(&self) -> Option<Block> {
         let kinds = [("image/png", ImageFormat::Png), ("image/jpeg", ImageFormat::Jpeg)];
         let (data, format) =
             kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
-        let base64 = Lines::deserialize(data).ok()?.join();
+        let base64 = CellText::deserialize(data).ok()?.join();
         let bytes = BASE64_STANDARD.decode(base64.split_whitespace().collect::<String>()).ok()?;
-        image::fit(&bytes, format, LARGEST_PICTURE).ok().map(image::Picture::into_block)
+        image::fit_to_limit(&bytes, format, MAX_IMAGE_BASE64_BYTES).ok().map(image::EncodedImage::into_block)
     }
 }
 
@@ -187,7 +187,7 @@ impl CellOutput {
 mod tests {
     use super::*;
 
-    const ALL: Span = Span { first: 1, count: None };
+    const ALL: LineSpan = LineSpan { first: 1, count: None };
     const DOT: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -206,7 +206,7 @@ mod tests {
             {"output_type": "execute_result", "data": {"text/plain": "2"}},
             {"output_type": "error", "ename": "E", "evalue": "bad"},
         ]);
-        let done = show(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let done = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
         let expected = "<cell id=\"c1\" type=\"code\">\nprint(1)\nplot()\n</cell>\n<output>\n1\n</output>\n<output>\n2\n</output>\n\
             <output>\nE: bad\n</output>\n<cell id=\"cell-1\" type=\"markdown\">\n# t\n</cell>";
         assert_eq!(done.content, ResultContent::Text(expected.into()));
@@ -229,7 +229,7 @@ mod tests {
             {"output_type": "display_data", "data": {"image/png": DOT}},
             {"output_type": "display_data", "data": {"image/png": "AAAA"}},
         ]);
-        let done = show(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let done = render_notebook(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
         let ResultContent::Blocks(blocks) = done.content else { panic!("no blocks") };
         assert!(matches!(&blocks[..], [Block::Text { .. }, Block::Image { .. }]), "{blocks:?}");
     }
@@ -239,18 +239,18 @@ mod tests {
         let cells: Vec<_> =
             (0..30).map(|_| json!({"cell_type": "code", "source": "x".repeat(9_000)})).collect();
         let text = json!({"cells": cells}).to_string();
-        let done = show(Path::new("/n"), &text, ALL).unwrap();
+        let done = render_notebook(Path::new("/n"), &text, ALL).unwrap();
         let ResultContent::Text(text_shown) = done.content else { panic!("no text") };
         assert!(
-            text_shown.len() < SHOWN + 100
+            text_shown.len() < MAX_SHOWN_BYTES + 100
                 && text_shown.ends_with("Go on with offset 12, which counts cells.]")
         );
-        let done = show(Path::new("/n"), &text, Span { first: 12, count: Some(1) }).unwrap();
+        let done = render_notebook(Path::new("/n"), &text, LineSpan { first: 12, count: Some(1) }).unwrap();
         assert_eq!(done.meta["file"]["cells"][0]["cell_id"], "cell-11");
     }
 
     #[test]
     fn other_json_is_no_notebook() {
-        assert_eq!(show(Path::new("/n"), "{\"a\": 1}", ALL), None);
+        assert_eq!(render_notebook(Path::new("/n"), "{\"a\": 1}", ALL), None);
     }
 }

@@ -8,15 +8,15 @@ use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId, dictionary};
 use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use super::copy_for_host;
-use crate::tools::{Done, Trouble};
+use super::base64_for_host;
+use crate::tools::{ToolOutput, ToolError};
 
 /// The most pages that are shown at once.
-const PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 /// The largest document that is sent, in bytes: in base64 it still fits a request, with the conversation around it.
-const LARGEST: usize = 20 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: usize = 20 * 1024 * 1024;
 /// How far one stream may unfold while a document is opened.
-const UNFOLDED: usize = 64 * 1024 * 1024;
+const MAX_DECOMPRESSED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whether bytes are a PDF, by how they begin.
 pub(super) fn is_pdf(bytes: &[u8]) -> bool {
@@ -24,64 +24,64 @@ pub(super) fn is_pdf(bytes: &[u8]) -> bool {
 }
 
 /// Shows pages of a PDF.
-pub(super) fn show(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<Done, Trouble> {
-    let options = LoadOptions { max_decompressed_size: Some(UNFOLDED), ..LoadOptions::default() };
+pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<ToolOutput, ToolError> {
+    let options = LoadOptions { max_decompressed_size: Some(MAX_DECOMPRESSED_BYTES), ..LoadOptions::default() };
     let document = Document::load_mem_with_options(bytes, options)
-        .map_err(|error| Trouble::Failed(format!("{} cannot be read as a PDF: {error}", path.display())))?;
+        .map_err(|error| ToolError::Failed(format!("{} cannot be read as a PDF: {error}", path.display())))?;
     if document.is_encrypted() {
-        return Err(Trouble::Refused(format!("{} needs a password.", path.display())));
+        return Err(ToolError::Rejected(format!("{} needs a password.", path.display())));
     }
     let all: Vec<ObjectId> = document.page_iter().collect();
     if all.is_empty() {
-        return Err(Trouble::Failed(format!("{} has no pages.", path.display())));
+        return Err(ToolError::Failed(format!("{} has no pages.", path.display())));
     }
     let wanted =
-        choose(pages, all.len()).map_err(|why| Trouble::Refused(format!("{}: {why}", path.display())))?;
+        select_pages(pages, all.len()).map_err(|why| ToolError::Rejected(format!("{}: {why}", path.display())))?;
     let sent = if wanted.len() == all.len() && !document.was_encrypted() {
         bytes.to_vec()
     } else {
         let chosen: Vec<ObjectId> = wanted.iter().filter_map(|page| all.get(page - 1).copied()).collect();
-        extract(document, &chosen)
-            .map_err(|error| Trouble::Failed(format!("{} cannot be taken apart: {error}", path.display())))?
+        extract_pages(document, &chosen)
+            .map_err(|error| ToolError::Failed(format!("{} cannot be taken apart: {error}", path.display())))?
     };
-    if sent.len() > LARGEST {
-        return Err(Trouble::Refused(too_heavy(path, sent.len(), wanted.len())));
+    if sent.len() > MAX_DOCUMENT_BYTES {
+        return Err(ToolError::Rejected(too_large_message(path, sent.len(), wanted.len())));
     }
     let base64 = BASE64_STANDARD.encode(&sent);
-    let file = json!({"filePath": path.to_string_lossy(), "base64": copy_for_host(&base64), "originalSize": bytes.len()});
+    let file = json!({"filePath": path.to_string_lossy(), "base64": base64_for_host(&base64), "originalSize": bytes.len()});
     let says = format!("{}: {} of {} pages.", path.display(), wanted.len(), all.len());
     let source = Source::Base64 { media_type: "application/pdf".into(), data: base64 };
     let blocks = vec![Block::text(says), Block::Document { source, title: None }];
-    Ok(Done { content: ResultContent::Blocks(blocks), meta: json!({"type": "pdf", "file": file}) })
+    Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta: json!({"type": "pdf", "file": file}) })
 }
 
-fn too_heavy(path: &Path, size: usize, pages: usize) -> String {
+fn too_large_message(path: &Path, size: usize, pages: usize) -> String {
     let advice = if pages > 1 { "Ask for fewer pages" } else { "Get its text or picture with a program" };
-    let (size, most) = (size >> 20, LARGEST >> 20);
+    let (size, most) = (size >> 20, MAX_DOCUMENT_BYTES >> 20);
     format!("{}: these pages have {size} MB, and at most {most} can be sent. {advice}.", path.display())
 }
 
 /// Which pages are wanted: `3`, `1-5`, `7-`, or several of these with commas between. All if nothing is said.
-fn choose(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String> {
+fn select_pages(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String> {
     let Some(pages) = pages.filter(|pages| !pages.trim().is_empty()) else {
-        return if total <= PAGES {
+        return if total <= MAX_PAGES {
             Ok((1..=total).collect())
         } else {
             Err(format!(
-                "it has {total} pages. Say which to read in pages, e.g. \"1-{PAGES}\"; at most {PAGES} at once."
+                "it has {total} pages. Say which to read in pages, e.g. \"1-{MAX_PAGES}\"; at most {MAX_PAGES} at once."
             ))
         };
     };
     let mut chosen = Vec::new();
     for part in pages.split(',') {
         let (first, last) =
-            range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a range of pages."))?;
+            parse_range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a range of pages."))?;
         if first > total {
             return Err(format!("there is no page {first}: it has {total} pages."));
         }
         chosen.extend(first..=last.min(total));
-        if chosen.len() > PAGES {
-            return Err(format!("at most {PAGES} pages can be read at once."));
+        if chosen.len() > MAX_PAGES {
+            return Err(format!("at most {MAX_PAGES} pages can be read at once."));
         }
     }
     chosen.sort_unstable();
@@ -89,7 +89,7 @@ fn choose(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String> {
     Ok(chosen)
 }
 
-fn range(part: &str, total: usize) -> Option<(usize, usize)> {
+fn parse_range(part: &str, total: usize) -> Option<(usize, usize)> {
     let (first, last) = match part.split_once('-') {
         Some((first, "")) => (first.trim().parse().ok()?, total.max(1)),
         Some((first, last)) => (first.trim().parse().ok()?, last.trim().parse().ok()?),
@@ -99,10 +99,10 @@ fn range(part: &str, total: usize) -> Option<(usize, usize)> {
 }
 
 /// A document of these pages and what they need, and nothing else.
-fn extract(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<Vec<u8>> {
+fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<Vec<u8>> {
     let root = document.new_object_id();
     for page in chosen {
-        let inherited = inherited(&document, *page);
+        let inherited = inherited_attributes(&document, *page);
         let page = document.get_dictionary_mut(*page)?;
         inherited.into_iter().for_each(|(key, value)| page.set(key, value));
         page.set("Parent", root);
@@ -122,7 +122,7 @@ fn extract(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<Vec<u8>
 }
 
 /// What a page takes from the page tree above it.
-fn inherited(document: &Document, page: ObjectId) -> Vec<(&'static str, Object)> {
+fn inherited_attributes(document: &Document, page: ObjectId) -> Vec<(&'static str, Object)> {
     const INHERITABLE: [&str; 4] = ["Resources", "MediaBox", "CropBox", "Rotate"];
     let above = |dictionary: &Dictionary| {
         let parent = dictionary.get(b"Parent").and_then(Object::as_reference).ok()?;
@@ -165,7 +165,7 @@ mod tests {
         bytes
     }
 
-    fn sent(done: &Done) -> Document {
+    fn sent_document(done: &ToolOutput) -> Document {
         let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
         let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else {
             panic!("no document")
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn only_the_pages_asked_for_are_sent_with_what_they_inherit() {
         let bytes = document(30);
-        let done = show(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
-        let sent = sent(&done);
+        let done = render_pdf(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
+        let sent = sent_document(&done);
         let pages: Vec<ObjectId> = sent.page_iter().collect();
         let contents: Vec<Vec<u8>> = pages.iter().map(|page| sent.get_page_content(*page)).collect();
         let contents: Vec<_> =
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_short_document_is_sent_as_it_is() {
         let bytes = document(2);
-        let done = show(Path::new("/d.pdf"), &bytes, None).unwrap();
+        let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
         assert_eq!(done.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
     }
 
@@ -199,15 +199,15 @@ mod tests {
     fn a_scan_of_a_few_megabytes_is_sent_and_the_hosts_line_stays_short() {
         let mut bytes = document(1);
         bytes.extend(vec![b'\n'; 3 << 20]);
-        let done = show(Path::new("/d.pdf"), &bytes, None).unwrap();
+        let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
         assert_eq!(done.meta["file"]["base64"], "");
         let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
         let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else {
             panic!("no document")
         };
         assert_eq!(data.len(), bytes.len().div_ceil(3) * 4);
-        bytes.extend(vec![b'\n'; LARGEST]);
-        let why = show(Path::new("/d.pdf"), &bytes, None).unwrap_err();
+        bytes.extend(vec![b'\n'; MAX_DOCUMENT_BYTES]);
+        let why = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap_err();
         assert!(why.reason().contains("23 MB, and at most 20 can be sent"), "{why:?}");
     }
 
@@ -228,7 +228,7 @@ mod tests {
             (Some("0"), 9, Err("not a range")),
             (Some("all"), 9, Err("not a range")),
         ] {
-            match (choose(pages, total), chosen) {
+            match (select_pages(pages, total), chosen) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{pages:?}"),
                 (Err(why), Err(words)) => assert!(why.contains(words), "{pages:?}: {why}"),
                 (found, _) => panic!("{pages:?}: {found:?}"),
@@ -238,6 +238,6 @@ mod tests {
 
     #[test]
     fn what_is_no_document_is_said_so() {
-        assert!(matches!(show(Path::new("/d.pdf"), b"%PDF-1.7 nonsense", None), Err(Trouble::Failed(_))));
+        assert!(matches!(render_pdf(Path::new("/d.pdf"), b"%PDF-1.7 nonsense", None), Err(ToolError::Failed(_))));
     }
 }

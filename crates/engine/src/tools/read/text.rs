@@ -6,13 +6,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::Done;
+use crate::tools::ToolOutput;
 use crate::tools::encoding::decode;
-use crate::tools::patch::newlines;
+use crate::tools::patch::count_newlines;
 
 /// Which lines are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct LineSpan {
     /// The first, from 1.
     pub(super) first: usize,
     /// How many; all that follow if none.
@@ -21,62 +21,62 @@ pub(super) struct Span {
 
 /// A part of a file that was not read as a whole.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct FilePart {
     bytes: Vec<u8>,
-    span: Span,
-    total: Total,
+    span: LineSpan,
+    total: LineTotal,
 }
 
 /// How many lines a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Total {
+enum LineTotal {
     Exactly(usize),
     /// The rest was not counted.
     AtLeast(usize),
 }
 
 /// How much text the model gets at once: about 25,000 tokens.
-const SHOWN: usize = 100_000;
+const MAX_SHOWN_BYTES: usize = 100_000;
 /// How many characters of a line.
-const LINE: usize = 2_000;
+const MAX_LINE_CHARS: usize = 2_000;
 /// How many bytes of a part are kept, and the host gets.
-const KEPT: usize = 300_000;
+const MAX_KEPT_BYTES: usize = 300_000;
 /// How many bytes after a part are searched for line ends.
-const COUNTED: usize = 256 * 1024 * 1024;
+const MAX_COUNTED_BYTES: usize = 256 * 1024 * 1024;
 
 /// Shows a text, and says whether that was all of it.
-pub(super) fn show(path: &Path, text: &str, span: Span) -> (Done, bool) {
+pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutput, bool) {
     if text.is_empty() {
         let says =
             format!("<system-reminder>\n{} is there, but it is empty.\n</system-reminder>", path.display());
-        return (Done::text(says, meta(path, String::new(), 1, 1, 1)), true);
+        return (ToolOutput::text(says, text_meta(path, String::new(), 1, 1, 1)), true);
     }
-    let total = newlines(text.as_bytes()) + 1;
-    let room = SHOWN.min(text.len() + total * 6);
-    let shown = render(text.split('\n').skip(span.first - 1), span, Total::Exactly(total), room);
+    let total = count_newlines(text.as_bytes()) + 1;
+    let room = MAX_SHOWN_BYTES.min(text.len() + total * 6);
+    let shown = number_lines(text.split('\n').skip(span.first - 1), span, LineTotal::Exactly(total), room);
     let whole = span.first == 1 && shown.count == total;
-    (shown.done(path, span, Total::Exactly(total)), whole)
+    (shown.into_output(path, span, LineTotal::Exactly(total)), whole)
 }
 
 /// Lines as the model and the host get them.
-struct Shown {
+struct NumberedLines {
     text: String,
     content: String,
     count: usize,
     /// Whether it says how to go on.
-    advised: bool,
+    has_continuation_hint: bool,
 }
 
 /// Numbers the lines that are asked for; `room` is how long they may be.
-fn render<'a>(lines: impl Iterator<Item = &'a str>, span: Span, total: Total, room: usize) -> Shown {
+fn number_lines<'a>(lines: impl Iterator<Item = &'a str>, span: LineSpan, total: LineTotal, room: usize) -> NumberedLines {
     let (text, content) = (String::with_capacity(room), String::with_capacity(room));
-    let mut shown = Shown { text, content, count: 0, advised: false };
+    let mut shown = NumberedLines { text, content, count: 0, has_continuation_hint: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if shown.count > 0
-            && (shown.text.len() + line.len().min(LINE) > SHOWN || shown.content.len() + line.len() > KEPT)
+            && (shown.text.len() + line.len().min(MAX_LINE_CHARS) > MAX_SHOWN_BYTES || shown.content.len() + line.len() > MAX_KEPT_BYTES)
         {
-            shown.say_how_to_go_on(span, total);
+            shown.add_continuation_hint(span, total);
             break;
         }
         shown.push(line, span.first + shown.count);
@@ -84,13 +84,13 @@ fn render<'a>(lines: impl Iterator<Item = &'a str>, span: Span, total: Total, ro
     shown
 }
 
-impl Shown {
+impl NumberedLines {
     fn push(&mut self, line: &str, number: usize) {
         if self.count > 0 {
             self.text.push('\n');
             self.content.push('\n');
         }
-        let end = if line.len() <= LINE { None } else { line.char_indices().nth(LINE) };
+        let end = if line.len() <= MAX_LINE_CHARS { None } else { line.char_indices().nth(MAX_LINE_CHARS) };
         self.text.push_str(&number.to_string());
         self.text.push('\t');
         match end {
@@ -100,15 +100,15 @@ impl Shown {
                 self.text.push_str(&format!(" [line cut: {} bytes in all]", line.len()));
             }
         }
-        self.content.push_str(&line[..line.floor_char_boundary(KEPT)]);
+        self.content.push_str(&line[..line.floor_char_boundary(MAX_KEPT_BYTES)]);
         self.count += 1;
     }
 
-    fn say_how_to_go_on(&mut self, span: Span, total: Total) {
+    fn add_continuation_hint(&mut self, span: LineSpan, total: LineTotal) {
         let next = span.first + self.count;
         let total = match total {
-            Total::Exactly(total) => format!("{total}"),
-            Total::AtLeast(total) => format!("more than {total}"),
+            LineTotal::Exactly(total) => format!("{total}"),
+            LineTotal::AtLeast(total) => format!("more than {total}"),
         };
         let note = format!(
             "\n\n[Lines {}-{} of {total} are shown. Go on with offset {next}.]",
@@ -116,25 +116,25 @@ impl Shown {
             next - 1
         );
         self.text.push_str(&note);
-        self.advised = true;
+        self.has_continuation_hint = true;
     }
 
-    fn done(self, path: &Path, span: Span, total: Total) -> Done {
-        let (Total::Exactly(total) | Total::AtLeast(total)) = total;
-        let mut meta = meta(path, self.content, self.count, span.first, total);
-        if self.advised {
+    fn into_output(self, path: &Path, span: LineSpan, total: LineTotal) -> ToolOutput {
+        let (LineTotal::Exactly(total) | LineTotal::AtLeast(total)) = total;
+        let mut meta = text_meta(path, self.content, self.count, span.first, total);
+        if self.has_continuation_hint {
             meta["file"]["truncatedByTokenCap"] = true.into();
         }
         if self.count == 0 {
             let says =
                 format!("{} has only {total} lines: line {} is beyond its end.", path.display(), span.first);
-            return Done::text(says, meta);
+            return ToolOutput::text(says, meta);
         }
-        Done::text(self.text, meta)
+        ToolOutput::text(self.text, meta)
     }
 }
 
-fn meta(path: &Path, content: String, lines: usize, first: usize, total: usize) -> Value {
+fn text_meta(path: &Path, content: String, lines: usize, first: usize, total: usize) -> Value {
     let mut meta = json!({"type": "text", "file": {
         "filePath": path.to_string_lossy(), "content": null, "numLines": lines, "startLine": first, "totalLines": total,
     }});
@@ -143,7 +143,7 @@ fn meta(path: &Path, content: String, lines: usize, first: usize, total: usize) 
 }
 
 /// Looks for lines in a file of any size, keeping only what may be shown.
-pub(super) fn scan(mut file: impl Read, span: Span, cancel: &CancellationToken) -> io::Result<Part> {
+pub(super) fn scan_lines(mut file: impl Read, span: LineSpan, cancel: &CancellationToken) -> io::Result<FilePart> {
     let end = span.count.and_then(|count| span.first.checked_add(count)).unwrap_or(usize::MAX);
     let mut chunk = vec![0; 64 * 1024];
     let mut bytes = Vec::new();
@@ -154,26 +154,26 @@ pub(super) fn scan(mut file: impl Read, span: Span, cancel: &CancellationToken) 
             return Err(io::Error::other("interrupted"));
         }
         let read = match file.read(&mut chunk) {
-            Ok(0) => return Ok(Part { bytes, span, total: Total::Exactly(line) }),
+            Ok(0) => return Ok(FilePart { bytes, span, total: LineTotal::Exactly(line) }),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let last = line + newlines(&chunk[..read]);
-        if last >= span.first && line < end && bytes.len() < KEPT {
-            keep(&chunk[..read], line, span.first..end, &mut bytes);
+        let last = line + count_newlines(&chunk[..read]);
+        if last >= span.first && line < end && bytes.len() < MAX_KEPT_BYTES {
+            keep_lines_in_range(&chunk[..read], line, span.first..end, &mut bytes);
         } else if last >= span.first {
             beyond += read;
         }
         line = last;
-        if beyond > COUNTED {
-            return Ok(Part { bytes, span, total: Total::AtLeast(line) });
+        if beyond > MAX_COUNTED_BYTES {
+            return Ok(FilePart { bytes, span, total: LineTotal::AtLeast(line) });
         }
     }
 }
 
 /// Keeps those lines of a chunk that are in the range. The chunk begins in the line `line`.
-fn keep(chunk: &[u8], mut line: usize, range: std::ops::Range<usize>, bytes: &mut Vec<u8>) {
+fn keep_lines_in_range(chunk: &[u8], mut line: usize, range: std::ops::Range<usize>, bytes: &mut Vec<u8>) {
     for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
         if range.contains(&line) {
             bytes.extend_from_slice(piece);
@@ -182,26 +182,26 @@ fn keep(chunk: &[u8], mut line: usize, range: std::ops::Range<usize>, bytes: &mu
     }
 }
 
-impl Part {
+impl FilePart {
     /// Shows the part. None if it is not text.
-    pub(super) fn show(mut self, path: &Path) -> Option<Done> {
-        let (Total::Exactly(total) | Total::AtLeast(total)) = self.total;
-        let cut = self.bytes.len() >= KEPT;
+    pub(super) fn render(mut self, path: &Path) -> Option<ToolOutput> {
+        let (LineTotal::Exactly(total) | LineTotal::AtLeast(total)) = self.total;
+        let cut = self.bytes.len() >= MAX_KEPT_BYTES;
         if cut {
-            self.bytes.truncate(whole_lines(&self.bytes));
+            self.bytes.truncate(whole_lines_end(&self.bytes));
         }
         let decoded = decode(self.bytes)?;
         let lines = decoded.text.split('\n').filter(|_| self.span.first <= total);
-        let mut shown = render(lines, self.span, self.total, SHOWN.min(decoded.text.len()));
-        if cut && !shown.advised && self.span.first + shown.count <= total {
-            shown.say_how_to_go_on(self.span, self.total);
+        let mut shown = number_lines(lines, self.span, self.total, MAX_SHOWN_BYTES.min(decoded.text.len()));
+        if cut && !shown.has_continuation_hint && self.span.first + shown.count <= total {
+            shown.add_continuation_hint(self.span, self.total);
         }
-        Some(shown.done(path, self.span, self.total))
+        Some(shown.into_output(path, self.span, self.total))
     }
 }
 
 /// Where the last whole line ends, without its newline; inside the first line, where its last whole character does.
-fn whole_lines(bytes: &[u8]) -> usize {
+fn whole_lines_end(bytes: &[u8]) -> usize {
     if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
         return end;
     }
@@ -217,9 +217,9 @@ mod tests {
 
     use super::*;
 
-    const ALL: Span = Span { first: 1, count: None };
+    const ALL: LineSpan = LineSpan { first: 1, count: None };
 
-    fn says(done: Done) -> String {
+    fn output_text(done: ToolOutput) -> String {
         match done.content {
             ResultContent::Text(text) => text,
             ResultContent::Blocks(blocks) => panic!("{blocks:?}"),
@@ -231,20 +231,20 @@ mod tests {
         for (text, span, expected, whole) in [
             ("a\nb\n", ALL, "1\ta\n2\tb\n3\t", true),
             ("a\r\nb", ALL, "1\ta\n2\tb", true),
-            ("a\nb\nc", Span { first: 2, count: Some(1) }, "2\tb", false),
-            ("a\nb\n", Span { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
-            ("a", Span { first: 7, count: None }, "/f has only 1 lines: line 7 is beyond its end.", false),
+            ("a\nb\nc", LineSpan { first: 2, count: Some(1) }, "2\tb", false),
+            ("a\nb\n", LineSpan { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
+            ("a", LineSpan { first: 7, count: None }, "/f has only 1 lines: line 7 is beyond its end.", false),
             ("", ALL, "<system-reminder>\n/f is there, but it is empty.\n</system-reminder>", true),
         ] {
-            let (done, was_whole) = show(Path::new("/f"), text, span);
-            assert_eq!((says(done).as_str(), was_whole), (expected, whole), "{text:?}");
+            let (done, was_whole) = render_text(Path::new("/f"), text, span);
+            assert_eq!((output_text(done).as_str(), was_whole), (expected, whole), "{text:?}");
         }
     }
 
     #[test]
     fn a_huge_line_is_cut_for_the_model() {
-        let (done, _) = show(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
-        let text = says(done);
+        let (done, _) = render_text(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
+        let text = output_text(done);
         assert!(
             text.len() < 5_000 && text.ends_with("[line cut: 200000 bytes in all]\n2\tend"),
             "{}",
@@ -255,11 +255,11 @@ mod tests {
     #[test]
     fn more_than_the_model_can_take_in_ends_with_advice() {
         let text = "0123456789\n".repeat(20_000);
-        let (done, whole) = show(Path::new("/f"), &text, ALL);
+        let (done, whole) = render_text(Path::new("/f"), &text, ALL);
         assert!(!whole);
         let count = done.meta["file"]["numLines"].as_u64().unwrap();
-        let text = says(done);
-        assert!(text.len() <= SHOWN + 100);
+        let text = output_text(done);
+        assert!(text.len() <= MAX_SHOWN_BYTES + 100);
         assert!(
             text.ends_with(&format!(
                 "[Lines 1-{count} of 20001 are shown. Go on with offset {}.]",
@@ -269,23 +269,23 @@ mod tests {
     }
 
     /// Scans a text that arrives in pieces of an awkward size.
-    fn scanned(text: &[u8], span: Span) -> Option<Done> {
-        scan(text, span, &CancellationToken::new()).unwrap().show(Path::new("/f"))
+    fn scan_and_render(text: &[u8], span: LineSpan) -> Option<ToolOutput> {
+        scan_lines(text, span, &CancellationToken::new()).unwrap().render(Path::new("/f"))
     }
 
     #[test]
     fn scanning_shows_the_same_as_reading_the_whole() {
         let text: String = (1..=30_000).map(|n| format!("line {n}\r\n")).collect();
         for span in [
-            Span { first: 1, count: Some(3) },
-            Span { first: 29_999, count: None },
-            Span { first: 15_000, count: Some(200) },
-            Span { first: 30_001, count: Some(9) },
-            Span { first: 99_999, count: None },
+            LineSpan { first: 1, count: Some(3) },
+            LineSpan { first: 29_999, count: None },
+            LineSpan { first: 15_000, count: Some(200) },
+            LineSpan { first: 30_001, count: Some(9) },
+            LineSpan { first: 99_999, count: None },
         ] {
             assert_eq!(
-                scanned(text.as_bytes(), span),
-                Some(show(Path::new("/f"), &text, span).0),
+                scan_and_render(text.as_bytes(), span),
+                Some(render_text(Path::new("/f"), &text, span).0),
                 "{span:?}"
             );
         }
@@ -294,17 +294,17 @@ mod tests {
     #[test]
     fn scanning_keeps_little_of_a_line_without_end() {
         let endless = [&b"first\n"[..], "é".repeat(1_000_000).as_bytes(), b"\nlast"].concat();
-        let at = |first| says(scanned(&endless, Span { first, count: None }).unwrap());
+        let at = |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
         assert!(at(1).starts_with("1\tfirst") && at(1).ends_with("Go on with offset 2.]"), "{}", at(1).len());
         assert!(at(2).starts_with("2\té") && at(2).ends_with("Go on with offset 3.]"), "{}", at(2).len());
         assert_eq!(at(3), "3\tlast");
-        assert_eq!(scanned(b"a\0b\nc", ALL).map(says), None);
+        assert_eq!(scan_and_render(b"a\0b\nc", ALL).map(output_text), None);
     }
 
     #[test]
     fn scanning_ends_when_the_turn_does() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert!(scan(io::repeat(b'x'), ALL, &cancel).is_err());
+        assert!(scan_lines(io::repeat(b'x'), ALL, &cancel).is_err());
     }
 }

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use self::rank::{Known, rank};
-use super::{Call, Done, Example, Output, TOOL_SEARCH, Tool, Touches, Trouble, lenient};
-use crate::toolbox::Offered;
+use self::rank::{SearchableTool, rank_tools};
+use super::{ToolContext, ToolOutput, Example, ToolResult, TOOL_SEARCH, Tool, Effects, ToolError, lenient};
+use crate::tool_set::ToolEntry;
 
 /// The tool.
-pub(super) struct ToolSearch;
+pub(super) struct ToolSearchTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -25,12 +25,12 @@ pub(super) struct Input {
 }
 
 /// How many tools are loaded by words, if the model does not say.
-const USUAL: usize = 5;
+const DEFAULT_RESULTS: usize = 5;
 
 /// How many it may ask for.
-const MOST: usize = 50;
+const MAX_RESULTS: usize = 50;
 
-impl Tool for ToolSearch {
+impl Tool for ToolSearchTool {
     type Input = Input;
 
     const NAME: &'static str = TOOL_SEARCH;
@@ -38,34 +38,34 @@ impl Tool for ToolSearch {
     const DESCRIPTION: &'static str =
         "Loads tools that are there on demand, by name or by words. You can call them in your next reply.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+    fn effects(_: &Input) -> Effects {
+        Effects::None
     }
 
-    async fn run(&self, input: Input, call: Call) -> Output {
+    async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let query = input.query.trim();
         if query.is_empty() {
-            return Err(Trouble::Refused(
+            return Err(ToolError::Rejected(
                 "The query is empty: name tools, or say what they should do.".into(),
             ));
         }
-        let tools = call.on_demand.tools(&call.toolbox);
+        let tools = call.deferred_tools.deferred_in(&call.tool_set);
         let found = match query.strip_prefix("select:") {
-            Some(names) => select(names, &call),
+            Some(names) => select_by_name(names, &call),
             None => {
-                let known: Vec<Known> = tools.iter().map(|tool| Known::of(&tool.spec())).collect();
-                let most = input.max_results.unwrap_or(USUAL).clamp(1, MOST);
-                Found { matches: rank(query, &known, most), missing: Vec::new() }
+                let known: Vec<SearchableTool> = tools.iter().map(|tool| SearchableTool::from_spec(&tool.spec())).collect();
+                let most = input.max_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
+                ToolMatches { matches: rank_tools(query, &known, most), missing: Vec::new() }
             }
         };
-        call.on_demand.load(found.matches.iter().cloned());
-        let text = found.told(tools.iter().map(|tool| tool.tool().name()));
+        call.deferred_tools.load(found.matches.iter().cloned());
+        let text = found.render(tools.iter().map(|tool| tool.tool().name()));
         let meta = json!({
             "matches": found.matches,
             "query": query,
             "total_deferred_tools": tools.len(),
         });
-        Ok(Done::text(text, meta))
+        Ok(ToolOutput::text(text, meta))
     }
 
     fn examples() -> Vec<Example> {
@@ -80,20 +80,20 @@ impl Tool for ToolSearch {
                 .says(&["Loaded: NotebookEdit.", "No tool is called Telepathy."]),
             Example::new("where nothing fits, the names are told", json!({"query": "+xylophone"}))
                 .says(&["Nothing fits", "NotebookEdit"]),
-            Example::new("nothing is no query", json!({"query": " "})).fails(&["The query is empty"]),
+            Example::new("nothing is no query", json!({"query": " "})).expect_error(&["The query is empty"]),
         ]
     }
 }
 
 /// What a query has found.
-struct Found {
+struct ToolMatches {
     matches: Vec<String>,
     /// Names that no tool has.
     missing: Vec<String>,
 }
 
-impl Found {
-    fn told<'a>(&self, all: impl Iterator<Item = &'a str>) -> String {
+impl ToolMatches {
+    fn render<'a>(&self, all: impl Iterator<Item = &'a str>) -> String {
         let mut lines = Vec::new();
         if !self.matches.is_empty() {
             lines.push(format!("Loaded: {}.", self.matches.join(", ")));
@@ -110,11 +110,11 @@ impl Found {
 }
 
 /// Tools by their names, however these are spelt. One that the model has already is found too.
-fn select(names: &str, call: &Call) -> Found {
-    let mut found = Found { matches: Vec::new(), missing: Vec::new() };
+fn select_by_name(names: &str, call: &ToolContext) -> ToolMatches {
+    let mut found = ToolMatches { matches: Vec::new(), missing: Vec::new() };
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        let like = |tool: &Arc<Offered>| tool.tool().name().eq_ignore_ascii_case(name);
-        match call.toolbox.find(name).or_else(|| call.toolbox.tools().into_iter().find(like)) {
+        let like = |tool: &Arc<ToolEntry>| tool.tool().name().eq_ignore_ascii_case(name);
+        match call.tool_set.find(name).or_else(|| call.tool_set.tools().into_iter().find(like)) {
             Some(tool) => found.matches.push(tool.tool().name().to_owned()),
             None => found.missing.push(name.to_owned()),
         }
@@ -124,24 +124,24 @@ fn select(names: &str, call: &Call) -> Found {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::Bench;
+    use super::super::example::TestWorkspace;
     use super::*;
 
     #[tokio::test]
     async fn what_was_found_is_loaded_and_told_to_the_host() {
-        let bench = Bench::new(&[]);
-        let call = bench.calling();
-        let done = bench.call("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
-        let all = call.on_demand.tools(&call.toolbox).len();
+        let bench = TestWorkspace::new(&[]);
+        let call = bench.context();
+        let done = bench.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
+        let all = call.deferred_tools.deferred_in(&call.tool_set).len();
         assert_eq!(
             done.meta,
             json!({"matches": ["NotebookEdit"], "query": "select:notebookedit", "total_deferred_tools": all})
         );
-        assert_eq!(call.on_demand.loaded(), ["NotebookEdit"]);
+        assert_eq!(call.deferred_tools.loaded(), ["NotebookEdit"]);
     }
 
     #[test]
     fn the_model_reads_little() {
-        assert!(serde_json::to_string(&super::super::AnyTool::spec(&ToolSearch)).unwrap().len() <= 400);
+        assert!(serde_json::to_string(&super::super::AnyTool::spec(&ToolSearchTool)).unwrap().len() <= 400);
     }
 }

@@ -4,42 +4,42 @@ use whimbrel_models::ToolSpec;
 
 /// A tool as it is searched.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct SearchableTool {
     name: String,
     /// The name in lower case.
-    low: String,
+    lowercase_name: String,
     /// The words of the name.
-    parts: Vec<String>,
+    name_words: Vec<String>,
     /// The words of the description.
-    about: Vec<String>,
+    description_words: Vec<String>,
 }
 
-impl Known {
-    pub(super) fn of(spec: &ToolSpec) -> Self {
+impl SearchableTool {
+    pub(super) fn from_spec(spec: &ToolSpec) -> Self {
         Self::new(&spec.name, &spec.description)
     }
 
     fn new(name: &str, description: &str) -> Self {
         Self {
             name: name.to_owned(),
-            low: name.to_lowercase(),
-            parts: words(name),
-            about: words(description),
+            lowercase_name: name.to_lowercase(),
+            name_words: split_words(name),
+            description_words: split_words(description),
         }
     }
 
     /// How well one word fits: a word of the name best, a part of a word of the description least.
-    fn fits(&self, term: &str) -> u32 {
+    fn score_term(&self, term: &str) -> u32 {
         // One letter more or less at the end rarely matters: issue, issues.
         let stem = term.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(term);
         let same = |word: &String| word == term || word.strip_suffix('s').unwrap_or(word) == stem;
-        if self.parts.iter().any(same) {
+        if self.name_words.iter().any(same) {
             10
-        } else if self.low.contains(stem) {
+        } else if self.lowercase_name.contains(stem) {
             5
-        } else if self.about.iter().any(same) {
+        } else if self.description_words.iter().any(same) {
             3
-        } else if stem.len() > 2 && self.about.iter().any(|word| word.contains(stem)) {
+        } else if stem.len() > 2 && self.description_words.iter().any(|word| word.contains(stem)) {
             1
         } else {
             0
@@ -48,27 +48,27 @@ impl Known {
 }
 
 /// The names of the tools that fit, best first, at most so many. A word after `+` must fit.
-pub(super) fn rank(query: &str, tools: &[Known], most: usize) -> Vec<String> {
-    if let Some(tool) = tools.iter().find(|tool| tool.low == query.to_lowercase()) {
+pub(super) fn rank_tools(query: &str, tools: &[SearchableTool], most: usize) -> Vec<String> {
+    if let Some(tool) = tools.iter().find(|tool| tool.lowercase_name == query.to_lowercase()) {
         return vec![tool.name.clone()];
     }
     let (must, may): (Vec<&str>, Vec<&str>) =
         query.split_whitespace().partition(|term| term.starts_with('+'));
-    let must: Vec<String> = must.iter().flat_map(|term| words(term)).collect();
-    let may: Vec<String> = may.iter().flat_map(|term| words(term)).collect();
-    let score = |tool: &Known| {
-        let all = must.iter().map(|term| tool.fits(term)).collect::<Vec<_>>();
+    let must: Vec<String> = must.iter().flat_map(|term| split_words(term)).collect();
+    let may: Vec<String> = may.iter().flat_map(|term| split_words(term)).collect();
+    let score = |tool: &SearchableTool| {
+        let all = must.iter().map(|term| tool.score_term(term)).collect::<Vec<_>>();
         let missing = all.contains(&0);
-        let sum = all.iter().sum::<u32>() + may.iter().map(|term| tool.fits(term)).sum::<u32>();
+        let sum = all.iter().sum::<u32>() + may.iter().map(|term| tool.score_term(term)).sum::<u32>();
         (!missing && sum > 0).then_some(sum)
     };
-    let mut found: Vec<(u32, &Known)> = tools.iter().filter_map(|tool| Some((score(tool)?, tool))).collect();
+    let mut found: Vec<(u32, &SearchableTool)> = tools.iter().filter_map(|tool| Some((score(tool)?, tool))).collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     found.into_iter().take(most).map(|(_, tool)| tool.name.clone()).collect()
 }
 
 /// The words of a text in lower case; `CronCreate` and `cron_create` are two words each.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut was_small = false;
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn the_best_come_first() {
         let tools = [
-            Known::new("CronCreate", "Posts a prompt at times that repeat."),
-            Known::new("CronList", "Lists what was planned."),
-            Known::new("mcp__github__list_issues", "Lists the issues of a repository."),
-            Known::new("mcp__github__create_issue", "Opens a new one."),
-            Known::new("mcp__slack__send_message", "Sends a message to a channel on Slack."),
+            SearchableTool::new("CronCreate", "Posts a prompt at times that repeat."),
+            SearchableTool::new("CronList", "Lists what was planned."),
+            SearchableTool::new("mcp__github__list_issues", "Lists the issues of a repository."),
+            SearchableTool::new("mcp__github__create_issue", "Opens a new one."),
+            SearchableTool::new("mcp__slack__send_message", "Sends a message to a channel on Slack."),
         ];
         let rows: [(&str, usize, &[&str]); 9] = [
             ("cron", 5, &["CronCreate", "CronList"]),
@@ -110,14 +110,14 @@ mod tests {
             ("xylophone", 5, &[]),
         ];
         for (query, most, expected) in rows {
-            assert_eq!(rank(query, &tools, most), expected, "{query}");
+            assert_eq!(rank_tools(query, &tools, most), expected, "{query}");
         }
     }
 
     #[test]
     fn words_are_found_in_any_spelling() {
         assert_eq!(
-            words("mcp__gitHub__list-issues2 Of ÄrzteBlatt"),
+            split_words("mcp__gitHub__list-issues2 Of ÄrzteBlatt"),
             ["mcp", "git", "hub", "list", "issues2", "of", "ärzte", "blatt"]
         );
     }

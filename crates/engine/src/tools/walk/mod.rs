@@ -1,10 +1,10 @@
 //! Walking a folder the way ripgrep does, on several threads: ignored and hidden files are left out, and the walk ends
 //! soon after nobody waits for it any more. Glob and Grep share it; what they do with a file is theirs.
 
-mod guard;
-mod ignored;
-mod names;
-mod stop;
+mod walk_filter;
+mod ignore_rules;
+mod name_filter;
+mod cancel;
 #[cfg(test)]
 mod tests;
 
@@ -16,72 +16,72 @@ use std::time::SystemTime;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
-use super::{Trouble, fault};
-use crate::files::{self, Kind};
-use crate::permission::Sight;
+use super::{ToolError, file_errors};
+use crate::files::{self, FileKind};
+use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
-use guard::Guard;
-use ignored::{Ignored, Word};
+use walk_filter::WalkFilter;
+use ignore_rules::{IgnoreRules, IgnoreDecision};
 
-pub(super) use names::{Names, is_plain};
-pub(super) use stop::{Searched, Stop, on_threads};
+pub(super) use name_filter::{NameFilter, is_literal};
+pub(super) use cancel::{SearchOutcome, CancelFlag, run_search};
 
 /// Folders that hold no files but a picture of the running system. Reading them can block forever.
-const NOT_ON_DISK: [&str; 3] = ["/dev", "/proc", "/sys"];
+const VIRTUAL_FILE_SYSTEMS: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// What a thread of a walk does with the files it meets.
-pub(super) trait Visit: Send {
+pub(super) trait FileVisitor: Send {
     /// Takes one file, or a link to something.
-    fn file(&mut self, file: DirEntry);
+    fn visit_file(&mut self, file: DirEntry);
 }
 
 /// A walk through a folder.
-pub(super) struct Walk<'a> {
+pub(super) struct DirWalk<'a> {
     /// Where it begins.
     pub(super) root: &'a Path,
     /// Which files count.
-    pub(super) names: Arc<Names>,
+    pub(super) name_filter: Arc<NameFilter>,
     /// Which files may be seen.
-    pub(super) sight: Sight,
+    pub(super) read_filter: SearchFilter,
     /// How many levels it goes down; all of them if not said.
-    pub(super) depth: Option<usize>,
+    pub(super) max_depth: Option<usize>,
     /// Ends it early.
-    pub(super) stop: &'a Stop,
+    pub(super) stop: &'a CancelFlag,
 }
 
 /// A walk that has ended.
-pub(super) struct Walked<V> {
+pub(super) struct WalkOutcome<V> {
     /// The visitors, one per thread.
     pub(super) visitors: Vec<V>,
     /// What it could not look at.
-    pub(super) gaps: Gaps,
+    pub(super) gaps: SearchGaps,
 }
 
 /// What a search could not look at.
 #[derive(Debug, Default)]
-pub(super) struct Gaps {
+pub(super) struct SearchGaps {
     /// How many files and folders could not be read.
     pub(super) unreadable: usize,
     /// Ignore files that were not followed.
-    pub(super) rules: Vec<PathBuf>,
+    pub(super) skipped_ignore_files: Vec<PathBuf>,
     /// Whether a rule denies reading something that would have counted.
     pub(super) hidden: bool,
 }
 
-impl Walk<'_> {
+impl DirWalk<'_> {
     /// Goes through the folder with one visitor per thread.
-    pub(super) fn run<V: Visit>(self, visitor: impl Fn() -> V) -> Walked<V> {
+    pub(super) fn run<V: FileVisitor>(self, visitor: impl Fn() -> V) -> WalkOutcome<V> {
         let home = Mutex::new(Vec::new());
         let unreadable = AtomicUsize::new(0);
         // A link is walked through only when it is the root itself, and then only with a slash behind it.
         let root = if self.root.is_symlink() { self.root.join("") } else { self.root.to_path_buf() };
-        let ignored = Arc::new(Ignored::below(&root));
-        let guard = Arc::new(Guard::new(&root, self.sight.clone(), self.depth));
+        let ignored = Arc::new(IgnoreRules::for_root(&root));
+        let guard = Arc::new(WalkFilter::new(&root, self.read_filter.clone(), self.max_depth));
         self.builder(&root, ignored.clone(), guard.clone()).build_parallel().run(|| {
-            let mut tour = Tour { visitor: Some(visitor()), home: &home };
+            let mut tour = ThreadVisitor { visitor: Some(visitor()), finished: &home };
             let (stop, unreadable) = (self.stop, &unreadable);
             Box::new(move |entry| {
-                if stop.asked() {
+                if stop.is_cancelled() {
                     return WalkState::Quit;
                 }
                 match entry {
@@ -94,32 +94,32 @@ impl Walk<'_> {
             })
         });
         let visitors = home.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let gaps = Gaps {
+        let gaps = SearchGaps {
             unreadable: unreadable.into_inner(),
-            rules: ignored.left_out(),
+            skipped_ignore_files: ignored.take_skipped_files(),
             hidden: guard.has_hidden(),
         };
-        Walked { visitors, gaps }
+        WalkOutcome { visitors, gaps }
     }
 
-    fn builder(&self, root: &Path, ignored: Arc<Ignored>, guard: Arc<Guard>) -> WalkBuilder {
-        let threads = match self.depth {
+    fn builder(&self, root: &Path, ignored: Arc<IgnoreRules>, guard: Arc<WalkFilter>) -> WalkBuilder {
+        let threads = match self.max_depth {
             Some(1) => 1,
             _ => available_parallelism().map_or(2, usize::from).clamp(2, 12),
         };
         let mut builder = WalkBuilder::new(root);
         // The library's own filters would read any file that has the right name.
-        builder.standard_filters(false).max_depth(self.depth).threads(threads);
-        let (names, root, stop) = (self.names.clone(), root.to_path_buf(), self.stop.clone());
+        builder.standard_filters(false).max_depth(self.max_depth).threads(threads);
+        let (names, root, stop) = (self.name_filter.clone(), root.to_path_buf(), self.stop.clone());
         builder.filter_entry(move |entry| {
-            !stop.asked() && counts(entry, &root, &names, &ignored) && enters(entry, &ignored, &guard)
+            !stop.is_cancelled() && is_candidate(entry, &root, &names, &ignored) && admit_entry(entry, &ignored, &guard)
         });
         builder
     }
 }
 
 /// Whether an entry of the walk is worth a visit.
-fn counts(entry: &DirEntry, root: &Path, names: &Names, ignored: &Ignored) -> bool {
+fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &IgnoreRules) -> bool {
     let path = entry.path();
     let Ok(below) = path.strip_prefix(root) else { return true };
     if entry.depth() == 0 {
@@ -127,21 +127,21 @@ fn counts(entry: &DirEntry, root: &Path, names: &Names, ignored: &Ignored) -> bo
     }
     let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
     let is_named = if is_folder {
-        names.lead_into(below) && !(entry.depth() == 1 && is_not_on_disk(path))
+        names.may_enter(below) && !(entry.depth() == 1 && is_virtual_file_system(path))
     } else {
-        names.include(below)
+        names.matches(below)
     };
-    let is_hidden = !names.name_hidden() && entry.file_name().as_encoded_bytes().starts_with(b".");
+    let is_hidden = !names.includes_hidden() && entry.file_name().as_encoded_bytes().starts_with(b".");
     is_named
-        && match ignored.word(path, is_folder) {
-            Word::Ignored => false,
-            Word::Wanted => true,
-            Word::Nothing => !is_hidden,
+        && match ignored.decide(path, is_folder) {
+            IgnoreDecision::Ignored => false,
+            IgnoreDecision::Included => true,
+            IgnoreDecision::Unmatched => !is_hidden,
         }
 }
 
 /// Whether an entry that counts may be seen; a folder is then prepared for.
-fn enters(entry: &DirEntry, ignored: &Ignored, guard: &Guard) -> bool {
+fn admit_entry(entry: &DirEntry, ignored: &IgnoreRules, guard: &WalkFilter) -> bool {
     if entry.depth() == 0 {
         return true;
     }
@@ -149,67 +149,67 @@ fn enters(entry: &DirEntry, ignored: &Ignored, guard: &Guard) -> bool {
         return false;
     }
     if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-        ignored.enter(entry.path());
+        ignored.enter_dir(entry.path());
     }
     true
 }
 
-fn is_not_on_disk(folder: &Path) -> bool {
-    NOT_ON_DISK.iter().any(|name| folder == Path::new(name))
+fn is_virtual_file_system(folder: &Path) -> bool {
+    VIRTUAL_FILE_SYSTEMS.iter().any(|name| folder == Path::new(name))
 }
 
 /// A visitor on its way; it is handed back when its thread is done.
-struct Tour<'a, V> {
+struct ThreadVisitor<'a, V> {
     visitor: Option<V>,
-    home: &'a Mutex<Vec<V>>,
+    finished: &'a Mutex<Vec<V>>,
 }
 
-impl<V: Visit> Tour<'_, V> {
+impl<V: FileVisitor> ThreadVisitor<'_, V> {
     fn visit(&mut self, entry: DirEntry) {
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
         if let Some(visitor) = self.visitor.as_mut().filter(|_| is_file) {
-            visitor.file(entry);
+            visitor.visit_file(entry);
         }
     }
 }
 
-impl<V> Drop for Tour<'_, V> {
+impl<V> Drop for ThreadVisitor<'_, V> {
     fn drop(&mut self) {
-        self.home.lock().unwrap_or_else(PoisonError::into_inner).extend(self.visitor.take());
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).extend(self.visitor.take());
     }
 }
 
 /// A path as the model wrote it, or the current folder; absolute, and without `.` and `..`.
-pub(super) fn resolve(path: Option<&str>, workspace: &Workspace) -> PathBuf {
+pub(super) fn resolve_root(path: Option<&str>, workspace: &Workspace) -> PathBuf {
     match path {
-        Some(path) if !path.is_empty() => files::tidy(&workspace.resolve(path)),
+        Some(path) if !path.is_empty() => files::normalize_path(&workspace.resolve(path)),
         _ => workspace.cwd(),
     }
 }
 
 /// Looks what stands where a search is to begin: a file or a folder; anything else is trouble.
-pub(super) fn begin_at(path: &Path, cwd: &Path) -> Result<Kind, Trouble> {
-    match files::kind(path).map_err(|error| fault::unreadable(path, &error))? {
-        Kind::Missing => Err(Trouble::Refused(fault::nothing_at(path, cwd))),
-        found @ (Kind::File(_) | Kind::Folder) => Ok(found),
-        other @ (Kind::Pipe | Kind::Socket | Kind::Device) => {
-            Err(Trouble::Refused(fault::not_a_file(path, other)))
+pub(super) fn check_start(path: &Path, cwd: &Path) -> Result<FileKind, ToolError> {
+    match files::file_kind(path).map_err(|error| file_errors::read_error(path, &error))? {
+        FileKind::Missing => Err(ToolError::Rejected(file_errors::missing_file_message(path, cwd))),
+        found @ (FileKind::File(_) | FileKind::Directory) => Ok(found),
+        other @ (FileKind::Pipe | FileKind::Socket | FileKind::Device) => {
+            Err(ToolError::Rejected(file_errors::not_a_file_message(path, other)))
         }
     }
 }
 
 /// A path as the model reads it: short if it lies below the current folder.
-pub(super) fn shown(path: &Path, cwd: &Path) -> String {
+pub(super) fn display_path(path: &Path, cwd: &Path) -> String {
     path.strip_prefix(cwd).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// Sorts files by when they were last changed, newest first; files of the same moment by name.
-pub(super) fn newest_first(files: &mut [(SystemTime, PathBuf)]) {
+pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
     files.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.cmp(other)));
 }
 
 /// Sentences on what a search could not look at; empty if there is nothing to say.
-pub(super) fn gaps(gaps: &Gaps, out_of_time: bool, cwd: &Path) -> String {
+pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> String {
     let mut text = String::new();
     if gaps.unreadable > 0 {
         text.push_str(&format!("\n(Files or folders that could not be read: {}.)", gaps.unreadable));
@@ -217,7 +217,7 @@ pub(super) fn gaps(gaps: &Gaps, out_of_time: bool, cwd: &Path) -> String {
     if gaps.hidden {
         text.push_str("\n(Something was left out because a permission rule denies reading it.)");
     }
-    text.push_str(&ignored::gap(&gaps.rules, cwd));
+    text.push_str(&ignore_rules::skipped_files_note(&gaps.skipped_ignore_files, cwd));
     if out_of_time {
         text.push_str("\n(Ended for lack of time; there may be more. Search a smaller folder.)");
     }

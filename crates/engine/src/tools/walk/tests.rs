@@ -9,27 +9,27 @@ use nix::unistd::mkfifo;
 use serde_json::json;
 
 use super::*;
-use crate::tools::example::Bench;
+use crate::tools::example::TestWorkspace;
 
 #[test]
 fn a_walk_that_should_stop_visits_nothing() {
     struct Never;
-    impl Visit for Never {
-        fn file(&mut self, file: DirEntry) {
+    impl FileVisitor for Never {
+        fn visit_file(&mut self, file: DirEntry) {
             panic!("visited {}", file.path().display());
         }
     }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "").unwrap();
-    let stop = Stop::default();
-    stop.ask();
-    Walk { root: folder.path(), names: Arc::default(), sight: Sight::default(), depth: None, stop: &stop }
+    let stop = CancelFlag::default();
+    stop.cancel();
+    DirWalk { root: folder.path(), name_filter: Arc::default(), read_filter: SearchFilter::default(), max_depth: None, stop: &stop }
         .run(|| Never);
 }
 
 /// All files that Glob finds, sorted, and what it says besides.
-async fn found(bench: &Bench) -> (Vec<String>, String) {
-    let said = bench.says("Glob", json!({"pattern": "**/*"})).await;
+async fn glob_all(bench: &TestWorkspace) -> (Vec<String>, String) {
+    let said = bench.run_to_text("Glob", json!({"pattern": "**/*"})).await;
     let (mut names, notes): (Vec<String>, Vec<String>) =
         said.lines().map(str::to_owned).partition(|line| !line.starts_with('('));
     names.sort();
@@ -38,7 +38,7 @@ async fn found(bench: &Bench) -> (Vec<String>, String) {
 
 #[tokio::test]
 async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
-    let bench = Bench::new(&[
+    let bench = TestWorkspace::new(&[
         (".gitignore", "*.log\n/top\nbuild/\n\\#odd\n"),
         (".ignore", "!kept.log\n"),
         (".git/info/exclude", "private\n"),
@@ -71,24 +71,24 @@ async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
         "sub/deep/build",
         "sub/top/x",
     ];
-    assert_eq!(found(&bench).await, (expected.map(str::to_owned).to_vec(), String::new()));
-    let below = bench.says("Glob", json!({"pattern": "**/*", "path": "sub/deep"})).await;
+    assert_eq!(glob_all(&bench).await, (expected.map(str::to_owned).to_vec(), String::new()));
+    let below = bench.run_to_text("Glob", json!({"pattern": "**/*", "path": "sub/deep"})).await;
     assert_eq!(below, "sub/deep/build");
     symlink("sub", bench.path("link")).unwrap();
-    let linked = bench.says("Grep", json!({"pattern": "^", "path": "link", "glob": "*.log"})).await;
+    let linked = bench.run_to_text("Grep", json!({"pattern": "^", "path": "link", "glob": "*.log"})).await;
     assert_eq!(linked, "No files found", "empty files have no lines");
 }
 
 #[tokio::test]
 async fn rules_hold_behind_a_link_to_the_folder_too() {
-    let bench = Bench::new(&[(".gitignore", "/sub/no\n"), ("sub/no", "x"), ("sub/yes", "x")]);
+    let bench = TestWorkspace::new(&[(".gitignore", "/sub/no\n"), ("sub/no", "x"), ("sub/yes", "x")]);
     symlink("sub", bench.path("link")).unwrap();
-    assert_eq!(bench.says("Grep", json!({"pattern": "x", "path": "link"})).await, "Found 1 file\nlink/yes");
+    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "x", "path": "link"})).await, "Found 1 file\nlink/yes");
 }
 
 #[tokio::test]
 async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
-    let bench = Bench::new(&[
+    let bench = TestWorkspace::new(&[
         ("repo/.git/info/exclude", "secret\n"),
         ("repo/.git/worktrees/w/commondir", "../..\n"),
         ("w/secret", ""),
@@ -96,7 +96,7 @@ async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
     ]);
     let git = format!("gitdir: {}\n", bench.path("repo/.git/worktrees/w").display());
     fs::write(bench.path("w/.git"), git).unwrap();
-    assert_eq!(bench.says("Glob", json!({"pattern": "**/*", "path": "w"})).await, "w/open");
+    assert_eq!(bench.run_to_text("Glob", json!({"pattern": "**/*", "path": "w"})).await, "w/open");
 }
 
 #[tokio::test]
@@ -130,10 +130,10 @@ async fn what_git_is_told_ends_at_the_top_of_a_repository() {
             ("inner/deep/a.txt", "x"),
         ];
         place.extend(files);
-        let bench = Bench::new(&place);
+        let bench = TestWorkspace::new(&place);
         for path in ["inner", "inner/deep"] {
             let mut said: Vec<String> = bench
-                .says("Glob", json!({"pattern": "**/*", "path": path}))
+                .run_to_text("Glob", json!({"pattern": "**/*", "path": path}))
                 .await
                 .lines()
                 .map(str::to_owned)
@@ -147,7 +147,7 @@ async fn what_git_is_told_ends_at_the_top_of_a_repository() {
 
 #[tokio::test]
 async fn a_walk_from_above_goes_by_each_repositorys_own_rules() {
-    let bench = Bench::new(&[
+    let bench = TestWorkspace::new(&[
         (".git/info/exclude", "*.txt\n"),
         (".gitignore", "*.log\n"),
         ("a.log", ""),
@@ -157,26 +157,26 @@ async fn a_walk_from_above_goes_by_each_repositorys_own_rules() {
         ("plain/a.log", ""),
         ("plain/a.md", ""),
     ]);
-    assert_eq!(found(&bench).await.0, ["inner/a.log", "inner/a.txt", "plain/a.md"]);
+    assert_eq!(glob_all(&bench).await.0, ["inner/a.log", "inner/a.txt", "plain/a.md"]);
 }
 
 #[tokio::test]
 async fn ignore_files_that_are_no_files_or_huge_are_left_out_with_a_note() {
     let bench =
-        Bench::new(&[("p/a", "x"), ("z/a", "x"), ("d/.gitignore/a", "x"), ("d/b", "x"), ("h/a", "x")]);
+        TestWorkspace::new(&[("p/a", "x"), ("z/a", "x"), ("d/.gitignore/a", "x"), ("d/b", "x"), ("h/a", "x")]);
     mkfifo(&bench.path("p/.gitignore"), Mode::S_IRWXU).unwrap();
     fs::create_dir_all(bench.path("p/.git/info")).unwrap();
     mkfifo(&bench.path("p/.git/info/exclude"), Mode::S_IRWXU).unwrap();
     mkfifo(&bench.path("d/.git"), Mode::S_IRWXU).unwrap();
     symlink("/dev/zero", bench.path("z/.ignore")).unwrap();
     fs::write(bench.path("h/.gitignore"), "a\n".repeat(200_000)).unwrap();
-    let (names, note) = found(&bench).await;
+    let (names, note) = glob_all(&bench).await;
     assert_eq!(names, ["d/b", "h/a", "p/a", "z/a"]);
     assert!(
         note.starts_with("(Ignore files that are no regular files") && note.contains(" and 2 more.)"),
         "{note}"
     );
-    let said = bench.says("Grep", json!({"pattern": "x", "path": "p"})).await;
+    let said = bench.run_to_text("Grep", json!({"pattern": "x", "path": "p"})).await;
     assert!(said.starts_with("Found 1 file\np/a\n(Ignore files"), "{said}");
     assert!(said.contains("p/.gitignore") && said.contains("p/.git/info/exclude"), "{said}");
 }
@@ -189,70 +189,70 @@ fn all_ignore_files_together_have_a_limit() {
         fs::create_dir(&below).unwrap();
         fs::write(below.join(".gitignore"), format!("{}\n", "# remark\n".repeat(25_000))).unwrap();
     }
-    let walk = Walk {
+    let walk = DirWalk {
         root: folder.path(),
-        names: Arc::default(),
-        sight: Sight::default(),
-        depth: None,
-        stop: &Stop::default(),
+        name_filter: Arc::default(),
+        read_filter: SearchFilter::default(),
+        max_depth: None,
+        stop: &CancelFlag::default(),
     };
-    let left_out = walk.run(|| Nobody).gaps.rules.len();
+    let left_out = walk.run(|| IgnoreAllFiles).gaps.skipped_ignore_files.len();
     assert!((5..20).contains(&left_out), "{left_out}");
 }
 
 /// Looks at nothing.
-struct Nobody;
+struct IgnoreAllFiles;
 
-impl Visit for Nobody {
-    fn file(&mut self, _: DirEntry) {}
+impl FileVisitor for IgnoreAllFiles {
+    fn visit_file(&mut self, _: DirEntry) {}
 }
 
 #[tokio::test]
 async fn links_that_lead_in_a_circle_end() {
-    let bench = Bench::new(&[("a/x.txt", "x")]);
+    let bench = TestWorkspace::new(&[("a/x.txt", "x")]);
     symlink("..", bench.path("a/up")).unwrap();
     symlink(".", bench.path("a/here")).unwrap();
     symlink("self", bench.path("self")).unwrap();
-    assert_eq!(found(&bench).await.0, ["a/x.txt"]);
-    assert_eq!(bench.says("Grep", json!({"pattern": "x"})).await, "Found 1 file\na/x.txt");
+    assert_eq!(glob_all(&bench).await.0, ["a/x.txt"]);
+    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "x"})).await, "Found 1 file\na/x.txt");
     assert_eq!(
-        bench.says("Glob", json!({"pattern": "*.txt", "path": "a/up/a/here"})).await,
+        bench.run_to_text("Glob", json!({"pattern": "*.txt", "path": "a/up/a/here"})).await,
         "a/up/a/here/x.txt"
     );
     for tool in ["Grep", "Glob"] {
-        let said = bench.says(tool, json!({"pattern": "x", "path": "self"})).await;
+        let said = bench.run_to_text(tool, json!({"pattern": "x", "path": "self"})).await;
         assert!(said.contains("lead in a circle (ELOOP)"), "{said}");
     }
 }
 
 #[tokio::test]
 async fn pipes_and_devices_are_never_searched() {
-    let bench = Bench::new(&[("a.txt", "x")]);
+    let bench = TestWorkspace::new(&[("a.txt", "x")]);
     mkfifo(&bench.path("pipe"), Mode::S_IRWXU).unwrap();
     symlink("/dev/zero", bench.path("zero")).unwrap();
     symlink("pipe", bench.path("link")).unwrap();
-    assert_eq!(bench.says("Grep", json!({"pattern": "x"})).await, "Found 1 file\na.txt");
-    assert_eq!(found(&bench).await.0, ["a.txt"]);
+    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "x"})).await, "Found 1 file\na.txt");
+    assert_eq!(glob_all(&bench).await.0, ["a.txt"]);
     for (path, words) in [("pipe", "named pipe"), ("link", "named pipe"), ("zero", "is a device")] {
-        let said = bench.says("Grep", json!({"pattern": "x", "path": path})).await;
+        let said = bench.run_to_text("Grep", json!({"pattern": "x", "path": path})).await;
         assert!(said.contains(words), "{said}");
     }
 }
 
 #[tokio::test]
 async fn what_belongs_to_the_system_is_not_searched() {
-    let bench = Bench::new(&[]);
+    let bench = TestWorkspace::new(&[]);
     symlink("/proc/self", bench.path("me")).unwrap();
     for path in ["/proc/self/environ", "/proc", "/dev", "me", "me/environ"] {
-        let said = bench.says("Grep", json!({"pattern": "PATH", "path": path})).await;
+        let said = bench.run_to_text("Grep", json!({"pattern": "PATH", "path": path})).await;
         assert!(said.contains("belongs to the system"), "{path}: {said}");
     }
-    assert!(is_not_on_disk(Path::new("/proc")));
+    assert!(is_virtual_file_system(Path::new("/proc")));
 }
 
 #[tokio::test]
 async fn where_a_search_cannot_begin_the_reason_is_named() {
-    let bench = Bench::new(&[("file", "")]);
+    let bench = TestWorkspace::new(&[("file", "")]);
     symlink("nowhere", bench.path("dangling")).unwrap();
     for tool in ["Grep", "Glob"] {
         for (path, words) in [
@@ -261,7 +261,7 @@ async fn where_a_search_cannot_begin_the_reason_is_named() {
             (&"n".repeat(300), "the name is too long"),
             ("none", "does not exist. The current folder is"),
         ] {
-            let said = bench.says(tool, json!({"pattern": "x", "path": path})).await;
+            let said = bench.run_to_text(tool, json!({"pattern": "x", "path": path})).await;
             assert!(said.contains(words), "{tool} {path}: {said}");
         }
     }
@@ -270,10 +270,10 @@ async fn where_a_search_cannot_begin_the_reason_is_named() {
 #[test]
 fn what_a_search_could_not_look_at_is_said() {
     let cwd = Path::new("/w");
-    assert_eq!(gaps(&Gaps::default(), false, cwd), "");
-    let some = Gaps { unreadable: 2, rules: vec!["/w/.ignore".into(), "/etc/x".into()], hidden: false };
+    assert_eq!(render_gaps(&SearchGaps::default(), false, cwd), "");
+    let some = SearchGaps { unreadable: 2, skipped_ignore_files: vec!["/w/.ignore".into(), "/etc/x".into()], hidden: false };
     assert_eq!(
-        gaps(&some, true, cwd),
+        render_gaps(&some, true, cwd),
         "\n(Files or folders that could not be read: 2.)\n(Ignore files that are no regular files, cannot be read or \
          are too large were not followed: .ignore, /etc/x.)\n(Ended for lack of time; there may be more. Search a \
          smaller folder.)"
@@ -281,8 +281,8 @@ fn what_a_search_could_not_look_at_is_said() {
 }
 
 /// A tree with a folder and files of which some may not be read.
-fn with_secrets() -> Bench {
-    let bench = Bench::new(&[
+fn workspace_with_secrets() -> TestWorkspace {
+    let bench = TestWorkspace::new(&[
         ("a.txt", "needle"),
         ("secrets/key.txt", "needle"),
         ("sub/secrets/key.txt", "needle"),
@@ -291,50 +291,50 @@ fn with_secrets() -> Bench {
     ]);
     symlink("secrets/key.txt", bench.path("link.txt")).unwrap();
     symlink("sub", bench.path("way")).unwrap();
-    bench.denying(&["Read(secrets/**)", "Read(*.pem)"])
+    bench.with_deny_rules(&["Read(secrets/**)", "Read(*.pem)"])
 }
 
-const LEFT_OUT: &str = "(Something was left out because a permission rule denies reading it.)";
+const DENIED_NOTE: &str = "(Something was left out because a permission rule denies reading it.)";
 
 #[tokio::test]
 async fn glob_leaves_out_what_may_not_be_read() {
-    let bench = with_secrets();
-    let (names, notes) = found(&bench).await;
-    assert_eq!((names, notes.as_str()), (vec!["a.txt".to_owned(), "sub/b.txt".to_owned()], LEFT_OUT));
+    let bench = workspace_with_secrets();
+    let (names, notes) = glob_all(&bench).await;
+    assert_eq!((names, notes.as_str()), (vec!["a.txt".to_owned(), "sub/b.txt".to_owned()], DENIED_NOTE));
     for named in ["secrets/key.txt", "link.txt", "{secrets,x}/*", "SUB/*", "SUB/Key.pem"] {
-        let said = bench.says("Glob", json!({"pattern": named})).await;
-        assert_eq!(said, format!("No files found\n{LEFT_OUT}"), "{named}");
+        let said = bench.run_to_text("Glob", json!({"pattern": named})).await;
+        assert_eq!(said, format!("No files found\n{DENIED_NOTE}"), "{named}");
     }
     // Where the rule does not matter, nothing is said about it.
-    assert_eq!(bench.says("Glob", json!({"pattern": "*.t?t", "path": "sub"})).await, "sub/b.txt");
+    assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*.t?t", "path": "sub"})).await, "sub/b.txt");
 }
 
 #[tokio::test]
 async fn grep_leaves_out_what_may_not_be_read() {
-    let bench = with_secrets();
-    let said = bench.says("Grep", json!({"pattern": "needle", "output_mode": "content"})).await;
-    assert_eq!(said, format!("a.txt:1:needle\nsub/b.txt:1:needle\n{LEFT_OUT}"));
+    let bench = workspace_with_secrets();
+    let said = bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content"})).await;
+    assert_eq!(said, format!("a.txt:1:needle\nsub/b.txt:1:needle\n{DENIED_NOTE}"));
     let said =
-        bench.says("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "way"})).await;
-    assert_eq!(said, format!("way/b.txt:1:needle\n{LEFT_OUT}"));
+        bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "way"})).await;
+    assert_eq!(said, format!("way/b.txt:1:needle\n{DENIED_NOTE}"));
     for path in ["secrets/key.txt", "link.txt"] {
         let said =
-            bench.says("Grep", json!({"pattern": "needle", "output_mode": "content", "path": path})).await;
-        assert!(said.ends_with(LEFT_OUT) && !said.contains("needle"), "{said}");
+            bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": path})).await;
+        assert!(said.ends_with(DENIED_NOTE) && !said.contains("needle"), "{said}");
     }
 }
 
 #[test]
 fn what_may_not_be_read_is_not_even_visited() {
     struct Watch;
-    impl Visit for Watch {
-        fn file(&mut self, file: DirEntry) {
+    impl FileVisitor for Watch {
+        fn visit_file(&mut self, file: DirEntry) {
             let path = file.path().to_string_lossy().into_owned();
             assert!(["a.txt", "b.txt", "way"].iter().any(|name| path.ends_with(name)), "visited {path}");
         }
     }
-    let bench = with_secrets();
-    let (stop, sight) = (Stop::default(), bench.sight());
-    let walk = Walk { root: bench.root(), names: Arc::default(), sight, depth: None, stop: &stop };
+    let bench = workspace_with_secrets();
+    let (stop, sight) = (CancelFlag::default(), bench.read_filter());
+    let walk = DirWalk { root: bench.root(), name_filter: Arc::default(), read_filter: sight, max_depth: None, stop: &stop };
     assert!(walk.run(|| Watch).gaps.hidden);
 }

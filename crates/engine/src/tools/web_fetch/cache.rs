@@ -4,49 +4,49 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::fetch::Page;
-use super::guard::Reach;
+use super::fetch::FetchedPage;
+use super::network_scope::NetworkScope;
 
 /// How long a page is kept.
-const KEPT: Duration = Duration::from_secs(15 * 60);
+const PAGE_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// How many pages are kept.
-const PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// How many bytes of text are kept.
-const BYTES: usize = 20 << 20;
+const MAX_CACHED_BYTES: usize = 20 << 20;
 
 /// The pages, oldest first. What one session may reach, another may not; so the reach is part of the key.
 #[derive(Default)]
-pub(super) struct Cache {
-    kept: Vec<Kept>,
+pub(super) struct PageCache {
+    pages: Vec<CachedPage>,
 }
 
-struct Kept {
+struct CachedPage {
     url: String,
-    reach: Reach,
-    page: Arc<Page>,
-    since: Instant,
+    scope: NetworkScope,
+    page: Arc<FetchedPage>,
+    fetched_at: Instant,
 }
 
-impl Cache {
+impl PageCache {
     /// A page, if it is kept.
-    pub(super) fn get(&mut self, url: &str, reach: Reach, now: Instant) -> Option<Arc<Page>> {
-        self.kept.retain(|kept| now.duration_since(kept.since) < KEPT);
-        self.kept.iter().find(|kept| kept.url == url && kept.reach == reach).map(|kept| kept.page.clone())
+    pub(super) fn get(&mut self, url: &str, reach: NetworkScope, now: Instant) -> Option<Arc<FetchedPage>> {
+        self.pages.retain(|kept| now.duration_since(kept.fetched_at) < PAGE_TTL);
+        self.pages.iter().find(|kept| kept.url == url && kept.scope == reach).map(|kept| kept.page.clone())
     }
 
     /// Keeps a page; the oldest ones make room for it.
-    pub(super) fn put(&mut self, url: String, reach: Reach, page: Arc<Page>, now: Instant) {
-        self.kept.retain(|kept| kept.url != url || kept.reach != reach);
-        self.kept.push(Kept { url, reach, page, since: now });
-        while self.kept.len() > PAGES || self.bytes() > BYTES {
-            self.kept.remove(0);
+    pub(super) fn insert(&mut self, url: String, reach: NetworkScope, page: Arc<FetchedPage>, now: Instant) {
+        self.pages.retain(|kept| kept.url != url || kept.scope != reach);
+        self.pages.push(CachedPage { url, scope: reach, page, fetched_at: now });
+        while self.pages.len() > MAX_PAGES || self.total_bytes() > MAX_CACHED_BYTES {
+            self.pages.remove(0);
         }
     }
 
-    fn bytes(&self) -> usize {
-        self.kept.iter().map(|kept| kept.page.text.len()).sum()
+    fn total_bytes(&self) -> usize {
+        self.pages.iter().map(|kept| kept.page.text.len()).sum()
     }
 }
 
@@ -55,30 +55,30 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    fn page(size: usize) -> Arc<Page> {
-        Arc::new(Page { status: 200, status_text: "OK", bytes: size, text: "x".repeat(size) })
+    fn page(size: usize) -> Arc<FetchedPage> {
+        Arc::new(FetchedPage { status: 200, status_text: "OK", bytes: size, text: "x".repeat(size) })
     }
 
     #[test]
     fn a_page_is_kept_for_a_quarter_of_an_hour() {
-        let (mut cache, now) = (Cache::default(), clock::monotonic());
-        cache.put("a".into(), Reach::Public, page(1), now);
-        assert_eq!(cache.get("a", Reach::Public, now + KEPT - Duration::from_millis(1)), Some(page(1)));
-        assert_eq!(cache.get("b", Reach::Public, now), None);
-        assert_eq!(cache.get("a", Reach::Private, now), None, "another reach");
-        assert_eq!(cache.get("a", Reach::Public, now + KEPT), None);
+        let (mut cache, now) = (PageCache::default(), clock::monotonic());
+        cache.insert("a".into(), NetworkScope::Public, page(1), now);
+        assert_eq!(cache.get("a", NetworkScope::Public, now + PAGE_TTL - Duration::from_millis(1)), Some(page(1)));
+        assert_eq!(cache.get("b", NetworkScope::Public, now), None);
+        assert_eq!(cache.get("a", NetworkScope::Private, now), None, "another reach");
+        assert_eq!(cache.get("a", NetworkScope::Public, now + PAGE_TTL), None);
     }
 
     #[test]
     fn the_oldest_pages_make_room() {
-        let (mut cache, now) = (Cache::default(), clock::monotonic());
-        for number in 0..=PAGES {
-            cache.put(number.to_string(), Reach::Public, page(1), now);
+        let (mut cache, now) = (PageCache::default(), clock::monotonic());
+        for number in 0..=MAX_PAGES {
+            cache.insert(number.to_string(), NetworkScope::Public, page(1), now);
         }
-        assert_eq!((cache.kept.len(), cache.get("0", Reach::Public, now)), (PAGES, None));
-        cache.put("large".into(), Reach::Public, page(BYTES - 1), now);
-        assert_eq!(cache.kept.len(), 2);
-        cache.put("large".into(), Reach::Public, page(BYTES), now);
-        assert_eq!((cache.kept.len(), cache.bytes()), (1, BYTES));
+        assert_eq!((cache.pages.len(), cache.get("0", NetworkScope::Public, now)), (MAX_PAGES, None));
+        cache.insert("large".into(), NetworkScope::Public, page(MAX_CACHED_BYTES - 1), now);
+        assert_eq!(cache.pages.len(), 2);
+        cache.insert("large".into(), NetworkScope::Public, page(MAX_CACHED_BYTES), now);
+        assert_eq!((cache.pages.len(), cache.total_bytes()), (1, MAX_CACHED_BYTES));
     }
 }

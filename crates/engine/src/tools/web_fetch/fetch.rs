@@ -2,33 +2,33 @@
 
 use std::time::Duration;
 
-use whimbrel_models::http::{Door, NotFetched, Response, Url};
+use whimbrel_models::http::{HttpClient, NotFetched, Response, Url};
 
-use super::address::{self, Next};
-use super::guard::{self, Reach};
-use super::page::{self, Kind};
+use super::page_url::{self, RedirectTarget};
+use super::network_scope::{self, NetworkScope};
+use super::page::{self, TextKind};
 use crate::files;
-use crate::tools::Trouble;
+use crate::tools::ToolError;
 
 /// The longest time for all of it.
-const TIME: Duration = Duration::from_secs(30);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most bytes of a body, decompressed.
-const SIZE: usize = 10 << 20;
+const MAX_BODY_BYTES: usize = 10 << 20;
 
 /// How many redirects are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// What we like to read, best first.
 const ACCEPT: &str = "text/markdown, text/html, application/json;q=0.9, text/*;q=0.9, */*;q=0.1";
 
 /// What was found at an address.
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum FetchOutcome {
     /// A page.
-    Page(Page),
+    Page(FetchedPage),
     /// The way to another host.
-    Elsewhere {
+    OtherHost {
         /// The status of the redirect.
         status: u16,
         /// What it is called.
@@ -40,7 +40,7 @@ pub(super) enum Found {
 
 /// A page as text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Page {
+pub(super) struct FetchedPage {
     /// The HTTP status.
     pub(super) status: u16,
     /// What it is called.
@@ -52,76 +52,76 @@ pub(super) struct Page {
 }
 
 /// Gets what lies at an address.
-pub(super) async fn fetch(door: &Door, url: &Url, reach: Reach) -> Result<Found, Trouble> {
-    let late = |_| Trouble::Failed(format!("{url} did not arrive within {} seconds.", TIME.as_secs()));
-    tokio::time::timeout(TIME, follow(door, url, reach)).await.map_err(late)?
+pub(super) async fn fetch_page(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<FetchOutcome, ToolError> {
+    let late = |_| ToolError::Failed(format!("{url} did not arrive within {} seconds.", FETCH_TIMEOUT.as_secs()));
+    tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(door, url, reach)).await.map_err(late)?
 }
 
-async fn follow(door: &Door, url: &Url, reach: Reach) -> Result<Found, Trouble> {
+async fn fetch_following_redirects(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<FetchOutcome, ToolError> {
     let mut at = url.clone();
-    for _ in 0..=REDIRECTS {
-        let response = ask(door, &at, reach).await?;
-        let Some(location) = redirected(&response) else {
-            return receive(&at, response).await.map(Found::Page);
+    for _ in 0..=MAX_REDIRECTS {
+        let response = send_request(door, &at, reach).await?;
+        let Some(location) = redirect_location(&response) else {
+            return read_page(&at, response).await.map(FetchOutcome::Page);
         };
-        let next = address::redirect(&at, location)
-            .map_err(|why| Trouble::Failed(format!("{at} redirects, and that cannot be followed: {why}")))?;
+        let next = page_url::resolve_redirect(&at, location)
+            .map_err(|why| ToolError::Failed(format!("{at} redirects, and that cannot be followed: {why}")))?;
         match next {
-            Next::Here(to) => at = to,
-            Next::Elsewhere(to) => {
+            RedirectTarget::SameHost(to) => at = to,
+            RedirectTarget::OtherHost(to) => {
                 let (status, status_text) = (response.status, response.status_text());
-                return Ok(Found::Elsewhere { status, status_text, to });
+                return Ok(FetchOutcome::OtherHost { status, status_text, to });
             }
         }
     }
-    Err(Trouble::Failed(format!("{url} redirects more than {REDIRECTS} times.")))
+    Err(ToolError::Failed(format!("{url} redirects more than {MAX_REDIRECTS} times.")))
 }
 
-async fn ask(door: &Door, url: &Url, reach: Reach) -> Result<Response, Trouble> {
+async fn send_request(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<Response, ToolError> {
     let host = url.host_str().unwrap_or_default();
-    if !reach.permits_name(host) {
-        return Err(barred(host));
+    if !reach.allows_host(host) {
+        return Err(private_host_error(host));
     }
-    door.get(url, ACCEPT, reach.permit()).await.map_err(|error| match error {
-        NotFetched::Forbidden(_) => barred(host),
-        NotFetched::Failed(fault) => Trouble::Failed(fault.message),
+    door.get(url, ACCEPT, reach.address_filter()).await.map_err(|error| match error {
+        NotFetched::Forbidden(_) => private_host_error(host),
+        NotFetched::Failed(fault) => ToolError::Failed(fault.message),
     })
 }
 
-fn barred(host: &str) -> Trouble {
-    Trouble::Refused(format!(
+fn private_host_error(host: &str) -> ToolError {
+    ToolError::Rejected(format!(
         "{host} is not on the public internet and is not fetched from. The user can permit it with {}=1.",
-        guard::VARIABLE
+        network_scope::PRIVATE_NETWORK_VARIABLE
     ))
 }
 
 /// Where an answer sends us, if it does.
-fn redirected(response: &Response) -> Option<&str> {
+fn redirect_location(response: &Response) -> Option<&str> {
     matches!(response.status, 301 | 302 | 303 | 307 | 308).then(|| response.header("location"))?
 }
 
 /// Reads an answer as text.
-async fn receive(url: &Url, response: Response) -> Result<Page, Trouble> {
+async fn read_page(url: &Url, response: Response) -> Result<FetchedPage, ToolError> {
     let (status, status_text) = (response.status, response.status_text());
     if !(200..300).contains(&status) {
-        return Err(Trouble::Failed(format!(
+        return Err(ToolError::Failed(format!(
             "{url} answered {}.",
             format!("{status} {status_text}").trim_end()
         )));
     }
     let media_type = response.media_type();
-    let Some(kind) = Kind::of(media_type.as_deref()) else {
+    let Some(kind) = TextKind::from_media_type(media_type.as_deref()) else {
         let what = media_type.unwrap_or_default();
-        return Err(Trouble::Failed(format!("{url} is {what}; only text can be read.")));
+        return Err(ToolError::Failed(format!("{url} is {what}; only text can be read.")));
     };
     let charset = response.header("content-type").and_then(page::charset).map(str::to_owned);
-    let body = response.whole(SIZE).await.map_err(|fault| Trouble::Failed(fault.message))?;
+    let body = response.read_all(MAX_BODY_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))?;
     let bytes = body.len();
-    let text = files::aside(move || page::text(kind, charset.as_deref(), &body)).await;
+    let text = files::run_blocking(move || page::decode_body(kind, charset.as_deref(), &body)).await;
     match text {
-        Ok(Some(text)) if text.trim().is_empty() => Err(Trouble::Failed(format!("{url} has no text."))),
-        Ok(Some(text)) => Ok(Page { status, status_text, bytes, text }),
-        Ok(None) => Err(Trouble::Failed(format!("{url} is no text; only text can be read."))),
-        Err(error) => Err(Trouble::Failed(format!("{url} cannot be read: {error}"))),
+        Ok(Some(text)) if text.trim().is_empty() => Err(ToolError::Failed(format!("{url} has no text."))),
+        Ok(Some(text)) => Ok(FetchedPage { status, status_text, bytes, text }),
+        Ok(None) => Err(ToolError::Failed(format!("{url} is no text; only text can be read."))),
+        Err(error) => Err(ToolError::Failed(format!("{url} cannot be read: {error}"))),
     }
 }

@@ -13,34 +13,34 @@ use markup5ever_rcdom::{NodeData, RcDom};
 use crate::clock;
 
 /// How deep elements may lie in each other. Pages made for people stay far below.
-const DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// How many nodes are read: more than fit into the longest text that we take from a page.
-const NODES: usize = 50_000;
+const MAX_NODES: usize = 50_000;
 
 /// How many bytes are parsed between two looks at the tree.
-const PIECE: usize = 4 << 10;
+const PARSE_CHUNK_BYTES: usize = 4 << 10;
 
 /// How long parsing may take.
-const TIME: Duration = Duration::from_secs(1);
+const PARSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What holds nothing to read.
-const SKIPPED: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas"];
+const SKIPPED_TAGS: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas"];
 
 /// The text of a page as Markdown. What is nested too deep, or too much, is left out.
-pub(super) fn markdown(html: &str) -> String {
-    let tree = parse(html);
-    prune(&tree);
-    HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build().tree_to_markdown(&tree)
+pub(super) fn to_markdown(html: &str) -> String {
+    let tree = parse_bounded(html);
+    prune_tree(&tree);
+    HtmlToMarkdown::builder().skip_tags(SKIPPED_TAGS.to_vec()).build().tree_to_markdown(&tree)
 }
 
-fn parse(html: &str) -> Rc<Node> {
+fn parse_bounded(html: &str) -> Rc<Node> {
     let dom = RcDom::default();
     let tree = dom.document.clone();
     let mut parser = parse_document(dom, ParseOpts::default());
     let (began, mut rest) = (clock::monotonic(), html);
-    while !rest.is_empty() && began.elapsed() < TIME && open_depth(&tree) <= DEPTH {
-        let (piece, later) = rest.split_at(rest.floor_char_boundary(PIECE));
+    while !rest.is_empty() && began.elapsed() < PARSE_TIMEOUT && open_depth(&tree) <= MAX_DEPTH {
+        let (piece, later) = rest.split_at(rest.floor_char_boundary(PARSE_CHUNK_BYTES));
         parser.process(piece.into());
         rest = later;
     }
@@ -55,21 +55,21 @@ fn open_depth(tree: &Rc<Node>) -> usize {
 
 /// Takes out what lies too deep, what comes after enough, and tables in captions: a caption may be walked twice, and
 /// with captions in captions that doubles each time.
-fn prune(tree: &Rc<Node>) {
-    let mut left = NODES;
+fn prune_tree(tree: &Rc<Node>) {
+    let mut left = MAX_NODES;
     let mut waiting = vec![(tree.clone(), 0, false)];
     while let Some((node, depth, in_caption)) = waiting.pop() {
         let mut children = node.children.borrow_mut();
-        if depth >= DEPTH || left == 0 || (in_caption && is(&node, "table")) {
+        if depth >= MAX_DEPTH || left == 0 || (in_caption && is_element(&node, "table")) {
             children.clear();
         }
         left = left.saturating_sub(1);
-        let in_caption = in_caption || is(&node, "caption");
+        let in_caption = in_caption || is_element(&node, "caption");
         waiting.extend(children.iter().rev().map(|child| (child.clone(), depth + 1, in_caption)));
     }
 }
 
-fn is(node: &Node, tag: &str) -> bool {
+fn is_element(node: &Node, tag: &str) -> bool {
     matches!(&node.data, NodeData::Element { name, .. } if &*name.local == tag)
 }
 
@@ -85,7 +85,7 @@ mod tests {
             <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>";
         let expected = "Birds\n\n# Whimbrel\n\nA **wader**, see [curlew](/curlew).\n\n*   one\n*   two\n\n\
             ```\nlet x = 1;\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |";
-        assert_eq!(markdown(html), expected);
+        assert_eq!(to_markdown(html), expected);
     }
 
     #[test]
@@ -107,19 +107,19 @@ mod tests {
         ];
         for nest in nests {
             for times in [40, 4_000] {
-                let text = markdown(&format!("<p>before</p>{}x", nest.repeat(times)));
+                let text = to_markdown(&format!("<p>before</p>{}x", nest.repeat(times)));
                 assert!(text.starts_with("before"), "{times} times {nest}: {text:.80}");
             }
         }
         let open: String = (0..100).map(|number| format!("<b id={number}>")).collect();
         for repeated in [format!("{open}{}", "<p>x".repeat(4_000)), "<i>x</i>".repeat(10_000)] {
-            assert!(markdown(&format!("<p>before</p>{repeated}")).starts_with("before"));
+            assert!(to_markdown(&format!("<p>before</p>{repeated}")).starts_with("before"));
         }
     }
 
     #[test]
     fn a_piece_may_end_anywhere() {
         let html = format!("<p>{}</p>", "<b>é</b>, ".repeat(1_000));
-        assert_eq!(markdown(&html).matches("**é**,").count(), 1_000);
+        assert_eq!(to_markdown(&html).matches("**é**,").count(), 1_000);
     }
 }

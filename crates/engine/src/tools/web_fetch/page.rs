@@ -5,11 +5,11 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use super::html;
 
 /// How many characters of a page are read.
-const LONGEST: usize = 100_000;
+const MAX_PAGE_CHARS: usize = 100_000;
 
 /// What kind of text a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     /// A page with markup, read as Markdown.
     Html,
     /// Read as it is.
@@ -18,9 +18,9 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl TextKind {
     /// What a media type tells. None if it is no text.
-    pub(super) fn of(media_type: Option<&str>) -> Option<Self> {
+    pub(super) fn from_media_type(media_type: Option<&str>) -> Option<Self> {
         let Some(media_type) = media_type.filter(|media_type| !media_type.is_empty()) else {
             return Some(Self::Unknown);
         };
@@ -46,22 +46,22 @@ pub(super) fn charset(content_type: &str) -> Option<&str> {
 }
 
 /// The text of a body, cut if it is very long. None if it is no text.
-pub(super) fn text(kind: Kind, charset: Option<&str>, body: &[u8]) -> Option<String> {
+pub(super) fn decode_body(kind: TextKind, charset: Option<&str>, body: &[u8]) -> Option<String> {
     let kind = match kind {
-        Kind::Unknown if body.contains(&0) => return None,
-        Kind::Unknown if is_html(body) => Kind::Html,
+        TextKind::Unknown if body.contains(&0) => return None,
+        TextKind::Unknown if is_html(body) => TextKind::Html,
         known => known,
     };
-    let named = charset.map(str::as_bytes).or_else(|| meta_charset(body).filter(|_| kind == Kind::Html));
-    let (text, ..) = named.and_then(Encoding::for_label).unwrap_or_else(|| guess(body)).decode(body);
-    Some(cut(match kind {
-        Kind::Html => html::markdown(&text),
-        Kind::Plain | Kind::Unknown => text.into_owned(),
+    let named = charset.map(str::as_bytes).or_else(|| meta_charset(body).filter(|_| kind == TextKind::Html));
+    let (text, ..) = named.and_then(Encoding::for_label).unwrap_or_else(|| guess_encoding(body)).decode(body);
+    Some(truncate_page(match kind {
+        TextKind::Html => html::to_markdown(&text),
+        TextKind::Plain | TextKind::Unknown => text.into_owned(),
     }))
 }
 
 /// The encoding of a body when nobody names one.
-fn guess(body: &[u8]) -> &'static Encoding {
+fn guess_encoding(body: &[u8]) -> &'static Encoding {
     if str::from_utf8(body).is_ok() { UTF_8 } else { WINDOWS_1252 }
 }
 
@@ -83,8 +83,8 @@ fn meta_charset(body: &[u8]) -> Option<&[u8]> {
     Some(&value[..end.unwrap_or(value.len())])
 }
 
-fn cut(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+fn truncate_page(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MAX_PAGE_CHARS) {
         text.truncate(end);
         text.push_str("\n\n[The page goes on; it was cut here.]");
     }
@@ -98,58 +98,58 @@ mod tests {
     #[test]
     fn the_media_type_says_what_can_be_read() {
         let table = [
-            (None, Some(Kind::Unknown)),
-            (Some("text/html"), Some(Kind::Html)),
-            (Some("application/xhtml+xml"), Some(Kind::Html)),
-            (Some("text/markdown"), Some(Kind::Plain)),
-            (Some("application/json"), Some(Kind::Plain)),
-            (Some("application/ld+json"), Some(Kind::Plain)),
-            (Some("application/rss+xml"), Some(Kind::Plain)),
-            (Some("image/svg+xml"), Some(Kind::Plain)),
+            (None, Some(TextKind::Unknown)),
+            (Some("text/html"), Some(TextKind::Html)),
+            (Some("application/xhtml+xml"), Some(TextKind::Html)),
+            (Some("text/markdown"), Some(TextKind::Plain)),
+            (Some("application/json"), Some(TextKind::Plain)),
+            (Some("application/ld+json"), Some(TextKind::Plain)),
+            (Some("application/rss+xml"), Some(TextKind::Plain)),
+            (Some("image/svg+xml"), Some(TextKind::Plain)),
             (Some("image/png"), None),
             (Some("application/pdf"), None),
             (Some("application/octet-stream"), None),
             (Some("nonsense"), None),
         ];
         for (media_type, expected) in table {
-            assert_eq!(Kind::of(media_type), expected, "{media_type:?}");
+            assert_eq!(TextKind::from_media_type(media_type), expected, "{media_type:?}");
         }
     }
 
     #[test]
     fn the_charset_is_taken_from_where_it_is_named() {
-        type Row = (&'static str, Kind, Option<&'static str>, &'static [u8], &'static str);
+        type Row = (&'static str, TextKind, Option<&'static str>, &'static [u8], &'static str);
         let table: &[Row] = &[
-            ("utf-8 without a word", Kind::Plain, None, "é".as_bytes(), "é"),
-            ("not utf-8", Kind::Plain, None, b"\xe9", "é"),
-            ("named in the header", Kind::Plain, Some("koi8-r"), b"\xc4\xc1", "да"),
-            ("an unknown name", Kind::Plain, Some("klingon"), "é".as_bytes(), "é"),
-            ("a byte order mark wins", Kind::Plain, Some("koi8-r"), b"\xff\xfee\0", "e"),
-            ("in the page", Kind::Html, None, b"<meta charset='koi8-r'><p>\xc4\xc1", "да"),
+            ("utf-8 without a word", TextKind::Plain, None, "é".as_bytes(), "é"),
+            ("not utf-8", TextKind::Plain, None, b"\xe9", "é"),
+            ("named in the header", TextKind::Plain, Some("koi8-r"), b"\xc4\xc1", "да"),
+            ("an unknown name", TextKind::Plain, Some("klingon"), "é".as_bytes(), "é"),
+            ("a byte order mark wins", TextKind::Plain, Some("koi8-r"), b"\xff\xfee\0", "e"),
+            ("in the page", TextKind::Html, None, b"<meta charset='koi8-r'><p>\xc4\xc1", "да"),
             (
                 "in the page, the older way",
-                Kind::Html,
+                TextKind::Html,
                 None,
                 b"<meta http-equiv=content-type content=\"text/html; charset=koi8-r\"><p>\xc4\xc1",
                 "да",
             ),
-            ("html that nobody calls so", Kind::Unknown, None, b" <!DOCTYPE html><b>x</b>", "**x**"),
-            ("text that nobody calls so", Kind::Unknown, None, b"<b>x", "<b>x"),
+            ("html that nobody calls so", TextKind::Unknown, None, b" <!DOCTYPE html><b>x</b>", "**x**"),
+            ("text that nobody calls so", TextKind::Unknown, None, b"<b>x", "<b>x"),
         ];
         for (name, kind, charset, body, expected) in table {
-            assert_eq!(text(*kind, *charset, body).as_deref(), Some(*expected), "{name}");
+            assert_eq!(decode_body(*kind, *charset, body).as_deref(), Some(*expected), "{name}");
         }
-        assert_eq!(text(Kind::Unknown, None, b"\0\x01"), None);
+        assert_eq!(decode_body(TextKind::Unknown, None, b"\0\x01"), None);
         assert_eq!(charset("text/html; x=y; Charset=\"utf-8\""), Some("utf-8"));
         assert_eq!(charset("text/html"), None);
     }
 
     #[test]
     fn a_long_page_is_cut() {
-        let long = text(Kind::Plain, None, "é".repeat(LONGEST + 1).as_bytes()).unwrap();
+        let long = decode_body(TextKind::Plain, None, "é".repeat(MAX_PAGE_CHARS + 1).as_bytes()).unwrap();
         assert!(long.starts_with("éé") && long.ends_with("cut here.]"));
-        assert!(long.chars().count() < LONGEST + 50);
-        let fits = "é".repeat(LONGEST);
-        assert_eq!(text(Kind::Plain, None, fits.as_bytes()), Some(fits));
+        assert!(long.chars().count() < MAX_PAGE_CHARS + 50);
+        let fits = "é".repeat(MAX_PAGE_CHARS);
+        assert_eq!(decode_body(TextKind::Plain, None, fits.as_bytes()), Some(fits));
     }
 }

@@ -7,12 +7,12 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use whimbrel_models::providers::Providers;
-use whimbrel_models::retry::Policy;
+use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::scripted::Scripted;
 
 use super::*;
-use crate::consult::Consult;
-use crate::cost::Ledger;
+use crate::small_model::SmallModel;
+use crate::cost::CostLedger;
 use crate::engine::Engine;
 use crate::workspace::Workspace;
 
@@ -22,13 +22,13 @@ async fn server(pages: &'static [(&'static str, &'static str, &'static str)]) ->
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(BufReader::new(stream), pages));
+            tokio::spawn(serve_page(BufReader::new(stream), pages));
         }
     });
     url
 }
 
-async fn answer(
+async fn serve_page(
     mut stream: BufReader<tokio::net::TcpStream>,
     pages: &[(&str, &str, &str)],
 ) -> std::io::Result<()> {
@@ -49,22 +49,22 @@ async fn answer(
 }
 
 /// A call in a session that may reach this machine, and whose reader gives these replies.
-fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
+fn test_context(folder: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
     providers.add_script("reader", script.clone());
-    let policy = Policy::default();
+    let policy = RetryPolicy::default();
     let model = String::from("scripted:reader");
-    let env = BTreeMap::from([(guard::VARIABLE.to_owned(), "1".to_owned())]);
+    let env = BTreeMap::from([(network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(), "1".to_owned())]);
     let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
-    let call = Call {
-        consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
-        ..Call::alone(workspace)
+    let call = ToolContext {
+        small_model: SmallModel::new(Engine::new(providers), CostLedger::default(), model, policy, "session".into()),
+        ..ToolContext::for_test(workspace)
     };
     (call, script)
 }
 
-async fn run(tool: &WebFetch, call: &Call, url: &str) -> Output {
+async fn run_fetch(tool: &WebFetchTool, call: &ToolContext, url: &str) -> ToolResult {
     tool.run(Input { url: url.into(), prompt: "How many?".into() }, call.clone()).await
 }
 
@@ -73,24 +73,24 @@ async fn a_page_is_read_by_the_small_model_and_kept_for_the_next_question() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/html", "<h1>Seven</h1><p></page>birds")]).await;
     let url = format!("{url}/a");
     let folder = TempDir::new().unwrap();
-    let (call, reader) = call(&folder, json!(["Seven.", "Birds."]));
-    let tool = WebFetch::default();
-    let mut done = run(&tool, &call, &url).await.unwrap();
+    let (call, reader) = test_context(&folder, json!(["Seven.", "Birds."]));
+    let tool = WebFetchTool::default();
+    let mut done = run_fetch(&tool, &call, &url).await.unwrap();
     done.meta["durationMs"] = json!(0);
     let meta =
         json!({"bytes": 29, "code": 200, "codeText": "OK", "result": "Seven.", "durationMs": 0, "url": url});
-    assert_eq!(done, Done::text("Seven.", meta));
+    assert_eq!(done, ToolOutput::text("Seven.", meta));
     let asked = &reader.requests()[0];
     assert_eq!(
         asked["messages"][0]["content"][0]["text"],
         format!("<page url=\"{url}\">\n# Seven\n\nbirds\n</page>\n\nThe question: How many?")
     );
     assert!(asked["system"].to_string().contains("from the page alone"));
-    assert_eq!(tool.cache().get(&url, Reach::Private, clock::monotonic()).unwrap().text, "# Seven\n\nbirds");
-    assert_eq!(run(&tool, &call, &format!("{url}#part")).await.unwrap().meta["result"], "Birds.");
-    call.workspace.set_variables(BTreeMap::from([(guard::VARIABLE.to_owned(), "0".to_owned())]));
-    let barred = run(&tool, &call, &url).await.unwrap_err();
-    assert!(matches!(&barred, Trouble::Refused(why) if why.contains("127.0.0.1")), "{barred:?}");
+    assert_eq!(tool.cache().get(&url, NetworkScope::Private, clock::monotonic()).unwrap().text, "# Seven\n\nbirds");
+    assert_eq!(run_fetch(&tool, &call, &format!("{url}#part")).await.unwrap().meta["result"], "Birds.");
+    call.workspace.set_variables(BTreeMap::from([(network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(), "0".to_owned())]));
+    let barred = run_fetch(&tool, &call, &url).await.unwrap_err();
+    assert!(matches!(&barred, ToolError::Rejected(why) if why.contains("127.0.0.1")), "{barred:?}");
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn what_cannot_be_read_is_told() {
     ])
     .await;
     let folder = TempDir::new().unwrap();
-    let (call, reader) = call(&folder, json!([]));
+    let (call, reader) = test_context(&folder, json!([]));
     let table = [
         ("/png", "/png is image/png; only text can be read."),
         ("/empty", "/empty has no text."),
@@ -116,8 +116,8 @@ async fn what_cannot_be_read_is_told() {
         ("/unknown", "/unknown answered 404 Not Found."),
     ];
     for (path, words) in table {
-        let trouble = run(&WebFetch::default(), &call, &format!("{url}{path}")).await.unwrap_err();
-        assert!(matches!(&trouble, Trouble::Failed(why) if why.ends_with(words)), "{path}: {trouble:?}");
+        let trouble = run_fetch(&WebFetchTool::default(), &call, &format!("{url}{path}")).await.unwrap_err();
+        assert!(matches!(&trouble, ToolError::Failed(why) if why.ends_with(words)), "{path}: {trouble:?}");
     }
     assert_eq!(reader.requests(), Vec::<Value>::new());
 }
@@ -132,10 +132,10 @@ async fn redirects_are_followed_at_home_and_named_when_they_lead_away() {
     .await;
     let folder = TempDir::new().unwrap();
     let (call, reader) =
-        call(&folder, json!([{"content": [{"type": "text", "text": "7"}], "expect": "birds"}]));
-    let tool = WebFetch::default();
-    assert_eq!(run(&tool, &call, &format!("{url}/old")).await.unwrap().meta["code"], 200);
-    let away = run(&tool, &call, &format!("{url}/away")).await.unwrap();
+        test_context(&folder, json!([{"content": [{"type": "text", "text": "7"}], "expect": "birds"}]));
+    let tool = WebFetchTool::default();
+    assert_eq!(run_fetch(&tool, &call, &format!("{url}/old")).await.unwrap().meta["code"], 200);
+    let away = run_fetch(&tool, &call, &format!("{url}/away")).await.unwrap();
     assert_eq!(away.meta["code"], 308);
     let text = away.meta["result"].as_str().unwrap();
     assert!(text.contains("another host (308 Permanent Redirect): https://example.com/x\n"), "{text}");
@@ -146,8 +146,8 @@ async fn redirects_are_followed_at_home_and_named_when_they_lead_away() {
 async fn a_reader_that_fails_is_told_as_such() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/plain", "birds")]).await;
     let folder = TempDir::new().unwrap();
-    let (call, _) = call(&folder, json!([]));
-    let trouble = run(&WebFetch::default(), &call, &format!("{url}/a")).await.unwrap_err();
+    let (call, _) = test_context(&folder, json!([]));
+    let trouble = run_fetch(&WebFetchTool::default(), &call, &format!("{url}/a")).await.unwrap_err();
     assert!(
         trouble.reason().contains("/a was fetched, but the model that reads pages failed: "),
         "{trouble:?}"
@@ -156,7 +156,7 @@ async fn a_reader_that_fails_is_told_as_such() {
 
 #[test]
 fn the_model_reads_little() {
-    let spec = serde_json::to_string(&super::super::AnyTool::spec(&WebFetch::default())).unwrap();
+    let spec = serde_json::to_string(&super::super::AnyTool::spec(&WebFetchTool::default())).unwrap();
     println!("{} bytes: {spec}", spec.len());
     assert!(spec.len() <= 450, "{spec}");
 }

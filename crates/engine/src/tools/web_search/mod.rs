@@ -3,9 +3,9 @@
 //! - [`served`]: the provider of the small model searches; - [`endpoint`]: a search server of the user's choice does
 //! - [`found`]: what came of it
 
-mod endpoint;
-mod found;
-mod served;
+mod searxng;
+mod results;
+mod provider;
 #[cfg(test)]
 mod tests;
 
@@ -13,12 +13,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 use crate::clock;
-use crate::on_demand::Offer;
+use crate::deferred_tools::ToolLoading;
 
 /// The tool.
-pub(super) struct WebSearch;
+pub(super) struct WebSearchTool;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -32,63 +32,63 @@ pub(super) struct Input {
     blocked_domains: Vec<String>,
 }
 
-impl Tool for WebSearch {
+impl Tool for WebSearchTool {
     type Input = Input;
 
     const NAME: &'static str = "WebSearch";
 
-    const OFFER: Offer = Offer::OnDemand;
+    const LOADING: ToolLoading = ToolLoading::Deferred;
 
     const DESCRIPTION: &'static str = "Searches the web. Gives titles and addresses, and what they say in short. Name the sources that you use.";
 
-    fn touches(_: &Input) -> Touches {
-        Touches::Network
+    fn effects(_: &Input) -> Effects {
+        Effects::Network
     }
 
-    async fn run(&self, mut input: Input, call: Call) -> Output {
+    async fn run(&self, mut input: Input, call: ToolContext) -> ToolResult {
         input.query = input.query.trim().to_owned();
-        check(&input)?;
+        check_input(&input)?;
         let began = clock::monotonic();
-        let found = match call.workspace.variable(endpoint::VARIABLE).filter(|url| !url.trim().is_empty()) {
-            Some(url) => endpoint::search(&url, &input, &call).await?,
-            None if call.consult.can_search() => served::search(&input, &call).await?,
+        let found = match call.workspace.variable(searxng::SEARCH_URL_VARIABLE).filter(|url| !url.trim().is_empty()) {
+            Some(url) => searxng::search(&url, &input, &call).await?,
+            None if call.small_model.can_search() => provider::search(&input, &call).await?,
             None => {
-                return Err(Trouble::Refused(format!(
+                return Err(ToolError::Rejected(format!(
                     "There is no search here: the model's provider has none. The user can name a search server in {} (SearXNG, with JSON switched on).",
-                    endpoint::VARIABLE
+                    searxng::SEARCH_URL_VARIABLE
                 )));
             }
         };
         let meta = json!({
             "query": input.query,
-            "results": found.for_host(),
+            "results": found.to_host_json(),
             "durationSeconds": began.elapsed().as_secs_f64(),
             "searchCount": found.searches,
         });
-        Ok(Done::text(found.for_model(&input.query), meta))
+        Ok(ToolOutput::text(found.render_for_model(&input.query), meta))
     }
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("a search is for something", json!({"query": " "})).fails(&["The query is empty"]),
+            Example::new("a search is for something", json!({"query": " "})).expect_error(&["The query is empty"]),
             Example::new(
                 "sites are either chosen or left out",
                 json!({"query": "birds", "allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}),
             )
-            .fails(&["not both"]),
+            .expect_error(&["not both"]),
             Example::new("where nobody searches, the way is shown", json!({"query": "birds"}))
-                .fails(&["There is no search here", "WHIMBREL_SEARCH_URL"]),
+                .expect_error(&["There is no search here", "WHIMBREL_SEARCH_URL"]),
         ]
     }
 }
 
-fn check(input: &Input) -> Result<(), Trouble> {
+fn check_input(input: &Input) -> Result<(), ToolError> {
     if input.query.is_empty() {
-        return Err(Trouble::Refused("The query is empty.".into()));
+        return Err(ToolError::Rejected("The query is empty.".into()));
     }
     if !input.allowed_domains.is_empty() && !input.blocked_domains.is_empty() {
         let text = "Give allowed_domains or blocked_domains, not both.";
-        return Err(Trouble::Refused(text.into()));
+        return Err(ToolError::Rejected(text.into()));
     }
     Ok(())
 }

@@ -27,11 +27,11 @@ async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<String
     (url, asked)
 }
 
-async fn search(url: &str, input: Value) -> Output {
+async fn search(url: &str, input: Value) -> ToolResult {
     let folder = TempDir::new().unwrap();
-    let env = BTreeMap::from([(endpoint::VARIABLE.to_owned(), url.to_owned())]);
+    let env = BTreeMap::from([(searxng::SEARCH_URL_VARIABLE.to_owned(), url.to_owned())]);
     let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
-    AnyTool::run(&WebSearch, input, Call::alone(workspace)).await
+    AnyTool::run(&WebSearchTool, input, ToolContext::for_test(workspace)).await
 }
 
 #[tokio::test]
@@ -78,11 +78,11 @@ fn the_reply_of_a_provider_is_read() {
         block(json!({"type": "text", "text": "It is "})),
         block(json!({"type": "text", "text": "so."})),
     ];
-    let found = served::read(&blocks).unwrap();
+    let found = provider::parse_reply(&blocks).unwrap();
     assert_eq!(found.searches, 1);
     let pages = json!({"tool_use_id": "s1", "content": [{"title": "T", "url": "https://a.org"}]});
-    assert_eq!(found.for_host(), json!([pages, "It is so."]));
+    assert_eq!(found.to_host_json(), json!([pages, "It is so."]));
     let fault = block(json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content":
         {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}));
-    assert!(served::read(&[fault]).unwrap_err().reason().contains("max_uses_exceeded"));
+    assert!(provider::parse_reply(&[fault]).unwrap_err().reason().contains("max_uses_exceeded"));
 }

@@ -6,29 +6,29 @@ use serde_json::json;
 use whimbrel_wire::{Block, Role};
 
 use super::*;
-use crate::assemble::Assembly;
-use crate::call::{Call, Step, Timing};
-use crate::event::Event;
+use crate::assemble::ReplyAssembler;
+use crate::call::{ModelCall, CallStep, CallTimeouts};
+use crate::event::ReplyEvent;
 use crate::history::History;
-use crate::loopback::{Act, Server, answer, chunk, last_chunk, stream_head};
+use crate::test_server::{ResponseAction, Server, answer, chunk, last_chunk, stream_head};
 use crate::request::Preamble;
-use crate::retry::Policy;
+use crate::retry::RetryPolicy;
 
 fn request() -> Request {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
     Request {
         session_id: "s1".into(),
-        ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])), history.ask())
+        ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])), history.snapshot())
     }
 }
 
 fn model(server: &Server) -> Anthropic {
-    Anthropic::new(&server.url, Some("key".into()), Door::from_env(|_| None))
+    Anthropic::new(&server.url, Some("key".into()), HttpClient::from_env(|_| None))
 }
 
 /// The events of a reply that says a text.
-fn events(text: &str) -> Vec<u8> {
+fn event_stream(text: &str) -> Vec<u8> {
     let events = [
         json!({"type": "message_start", "message": {"id": "m", "model": "claude-x", "usage": {"input_tokens": 3}}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
@@ -43,17 +43,17 @@ fn events(text: &str) -> Vec<u8> {
     events.iter().map(event).collect::<String>().into_bytes()
 }
 
-fn reply(text: &str) -> Vec<Act> {
-    vec![stream_head(), chunk(&events(text)), last_chunk()]
+fn streamed_response(text: &str) -> Vec<ResponseAction> {
+    vec![stream_head(), chunk(&event_stream(text)), last_chunk()]
 }
 
 /// The texts of a reply, or the fault that ended it.
-async fn hear(model: &Anthropic, request: Request) -> Result<Vec<String>, Fault> {
-    let mut stream = model.ask(Arc::new(request));
-    let mut assembly = Assembly::default();
+async fn collect_texts(model: &Anthropic, request: Request) -> Result<Vec<String>, ModelError> {
+    let mut stream = model.stream_reply(Arc::new(request));
+    let mut assembly = ReplyAssembler::default();
     let mut texts = Vec::new();
     while let Some(delta) = stream.next().await {
-        if let Some(finished) = assembly.take(&delta?.event)?
+        if let Some(finished) = assembly.push_event(&delta?.event)?
             && let Block::Text { text, .. } = finished.block
         {
             texts.push(text);
@@ -66,29 +66,29 @@ async fn hear(model: &Anthropic, request: Request) -> Result<Vec<String>, Fault>
 #[tokio::test]
 async fn a_reply_arrives_whole_however_it_is_split() {
     let split = |size: usize| {
-        let pieces = events("größe 🦀").chunks(size).map(chunk).collect::<Vec<_>>();
+        let pieces = event_stream("größe 🦀").chunks(size).map(chunk).collect::<Vec<_>>();
         [vec![stream_head()], pieces, vec![last_chunk()]].concat()
     };
     let server = Server::start([split(1), split(7), split(10_000)]).await;
     let model = model(&server);
     for _ in 0..3 {
-        assert_eq!(hear(&model, request()).await, Ok(vec!["größe 🦀".to_owned()]));
+        assert_eq!(collect_texts(&model, request()).await, Ok(vec!["größe 🦀".to_owned()]));
     }
 }
 
 #[tokio::test]
 async fn one_connection_serves_many_requests() {
     let at_once = || {
-        let writes = reply("a").into_iter().flat_map(|act| match act {
-            Act::Write(bytes) => bytes,
+        let writes = streamed_response("a").into_iter().flat_map(|act| match act {
+            ResponseAction::Write(bytes) => bytes,
             other => panic!("{other:?}"),
         });
-        vec![Act::Write(writes.collect())]
+        vec![ResponseAction::Write(writes.collect())]
     };
     let server = Server::start([at_once(), at_once(), at_once()]).await;
     let model = model(&server);
     for _ in 0..3 {
-        hear(&model, request()).await.unwrap();
+        collect_texts(&model, request()).await.unwrap();
         // Gives the connection its turn to say that it is free.
         for _ in 0..20 {
             tokio::task::yield_now().await;
@@ -99,20 +99,20 @@ async fn one_connection_serves_many_requests() {
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_how() {
-    let server = Server::start([reply("a"), reply("b")]).await;
+    let server = Server::start([streamed_response("a"), streamed_response("b")]).await;
     let variables = |name: &str| match name {
         "ANTHROPIC_BASE_URL" => Some(format!("{}/", server.url)),
         "ANTHROPIC_AUTH_TOKEN" => Some("token".to_owned()),
         "ANTHROPIC_CUSTOM_HEADERS" => Some("X-Team: red\nno header\nanthropic-beta: mine-1".to_owned()),
         _ => None,
     };
-    let model = Anthropic::from_env(variables, Door::from_env(|_| None));
+    let model = Anthropic::from_env(variables, HttpClient::from_env(|_| None));
     let request = Request { betas: vec!["theirs-1".into()], ..request() };
-    hear(&model, request.clone()).await.unwrap();
-    model.forgo("claude-x", &Part::Beta("theirs-1".into()));
-    hear(&model, request.clone()).await.unwrap();
-    let seen = server.seen();
-    assert_eq!(seen[0].line.trim(), "POST /v1/messages?beta=true HTTP/1.1");
+    collect_texts(&model, request.clone()).await.unwrap();
+    model.mark_unsupported("claude-x", &OptionalPart::Beta("theirs-1".into()));
+    collect_texts(&model, request.clone()).await.unwrap();
+    let seen = server.requests();
+    assert_eq!(seen[0].request_line.trim(), "POST /v1/messages?beta=true HTTP/1.1");
     let expected = [
         ("authorization", Some("Bearer token")),
         ("x-api-key", None),
@@ -127,14 +127,14 @@ async fn a_request_says_who_asks_and_how() {
         assert_eq!(seen[0].header(name), value, "{name}");
     }
     assert_eq!(seen[1].header("anthropic-beta"), Some("interleaved-thinking-2025-05-14,mine-1"));
-    assert_eq!(serde_json::from_slice::<serde_json::Value>(&seen[0].body).unwrap(), body::value(&request));
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&seen[0].body).unwrap(), body::to_value(&request));
 }
 
 #[tokio::test]
 async fn without_a_key_nobody_is_asked() {
-    let model = Anthropic::from_env(|_| None, Door::from_env(|_| None));
-    let fault = hear(&model, request()).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::NoCredentials);
+    let model = Anthropic::from_env(|_| None, HttpClient::from_env(|_| None));
+    let fault = collect_texts(&model, request()).await.unwrap_err();
+    assert_eq!(fault.kind, ModelErrorKind::NoCredentials);
     for name in [
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -149,7 +149,7 @@ async fn without_a_key_nobody_is_asked() {
 
 #[tokio::test]
 async fn answers_that_are_no_reply_are_told_apart() {
-    use FaultKind::*;
+    use ModelErrorKind::*;
     let html = "content-type: text/html; charset=utf-8\r\n";
     let json = "content-type: application/json\r\n";
     let events = "content-type: text/event-stream\r\n";
@@ -177,8 +177,8 @@ async fn answers_that_are_no_reply_are_told_apart() {
         ("elsewhere", answer(301, "location: https://other/\r\n", ""), InvalidRequest, "https://other/"),
     ];
     for (name, answer, kind, text) in table {
-        let server = crate::loopback::Server::start([answer]).await;
-        let fault = hear(&model(&server), request()).await.unwrap_err();
+        let server = crate::test_server::Server::start([answer]).await;
+        let fault = collect_texts(&model(&server), request()).await.unwrap_err();
         assert_eq!(fault.kind, kind, "{name}: {}", fault.message);
         assert!(fault.message.contains(text), "{name}: {}", fault.message);
     }
@@ -189,36 +189,36 @@ async fn a_refusal_brings_its_headers_along() {
     let headers = "retry-after: 3\r\nx-should-retry: true\r\nrequest-id: req_7\r\n";
     let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#;
     let server = Server::start([answer(429, headers, body)]).await;
-    let expected = Fault {
+    let expected = ModelError {
         status: Some(429),
         retry_after: Some(Duration::from_secs(3)),
         should_retry: Some(true),
         request_id: Some("req_7".into()),
-        ..Fault::new(FaultKind::RateLimit, "Slow down")
+        ..ModelError::new(ModelErrorKind::RateLimit, "Slow down")
     };
-    assert_eq!(hear(&model(&server), request()).await, Err(expected));
+    assert_eq!(collect_texts(&model(&server), request()).await, Err(expected));
 }
 
 #[tokio::test]
 async fn a_reply_that_comes_whole_is_told_as_events() {
     let body = r#"{"type":"message","id":"m","model":"x","content":[{"type":"text","text":"all at once"}],"stop_reason":"end_turn"}"#;
     let server = Server::start([answer(200, "content-type: application/json\r\n", body)]).await;
-    assert_eq!(hear(&model(&server), request()).await, Ok(vec!["all at once".to_owned()]));
+    assert_eq!(collect_texts(&model(&server), request()).await, Ok(vec!["all at once".to_owned()]));
 }
 
 #[tokio::test]
 async fn a_line_of_20_mb_is_read() {
     let text = "x".repeat(20 << 20);
-    let server = Server::start([reply(&text)]).await;
-    assert_eq!(hear(&model(&server), request()).await.unwrap()[0].len(), text.len());
+    let server = Server::start([streamed_response(&text)]).await;
+    assert_eq!(collect_texts(&model(&server), request()).await.unwrap()[0].len(), text.len());
 }
 
 #[tokio::test]
 async fn a_line_without_end_is_refused() {
-    let endless = Act::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
+    let endless = ResponseAction::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
     let server = Server::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
-    let fault = hear(&model(&server), request()).await.unwrap_err();
-    assert_eq!((fault.kind, fault.should_retry), (FaultKind::Protocol, Some(false)), "{}", fault.message);
+    let fault = collect_texts(&model(&server), request()).await.unwrap_err();
+    assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Protocol, Some(false)), "{}", fault.message);
 }
 
 #[tokio::test]
@@ -227,36 +227,36 @@ async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
         r#"{"type":"message","id":"m","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
     let whole = answer(200, "content-type: application/json\r\nx-request-id: req_1\r\n", body);
     let head = "content-type: text/event-stream\r\nrequest-id: req_1\r\n";
-    let streamed = answer(200, head, std::str::from_utf8(&events("a")).unwrap());
-    let server = Server::start([whole, streamed, reply("a")]).await;
+    let streamed = answer(200, head, std::str::from_utf8(&event_stream("a")).unwrap());
+    let server = Server::start([whole, streamed, streamed_response("a")]).await;
     for (form, expected) in [("whole", Some("req_1")), ("streamed", Some("req_1")), ("without one", None)] {
-        let first = model(&server).ask(Arc::new(request())).next().await.unwrap().unwrap();
-        let expected = Event::Accepted { request_id: expected.map(str::to_owned) };
-        assert_eq!(first, Delta { event: expected, raw: None }, "{form}");
+        let first = model(&server).stream_reply(Arc::new(request())).next().await.unwrap().unwrap();
+        let expected = ReplyEvent::Accepted { request_id: expected.map(str::to_owned) };
+        assert_eq!(first, ReplyItem { event: expected, raw: None }, "{form}");
     }
 }
 
 #[tokio::test]
 async fn raw_events_are_kept_when_they_are_wanted() {
-    let server = Server::start([reply("a"), reply("a")]).await;
+    let server = Server::start([streamed_response("a"), streamed_response("a")]).await;
     for raw_events in [true, false] {
-        let stream = model(&server).ask(Arc::new(Request { raw_events, ..request() }));
-        let deltas: Vec<Delta> = stream.map(Result::unwrap).collect().await;
-        let named = deltas.iter().filter(|delta| !delta.event.is_sign_of_life());
+        let stream = model(&server).stream_reply(Arc::new(Request { raw_events, ..request() }));
+        let deltas: Vec<ReplyItem> = stream.map(Result::unwrap).collect().await;
+        let named = deltas.iter().filter(|delta| !delta.event.is_keepalive());
         assert!(named.clone().count() == 6 && named.clone().all(|delta| delta.raw.is_some() == raw_events));
     }
 }
 
 /// What a call comes to: how often it was repeated, and how it ended.
-async fn outcome(server: &Server, timing: Timing) -> (u64, Option<FaultKind>) {
-    let policy = Policy { base: Duration::from_millis(1), ..Policy::default() };
-    let mut call = Call::new(Arc::new(model(server)), request(), policy, timing);
+async fn run_call(server: &Server, timing: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
+    let policy = RetryPolicy { initial_delay: Duration::from_millis(1), ..RetryPolicy::default() };
+    let mut call = ModelCall::new(Arc::new(model(server)), request(), policy, timing);
     let mut retries = 0;
     while let Some(step) = call.next().await {
         match step {
-            Ok(Step::Delta(_)) => {}
-            Ok(Step::Retry(retry)) => retries = retry.attempt,
-            Ok(Step::Cut(fault)) | Err(fault) => return (retries, Some(fault.kind)),
+            Ok(CallStep::Item(_)) => {}
+            Ok(CallStep::Retry(retry)) => retries = retry.attempt,
+            Ok(CallStep::Truncated(fault)) | Err(fault) => return (retries, Some(fault.kind)),
         }
     }
     (retries, None)
@@ -264,21 +264,21 @@ async fn outcome(server: &Server, timing: Timing) -> (u64, Option<FaultKind>) {
 
 #[tokio::test]
 async fn a_call_gets_its_reply_in_the_end() {
-    let part = |bytes: usize, act: Act| vec![stream_head(), chunk(&events("abc")[..bytes]), act];
+    let part = |bytes: usize, act: ResponseAction| vec![stream_head(), chunk(&event_stream("abc")[..bytes]), act];
     let overloaded = || answer(529, "", "");
-    let end = events("abc").len();
-    let patient = Timing::default();
-    let quick = Timing { no_bytes: Duration::from_millis(100), ..patient };
-    let brisk = Timing { no_bytes: Duration::from_secs(1), ..patient };
+    let end = event_stream("abc").len();
+    let patient = CallTimeouts::default();
+    let quick = CallTimeouts { bytes: Duration::from_millis(100), ..patient };
+    let brisk = CallTimeouts { bytes: Duration::from_secs(1), ..patient };
     let table = [
-        ("A5 overloads", patient, vec![overloaded(), overloaded(), reply("a")], (2, None)),
-        ("A20 a cut in the text", patient, vec![part(end * 2 / 3, Act::Close), reply("a")], (1, None)),
-        ("A23 a cut before the farewell", patient, vec![part(end - 30, Act::Close)], (0, None)),
-        ("A31 a stall", brisk, vec![part(end / 2, Act::Hang), reply("a")], (1, None)),
-        ("A31 stalls for ever", quick, vec![part(end / 2, Act::Hang); 3], (2, Some(FaultKind::Stalled))),
-        ("A10 no such model", patient, vec![answer(404, "", "")], (0, Some(FaultKind::ModelNotFound))),
+        ("A5 overloads", patient, vec![overloaded(), overloaded(), streamed_response("a")], (2, None)),
+        ("A20 a cut in the text", patient, vec![part(end * 2 / 3, ResponseAction::Close), streamed_response("a")], (1, None)),
+        ("A23 a cut before the farewell", patient, vec![part(end - 30, ResponseAction::Close)], (0, None)),
+        ("A31 a stall", brisk, vec![part(end / 2, ResponseAction::Hang), streamed_response("a")], (1, None)),
+        ("A31 stalls for ever", quick, vec![part(end / 2, ResponseAction::Hang); 3], (2, Some(ModelErrorKind::Stalled))),
+        ("A10 no such model", patient, vec![answer(404, "", "")], (0, Some(ModelErrorKind::ModelNotFound))),
     ];
     for (name, timing, answers, expected) in table {
-        assert_eq!(outcome(&Server::start(answers).await, timing).await, expected, "{name}");
+        assert_eq!(run_call(&Server::start(answers).await, timing).await, expected, "{name}");
     }
 }

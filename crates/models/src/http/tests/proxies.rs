@@ -3,7 +3,7 @@
 use super::*;
 
 /// A host that nobody is asked for, as no name may have a part as long as this.
-fn unknown() -> String {
+fn unresolvable_host() -> String {
     format!("{}.invalid", "x".repeat(64))
 }
 
@@ -16,15 +16,15 @@ async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() 
     door.post("http://far.invalid:81/x?y", HeaderMap::new(), String::from("{}")).await.unwrap();
     door.get(&Url::parse("http://far.invalid/z").unwrap(), "*/*", |_| true).await.unwrap();
     door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
-    let seen = proxy.seen();
-    let lines: Vec<&str> = seen.iter().map(|seen| seen.line.trim_end()).collect();
+    let seen = proxy.requests();
+    let lines: Vec<&str> = seen.iter().map(|seen| seen.request_line.trim_end()).collect();
     assert_eq!(lines, ["POST http://far.invalid:81/x?y HTTP/1.1", "GET http://far.invalid/z HTTP/1.1"]);
     for (seen, host) in seen.iter().zip(["far.invalid:81", "far.invalid"]) {
         assert_eq!(seen.header("proxy-authorization"), Some("Basic YW5uOnBAc3M="));
         assert_eq!(seen.header("host"), Some(host));
     }
-    assert_eq!(here.seen()[0].line.trim_end(), "POST / HTTP/1.1");
-    assert_eq!(here.seen()[0].header("proxy-authorization"), None);
+    assert_eq!(here.requests()[0].request_line.trim_end(), "POST / HTTP/1.1");
+    assert_eq!(here.requests()[0].header("proxy-authorization"), None);
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_proxy_needs_no_scheme() {
 #[tokio::test]
 async fn who_is_named_in_no_proxy_is_reached_directly() {
     let proxy = Server::start([answer(200, "", "")]).await;
-    let url = format!("http://{}/", unknown());
+    let url = format!("http://{}/", unresolvable_host());
     for (variable, list) in [
         ("NO_PROXY", "invalid"),
         ("no_proxy", "a.test, .invalid"),
@@ -47,7 +47,7 @@ async fn who_is_named_in_no_proxy_is_reached_directly() {
         ("NO_PROXY", "*"),
     ] {
         let door = door(&[("HTTP_PROXY", &proxy.url), (variable, list)]);
-        assert_eq!(fault(&door, &url).await.kind, FaultKind::Connection, "{list}");
+        assert_eq!(post_error(&door, &url).await.kind, ModelErrorKind::Connection, "{list}");
         assert_eq!(proxy.connections(), 0, "{list}");
     }
     let door = door(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test, invalid:81")]);
@@ -73,20 +73,20 @@ async fn this_machine_is_reached_directly_however_it_is_written() {
 #[tokio::test]
 async fn what_is_no_proxy_is_told_without_its_password() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (dead, lost) = (format!("http://ann:secret@{free}"), format!("http://ann:secret@{}:81", unknown()));
+    let (dead, lost) = (format!("http://ann:secret@{free}"), format!("http://ann:secret@{}:81", unresolvable_host()));
     let refused =
         format!("through the proxy {free} (named in the environment, for far.invalid): Connection refused");
     let table = [
-        ("socks5://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "speaks socks5"),
-        ("ftp://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "no valid address"),
-        ("http://ann:secret@[127.0.0.1", FaultKind::InvalidRequest, "no valid address"),
-        ("http://", FaultKind::InvalidRequest, "no valid address"),
-        (&dead, FaultKind::Connection, &refused),
-        (&lost, FaultKind::Connection, ".invalid:81 (named in the environment, for far.invalid): "),
+        ("socks5://ann:secret@127.0.0.1:9", ModelErrorKind::InvalidRequest, "speaks socks5"),
+        ("ftp://ann:secret@127.0.0.1:9", ModelErrorKind::InvalidRequest, "no valid address"),
+        ("http://ann:secret@[127.0.0.1", ModelErrorKind::InvalidRequest, "no valid address"),
+        ("http://", ModelErrorKind::InvalidRequest, "no valid address"),
+        (&dead, ModelErrorKind::Connection, &refused),
+        (&lost, ModelErrorKind::Connection, ".invalid:81 (named in the environment, for far.invalid): "),
     ];
     for (address, kind, part) in table {
         for url in ["http://far.invalid", "https://far.invalid"] {
-            let fault = fault(&door(&[("ALL_PROXY", address)]), url).await;
+            let fault = post_error(&door(&[("ALL_PROXY", address)]), url).await;
             assert_eq!(fault.kind, kind, "{address}: {fault}");
             assert!(fault.message.contains(part), "{address}: {fault}");
             assert!(!fault.message.contains("secret"), "{fault}");
@@ -96,13 +96,13 @@ async fn what_is_no_proxy_is_told_without_its_password() {
 
 #[tokio::test]
 async fn a_proxy_that_passes_nothing_on_is_named() {
-    let proxy = Server::start([answer(407, "", ""), vec![Act::Close]]).await;
+    let proxy = Server::start([answer(407, "", ""), vec![ResponseAction::Close]]).await;
     let at = proxy.url.trim_start_matches("http://");
     let named = format!("the proxy {at} (named in the environment, for far.invalid)");
     let door = door(&[("HTTP_PROXY", &proxy.url.replace("http://", "http://ann:secret@"))]);
     for (part, retry) in [("user and password", Some(false)), ("broke before an answer", None)] {
-        let fault = fault(&door, "http://far.invalid/").await;
-        assert_eq!((fault.kind, fault.should_retry), (FaultKind::Connection, retry), "{fault}");
+        let fault = post_error(&door, "http://far.invalid/").await;
+        assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Connection, retry), "{fault}");
         assert!(fault.message.contains(&named) && fault.message.contains(part), "{fault}");
         assert!(!fault.message.contains("secret"), "{fault}");
     }
@@ -116,10 +116,10 @@ async fn a_proxy_that_never_opens_the_tunnel_is_given_up() {
     // The system accepts the connection; nobody answers what is said there.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = format!("http://{}", mute.local_addr().unwrap());
-    let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
-    let door = Door::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
-    let silent = fault(&door, "https://far.invalid").await;
-    assert_eq!(silent.kind, FaultKind::Connection, "{silent}");
+    let limits = HttpClientLimits { connect: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let door = HttpClient::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
+    let silent = post_error(&door, "https://far.invalid").await;
+    assert_eq!(silent.kind, ModelErrorKind::Connection, "{silent}");
     let at = mute.local_addr().unwrap();
     let named =
         format!("through the proxy {at} (named in the environment, for far.invalid): it took too long.");

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use whimbrel_wire::{Block, Role, StopReason};
 
 use super::*;
-use crate::assemble::Assembly;
+use crate::assemble::ReplyAssembler;
 use crate::history::History;
 use crate::request::Preamble;
 
@@ -20,7 +20,7 @@ async fn serve(answer: String) -> (String, JoinHandle<String>) {
     let server = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut request = Vec::new();
-        while !is_whole(&request) {
+        while !is_complete_request(&request) {
             socket.read_buf(&mut request).await.unwrap();
         }
         for piece in answer.as_bytes().chunks(7) {
@@ -33,7 +33,7 @@ async fn serve(answer: String) -> (String, JoinHandle<String>) {
     (base, server)
 }
 
-fn is_whole(request: &[u8]) -> bool {
+fn is_complete_request(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head
@@ -49,23 +49,23 @@ fn head(status: &str, headers: &str) -> String {
 fn request() -> Request {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
-    Request::new("m", Arc::new(Preamble::new(vec!["Be kind.".into()], vec![])), history.ask())
+    Request::new("m", Arc::new(Preamble::new(vec!["Be kind.".into()], vec![])), history.snapshot())
 }
 
-fn nothing(_: &str) -> Option<String> {
+fn no_variables(_: &str) -> Option<String> {
     None
 }
 
-async fn ask(base: &str, request: Request) -> Vec<Result<Delta, Fault>> {
-    let model = OpenAiChat::new(base, Some("secret".into()), Door::from_env(nothing));
-    model.ask(Arc::new(request)).collect().await
+async fn collect_items(base: &str, request: Request) -> Vec<Result<ReplyItem, ModelError>> {
+    let model = OpenAiChat::new(base, Some("secret".into()), HttpClient::from_env(no_variables));
+    model.stream_reply(Arc::new(request)).collect().await
 }
 
-fn assemble(items: Vec<Result<Delta, Fault>>) -> (Vec<Block>, StopReason) {
-    let mut assembly = Assembly::default();
+fn assemble(items: Vec<Result<ReplyItem, ModelError>>) -> (Vec<Block>, StopReason) {
+    let mut assembly = ReplyAssembler::default();
     let events = items.into_iter().map(|item| item.unwrap().event);
     let blocks =
-        events.filter_map(|event| assembly.take(&event).unwrap()).map(|finished| finished.block).collect();
+        events.filter_map(|event| assembly.push_event(&event).unwrap()).map(|finished| finished.block).collect();
     assert!(assembly.complete);
     (blocks, assembly.stop_reason.unwrap())
 }
@@ -82,7 +82,7 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
     );
     let (base, server) =
         serve(head("200 OK", "content-type: text/event-stream; charset=utf-8\r\n") + events).await;
-    let mut items = ask(&base, Request { raw_events: true, ..request() }).await;
+    let mut items = collect_items(&base, Request { raw_events: true, ..request() }).await;
     let asked = server.await.unwrap();
 
     assert!(asked.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{asked}");
@@ -91,9 +91,9 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
     let messages = json!([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]);
     assert_eq!((&body["model"], &body["messages"]), (&json!("m"), &messages));
 
-    items.retain(|item| item.as_ref().is_ok_and(|delta| !delta.event.is_sign_of_life()));
+    items.retain(|item| item.as_ref().is_ok_and(|delta| !delta.event.is_keepalive()));
     let raw: Vec<Value> =
-        items.iter().map(|item| item.as_ref().unwrap().raw.as_ref().unwrap().read().unwrap()).collect();
+        items.iter().map(|item| item.as_ref().unwrap().raw.as_ref().unwrap().decode().unwrap()).collect();
     let kinds: Vec<&str> = raw.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
@@ -119,7 +119,7 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
 async fn an_answer_that_is_not_streamed_is_a_reply_too() {
     let body = r#"{"id":"r","model":"m","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}"#;
     let (base, _server) = serve(head("200 OK", "content-type: application/json\r\n") + body).await;
-    assert_eq!(assemble(ask(&base, request()).await), (vec![Block::text("hello")], StopReason::EndTurn));
+    assert_eq!(assemble(collect_items(&base, request()).await), (vec![Block::text("hello")], StopReason::EndTurn));
 }
 
 #[tokio::test]
@@ -133,32 +133,32 @@ async fn whatever_else_comes_is_one_fault_at_the_end() {
         (
             "a refusal",
             head("429 Too Many Requests", "retry-after: 3\r\nx-request-id: q\r\n") + refusal,
-            FaultKind::RateLimit,
+            ModelErrorKind::RateLimit,
             "Slow down, please",
         ),
         (
             "a page",
             head("200 OK", "content-type: text/html\r\n") + "<html></html>",
-            FaultKind::NotAStream,
+            ModelErrorKind::NotAStream,
             "text/html",
         ),
-        ("nothing", head("200 OK", stream), FaultKind::NotAStream, "empty"),
-        ("half a reply", head("200 OK", stream) + begun + "\n\n", FaultKind::Cut, "before the reply did"),
-        ("an error", head("200 OK", stream) + begun + "\n\n" + error, FaultKind::Server, "out of memory"),
+        ("nothing", head("200 OK", stream), ModelErrorKind::NotAStream, "empty"),
+        ("half a reply", head("200 OK", stream) + begun + "\n\n", ModelErrorKind::Cut, "before the reply did"),
+        ("an error", head("200 OK", stream) + begun + "\n\n" + error, ModelErrorKind::Server, "out of memory"),
         (
             "elsewhere",
             head("301 Moved", "location: https://x.test/\r\n"),
-            FaultKind::InvalidRequest,
+            ModelErrorKind::InvalidRequest,
             "https://x.test/",
         ),
     ] {
         let (base, _server) = serve(answer).await;
-        let mut items = ask(&base, request()).await;
+        let mut items = collect_items(&base, request()).await;
         let fault = items.pop().unwrap().expect_err(name);
         assert!(items.iter().all(Result::is_ok), "{name}");
         assert_eq!(fault.kind, kind, "{name}: {fault}");
         assert!(fault.message.contains(message), "{name}: {fault}");
-        if kind == FaultKind::RateLimit {
+        if kind == ModelErrorKind::RateLimit {
             assert_eq!(fault.retry_after, Some(Duration::from_secs(3)));
             assert_eq!((fault.status, fault.request_id.as_deref()), (Some(429), Some("q")));
         }
@@ -171,21 +171,21 @@ async fn only_openai_itself_must_have_a_key() {
     let env = |pairs: &'static [(&str, &str)]| {
         let get =
             |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        OpenAiChat::from_env(get, Door::from_env(nothing))
+        OpenAiChat::from_env(get, HttpClient::from_env(no_variables))
     };
-    assert_eq!(key(&env(&[])).unwrap_err().kind, FaultKind::NoCredentials);
-    assert_eq!(key(&env(&[("OPENAI_API_KEY", " ")])).unwrap_err().kind, FaultKind::NoCredentials);
+    assert_eq!(key(&env(&[])).unwrap_err().kind, ModelErrorKind::NoCredentials);
+    assert_eq!(key(&env(&[("OPENAI_API_KEY", " ")])).unwrap_err().kind, ModelErrorKind::NoCredentials);
     assert_eq!(key(&env(&[("OPENAI_BASE_URL", "http://localhost:11434")])).unwrap(), None);
     assert_eq!(key(&env(&[("OPENAI_API_KEY", "sk-1\n")])).unwrap().unwrap(), "Bearer sk-1");
-    assert_eq!(key(&env(&[("OPENAI_API_KEY", "s\u{7}k")])).unwrap_err().kind, FaultKind::NoCredentials);
-    let items: Vec<_> = env(&[]).ask(Arc::new(request())).collect().await;
+    assert_eq!(key(&env(&[("OPENAI_API_KEY", "s\u{7}k")])).unwrap_err().kind, ModelErrorKind::NoCredentials);
+    let items: Vec<_> = env(&[]).stream_reply(Arc::new(request())).collect().await;
     assert_eq!(items.len(), 1);
 }
 
 #[test]
 fn a_base_url_is_understood_in_every_form() {
     for (base, expected) in [
-        (OPENAI, "https://api.openai.com/v1/chat/completions"),
+        (OPENAI_BASE_URL, "https://api.openai.com/v1/chat/completions"),
         ("https://api.openai.com", "https://api.openai.com/v1/chat/completions"),
         ("https://api.openai.com/", "https://api.openai.com/v1/chat/completions"),
         (" https://api.moonshot.ai/v1/ ", "https://api.moonshot.ai/v1/chat/completions"),
@@ -196,12 +196,12 @@ fn a_base_url_is_understood_in_every_form() {
         ("https://x.test/v1/chat/completions", "https://x.test/v1/chat/completions"),
         ("https://x.test/d/gpt?api-version=1", "https://x.test/d/gpt/chat/completions?api-version=1"),
     ] {
-        assert_eq!(address(base), expected, "{base}");
+        assert_eq!(completions_url(base), expected, "{base}");
     }
 }
 
 #[test]
 fn an_id_of_our_own_is_short_enough_for_every_provider() {
-    assert!(format!("call_{}_{}", seed(), 999).len() <= 40);
-    assert_ne!(seed(), seed());
+    assert!(format!("call_{}_{}", new_id_seed(), 999).len() <= 40);
+    assert_ne!(new_id_seed(), new_id_seed());
 }

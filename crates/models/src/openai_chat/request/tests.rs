@@ -22,11 +22,11 @@ fn request(model: &str, history: &mut History) -> Request {
         effort: Some(Effort::Max),
         betas: vec!["context-1m-2025-08-07".into()],
         session_id: "s".into(),
-        ..Request::new(model, Arc::new(preamble), history.ask())
+        ..Request::new(model, Arc::new(preamble), history.snapshot())
     }
 }
 
-fn text_of_body(request: &Request) -> String {
+fn render_body(request: &Request) -> String {
     String::from_utf8(translate(request, &[]).body.concat()).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn value(model: &str, conversation: Value) -> Value {
     for (blocks, role) in turns.iter().zip([Role::User, Role::Assistant].into_iter().cycle()) {
         blocks.iter().for_each(|block| history.push(role, block));
     }
-    serde_json::from_str(&text_of_body(&request(model, &mut history))).unwrap()
+    serde_json::from_str(&render_body(&request(model, &mut history))).unwrap()
 }
 
 /// The messages after the system prompt.
@@ -63,7 +63,7 @@ fn call(id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"z": "ls", "a": 1}})
 }
 
-fn called(id: &str) -> Value {
+fn chat_call(id: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "Bash", "arguments": r#"{"z":"ls","a":1}"#}})
 }
 
@@ -72,11 +72,11 @@ fn result(id: &str, content: impl Into<Value>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": content})
 }
 
-fn failure(id: &str, content: Option<&str>) -> Value {
+fn failed_result(id: &str, content: Option<&str>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
 }
 
-fn told(id: &str, content: &str) -> Value {
+fn tool_message(id: &str, content: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": content})
 }
 
@@ -84,7 +84,7 @@ fn base64(kind: &str, media_type: &str) -> Value {
     json!({"type": kind, "source": {"type": "base64", "media_type": media_type, "data": "AAAA"}})
 }
 
-fn shown() -> Value {
+fn shown_image() -> Value {
     json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}})
 }
 
@@ -93,7 +93,7 @@ fn a_request_is_written_with_its_messages_last() {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
     assert_eq!(
-        text_of_body(&request("kimi-k2", &mut history)),
+        render_body(&request("kimi-k2", &mut history)),
         concat!(
             r#"{"model":"kimi-k2","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"tools":["#,
             r#"{"type":"function","function":{"name":"Bash","description":"Runs a command","#,
@@ -113,7 +113,7 @@ fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
         |history: &mut History, role, block| history.push(role, &serde_json::from_value(block).unwrap());
     for turn in 0..20 {
         push(&mut history, Role::User, text(&format!("question {turn} {}", "x".repeat(9_000))));
-        let now = text_of_body(&request("kimi-k2-thinking", &mut history));
+        let now = render_body(&request("kimi-k2-thinking", &mut history));
         assert!(now.starts_with(&before), "turn {turn}");
         before = now.strip_suffix("]}").unwrap().to_owned();
         let id = format!("c{turn}");
@@ -135,7 +135,7 @@ fn what_the_user_says_has_its_form() {
         (
             "a picture is a data URL",
             json!([[text("look"), base64("image", "image/png")]]),
-            json!([{"role": "user", "content": [text("look"), shown()]}]),
+            json!([{"role": "user", "content": [text("look"), shown_image()]}]),
         ),
         (
             "a picture at an address stays there",
@@ -169,13 +169,13 @@ fn what_the_model_said_has_its_form() {
             json!([[text("go")], [thinking(""), call("c1")]]),
             json!([
                 {"role": "user", "content": "go"},
-                {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [called("c1")]},
+                {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [chat_call("c1")]},
             ]),
         ),
         (
             "signed reasoning came from elsewhere and stays here",
             json!([[], [thinking("sig"), text("well"), call("c1")]]),
-            json!([{"role": "assistant", "content": "well", "tool_calls": [called("c1")]}]),
+            json!([{"role": "assistant", "content": "well", "tool_calls": [chat_call("c1")]}]),
         ),
         (
             "reasoning without a call is not sent, nor an empty message",
@@ -205,33 +205,33 @@ fn results_have_their_form() {
                 [result("c1", "a.txt"), text("and hurry"), result("c2", vec![text("x"), text("y")]),]
             ]),
             json!([
-                {"role": "assistant", "content": null, "tool_calls": [called("c1"), called("c2")]},
-                told("c1", "a.txt"),
-                told("c2", "x\ny"),
+                {"role": "assistant", "content": null, "tool_calls": [chat_call("c1"), chat_call("c2")]},
+                tool_message("c1", "a.txt"),
+                tool_message("c2", "x\ny"),
                 {"role": "user", "content": "and hurry"},
             ]),
         ),
         (
             "an error says that it is one, once",
             json!([[
-                failure("c1", Some("no such file")),
-                failure("c2", Some("ERROR: boom")),
-                failure("c3", None),
+                failed_result("c1", Some("no such file")),
+                failed_result("c2", Some("ERROR: boom")),
+                failed_result("c3", None),
                 result("c4", ""),
             ]]),
             json!([
-                told("c1", "Error: no such file"),
-                told("c2", "ERROR: boom"),
-                told("c3", "Error: (no output)"),
-                told("c4", "(no output)"),
+                tool_message("c1", "Error: no such file"),
+                tool_message("c2", "ERROR: boom"),
+                tool_message("c3", "Error: (no output)"),
+                tool_message("c4", "(no output)"),
             ]),
         ),
         (
             "a picture follows in a user message",
             json!([[result("c1", vec![base64("image", "image/png")])]]),
             json!([
-                told("c1", "(see the attachment below)"),
-                {"role": "user", "content": [text("Attached to the result of call c1:"), shown()]},
+                tool_message("c1", "(see the attachment below)"),
+                {"role": "user", "content": [text("Attached to the result of call c1:"), shown_image()]},
             ]),
         ),
     ]);
@@ -281,7 +281,7 @@ fn the_model_name_decides_on_the_limit_and_the_effort() {
 #[test]
 fn the_ids_of_earlier_calls_are_found() {
     let content = serde_json::from_value(json!([text("x"), call("c1")])).unwrap();
-    let told = telling(&[Message { role: Role::Assistant, content }], Reasoning::SentBack);
+    let told = translate_messages(&[ApiMessage { role: Role::Assistant, content }], ReasoningPolicy::Resend);
     assert_eq!(told.calls, ["c1".to_owned()].into());
 }
 
@@ -311,19 +311,19 @@ fn what_was_told_before_is_not_told_again() {
     for message in after.messages() {
         message.content.iter().for_each(|block| fresh.push(message.role, block));
     }
-    assert_eq!(text_of_body(&request("kimi-k2", &mut fresh)), String::from_utf8(second.concat()).unwrap());
+    assert_eq!(render_body(&request("kimi-k2", &mut fresh)), String::from_utf8(second.concat()).unwrap());
     let calls = translate(&request("kimi-k2", &mut after), &[]).calls;
-    assert!(calls.have("call_0") && calls.have("call_40") && !calls.have("call_41"));
+    assert!(calls.contains("call_0") && calls.contains("call_40") && !calls.contains("call_41"));
 }
 
 #[test]
 fn a_request_without_a_system_prompt_begins_with_what_was_said() {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
-    let bare = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.ask());
-    let body: Value = serde_json::from_str(&text_of_body(&bare)).unwrap();
+    let bare = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());
+    let body: Value = serde_json::from_str(&render_body(&bare)).unwrap();
     assert_eq!(body["messages"], json!([{"role": "user", "content": "hi"}]));
     assert_eq!(body.get("tools"), None);
-    let silent = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().ask());
-    assert_eq!(serde_json::from_str::<Value>(&text_of_body(&silent)).unwrap()["messages"], json!([]));
+    let silent = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+    assert_eq!(serde_json::from_str::<Value>(&render_body(&silent)).unwrap()["messages"], json!([]));
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use super::*;
-use crate::assemble::Assembly;
+use crate::assemble::ReplyAssembler;
 
 /// A reply after translation and assembly.
 #[derive(Debug, PartialEq)]
@@ -16,19 +16,19 @@ struct Reply {
     tokens: (u64, u64, u64),
 }
 
-fn translate(lines: &[&str]) -> Result<Vec<Event>, Fault> {
-    let mut translation = Translation::new("seed", "asked", []);
+fn translate(lines: &[&str]) -> Result<Vec<ReplyEvent>, ModelError> {
+    let mut translation = ReplyTranslator::new("seed", "asked", []);
     let mut events = Vec::new();
     for line in lines {
-        events.extend(translation.take(line)?);
+        events.extend(translation.push_data(line)?);
     }
-    events.extend(translation.end());
+    events.extend(translation.finish());
     Ok(events)
 }
 
-fn assemble(events: &[Event]) -> Reply {
-    let mut assembly = Assembly::default();
-    let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
+fn assemble(events: &[ReplyEvent]) -> Reply {
+    let mut assembly = ReplyAssembler::default();
+    let finished = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
     let blocks =
         finished.inspect(|block| assert_eq!(block.bad_input, None)).map(|block| block.block).collect();
     assert!(assembly.complete);
@@ -347,34 +347,34 @@ fn odd_calls_are_made_the_best_of() {
 
 #[test]
 fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
-    let mut translation = Translation::new("seed", "asked", ["call_0".to_owned()]);
+    let mut translation = ReplyTranslator::new("seed", "asked", ["call_0".to_owned()]);
     let line = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"Now","arguments":"{}"}}]}}]}"#;
-    let events = translation.take(line).unwrap();
-    assert_eq!(events[1], Event::BlockStart { index: 0, block: call("call_seed_0", "Now", json!({})) });
+    let events = translation.push_data(line).unwrap();
+    assert_eq!(events[1], ReplyEvent::BlockStart { index: 0, block: call("call_seed_0", "Now", json!({})) });
 }
 
 #[test]
 fn an_id_and_a_model_that_the_provider_does_not_name_are_filled_in() {
-    let events = Translation::new("seed", "asked", []).take(r#"{"choices":[{"delta":{}}]}"#).unwrap();
+    let events = ReplyTranslator::new("seed", "asked", []).push_data(r#"{"choices":[{"delta":{}}]}"#).unwrap();
     let expected =
-        Event::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: Figures::default() };
+        ReplyEvent::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: ReportedUsage::default() };
     assert_eq!(events, [expected]);
 }
 
 #[test]
 fn the_first_open_block_is_passed_on_as_it_grows() {
-    let mut translation = Translation::new("seed", "asked", []);
-    let delta = |index, piece: &str| Event::BlockDelta {
+    let mut translation = ReplyTranslator::new("seed", "asked", []);
+    let delta = |index, piece: &str| ReplyEvent::BlockDelta {
         index,
         delta: BlockDelta::InputJson { partial_json: piece.into() },
     };
-    let start = |index, id, name| Event::BlockStart { index, block: call(id, name, json!({})) };
-    let stop = |index| Event::BlockStop { index };
-    let end = |input_tokens, output_tokens| Event::MessageDelta {
+    let start = |index, id, name| ReplyEvent::BlockStart { index, block: call(id, name, json!({})) };
+    let stop = |index| ReplyEvent::BlockStop { index };
+    let end = |input_tokens, output_tokens| ReplyEvent::MessageDelta {
         stop_reason: Some(StopReason::ToolUse),
         stop_sequence: None,
         usage: match (input_tokens, output_tokens) {
-            (0, 0) => Figures::default(),
+            (0, 0) => ReportedUsage::default(),
             _ => Usage { input_tokens, output_tokens, ..Usage::default() }.into(),
         },
     };
@@ -382,9 +382,9 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
         (
             r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":"hi"}}]}"#,
             vec![
-                Event::MessageStart { id: "r".into(), model: "m".into(), usage: Figures::default() },
-                Event::BlockStart { index: 0, block: Block::text("") },
-                Event::BlockDelta { index: 0, delta: BlockDelta::Text { text: "hi".into() } },
+                ReplyEvent::MessageStart { id: "r".into(), model: "m".into(), usage: ReportedUsage::default() },
+                ReplyEvent::BlockStart { index: 0, block: Block::text("") },
+                ReplyEvent::BlockDelta { index: 0, delta: BlockDelta::Text { text: "hi".into() } },
             ],
         ),
         (
@@ -409,13 +409,13 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
         ),
         (r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#, vec![stop(2), end(0, 0)]),
         (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#, vec![end(5, 6)]),
-        ("[DONE]", vec![Event::MessageStop]),
+        ("[DONE]", vec![ReplyEvent::MessageStop]),
         ("[DONE]", vec![]),
     ];
     for (line, events) in steps {
-        assert_eq!(translation.take(line).unwrap(), events, "{line}");
+        assert_eq!(translation.push_data(line).unwrap(), events, "{line}");
     }
-    assert_eq!(translation.end(), []);
+    assert_eq!(translation.finish(), []);
 }
 
 #[test]
@@ -465,8 +465,8 @@ fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
         "[DONE]",
     ])
     .unwrap();
-    let mut assembly = Assembly::default();
-    let finished: Vec<_> = events.iter().filter_map(|event| assembly.take(event).unwrap()).collect();
+    let mut assembly = ReplyAssembler::default();
+    let finished: Vec<_> = events.iter().filter_map(|event| assembly.push_event(event).unwrap()).collect();
     assert!(finished[0].bad_input.is_some());
     assert_eq!(assembly.stop_reason, Some(StopReason::MaxTokens));
 }
@@ -475,14 +475,14 @@ fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
 fn a_broken_stream_is_a_fault() {
     let text = r#"{"id":"r","model":"m","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
     for (name, lines, kind, message) in [
-        ("not JSON", vec![text, "<html>"], FaultKind::Protocol, "<html>"),
+        ("not JSON", vec![text, "<html>"], ModelErrorKind::Protocol, "<html>"),
         (
             "OpenAI: an error object",
             vec![
                 text,
                 r#"{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}"#,
             ],
-            FaultKind::Server,
+            ModelErrorKind::Server,
             "The server had an error",
         ),
         (
@@ -491,7 +491,7 @@ fn a_broken_stream_is_a_fault() {
                 text,
                 r#"{"id":"r","error":{"code":429,"message":"Rate limit exceeded"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
             ],
-            FaultKind::RateLimit,
+            ModelErrorKind::RateLimit,
             "Rate limit exceeded",
         ),
         (
@@ -499,7 +499,7 @@ fn a_broken_stream_is_a_fault() {
             vec![
                 r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#,
             ],
-            FaultKind::PromptTooLong,
+            ModelErrorKind::PromptTooLong,
             "maximum context length",
         ),
         (
@@ -507,25 +507,25 @@ fn a_broken_stream_is_a_fault() {
             vec![
                 r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#,
             ],
-            FaultKind::PromptTooLong,
+            ModelErrorKind::PromptTooLong,
             "available context size",
         ),
         (
             "Ollama: an error that is only a string",
             vec![r#"{"error":"llama runner terminated"}"#],
-            FaultKind::Server,
+            ModelErrorKind::Server,
             "llama runner",
         ),
         (
             "DeepSeek: broken off",
             vec![text, r#"{"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}"#],
-            FaultKind::Overloaded,
+            ModelErrorKind::Overloaded,
             "overloaded",
         ),
         (
             "broken off",
             vec![text, r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#],
-            FaultKind::Server,
+            ModelErrorKind::Server,
             "broke off",
         ),
     ] {
@@ -550,7 +550,7 @@ fn a_reply_is_complete_with_the_closing_mark_or_a_reason_to_stop() {
         ("a reason to stop", vec![text, stop], true),
         ("both", vec![text, stop, "[DONE]", "[DONE]", text], true),
     ] {
-        let ends = translate(&lines).unwrap().iter().filter(|event| **event == Event::MessageStop).count();
+        let ends = translate(&lines).unwrap().iter().filter(|event| **event == ReplyEvent::MessageStop).count();
         assert_eq!(ends, usize::from(complete), "{name}");
     }
 }
@@ -586,9 +586,9 @@ fn what_comes_after_the_reason_to_stop_still_counts() {
 
 #[test]
 fn an_answer_that_was_not_streamed_becomes_the_same_events() {
-    let mut translation = Translation::new("seed", "asked", []);
+    let mut translation = ReplyTranslator::new("seed", "asked", []);
     let events = translation
-        .take_whole(
+        .translate_whole(
             r#"{"id":"chatcmpl-1","object":"chat.completion","model":"qwen","choices":[{"index":0,"message":{
                 "role":"assistant","reasoning_content":"Hm.","content":"Both.","refusal":null,"tool_calls":[
                 {"id":"a","type":"function","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}},
@@ -610,11 +610,11 @@ fn an_answer_that_was_not_streamed_becomes_the_same_events() {
         }
     );
     for (body, kind) in [
-        ("<html>", FaultKind::Protocol),
-        ("{}", FaultKind::NotAStream),
-        (r#"{"error":{"message":"no","code":"model_not_found"}}"#, FaultKind::ModelNotFound),
+        ("<html>", ModelErrorKind::Protocol),
+        ("{}", ModelErrorKind::NotAStream),
+        (r#"{"error":{"message":"no","code":"model_not_found"}}"#, ModelErrorKind::ModelNotFound),
     ] {
-        assert_eq!(Translation::new("seed", "asked", []).take_whole(body).unwrap_err().kind, kind, "{body}");
+        assert_eq!(ReplyTranslator::new("seed", "asked", []).translate_whole(body).unwrap_err().kind, kind, "{body}");
     }
 }
 
@@ -669,18 +669,18 @@ proptest! {
     fn whatever_comes_the_events_are_in_order_and_every_call_has_its_own_id(
         deltas in proptest::collection::vec((any_delta(), 0..8usize), 1..12),
     ) {
-        let mut translation = Translation::new("seed", "asked", []);
+        let mut translation = ReplyTranslator::new("seed", "asked", []);
         let mut events = Vec::new();
         for (delta, finish) in deltas {
             let finish = if finish == 0 { json!("stop") } else { Value::Null };
             let line = json!({"choices": [{"delta": delta, "finish_reason": finish}]});
-            events.extend(translation.take(&line.to_string()).unwrap());
+            events.extend(translation.push_data(&line.to_string()).unwrap());
         }
-        events.extend(translation.take("[DONE]").unwrap());
-        let mut assembly = Assembly::default();
+        events.extend(translation.push_data("[DONE]").unwrap());
+        let mut assembly = ReplyAssembler::default();
         let mut ids = HashSet::new();
         for event in &events {
-            if let Some(finished) = assembly.take(event).unwrap()
+            if let Some(finished) = assembly.push_event(event).unwrap()
                 && let Block::ToolUse { id, name, .. } = finished.block
             {
                 prop_assert!(!name.is_empty());

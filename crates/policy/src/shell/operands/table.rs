@@ -1,10 +1,10 @@
 //! Which files commands read and change by their operands and options. One row each.
 
-use super::super::given::{Known, NOTHING};
+use super::super::argv::{OptionSpec, NO_OPTIONS};
 
 /// Which operands are files, and of which sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Files {
+pub(super) enum OperandFiles {
     Read,
     /// Read, but the first is a program or pattern unless one of the options gave it.
     ReadAfterFirst(&'static [&'static str]),
@@ -21,59 +21,59 @@ pub(super) enum Files {
     ByOptions,
 }
 
-pub(super) struct Row {
+pub(super) struct OperandRow {
     pub(super) names: &'static [&'static str],
-    pub(super) files: Files,
+    pub(super) files: OperandFiles,
     /// Its options. A writer has all of them here, so that one that is not listed can be told.
-    pub(super) known: Known,
+    pub(super) options: OptionSpec,
     pub(super) recursive: &'static [&'static str],
     /// Options that make it change all that lies below what it writes; `*` if it always does.
-    pub(super) below: &'static [&'static str],
+    pub(super) recursive_writes: &'static [&'static str],
     /// Whether it counts as a writer, whose files must be in scope.
-    pub(super) writer: bool,
+    pub(super) is_writer: bool,
 }
 
-const ROW: Row =
-    Row { names: &[], files: Files::Read, known: NOTHING, recursive: &[], below: &[], writer: false };
+const ROW: OperandRow =
+    OperandRow { names: &[], files: OperandFiles::Read, options: NO_OPTIONS, recursive: &[], recursive_writes: &[], is_writer: false };
 
 /// The option that names the directory to copy to.
-pub(super) const TARGET: &[&str] = &["-t", "--target-directory"];
+pub(super) const TARGET_OPTIONS: &[&str] = &["-t", "--target-directory"];
 
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[OperandRow] = &[
+    OperandRow {
         names: &["mkdir"],
-        files: Files::Written,
-        known: Known {
+        files: OperandFiles::Written,
+        options: OptionSpec {
             flags: "pvZ",
             values: "m",
             long: &["parents", "verbose", "context"],
             long_values: &["mode"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["touch", "truncate"],
-        files: Files::Written,
-        known: Known {
+        files: OperandFiles::Written,
+        options: OptionSpec {
             flags: "acfhmo",
             values: "sdt",
             long: &["no-create", "no-dereference", "io-blocks"],
             long_values: &["date", "time", "size"],
             reads: &["-r", "--reference"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row { names: &["rm", "rmdir"], below: &["*"], ..REMOVING },
-    Row { names: &["unlink", "shred", "mkfifo", "tee"], ..REMOVING },
-    Row {
+    OperandRow { names: &["rm", "rmdir"], recursive_writes: &["*"], ..REMOVING_ROW },
+    OperandRow { names: &["unlink", "shred", "mkfifo", "tee"], ..REMOVING_ROW },
+    OperandRow {
         names: &["chmod", "chown", "chgrp"],
-        files: Files::WrittenAfterFirst,
+        files: OperandFiles::WrittenAfterFirst,
         // A mode may begin with a dash too; then the first operand is a file.
-        known: Known {
+        options: OptionSpec {
             flags: "cfvRHLPh",
             long: &[
                 "changes",
@@ -88,25 +88,25 @@ pub(super) const ROWS: &[Row] = &[
             ],
             long_values: &["from"],
             reads: &["--reference"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
-        below: &["-R", "--recursive"],
-        writer: true,
+        recursive_writes: &["-R", "--recursive"],
+        is_writer: true,
         ..ROW
     },
-    Row { names: &["mv"], files: Files::Moved, known: COPYING, below: &["*"], writer: true, ..ROW },
-    Row {
+    OperandRow { names: &["mv"], files: OperandFiles::Moved, options: COPY_OPTIONS, recursive_writes: &["*"], is_writer: true, ..ROW },
+    OperandRow {
         names: &["cp", "ln"],
-        files: Files::Copied,
-        known: COPYING,
+        files: OperandFiles::Copied,
+        options: COPY_OPTIONS,
         recursive: &["-r", "-R", "-a", "--recursive", "--archive"],
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["install"],
-        files: Files::Copied,
-        known: Known {
+        files: OperandFiles::Copied,
+        options: OptionSpec {
             flags: "bcCdDpsTvZ",
             values: "Sgmo",
             long: &[
@@ -121,32 +121,32 @@ pub(super) const ROWS: &[Row] = &[
                 "preserve-context",
             ],
             long_values: &["suffix", "group", "mode", "owner", "strip-program"],
-            writes: TARGET,
-            ..NOTHING
+            writes: TARGET_OPTIONS,
+            ..NO_OPTIONS
         },
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["scp"],
-        files: Files::Copied,
-        known: Known { flags: "ABCOpqrRsTv", values: "cDJloPSX", reads: &["-i", "-F"], ..NOTHING },
+        files: OperandFiles::Copied,
+        options: OptionSpec { flags: "ABCOpqrRsTv", values: "cDJloPSX", reads: &["-i", "-F"], ..NO_OPTIONS },
         recursive: &["-r"],
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["rsync"],
-        files: Files::Copied,
-        known: RSYNC,
+        files: OperandFiles::Copied,
+        options: RSYNC_OPTIONS,
         recursive: &["-r", "-a", "--recursive", "--archive"],
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["patch"],
-        files: Files::Written,
-        known: Known {
+        files: OperandFiles::Written,
+        options: OptionSpec {
             flags: "bceEflnNRstTuvZ",
             values: "pBDFgVYz",
             long: &[
@@ -174,24 +174,24 @@ pub(super) const ROWS: &[Row] = &[
             reads: &["-i", "--input"],
             writes: &["-o", "--output", "-r", "--reject-file", "-d", "--directory"],
         },
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["xargs"],
-        files: Files::ByOptions,
-        known: Known {
+        files: OperandFiles::ByOptions,
+        options: OptionSpec {
             flags: "0rtpxo",
             values: "nILPsdE",
             long_values: &["max-args", "max-procs", "max-chars", "delimiter", "process-slot-var"],
             reads: &["-a", "--arg-file"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["sort"],
-        known: Known {
+        options: OptionSpec {
             flags: "bdfghiMnRrVcCmsuz",
             values: "ktS",
             long: &[
@@ -217,41 +217,41 @@ pub(super) const ROWS: &[Row] = &[
             reads: &["--files0-from", "--random-source"],
             writes: &["-o", "--output", "-T", "--temporary-directory"],
         },
-        writer: true,
+        is_writer: true,
         ..ROW
     },
-    Row { names: &["curl"], files: Files::ByOptions, known: CURL, writer: true, ..ROW },
-    Row { names: &["wget"], files: Files::ByOptions, known: WGET, writer: true, ..ROW },
-    Row {
+    OperandRow { names: &["curl"], files: OperandFiles::ByOptions, options: CURL_OPTIONS, is_writer: true, ..ROW },
+    OperandRow { names: &["wget"], files: OperandFiles::ByOptions, options: WGET_OPTIONS, is_writer: true, ..ROW },
+    OperandRow {
         names: &["grep", "egrep", "fgrep", "rg", "jq", "awk", "gawk", "mawk"],
-        files: Files::ReadAfterFirst(&["-e", "-f", "--regexp", "--file", "--from-file"]),
-        known: Known {
+        files: OperandFiles::ReadAfterFirst(&["-e", "-f", "--regexp", "--file", "--from-file"]),
+        options: OptionSpec {
             values: "ABCmeFvgt",
             long_values: &["regexp"],
             reads: &["-f", "--file", "--from-file", "--exclude-from", "--ignore-file", "-L"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
         recursive: &["-r", "-R", "--recursive", "--dereference-recursive"],
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["tar"],
-        known: Known {
+        options: OptionSpec {
             reads: &["-T", "--files-from", "-X", "--exclude-from", "-C", "--directory", "-g"],
             writes: &["-f", "--file"],
-            ..NOTHING
+            ..NO_OPTIONS
         },
         recursive: &["*"],
         ..ROW
     },
-    Row { names: &["zip"], recursive: &["-r", "-R"], ..ROW },
-    Row {
+    OperandRow { names: &["zip"], recursive: &["-r", "-R"], ..ROW },
+    OperandRow {
         names: &["openssl"],
-        files: Files::ByOptions,
-        known: Known { reads: &["-in", "-inkey", "-CAfile"], writes: &["-out", "-keyout"], ..NOTHING },
+        files: OperandFiles::ByOptions,
+        options: OptionSpec { reads: &["-in", "-inkey", "-CAfile"], writes: &["-out", "-keyout"], ..NO_OPTIONS },
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &[
             "bunzip2",
             "bzip2",
@@ -266,36 +266,36 @@ pub(super) const ROWS: &[Row] = &[
             "xz",
             "zstd",
         ],
-        files: Files::Changed(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]),
-        known: Known { writes: &["-o"], ..NOTHING },
-        below: &["-r", "--recursive"],
+        files: OperandFiles::Changed(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]),
+        options: OptionSpec { writes: &["-o"], ..NO_OPTIONS },
+        recursive_writes: &["-r", "--recursive"],
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["ed", "emacs", "ex", "fallocate", "mknod", "nano", "nvim", "sponge", "vi", "vim"],
-        files: Files::Changed(&[]),
+        files: OperandFiles::Changed(&[]),
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["mktemp"],
-        files: Files::Written,
-        known: Known { writes: &["-p", "--tmpdir"], ..NOTHING },
+        files: OperandFiles::Written,
+        options: OptionSpec { writes: &["-p", "--tmpdir"], ..NO_OPTIONS },
         ..ROW
     },
-    Row {
+    OperandRow {
         names: &["iconv", "gpg", "gpg2"],
-        known: Known { values: "ftru", writes: &["-o", "--output"], ..NOTHING },
+        options: OptionSpec { values: "ftru", writes: &["-o", "--output"], ..NO_OPTIONS },
         ..ROW
     },
-    Row { names: &["csplit"], known: Known { writes: &["-f", "--prefix"], ..NOTHING }, ..ROW },
-    Row { names: &["unzip"], known: Known { writes: &["-d"], ..NOTHING }, below: &["*"], ..ROW },
-    Row { names: READERS, ..ROW },
+    OperandRow { names: &["csplit"], options: OptionSpec { writes: &["-f", "--prefix"], ..NO_OPTIONS }, ..ROW },
+    OperandRow { names: &["unzip"], options: OptionSpec { writes: &["-d"], ..NO_OPTIONS }, recursive_writes: &["*"], ..ROW },
+    OperandRow { names: FILE_READERS, ..ROW },
 ];
 
 /// What removes or makes what it names.
-const REMOVING: Row = Row {
-    files: Files::Written,
-    known: Known {
+const REMOVING_ROW: OperandRow = OperandRow {
+    files: OperandFiles::Written,
+    options: OptionSpec {
         flags: "rRfivdIpuxzaZ",
         values: "nsm",
         long: &[
@@ -319,14 +319,14 @@ const REMOVING: Row = Row {
         ],
         long_values: &["iterations", "size", "mode"],
         reads: &["--random-source"],
-        ..NOTHING
+        ..NO_OPTIONS
     },
-    writer: true,
+    is_writer: true,
     ..ROW
 };
 
 /// Options of `cp`, `mv` and `ln`.
-const COPYING: Known = Known {
+const COPY_OPTIONS: OptionSpec = OptionSpec {
     flags: "abdfFHiLlnPpRrsTuvxZ",
     values: "S",
     long: &[
@@ -365,11 +365,11 @@ const COPYING: Known = Known {
         "verbose",
     ],
     long_values: &["suffix"],
-    writes: TARGET,
-    ..NOTHING
+    writes: TARGET_OPTIONS,
+    ..NO_OPTIONS
 };
 
-const RSYNC: Known = Known {
+const RSYNC_OPTIONS: OptionSpec = OptionSpec {
     flags: "AaCcdDEFgHhIiJKkLlmNnOoPpqRrSstUuVvWxXyz0",
     values: "BefM@",
     long: &[
@@ -470,7 +470,7 @@ const RSYNC: Known = Known {
     writes: &["-T", "--temp-dir", "--backup-dir", "--log-file", "--partial-dir", "--write-batch"],
 };
 
-const CURL: Known = Known {
+const CURL_OPTIONS: OptionSpec = OptionSpec {
     flags: "aBfgGiIjJklLMnNOpqRsSvVZ#:",
     values: "ACdeFhHmPQrtuUwxXyYz",
     long: &[
@@ -633,7 +633,7 @@ const CURL: Known = Known {
     ],
 };
 
-const WGET: Known = Known {
+const WGET_OPTIONS: OptionSpec = OptionSpec {
     flags: "bcdEFhHkKLmnNpqrSvVx",
     values: "ABDIlQRtTUwX",
     long: &[
@@ -730,7 +730,7 @@ const WGET: Known = Known {
 };
 
 /// Commands whose operands are files that are read.
-const READERS: &[&str] = &[
+const FILE_READERS: &[&str] = &[
     ".",
     "b2sum",
     "base32",

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Script, Surroundings, analyse};
+use super::super::{Script, ShellContext, analyze};
 use super::*;
 
 fn script(text: &str) -> Script {
-    analyse(text, &Surroundings { home: "/home/u" })
+    analyze(text, &ShellContext { home: "/home/u" })
 }
 
-fn found(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
-    let parts = script(text).parts;
+fn found_files(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let parts = script(text).commands;
     let texts = |values: &[Value]| {
         let shown = |value: &Value| format!("{value:?}");
         values.iter().map(shown).collect::<BTreeSet<_>>()
@@ -21,16 +21,16 @@ fn found(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
 #[test]
 fn each_way_to_write_an_option_gives_the_same_facts() {
     for row in ROWS {
-        let options = row.known.reads.iter().chain(row.known.writes);
+        let options = row.options.reads.iter().chain(row.options.writes);
         for option in options {
             for name in row.names.iter().filter(|name| **name != "dd") {
-                let (plain_reads, plain_writes) = found(&format!("{name} {option} dir/V"));
+                let (plain_reads, plain_writes) = found_files(&format!("{name} {option} dir/V"));
                 let forms = match option.strip_prefix("--") {
                     Some(_) => vec![format!("{option}=dir/V")],
                     None if option.len() > 2 => continue,
                     None => {
                         let letter = &option[1..];
-                        let flag = row.known.flags.chars().find(char::is_ascii_alphabetic);
+                        let flag = row.options.flags.chars().find(char::is_ascii_alphabetic);
                         let flag = flag.map(String::from).unwrap_or_default();
                         ["-@ V", "-@V", "-%@ V", "-%@V", "-%%@V"]
                             .iter()
@@ -39,7 +39,7 @@ fn each_way_to_write_an_option_gives_the_same_facts() {
                     }
                 };
                 for form in forms {
-                    let (reads, writes) = found(&format!("{name} {form}"));
+                    let (reads, writes) = found_files(&format!("{name} {form}"));
                     assert!(reads.is_superset(&plain_reads), "{name} {form}: {reads:?} {plain_reads:?}");
                     assert!(writes.is_superset(&plain_writes), "{name} {form}: {writes:?} {plain_writes:?}");
                 }
@@ -95,7 +95,7 @@ fn shortened_and_strange_options_hide_no_file() {
         "git clean -fd V",
     ];
     for text in rows {
-        let part = &script(text).parts[0];
+        let part = &script(text).commands[0];
         assert!(part.writes.contains(&literal("V")), "{text}: {:?}", part.writes);
     }
 }
@@ -118,9 +118,9 @@ fn plain_commands_name_no_more_files_than_they_have() {
         ("gawk -i strings 1 a", &["1", "a"], &[]),
     ];
     for (text, reads, writes) in rows {
-        let part = &script(text).parts[0];
+        let part = &script(text).commands[0];
         let texts = |values: &[Value]| {
-            values.iter().map(|value| value.literal().unwrap().to_owned()).collect::<Vec<_>>()
+            values.iter().map(|value| value.as_literal().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!((texts(&part.reads), texts(&part.writes)), (owned(reads), owned(writes)), "{text}");
     }

@@ -3,13 +3,13 @@
 //! Rooms: `table` (the wrappers, one row each), `plain` (the forms that an allow rule looks through), `behind` (what is
 //! behind a wrapper in any form, for refusing), `split` (the text of `env -S`).
 
-mod behind;
-mod plain;
-mod split;
+mod find_wrapped;
+mod allowed_forms;
+mod env_split;
 mod table;
 
-pub(super) use behind::behind;
-pub(super) use plain::allow_strips;
+pub(super) use find_wrapped::find_wrapped;
+pub(super) use allowed_forms::strip_length;
 
 use super::interpreters;
 use table::WRAPPERS;
@@ -28,28 +28,28 @@ struct Wrapper {
     /// How many words stand between the options and the command.
     operands: usize,
     /// Options whose value is the text of a command.
-    texts: &'static [&'static str],
+    command_options: &'static [&'static str],
     /// Whether such a text is split into more arguments of the wrapper itself.
-    splits: bool,
+    splits_text: bool,
     /// Whether options may come after operands.
-    permutes: bool,
+    permutes_options: bool,
     /// Whether every later word may be the command.
-    anywhere: bool,
+    may_start_anywhere: bool,
     /// Whether `NAME=value` may stand before the command.
-    assigns: bool,
+    takes_assignments: bool,
     /// Whether only an exact rule may allow it.
-    never_by_star: bool,
+    requires_exact_rule: bool,
 }
 
 impl Wrapper {
     /// Whether a long option is known by its whole name.
-    fn knows(&self, long: &str) -> bool {
+    fn knows_long_option(&self, long: &str) -> bool {
         self.long.contains(&long) || self.long_values.contains(&long)
     }
 }
 
 /// Commands of which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.
-const EXACT_ONLY: &[&str] = &[
+const EXACT_SUGGESTIONS: &[&str] = &[
     "sudo", "doas", "env", "xargs", "timeout", "nice", "nohup", "time", "command", "find", "awk", "sed",
     "ssh", "scp", "rsync", "docker", "kubectl", "podman", "npx", "uvx", "curl", "wget", "rm", "mv", "cp",
     "touch", "mkdir", "ln", "chmod", "chown", "tee", "dd", "builtin", "noglob", "stdbuf", "pkexec", "su",
@@ -57,8 +57,8 @@ const EXACT_ONLY: &[&str] = &[
 ];
 
 /// Whether only an exact rule may allow the command.
-pub(super) fn is_never_by_star(name: &str) -> bool {
-    WRAPPERS.iter().any(|wrapper| wrapper.name == name && wrapper.never_by_star)
+pub(super) fn is_exact_rule_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name && wrapper.requires_exact_rule)
 }
 
 /// Whether the command runs another one.
@@ -67,6 +67,6 @@ pub(super) fn is_wrapper(name: &str) -> bool {
 }
 
 /// Whether only an exact rule is suggested for the command.
-pub(super) fn is_exact_only(name: &str) -> bool {
-    EXACT_ONLY.contains(&name) || is_wrapper(name) || interpreters::is_interpreter(name)
+pub(super) fn suggests_exact_rule_only(name: &str) -> bool {
+    EXACT_SUGGESTIONS.contains(&name) || is_wrapper(name) || interpreters::is_interpreter(name)
 }

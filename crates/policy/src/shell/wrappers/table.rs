@@ -9,27 +9,27 @@ const ROW: Wrapper = Wrapper {
     long: &[],
     long_values: &[],
     operands: 0,
-    texts: &[],
-    splits: false,
-    permutes: false,
-    anywhere: false,
-    assigns: false,
-    never_by_star: false,
+    command_options: &[],
+    splits_text: false,
+    permutes_options: false,
+    may_start_anywhere: false,
+    takes_assignments: false,
+    requires_exact_rule: false,
 };
 
 /// A wrapper of which only the name is known.
-const fn named(name: &'static str) -> Wrapper {
+const fn wrapper(name: &'static str) -> Wrapper {
     Wrapper { name, ..ROW }
 }
 
 /// A wrapper that no rule with a star may allow.
-const fn never(name: &'static str, flags: &'static str, values: &'static str) -> Wrapper {
-    Wrapper { name, flags, values, never_by_star: true, ..ROW }
+const fn exact_rule_wrapper(name: &'static str, flags: &'static str, values: &'static str) -> Wrapper {
+    Wrapper { name, flags, values, requires_exact_rule: true, ..ROW }
 }
 
 /// A wrapper with options of all kinds: every later word may be the command.
-const fn odd(name: &'static str) -> Wrapper {
-    Wrapper { name, anywhere: true, ..ROW }
+const fn unstructured_wrapper(name: &'static str) -> Wrapper {
+    Wrapper { name, may_start_anywhere: true, ..ROW }
 }
 
 pub(super) const WRAPPERS: &[Wrapper] = &[
@@ -48,7 +48,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "fo",
         long: &["portability", "verbose", "append", "quiet"],
         long_values: &["format", "output"],
-        assigns: true,
+        takes_assignments: true,
         ..ROW
     },
     Wrapper { name: "nice", flags: "0123456789", values: "n", long_values: &["adjustment"], ..ROW },
@@ -82,9 +82,9 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "uC",
         long: &["ignore-environment", "null", "debug", "block-signal", "default-signal", "ignore-signal"],
         long_values: &["unset", "chdir"],
-        texts: &["-S", "--split-string"],
-        splits: true,
-        assigns: true,
+        command_options: &["-S", "--split-string"],
+        splits_text: true,
+        takes_assignments: true,
         ..ROW
     },
     Wrapper {
@@ -119,10 +119,10 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "command-timeout",
             "other-user",
         ],
-        assigns: true,
+        takes_assignments: true,
         ..ROW
     },
-    Wrapper { name: "doas", flags: "Lns", values: "aCu", assigns: true, ..ROW },
+    Wrapper { name: "doas", flags: "Lns", values: "aCu", takes_assignments: true, ..ROW },
     Wrapper { name: "pkexec", long: &["disable-internal-agent", "keep-cwd"], long_values: &["user"], ..ROW },
     Wrapper {
         name: "su",
@@ -131,8 +131,8 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         long: &["login", "preserve-environment", "fast", "pty"],
         long_values: &["user", "group", "supp-group", "whitelist-environment"],
         operands: 1,
-        texts: &["-c", "--command", "--session-command", "-s", "--shell"],
-        permutes: true,
+        command_options: &["-c", "--command", "--session-command", "-s", "--shell"],
+        permutes_options: true,
         ..ROW
     },
     Wrapper {
@@ -141,8 +141,8 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "ugGw",
         long: &["login", "preserve-environment", "fast", "pty"],
         long_values: &["user", "group", "supp-group", "whitelist-environment"],
-        texts: &["-c", "--command", "--session-command", "-s", "--shell"],
-        permutes: true,
+        command_options: &["-c", "--command", "--session-command", "-s", "--shell"],
+        permutes_options: true,
         ..ROW
     },
     Wrapper {
@@ -166,38 +166,38 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         ],
         ..ROW
     },
-    Wrapper { anywhere: true, ..named("fakeroot") },
-    Wrapper { anywhere: true, ..named("choom") },
-    Wrapper { anywhere: true, ..named("setarch") },
-    Wrapper { anywhere: true, ..named("linux32") },
-    Wrapper { anywhere: true, ..named("linux64") },
-    Wrapper { anywhere: true, ..named("i386") },
-    Wrapper { anywhere: true, ..named("x86_64") },
-    Wrapper { anywhere: true, ..named("dbus-run-session") },
-    Wrapper { anywhere: true, ..named("ssh-agent") },
-    Wrapper { anywhere: true, ..named("logsave") },
-    Wrapper { anywhere: true, ..named("capsh") },
-    Wrapper { texts: &["-c"], permutes: true, anywhere: true, ..named("sg") },
-    Wrapper { long: &["ctty", "fork", "wait"], ..never("setsid", "cfw", "") },
+    Wrapper { may_start_anywhere: true, ..wrapper("fakeroot") },
+    Wrapper { may_start_anywhere: true, ..wrapper("choom") },
+    Wrapper { may_start_anywhere: true, ..wrapper("setarch") },
+    Wrapper { may_start_anywhere: true, ..wrapper("linux32") },
+    Wrapper { may_start_anywhere: true, ..wrapper("linux64") },
+    Wrapper { may_start_anywhere: true, ..wrapper("i386") },
+    Wrapper { may_start_anywhere: true, ..wrapper("x86_64") },
+    Wrapper { may_start_anywhere: true, ..wrapper("dbus-run-session") },
+    Wrapper { may_start_anywhere: true, ..wrapper("ssh-agent") },
+    Wrapper { may_start_anywhere: true, ..wrapper("logsave") },
+    Wrapper { may_start_anywhere: true, ..wrapper("capsh") },
+    Wrapper { command_options: &["-c"], permutes_options: true, may_start_anywhere: true, ..wrapper("sg") },
+    Wrapper { long: &["ctty", "fork", "wait"], ..exact_rule_wrapper("setsid", "cfw", "") },
     Wrapper {
         long: &["ignore"],
         long_values: &["class", "classdata", "pid"],
-        ..never("ionice", "t", "cnpPu")
+        ..exact_rule_wrapper("ionice", "t", "cnpPu")
     },
     Wrapper {
         long: &["batch", "deadline", "fifo", "idle", "other", "rr", "reset-on-fork", "all-tasks", "verbose"],
         long_values: &["sched-runtime", "sched-period", "sched-deadline"],
         operands: 1,
-        ..never("chrt", "bdfiorRavm", "TPDp")
+        ..exact_rule_wrapper("chrt", "bdfiorRavm", "TPDp")
     },
-    Wrapper { long: &["all-tasks", "cpu-list", "pid"], operands: 1, ..never("taskset", "apc", "") },
+    Wrapper { long: &["all-tasks", "cpu-list", "pid"], operands: 1, ..exact_rule_wrapper("taskset", "apc", "") },
     Wrapper {
         long: &["shared", "exclusive", "unlock", "nonblock", "close", "no-fork", "verbose", "nb"],
         long_values: &["wait", "timeout", "conflict-exit-code"],
-        texts: &["-c", "--command"],
-        permutes: true,
+        command_options: &["-c", "--command"],
+        permutes_options: true,
         operands: 1,
-        ..never("flock", "sxeunoF", "wE")
+        ..exact_rule_wrapper("flock", "sxeunoF", "wE")
     },
     Wrapper {
         long: &[
@@ -215,18 +215,18 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "differences",
         ],
         long_values: &["interval", "equexit", "shotsdir"],
-        ..never("watch", "bcCdegprtxwf", "nqs")
+        ..exact_rule_wrapper("watch", "bcCdegprtxwf", "nqs")
     },
     Wrapper {
         long: &["append", "flush", "force", "quiet", "return"],
         long_values: &["echo", "log-in", "log-out", "log-io", "logging-format", "log-timing", "output-limit"],
-        texts: &["-c", "--command"],
-        permutes: true,
+        command_options: &["-c", "--command"],
+        permutes_options: true,
         operands: 1,
-        ..never("script", "aefqr", "EIOBmoT")
+        ..exact_rule_wrapper("script", "aefqr", "EIOBmoT")
     },
-    never("strace", "cCdfFhiknqrtTvVwxyYzZ", "abeEIoOpPsSuUX"),
-    never("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
+    exact_rule_wrapper("strace", "cCdfFhiknqrtTvVwxyYzZ", "abeEIoOpPsSuUX"),
+    exact_rule_wrapper("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
     Wrapper {
         long: &[
             "mount",
@@ -256,7 +256,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "monotonic",
             "boottime",
         ],
-        ..never("unshare", "muinpUCTfrc", "RwSG")
+        ..exact_rule_wrapper("unshare", "muinpUCTfrc", "RwSG")
     },
     Wrapper {
         long: &[
@@ -276,18 +276,18 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "wd",
         ],
         long_values: &["target", "setuid", "setgid"],
-        ..never("nsenter", "amuinpUCTFZrw", "tSG")
+        ..exact_rule_wrapper("nsenter", "amuinpUCTFZrw", "tSG")
     },
     Wrapper {
         long: &["skip-chdir"],
         long_values: &["groups", "userspec"],
         operands: 1,
-        ..never("chroot", "", "")
+        ..exact_rule_wrapper("chroot", "", "")
     },
     Wrapper {
         long: &["noheadings", "raw", "verbose"],
         long_values: &["pid", "output"],
-        ..never("prlimit", "cdefilmnqrstuvxy", "po")
+        ..exact_rule_wrapper("prlimit", "cdefilmnqrstuvxy", "po")
     },
     Wrapper {
         long: &[
@@ -319,52 +319,52 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "machine",
             "service-type",
         ],
-        ..never("systemd-run", "tPSqGrd", "puEHM")
+        ..exact_rule_wrapper("systemd-run", "tPSqGrd", "puEHM")
     },
-    never("unbuffer", "p", ""),
-    Wrapper { anywhere: true, ..never("valgrind", "", "") },
-    Wrapper { anywhere: true, ..never("perf", "", "") },
-    Wrapper { anywhere: true, ..never("gdb", "", "") },
-    Wrapper { anywhere: true, ..never("parallel", "", "") },
-    Wrapper { anywhere: true, ..never("busybox", "", "") },
-    never("nocorrect", "", ""),
-    never("exec", "cl", "a"),
-    never("coproc", "", ""),
-    odd("abduco"),
-    odd("bwrap"),
-    odd("catchsegv"),
-    odd("cgexec"),
-    odd("chpst"),
-    odd("chronic"),
-    odd("daemonize"),
-    odd("dbus-launch"),
-    odd("dtach"),
-    odd("dumb-init"),
-    odd("eatmydata"),
-    odd("entr"),
-    odd("envdir"),
-    odd("fakechroot"),
-    odd("faketime"),
-    odd("firejail"),
-    odd("gosu"),
-    odd("ifne"),
-    odd("ld-linux-aarch64.so.1"),
-    odd("ld-linux-x86-64.so.2"),
-    odd("ld-linux.so.2"),
-    odd("ld-musl-aarch64.so.1"),
-    odd("ld-musl-x86_64.so.1"),
-    odd("ld.so"),
-    odd("numactl"),
-    odd("proot"),
-    odd("rlwrap"),
-    odd("s6-setuidgid"),
-    odd("screen"),
-    odd("softlimit"),
-    odd("start-stop-daemon"),
-    odd("su-exec"),
-    odd("tini"),
-    odd("tmux"),
-    odd("toybox"),
-    odd("ts"),
-    odd("xvfb-run"),
+    exact_rule_wrapper("unbuffer", "p", ""),
+    Wrapper { may_start_anywhere: true, ..exact_rule_wrapper("valgrind", "", "") },
+    Wrapper { may_start_anywhere: true, ..exact_rule_wrapper("perf", "", "") },
+    Wrapper { may_start_anywhere: true, ..exact_rule_wrapper("gdb", "", "") },
+    Wrapper { may_start_anywhere: true, ..exact_rule_wrapper("parallel", "", "") },
+    Wrapper { may_start_anywhere: true, ..exact_rule_wrapper("busybox", "", "") },
+    exact_rule_wrapper("nocorrect", "", ""),
+    exact_rule_wrapper("exec", "cl", "a"),
+    exact_rule_wrapper("coproc", "", ""),
+    unstructured_wrapper("abduco"),
+    unstructured_wrapper("bwrap"),
+    unstructured_wrapper("catchsegv"),
+    unstructured_wrapper("cgexec"),
+    unstructured_wrapper("chpst"),
+    unstructured_wrapper("chronic"),
+    unstructured_wrapper("daemonize"),
+    unstructured_wrapper("dbus-launch"),
+    unstructured_wrapper("dtach"),
+    unstructured_wrapper("dumb-init"),
+    unstructured_wrapper("eatmydata"),
+    unstructured_wrapper("entr"),
+    unstructured_wrapper("envdir"),
+    unstructured_wrapper("fakechroot"),
+    unstructured_wrapper("faketime"),
+    unstructured_wrapper("firejail"),
+    unstructured_wrapper("gosu"),
+    unstructured_wrapper("ifne"),
+    unstructured_wrapper("ld-linux-aarch64.so.1"),
+    unstructured_wrapper("ld-linux-x86-64.so.2"),
+    unstructured_wrapper("ld-linux.so.2"),
+    unstructured_wrapper("ld-musl-aarch64.so.1"),
+    unstructured_wrapper("ld-musl-x86_64.so.1"),
+    unstructured_wrapper("ld.so"),
+    unstructured_wrapper("numactl"),
+    unstructured_wrapper("proot"),
+    unstructured_wrapper("rlwrap"),
+    unstructured_wrapper("s6-setuidgid"),
+    unstructured_wrapper("screen"),
+    unstructured_wrapper("softlimit"),
+    unstructured_wrapper("start-stop-daemon"),
+    unstructured_wrapper("su-exec"),
+    unstructured_wrapper("tini"),
+    unstructured_wrapper("tmux"),
+    unstructured_wrapper("toybox"),
+    unstructured_wrapper("ts"),
+    unstructured_wrapper("xvfb-run"),
 ];

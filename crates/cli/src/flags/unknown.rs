@@ -1,0 +1,144 @@
+//! Flags that are not in the table. A person has misspelt one; an SDK may be newer than we are. Pure.
+
+use super::Caller;
+use super::flag::Flag;
+use super::table::FLAGS;
+
+/// What becomes of an unknown flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum UnknownFlag {
+    /// The program does not start. The text says why.
+    Reject(String),
+    /// It is left out, with this warning.
+    Ignore(String),
+}
+
+/// Parts of the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
+const RESTRICTIVE_PARTS: &[&str] = &[
+    "permission",
+    "disallow",
+    "deny",
+    "denied",
+    "managed",
+    "sandbox",
+    "restrict",
+    "safe",
+    "strict",
+    "bare",
+    "block",
+    "forbid",
+    "disable",
+    "exclude",
+    "prevent",
+    "protect",
+    "guard",
+    "isolat",
+    "confine",
+    "readonly",
+    "refuse",
+    "reject",
+    "prohibit",
+    "secur",
+    "trust",
+    "approv",
+    "confirm",
+];
+
+/// Whole words that do so; parts of other words they may be.
+const RESTRICTIVE_WORDS: &[&str] =
+    &["no", "not", "never", "dont", "without", "only", "off", "ask", "lock", "locked"];
+
+/// Judges an unknown flag:
+/// 1. from a person it is a mistake: refused, with the nearest name that we know;
+/// 2. from an SDK, one that could weaken security is refused;
+/// 3. from an SDK, any other is left out with a warning, so that a newer SDK works.
+pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
+    match caller {
+        Caller::User => UnknownFlag::Reject(match suggest_flag(spelled) {
+            Some(known) => format!("{spelled} is not an option of whimbrel. Did you mean --{known}?"),
+            None => format!("{spelled} is not an option of whimbrel. Try whimbrel --help."),
+        }),
+        Caller::Sdk if may_restrict(spelled) => UnknownFlag::Reject(format!(
+            "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
+        )),
+        Caller::Sdk => {
+            UnknownFlag::Ignore(format!("{spelled} is not known to this version of whimbrel and was left out."))
+        }
+    }
+}
+
+/// Whether a flag of this name may hold something back.
+fn may_restrict(spelled: &str) -> bool {
+    let name = spelled.to_ascii_lowercase();
+    RESTRICTIVE_PARTS.iter().any(|part| name.contains(part))
+        || split_words(spelled).iter().any(|word| RESTRICTIVE_WORDS.contains(&word.as_str()))
+}
+
+/// The words of a name, in small letters, whether marks or capitals part them.
+fn split_words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words
+}
+
+/// The known name that is most like a given one, if any is.
+fn suggest_flag(spelled: &str) -> Option<&'static str> {
+    let given = spelled.trim_start_matches('-');
+    let names = FLAGS.iter().flat_map(Flag::names);
+    let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
+    let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(likeness, _)| *likeness > 0.8).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_told_the_nearest_name() {
+        let rows = [
+            ("--modle", "--model"),
+            ("--allowd-tools", "--allowed-tools"),
+            ("--output-fromat", "--output-format"),
+            ("--permision-mode", "--permission-mode"),
+            ("--xyzzy", "--help"),
+        ];
+        for (given, expected) in rows {
+            let UnknownFlag::Reject(text) = classify(given, Caller::User) else { panic!("{given} was taken") };
+            assert!(text.contains(given) && text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_sdk_may_be_newer_than_we_are_unless_the_flag_holds_something_back() {
+        let rows = [
+            ("--fancy-new-thing", true),
+            ("--telemetry-endpoint", true),
+            ("--managed-policy", false),
+            ("--deny-network", false),
+            ("--sandboxMode", false),
+            ("--restricted", false),
+            ("--safe-mode", false),
+            ("--noPermissionUpdates", false),
+            ("--readonly", false),
+            ("--read-only", false),
+            ("--no-tools", false),
+            ("--noTools", false),
+            ("--tools-only", false),
+            ("--disable-shell", false),
+            ("--without_network", false),
+            ("--notify-host", true),
+            ("--task-label", true),
+        ];
+        for (given, taken) in rows {
+            assert_eq!(matches!(classify(given, Caller::Sdk), UnknownFlag::Ignore(_)), taken, "{given}");
+        }
+    }
+}

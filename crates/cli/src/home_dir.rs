@@ -1,0 +1,51 @@
+//! The home folder: what the environment says or, if that is no use, what the system knows about the user.
+
+use std::path::PathBuf;
+
+use nix::unistd::{Uid, User};
+use whimbrel_engine::settings::home_dir;
+
+use crate::session::Env;
+
+/// Sees to it that `HOME` names a folder if anything does. The text says that there is none.
+pub(crate) fn resolve_home(env: &mut Env) -> Option<&'static str> {
+    if home_dir(env.get("HOME").map(String::as_str)).is_some() {
+        return None;
+    }
+    let known = User::from_uid(Uid::current()).ok().flatten().map(|user| user.dir);
+    match to_utf8_path(known) {
+        Some(home) => {
+            env.insert("HOME".into(), home);
+            None
+        }
+        // The engine itself tells of one that is no use.
+        None if env.contains_key("HOME") || env.contains_key("CLAUDE_CONFIG_DIR") => None,
+        None => Some(
+            "Nothing of this session is kept on disk: HOME is not set, and the system knows no home of this user. Set HOME or CLAUDE_CONFIG_DIR.",
+        ),
+    }
+}
+
+fn to_utf8_path(folder: Option<PathBuf>) -> Option<String> {
+    let folder = folder.filter(|folder| folder.is_absolute())?;
+    folder.into_os_string().into_string().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_names_no_folder_is_replaced() {
+        let known = User::from_uid(Uid::current()).unwrap().map(|user| user.dir.display().to_string());
+        for given in [None, Some(""), Some("some/where"), Some("~")] {
+            let mut env: Env = given.map(|home| ("HOME".to_owned(), home.to_owned())).into_iter().collect();
+            resolve_home(&mut env);
+            let expected = known.clone().or_else(|| given.map(str::to_owned));
+            assert_eq!(env.get("HOME"), expected.as_ref(), "{given:?}");
+        }
+        let mut env = Env::from([("HOME".to_owned(), "/no/such/home".to_owned())]);
+        assert_eq!(resolve_home(&mut env), None);
+        assert_eq!(env["HOME"], "/no/such/home");
+    }
+}

@@ -1,0 +1,52 @@
+//! What a person is told when no model is set up yet. Pure.
+
+use crate::session::Env;
+
+/// Prefixes of models that need no key for the Messages API.
+const KEYLESS_PREFIXES: [&str; 2] = ["openai:", "scripted:"];
+
+/// Whether the model that would be asked has no key.
+pub(crate) fn lacks_key(model: Option<&str>, env: &Env) -> bool {
+    let set = |name: &str| env.get(name).is_some_and(|value| !value.trim().is_empty());
+    let model = model.or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str)).unwrap_or_default();
+    !set("ANTHROPIC_API_KEY")
+        && !set("ANTHROPIC_AUTH_TOKEN")
+        && !KEYLESS_PREFIXES.iter().any(|prefix| model.starts_with(prefix))
+}
+
+/// The ways to set a model up.
+pub(crate) const NO_KEY_HELP: &str = "\
+No model is set up yet. One of these will do:
+
+  an Anthropic key      export ANTHROPIC_API_KEY=sk-ant-...
+  a gateway             export ANTHROPIC_AUTH_TOKEN=... ANTHROPIC_BASE_URL=https://...
+  an OpenAI-style API   export OPENAI_API_KEY=... OPENAI_BASE_URL=https://.../v1
+                        whimbrel --model openai:NAME \"...\"
+  a model of your own   ollama serve; export OPENAI_BASE_URL=http://localhost:11434/v1
+                        whimbrel --model openai:qwen3 \"...\"
+
+Or see it at work first, without any of that: whimbrel demo";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_missed_only_where_one_is_needed() {
+        type Row<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)], bool);
+        let rows: [Row<'_>; 8] = [
+            ("nothing", None, &[], true),
+            ("an empty key", None, &[("ANTHROPIC_API_KEY", " ")], true),
+            ("a key", None, &[("ANTHROPIC_API_KEY", "k")], false),
+            ("a token", None, &[("ANTHROPIC_AUTH_TOKEN", "t")], false),
+            ("another provider", Some("openai:gpt"), &[], false),
+            ("a script", Some("scripted:/a.json"), &[], false),
+            ("another provider by the environment", None, &[("ANTHROPIC_MODEL", "openai:x")], false),
+            ("the flag wins", Some("opus"), &[("ANTHROPIC_MODEL", "openai:x")], true),
+        ];
+        for (name, model, env, expected) in rows {
+            let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert_eq!(lacks_key(model, &env), expected, "{name}");
+        }
+    }
+}

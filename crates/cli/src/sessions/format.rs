@@ -1,0 +1,97 @@
+//! How times, sizes, paths and columns look to a person. Pure.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+/// How long ago something was; a date if it is long ago.
+pub(super) fn format_age(now: SystemTime, then: SystemTime) -> String {
+    let past = now.duration_since(then).unwrap_or_default();
+    let (minutes, hours, days) = (past.as_secs() / 60, past.as_secs() / 3600, past.as_secs() / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => "just now".into(),
+        (0, 0, minutes) => format!("{minutes} min ago"),
+        (0, hours, _) => format!("{hours} h ago"),
+        (1, ..) => "1 day ago".into(),
+        (2..=13, ..) => format!("{days} days ago"),
+        _ => format_date(then),
+    }
+}
+
+/// The day, in UTC.
+pub(super) fn format_date(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+}
+
+/// A size in the unit that fits.
+pub(super) fn format_size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
+    let in_units = |unit: u64| bytes as f64 / unit as f64;
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{:.0} kB", in_units(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", in_units(1_000_000)),
+        _ => format!("{:.1} GB", in_units(1_000_000_000)),
+    }
+}
+
+/// A path, from the home folder on if it lies there.
+pub(super) fn shorten_home(path: &str, home: Option<&Path>) -> String {
+    match home.and_then(|home| Path::new(path).strip_prefix(home).ok()) {
+        Some(below) if below.as_os_str().is_empty() => "~".into(),
+        Some(below) => format!("~/{}", below.display()),
+        None => path.to_owned(),
+    }
+}
+
+/// A text cut to a width, and filled up to it.
+pub(super) fn pad(text: &str, width: usize) -> String {
+    let cut = truncate(text, width);
+    let missing = width.saturating_sub(cut.chars().count());
+    cut + &" ".repeat(missing)
+}
+
+/// A text cut to a width.
+pub(super) fn truncate(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_read_well() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_798_000);
+        for (seconds, expected) in [
+            (0, "just now"),
+            (59, "just now"),
+            (60, "1 min ago"),
+            (7200, "2 h ago"),
+            (86_400, "1 day ago"),
+            (10 * 86_400, "10 days ago"),
+            (20 * 86_400, "2026-10-27"),
+            (1_794_798_000, "1970-01-01"),
+        ] {
+            assert_eq!(format_age(now, now - Duration::from_secs(seconds)), expected, "{seconds}");
+        }
+        assert_eq!(format_age(now, now + Duration::from_secs(99)), "just now");
+    }
+
+    #[test]
+    fn sizes_paths_and_columns_fit() {
+        assert_eq!([999, 1500, 2_345_678, 3_000_000_000].map(format_size), ["999 B", "2 kB", "2.3 MB", "3.0 GB"]);
+        let home = Some(Path::new("/home/ann"));
+        assert_eq!(shorten_home("/home/ann/src", home), "~/src");
+        assert_eq!(shorten_home("/home/ann", home), "~");
+        assert_eq!(shorten_home("/home/anna", home), "/home/anna");
+        assert_eq!(pad("ünï", 5), "ünï  ");
+        assert_eq!(pad("abcdef", 4), "abc…");
+        assert_eq!(truncate("abcd", 4), "abcd");
+    }
+}

@@ -1,0 +1,154 @@
+//! May it? Whoever answers permission questions when no host does.
+
+use std::io::{self, BufRead, Write};
+
+use rustix::termios::{QueueSelector, tcflush};
+use serde_json::{Map, Value};
+use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::permission::PermissionResult;
+
+use super::question_tool;
+use super::format::{LineBreaks, call_label, sanitize};
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PermissionPrompter {
+    /// Nobody; so the answer is no.
+    Unattended,
+    /// The person at the terminal.
+    Terminal,
+    /// The demonstration itself, with yes, because there is no terminal.
+    AutoAllow,
+}
+
+impl PermissionPrompter {
+    /// Whether the engine should ask at all.
+    pub(crate) fn can_answer(self) -> bool {
+        !matches!(self, Self::Unattended)
+    }
+
+    /// The answer, and the line that tells it where nobody saw the question.
+    pub(crate) async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
+        let call = call_label(&question.tool_name, &Value::Object(question.input.clone()));
+        match self {
+            Self::Unattended => (PermissionResult::deny("There is nobody to ask in this run."), None),
+            Self::AutoAllow => (
+                PermissionResult::allow(),
+                Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at")),
+            ),
+            Self::Terminal if question.tool_name == question_tool::TOOL_NAME => {
+                let input = question.input.clone();
+                let answered = tokio::task::spawn_blocking(move || question_tool::ask_questions(input, read_answer)).await;
+                (answered.unwrap_or_else(|_| PermissionResult::deny(NO_ANSWER)), None)
+            }
+            Self::Terminal => {
+                let line = render_prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
+                // Only a read that cannot be made counts as silence, and silence is no.
+                let typed = tokio::task::spawn_blocking(move || read_answer(&line)).await.ok().flatten();
+                match typed.as_deref().map(is_yes) {
+                    Some(true) => (PermissionResult::allow(), None),
+                    Some(false) => (PermissionResult::deny("The person at the terminal said no."), None),
+                    None => (PermissionResult::deny(NO_ANSWER), None),
+                }
+            }
+        }
+    }
+}
+
+/// What the model is told when nobody answered.
+pub(super) const NO_ANSWER: &str = "There was no answer at the terminal.";
+
+/// How many lines of one field are shown. A command or a plan is always shown whole: its last line does as much as its
+/// first.
+const MAX_SHOWN_LINES: usize = 200;
+
+/// The whole call, so that nothing is approved unseen: every field of its input, line by line.
+fn render_prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> String {
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let mut shown = sanitize(&format!("  ? {tool}{reason}"), LineBreaks::Replace) + "\n";
+    for (name, value) in input {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        shown += &format!("    {}:", sanitize(name, LineBreaks::Replace));
+        if value.contains('\n') {
+            let limit = if matches!(name.as_str(), "command" | "plan") { usize::MAX } else { MAX_SHOWN_LINES };
+            for line in value.lines().take(limit) {
+                shown += &format!("\n      | {}", sanitize(line, LineBreaks::Replace));
+            }
+            let more = value.lines().count().saturating_sub(limit);
+            if more > 0 {
+                shown += &format!("\n      ({more} more lines are not shown here)");
+            }
+            shown.push('\n');
+        } else {
+            shown += &format!(" {}\n", sanitize(&value, LineBreaks::Replace));
+        }
+    }
+    shown + "    allow? [y/N] "
+}
+
+fn is_yes(typed: &str) -> bool {
+    matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Asks at the terminal and waits for a line, as long as it takes.
+fn read_answer(prompt: &str) -> Option<String> {
+    // What was typed before the question was there is no answer to it.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    write_stderr(prompt)?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line).ok()?;
+    if read == 0 {
+        write_stderr("\n")?;
+    }
+    (read > 0).then_some(line)
+}
+
+/// Writes at the terminal, and leaves it to others while the answer is awaited.
+fn write_stderr(text: &str) -> Option<()> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let rows = [
+            ("y\n", true),
+            ("Yes\r\n", true),
+            (" y ", true),
+            ("\n", false),
+            ("n\n", false),
+            ("yeah no", false),
+        ];
+        for (typed, expected) in rows {
+            assert_eq!(is_yes(typed), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_shows_the_whole_call_and_nothing_that_lies() {
+        let input = json!({"command": "echo ok\n\n\u{1b}[2Arm -rf ~\u{202e}", "timeout": 5});
+        let shown = render_prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
+        let expected = "  ? Bash (b c)\n    command:\n      | echo ok\n      | \n      | \u{fffd}[2Arm -rf ~\u{fffd}\n    timeout: 5\n    allow? [y/N] ";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_long_command_is_shown_to_its_last_line_and_a_long_file_is_not() {
+        let long = "x\n".repeat(600) + "the end";
+        for (field, whole) in [("command", true), ("plan", true), ("content", false)] {
+            let input = json!({field: long});
+            let shown = render_prompt("Tool", input.as_object().unwrap(), None);
+            assert_eq!(
+                (shown.contains("the end"), shown.contains("401 more lines")),
+                (whole, !whole),
+                "{field}"
+            );
+        }
+    }
+}

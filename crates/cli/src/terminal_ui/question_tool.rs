@@ -1,0 +1,113 @@
+//! Which one? Questions of the model, put to the person at the terminal one after the other.
+
+use serde_json::{Map, Value};
+use whimbrel_wire::permission::PermissionResult;
+
+use super::format::{LineBreaks, sanitize};
+use super::permission_prompt::NO_ANSWER;
+
+/// The tool whose questions want more than a yes.
+pub(super) const TOOL_NAME: &str = "AskUserQuestion";
+
+/// Puts every question and gives the answers back with the input. `ask` shows a text and reads a line; none is silence,
+/// and ends it.
+pub(super) fn ask_questions(
+    mut input: Map<String, Value>,
+    mut ask: impl FnMut(&str) -> Option<String>,
+) -> PermissionResult {
+    let mut answers = Map::new();
+    for asked in input.get("questions").and_then(Value::as_array).into_iter().flatten() {
+        let text = asked["question"].as_str().unwrap_or_default();
+        let Some(typed) = ask(&render_question(text, asked)) else {
+            return PermissionResult::deny(NO_ANSWER);
+        };
+        if let Some(answer) = parse_answer(&typed, asked) {
+            answers.insert(text.to_owned(), answer.into());
+        }
+    }
+    input.insert("answers".into(), answers.into());
+    PermissionResult::Allow {
+        updated_input: Some(input),
+        updated_permissions: None,
+        invalid_updates: Vec::new(),
+        tool_use_id: None,
+        decision_classification: None,
+    }
+}
+
+/// The question and its choices, numbered.
+fn render_question(text: &str, asked: &Value) -> String {
+    let mut shown = format!("  ? {}\n", sanitize(text, LineBreaks::Replace));
+    for (index, option) in question_options(asked).enumerate() {
+        let part = |field: &str| sanitize(option[field].as_str().unwrap_or_default(), LineBreaks::Replace);
+        let (label, description) = (part("label"), part("description"));
+        let gap = if description.is_empty() { "" } else { ": " };
+        shown += &format!("    {}. {label}{gap}{description}\n", index + 1);
+    }
+    let what = if asked["multiSelect"] == true { "numbers" } else { "number" };
+    shown + &format!("    {what}, or your own words: ")
+}
+
+/// What was typed: the choices of these numbers, or the words as they are; nothing, if nothing was typed.
+fn parse_answer(typed: &str, asked: &Value) -> Option<String> {
+    let typed = typed.trim();
+    let label = |word: &str| {
+        let number: usize = word.parse().ok()?;
+        question_options(asked).nth(number.checked_sub(1)?)?["label"].as_str().map(str::to_owned)
+    };
+    let words = typed.split([',', ' ']).filter(|word| !word.is_empty());
+    let labels: Option<Vec<String>> = words.map(label).collect();
+    let answer = labels.map_or_else(|| typed.to_owned(), |labels| labels.join(", "));
+    (!answer.is_empty()).then_some(answer)
+}
+
+fn question_options(asked: &Value) -> impl Iterator<Item = &Value> {
+    asked["options"].as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn colour_question() -> Value {
+        json!({"question": "Which\ncolour?", "multiSelect": true, "options": [
+            {"label": "Red", "description": "warm\u{1b}[2A"}, {"label": "Dark blue", "description": ""}]})
+    }
+
+    #[test]
+    fn a_number_means_its_choice_and_anything_else_itself() {
+        let rows = [
+            ("2\n", Some("Dark blue")),
+            (" 1, 2 ", Some("Red, Dark blue")),
+            ("3", Some("3")),
+            ("0", Some("0")),
+            ("1 of each", Some("1 of each")),
+            ("\n", None),
+        ];
+        for (typed, expected) in rows {
+            assert_eq!(parse_answer(typed, &colour_question()).as_deref(), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_shown_with_its_choices_and_nothing_that_lies() {
+        let expected = "  ? Which colour?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own words: ";
+        assert_eq!(render_question("Which\ncolour?", &colour_question()), expected);
+    }
+
+    #[test]
+    fn answers_come_back_with_the_questions_and_silence_is_a_no() {
+        let input = json!({"questions": [colour_question(), {"question": "Why?", "options": []}]});
+        let mut lines = ["1", ""].into_iter();
+        let answered = ask_questions(input.as_object().unwrap().clone(), |_| lines.next().map(str::to_owned));
+        let PermissionResult::Allow { updated_input: Some(given), .. } = answered else {
+            panic!("{answered:?}")
+        };
+        assert_eq!(given["answers"], json!({"Which\ncolour?": "Red"}));
+        assert_eq!(given["questions"], input["questions"]);
+        let silent = ask_questions(input.as_object().unwrap().clone(), |_| None);
+        assert_eq!(silent, PermissionResult::deny(NO_ANSWER));
+    }
+}

@@ -1,0 +1,102 @@
+//! A sign that something is going on, on stderr, with the time it has taken.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use whimbrel_engine::clock;
+
+use super::Style;
+use crate::terminal::columns;
+
+/// How often the sign turns.
+pub(crate) const TICK_INTERVAL: Duration = Duration::from_millis(120);
+
+/// Waiting is not worth a sign before this.
+const SHOW_DELAY: Duration = Duration::from_millis(300);
+
+/// The width where none is known, and the longest sign.
+const DEFAULT_WIDTH: usize = 80;
+const MAX_LABEL_WIDTH: usize = 60;
+
+const GLYPHS: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠴', '⠦', '⠧', '⠏'];
+
+/// The sign. It owns its line: whoever writes anything else clears it first.
+#[derive(Debug)]
+pub(crate) struct Spinner {
+    style: Style,
+    /// Since when nothing else was written.
+    idle_since: Option<Instant>,
+    glyph_index: usize,
+    is_shown: bool,
+}
+
+impl Spinner {
+    /// A sign that is not shown yet.
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, idle_since: None, glyph_index: 0, is_shown: false }
+    }
+
+    /// Turns the sign by one step.
+    pub(super) fn advance(&mut self, what: &str) {
+        let since = self.idle_since.get_or_insert_with(clock::monotonic);
+        let waited = clock::monotonic() - *since;
+        if waited < SHOW_DELAY {
+            return;
+        }
+        self.glyph_index = (self.glyph_index + 1) % GLYPHS.len();
+        self.is_shown = true;
+        let width = columns(io::stderr()).unwrap_or(DEFAULT_WIDTH);
+        let sign = self.style.dim(&render_label(GLYPHS[self.glyph_index], what, waited.as_secs(), width));
+        draw(&format!("\r\u{1b}[2K{sign}"));
+    }
+
+    /// Takes the sign away.
+    pub(super) fn clear(&mut self) {
+        self.idle_since = None;
+        if std::mem::take(&mut self.is_shown) {
+            draw("\r\u{1b}[2K");
+        }
+    }
+}
+
+/// What the sign says. It must fit into one line, or it could not be taken away; letters that are not ASCII may be two
+/// columns wide, and the last column stays free.
+fn render_label(step: char, what: &str, seconds: u64, width: usize) -> String {
+    let time = if seconds == 0 { String::new() } else { format!("  {seconds} s") };
+    let mut room = width.saturating_sub(3 + time.len()).min(MAX_LABEL_WIDTH);
+    let fits = |letter: &char| {
+        let wide = if letter.is_ascii() { 1 } else { 2 };
+        let fits = wide <= room;
+        room = room.saturating_sub(wide);
+        fits
+    };
+    let what: String = what.chars().filter(|letter| !letter.is_control()).take_while(fits).collect();
+    let sign = format!("{step} {what}{time}");
+    sign.chars().take(width.saturating_sub(1)).collect()
+}
+
+/// A sign that cannot be drawn is no loss.
+fn draw(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_fits_into_one_line() {
+        let rows = [
+            ("Bash  cargo test", 0, 80, "- Bash  cargo test"),
+            ("Bash  cargo test", 7, 80, "- Bash  cargo test  7 s"),
+            ("Bash  cargo test", 12, 20, "- Bash  cargo  12 s"),
+            ("鷸鷸鷸鷸鷸鷸鷸鷸鷸鷸", 0, 20, "- 鷸鷸鷸鷸鷸鷸鷸鷸"),
+            ("Bash", 100, 5, "-   "),
+            ("Bash", 0, 0, ""),
+        ];
+        for (what, seconds, width, expected) in rows {
+            assert_eq!(render_label('-', what, seconds, width), expected, "{what} in {width} columns");
+        }
+    }
+}

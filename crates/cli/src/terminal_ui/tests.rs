@@ -1,0 +1,90 @@
+//! Stories, told from frames.
+
+use serde_json::{Value, json};
+use whimbrel_wire::decode;
+
+use super::*;
+
+/// What a person reads of these frames: the text and, marked, the margin.
+fn render_frames(frames: &[Value]) -> (String, String) {
+    render_at_width(|| None, frames)
+}
+
+/// The same at a terminal of a certain width.
+fn render_at_width(columns: fn() -> Option<usize>, frames: &[Value]) -> (String, String) {
+    let (mut text, mut margin) = (Vec::new(), Vec::new());
+    let mut story = FrameRenderer::new((&mut text, &mut margin), columns, Path::new("/place"), Style::Plain, None);
+    for frame in frames {
+        story.render(&decode(&frame.to_string()).unwrap()).unwrap();
+    }
+    (String::from_utf8(text).unwrap(), String::from_utf8(margin).unwrap())
+}
+
+fn assistant_frame(block: &Value) -> Value {
+    json!({"type": "assistant", "parent_tool_use_id": null, "message": {"model": "m", "content": [block]}})
+}
+
+fn delta_frame(text: &str) -> Value {
+    json!({"type": "stream_event", "parent_tool_use_id": null,
+        "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}})
+}
+
+fn tool_result_frame(id: &str, text: &str, is_error: bool) -> Value {
+    json!({"type": "user", "message": {"role": "user", "content":
+        [{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]}})
+}
+
+#[test]
+fn words_are_told_once_whether_they_were_streamed_or_not() {
+    let whole = assistant_frame(&json!({"type": "text", "text": "one two"}));
+    let streamed = [delta_frame("one "), delta_frame("two"), whole.clone()];
+    assert_eq!(render_frames(&[whole]), ("one two\n".into(), String::new()));
+    assert_eq!(render_frames(&streamed), ("one two\n".into(), String::new()));
+}
+
+#[test]
+fn each_call_is_one_line_with_a_mark() {
+    let frames = [
+        delta_frame("I look."),
+        assistant_frame(&json!({"type": "text", "text": "I look."})),
+        assistant_frame(&json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "ls"}})),
+        assistant_frame(
+            &json!({"type": "tool_use", "id": "b", "name": "Read", "input": {"file_path": "/place/x"}}),
+        ),
+        tool_result_frame("b", "no such file", true),
+        tool_result_frame("a", "one\ntwo", false),
+        assistant_frame(&json!({"type": "text", "text": "Done."})),
+    ];
+    let margin = "  ✗ Read  x  → no such file\n  ✓ Bash  ls  → one\n";
+    assert_eq!(render_frames(&frames), ("I look.\n\nDone.\n".into(), margin.into()));
+}
+
+#[test]
+fn a_call_takes_one_line_however_narrow_the_terminal_is() {
+    let frames = [
+        assistant_frame(
+            &json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "cargo test --workspace"}}),
+        ),
+        tool_result_frame("a", "all is well", false),
+    ];
+    let (_, wide) = render_at_width(|| Some(100), &frames);
+    assert_eq!(wide, "  ✓ Bash  cargo test --workspace  → all is well\n");
+    let (_, narrow) = render_at_width(|| Some(30), &frames);
+    assert_eq!(narrow, "  ✓ Bash  cargo test --wor…\n");
+}
+
+#[test]
+fn what_subagents_say_is_left_out() {
+    let mut below = assistant_frame(&json!({"type": "text", "text": "hidden"}));
+    below["parent_tool_use_id"] = "t".into();
+    assert_eq!(render_frames(&[below]), (String::new(), String::new()));
+}
+
+#[test]
+fn a_failed_run_says_why_once() {
+    let mut report = assistant_frame(&json!({"type": "text", "text": "API Error: no"}));
+    report["error"] = "server_error".into();
+    let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": "API Error: no",
+        "duration_ms": 100, "duration_api_ms": 1, "num_turns": 1});
+    assert_eq!(render_frames(&[report, result]), (String::new(), "✗ API Error: no\n1 turn, 0.1 s, no cost\n".into()));
+}

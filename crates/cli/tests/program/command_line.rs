@@ -1,0 +1,174 @@
+//! What a person types, and what comes of it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::harness::{TestDir, wait_for_exit};
+
+#[test]
+fn the_version_begins_with_a_digit() {
+    let out = TestDir::new().run(&["--version"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    assert!(out.stdout.starts_with(|first: char| first.is_ascii_digit()), "{}", out.stdout);
+}
+
+#[test]
+fn the_help_page_goes_to_stdout() {
+    let out = TestDir::new().run(&["--help"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    assert!(out.stdout.contains("--model NAME") && out.stdout.contains("whimbrel demo"), "{}", out.stdout);
+}
+
+#[test]
+fn an_unknown_flag_is_named_and_so_is_the_nearest_known_one() {
+    let out = TestDir::new().run(&["-p", "--modle", "x", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("--modle") && out.stderr.contains("--model?"), "{}", out.stderr);
+}
+
+#[test]
+fn without_a_key_the_ways_to_a_model_are_shown() {
+    let out = TestDir::new().run(&["-p", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    for way in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_BASE_URL", "ollama", "whimbrel demo"] {
+        assert!(out.stderr.contains(way), "{way}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_refused() {
+    for args in [&["-p"][..], &["-p", ""], &[]] {
+        let out = TestDir::new().run(args, " \n");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
+        assert!(out.stderr.contains("no prompt"), "{}", out.stderr);
+    }
+}
+
+#[test]
+fn frames_for_a_prompt_need_verbose() {
+    let out = TestDir::new().run(&["-p", "--output-format", "stream-json", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("--verbose"), "{}", out.stderr);
+}
+
+#[test]
+fn the_demo_needs_nothing_and_leaves_nothing() {
+    let out = TestDir::new().run(&["demo"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    for part in ["✓ Write", "✓ Read", "✓ Edit", "allowed by the demo", "2 curlews", "no cost"] {
+        assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
+    }
+    let folder = out.stdout.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap();
+    assert!(folder.contains("whimbrel-demo-") && !Path::new(folder).exists(), "{folder}");
+}
+
+#[test]
+fn only_the_answer_is_printed_to_a_pipe() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["plain words"]));
+    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "plain words\n", ""));
+}
+
+#[test]
+fn json_output_is_one_result_object() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["in json"]));
+    let out = rig.run(&["-p", "--model", &model, "--output-format", "json", "hi"], "");
+    let result: Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(
+        (out.code, &result["type"], &result["result"]),
+        (Some(0), &json!("result"), &json!("in json"))
+    );
+    assert_eq!(out.stdout.lines().count(), 1);
+}
+
+#[test]
+fn frames_can_be_printed_for_a_prompt() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["lines"]));
+    let out = rig.run(&["-p", "--verbose", "--model", &model, "--output-format", "stream-json", "hi"], "");
+    let frames: Vec<Value> = out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((out.code, &frames[0]["subtype"]), (Some(0), &json!("init")));
+    assert_eq!(frames.last().unwrap()["result"], "lines");
+}
+
+#[test]
+fn what_is_piped_in_stands_before_what_was_typed() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
+    let out = rig.run(&["-p", "--model", &model, "what is it?"], "a log\n");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "a log\n"), "{}", out.stderr);
+    let model = rig.write_script(&json!([{"expect": "only piped", "content": ["yes"]}]));
+    let out = rig.run(&["--model", &model], "only piped\n");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "yes\n"), "{}", out.stderr);
+}
+
+#[test]
+fn a_failed_run_says_why_on_stderr() {
+    let rig = TestDir::new();
+    let model =
+        rig.write_script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
+    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("not for you"), "{}", out.stderr);
+}
+
+#[test]
+fn a_session_that_cannot_start_says_why_once() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["never"]));
+    let out = rig.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert_eq!(out.stderr.matches("nonsense").count(), 1, "{}", out.stderr);
+}
+
+#[test]
+fn a_value_that_means_nothing_is_refused() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["never"]));
+    let rows = [
+        (["--tools", "Nope"], "there is no tool Nope"),
+        (["--add-dir", "/no/such/folder"], "/no/such/folder is not a folder"),
+        (["--add-dir", "/dev/null"], "/dev/null is not a folder"),
+        (["--max-turns", "0"], "1 or more"),
+        (["--max-turns", "-1"], "1 or more"),
+        (["--max-thinking-tokens", "x"], "0 or more"),
+        (["--permission-mode", "yolo"], "acceptEdits"),
+        (["--input-format", "xml"], "stream-json"),
+        (["--output-format", "xml"], "stream-json"),
+    ];
+    for (flag, part) in rows {
+        let out = rig.run(&["-p", "--model", &model, "hi", flag[0], flag[1]], "");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag:?}");
+        assert!(out.stderr.contains(flag[0]) && out.stderr.contains(part), "{flag:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn a_prompt_over_the_limit_is_refused() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!(["never"]));
+    let out = rig.run(&["-p", "--model", &model], &"x".repeat(65 << 20));
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("more than 64 MiB"), "{}", out.stderr);
+}
+
+#[test]
+fn a_demo_that_nobody_reads_to_the_end_ends_quietly() {
+    let mut command = TestDir::new().command(&["demo"]);
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("whimbrel-demo-"), "{first}");
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+    let folder = first.trim_end().rsplit(' ').next().unwrap();
+    assert!(!Path::new(folder).exists(), "{folder} is left");
+}

@@ -1,0 +1,61 @@
+//! What `--debug` tells, and where.
+
+use serde_json::json;
+
+use crate::harness::{TestDir, TestSession, tool_call, run_command};
+
+#[test]
+fn a_debug_file_has_what_was_done_with_the_time_and_nothing_of_what_was_said() {
+    let rig = TestDir::new();
+    let log = rig.work_dir().join("debug.log");
+    let replies = json!([tool_call("Bash", &json!({"command": "pwd # hush"})), "hush"]);
+    let mut session =
+        TestSession::start(rig.session_command(&replies, &["--debug-file", &log.display().to_string()]));
+    session.write(
+        b"{\"type\":\"control_request\",\"request_id\":\"r1\",\"request\":{\"subtype\":\"initialize\"}}\n",
+    );
+    session.send_prompt("hush");
+    session.next_frame("result");
+    let (code, _, stderr) = session.finish();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let told = std::fs::read_to_string(&log).unwrap();
+    for part in [
+        "[control] in: initialize asked as r1",
+        "[control] out: r1 answered",
+        "[frames] in: user: 4 bytes of text",
+        "[api] ",
+        "complete after",
+        "[tools] Bash ",
+        ": permitted",
+        "[frames] out: result: Success, 2 turns",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.lines().all(|line| line.starts_with("20") && line.contains("Z [")), "{told}");
+    assert!(!told.contains("hush"), "{told}");
+}
+
+#[test]
+fn debugging_goes_to_stderr_by_topic_and_names_no_key() {
+    let rig = TestDir::new();
+    for (flag, frames) in [("--debug", true), ("--debug=api", false), ("--debug=!frames", false)] {
+        let mut command = rig.command(&["-p", flag, "--model", "claude-opus-4-5", "hi"]);
+        command.env("ANTHROPIC_API_KEY", "sk-hush").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+        command.env("CLAUDE_CODE_MAX_RETRIES", "0");
+        let out = run_command(command, "");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag}");
+        assert!(out.stderr.contains("[api] claude-opus-4-5: asked with"), "{flag}: {}", out.stderr);
+        assert!(out.stderr.contains("[api] claude-opus-4-5: failed after"), "{flag}: {}", out.stderr);
+        assert_eq!(out.stderr.contains("[frames]"), frames, "{flag}: {}", out.stderr);
+        assert!(!out.stderr.contains("hush"), "{flag}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn a_debug_file_that_cannot_be_written_stops_the_start() {
+    let rig = TestDir::new();
+    let out = rig
+        .run(&["-p", "--debug-file", "/nowhere/debug.log", "--model", &rig.write_script(&json!(["x"])), "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("/nowhere/debug.log cannot be written"), "{}", out.stderr);
+}

@@ -1,0 +1,192 @@
+//! Signals, and hosts that go away.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{TestDir, TestSession, tool_call, wait_for_exit, has_exited, wait_for_number, wait_until};
+
+/// Everything ends within two seconds; the rest is what a busy machine may add.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A session whose script runs a command that never ends by itself, and the number of that command.
+fn start_long_command(rig: &TestDir) -> (TestSession, i32) {
+    let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
+    let mut command =
+        rig.session_command(&json!([reply, "never"]), &["--permission-mode", "bypassPermissions"]);
+    command.env("IS_SANDBOX", "1");
+    let mut session = TestSession::start(command);
+    session.send_prompt("go");
+    let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
+    (session, pid)
+}
+
+fn send_signal(session: &TestSession, signal: Signal) {
+    kill_process(Pid::from_child(&session.child), signal).unwrap();
+}
+
+#[test]
+fn a_signal_ends_the_command_and_then_the_program() {
+    for (sent, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let rig = TestDir::new();
+        let (mut session, pid) = start_long_command(&rig);
+        let began = Instant::now();
+        send_signal(&session, sent);
+        assert_eq!(wait_for_exit(&mut session.child).code(), Some(code));
+        assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+        wait_until("the end of the command", || has_exited(pid).then_some(()));
+        let frames = session.finish().1;
+        let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
+        assert_eq!(results.len(), 1, "the interrupted turn has a result: {frames:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_an_idle_program() {
+    let rig = TestDir::new();
+    let mut session = rig.start_session(&json!(["one"]), &[]);
+    session.send_prompt("go");
+    session.next_frame("result");
+    send_signal(&session, Signal::TERM);
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(143));
+}
+
+#[test]
+fn a_signal_ends_a_program_whose_output_nobody_reads() {
+    let rig = TestDir::new();
+    let mut child =
+        spawn_piped(rig.session_command(&json!(["x".repeat(900_000)]), &["--include-partial-messages"]));
+    send_prompt(&mut child);
+    let mut first = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let began = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(wait_for_exit(&mut child).code(), Some(143));
+    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+}
+
+/// Starts a session whose stdout can be closed.
+fn spawn_piped(mut command: Command) -> std::process::Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn send_prompt(child: &mut std::process::Child) {
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), format!("{prompt}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn a_host_that_no_longer_reads_ends_the_program() {
+    let rig = TestDir::new();
+    let mut child = spawn_piped(rig.session_command(&json!(["words"]), &[]));
+    drop(child.stdout.take());
+    send_prompt(&mut child);
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+}
+
+#[test]
+fn a_host_that_died_ends_a_program_that_waits_for_its_model() {
+    let rig = TestDir::new();
+    let mut child = spawn_piped(rig.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
+    send_prompt(&mut child);
+    let mut first = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let began = Instant::now();
+    drop((child.stdin.take(), child.stdout.take()));
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_host_that_no_longer_reads_is_noticed_while_its_input_is_open() {
+    let rig = TestDir::new();
+    let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
+    let mut command = rig.session_command(&json!([reply]), &["--permission-mode", "bypassPermissions"]);
+    command.env("IS_SANDBOX", "1");
+    let mut child = spawn_piped(command);
+    send_prompt(&mut child);
+    let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
+    let began = Instant::now();
+    drop(child.stdout.take());
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
+    wait_until("the end of the command", || has_exited(pid).then_some(()));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_ends_a_prompt_whose_answer_is_awaited() {
+    let rig = TestDir::new();
+    let model = rig.write_script(&json!([{"delay_ms": 600_000, "content": ["never"]}]));
+    let mut child = spawn_piped(rig.command(&["-p", "--model", &model, "go"]));
+    drop((child.stdin.take(), child.stdout.take()));
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
+}
+
+/// A session that may be outlived by a command in the background, which prints again once it finds a file; its number.
+fn start_detachable_command(rig: &TestDir) -> (TestSession, i32) {
+    let command =
+        "echo $$ > pid.txt; echo before; until [ -e gate ]; do sleep 0.05; done; echo after; rm gate";
+    let replies = json!([tool_call("Bash", &json!({"command": command, "run_in_background": true})), "It runs."]);
+    let more = ["--permission-mode", "bypassPermissions", "--background-at-end", "detach"];
+    let mut start = rig.session_command(&replies, &more);
+    start.env("IS_SANDBOX", "1");
+    let mut session = TestSession::start(start);
+    session.send_prompt("go");
+    assert_eq!(session.next_frame("result")["result"], "It runs.");
+    (session, wait_for_number(&rig.work_dir().join("pid.txt")))
+}
+
+#[test]
+fn a_command_outlives_a_run_that_lets_it_go_and_says_where_it_is() {
+    let rig = TestDir::new();
+    let (session, pid) = start_detachable_command(&rig);
+    let (code, frames, _) = session.finish();
+    assert_eq!(code, Some(0));
+    let last = frames.iter().rev().find(|frame| frame["subtype"] == "task_notification").unwrap();
+    assert_eq!((&last["status"], &last["reason"]), (&json!("stopped"), &json!("detached")));
+    assert!(last["summary"].as_str().unwrap().contains(&format!("process {pid};")), "{last}");
+    assert!(!has_exited(pid), "it goes on");
+    let gate = rig.work_dir().join("gate");
+    std::fs::write(&gate, "").unwrap();
+    wait_until("the end of the command", || has_exited(pid).then_some(()));
+    assert!(!gate.exists(), "it has come to its own end");
+    let printed = std::fs::read_to_string(last["output_file"].as_str().unwrap()).unwrap();
+    assert_eq!(printed, "before\nafter\n");
+}
+
+#[test]
+fn a_command_that_could_be_let_go_still_ends_with_a_run_that_is_stopped_or_killed() {
+    for sent in [Signal::TERM, Signal::KILL] {
+        let rig = TestDir::new();
+        let (mut session, pid) = start_detachable_command(&rig);
+        send_signal(&session, sent);
+        wait_for_exit(&mut session.child);
+        wait_until("the end of the command", || has_exited(pid).then_some(()));
+    }
+}
+
+/// A command that leaves a daemon behind which has left its group and its environment.
+const DAEMON: &str = "env -i setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid.txt; exec sleep 600' >/dev/null 2>&1 & while [ ! -s pid.txt ]; do sleep 0.01; done";
+
+#[test]
+fn a_daemon_ends_with_the_program_however_that_ends() {
+    for sent in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+        let rig = TestDir::new();
+        let replies = json!([tool_call("Bash", &json!({"command": DAEMON})), "done"]);
+        let mut command = rig.session_command(&replies, &["--permission-mode", "bypassPermissions"]);
+        command.env("IS_SANDBOX", "1");
+        let mut session = TestSession::start(command);
+        session.send_prompt("go");
+        assert_eq!(session.next_frame("result")["result"], "done");
+        let pid = wait_for_number(&rig.work_dir().join("pid.txt"));
+        assert!(!has_exited(pid), "it goes on as long as the session");
+        match sent {
+            Some(sent) => send_signal(&session, sent),
+            None => session.close_input(),
+        }
+        wait_for_exit(&mut session.child);
+        wait_until("the end of the daemon", || has_exited(pid).then_some(()));
+    }
+}

@@ -1,0 +1,166 @@
+//! A kind of subagent that a person, a project or a plugin wrote: a Markdown file whose head says what it is, and whose
+//! body is its prompt.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::definition::{Definition, DefinitionSource, explicit_model};
+use super::mcp_servers::ServerSpecs;
+use crate::commands::parse::RuleList;
+use crate::front_matter::{self, MarkdownFile};
+use crate::setup::model::parse_effort;
+
+/// What the head of a file can say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AgentFrontMatter {
+    name: Option<String>,
+    description: Option<String>,
+    tools: Option<RuleList>,
+    disallowed_tools: RuleList,
+    model: Option<String>,
+    effort: Option<String>,
+    max_turns: Option<u32>,
+    permission_mode: Option<String>,
+    background: bool,
+    initial_prompt: Option<String>,
+    omit_claude_md: bool,
+    memory: Option<String>,
+    isolation: Option<String>,
+    skills: RuleList,
+    mcp_servers: Option<Value>,
+    hooks: Option<Value>,
+}
+
+/// A file that was read.
+#[derive(Debug, PartialEq)]
+pub(super) struct ParsedDefinition {
+    /// The kind.
+    pub(super) definition: Definition,
+    /// What the host should know about it.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads such a file. The error names it and says what is wrong.
+pub(super) fn load(path: &Path, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
+    let wrong = |why: &str| format!("The agent in {} is not used: {why}.", path.display());
+    let text = front_matter::read_text(path).map_err(|why| wrong(&why))?;
+    let MarkdownFile { head, body, error: flaw } = front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
+    if let Some(flaw) = flaw {
+        return Err(wrong(&format!("line {}: {}", flaw.line, flaw.cause)));
+    }
+    build_definition(head, body, origin).map_err(|why| wrong(&why)).map(|mut written| {
+        for warning in &mut written.warnings {
+            *warning = format!("{}: {warning}", path.display());
+        }
+        written
+    })
+}
+
+/// The kind that a file describes.
+fn build_definition(head: AgentFrontMatter, body: &str, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
+    let mut warnings = Vec::new();
+    let effort = head.effort.as_deref().and_then(|name| {
+        let known = parse_effort(name);
+        if known.is_none() {
+            warnings.push(format!("the effort \"{name}\" is not known and does not count."));
+        }
+        known
+    });
+    let mode = head
+        .permission_mode
+        .as_deref()
+        .map(|name| name.parse().map_err(|_| format!("the permissionMode \"{name}\" is not known")));
+    let definition = Definition {
+        name: head.name.unwrap_or_default().trim().to_owned(),
+        description: head.description.unwrap_or_default().trim().to_owned(),
+        prompt: body.trim().to_owned(),
+        tools: head.tools.map(|tools| tools.to_list()),
+        disallowed_tools: head.disallowed_tools.to_list(),
+        model: explicit_model(head.model),
+        effort,
+        max_turns: head.max_turns,
+        permission_mode: mode.transpose()?,
+        background: head.background,
+        initial_prompt: head.initial_prompt,
+        reminder: None,
+        omit_instructions: head.omit_claude_md,
+        auto_compact_window: None,
+        memory: head.memory,
+        isolation: head.isolation,
+        skills: head.skills.to_list(),
+        servers: ServerSpecs::parse(match head.mcp_servers {
+            None => Vec::new(),
+            Some(Value::Array(servers)) => servers,
+            Some(other) => vec![other],
+        }),
+        hooks: head.hooks,
+        parse_warnings: Vec::new(),
+        source: origin,
+    };
+    Ok(ParsedDefinition { definition: definition.validate()?, warnings })
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_wire::permission::PermissionMode;
+
+    use super::*;
+
+    fn read_text(text: &str) -> Result<ParsedDefinition, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.md");
+        std::fs::write(&path, text).unwrap();
+        load(&path, DefinitionSource::User)
+    }
+
+    #[test]
+    fn a_file_describes_a_kind() {
+        let text = "---\nname: reviewer\ndescription: Reviews: carefully\ntools: Read, Agent(Explore, Plan)\ndisallowedTools: [Bash]\nmodel: inherit\nmaxTurns: 5\npermissionMode: plan\nbackground: true\neffort: low\nisolation: worktree\ncolor: red\n---\n\nYou review.\n";
+        let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
+        assert_eq!(warnings, Vec::<String>::new());
+        let expected = Definition {
+            name: "reviewer".into(),
+            description: "Reviews: carefully".into(),
+            prompt: "You review.".into(),
+            tools: Some(vec!["Read".into(), "Agent(Explore, Plan)".into()]),
+            disallowed_tools: vec!["Bash".into()],
+            effort: Some(whimbrel_models::Effort::Low),
+            max_turns: Some(5),
+            permission_mode: Some(PermissionMode::Plan),
+            background: true,
+            isolation: Some("worktree".into()),
+            source: DefinitionSource::User,
+            ..Definition::default()
+        };
+        assert_eq!(definition, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told() {
+        let rows = [
+            ("just a prompt", "no name"),
+            ("---\nname: x\n---\nPrompt.", "no description"),
+            ("---\nname: x\ndescription: d\n---\n", "no prompt"),
+            ("---\nname: x\ndescription: d\npermissionMode: mighty\n---\nPrompt.", "mighty"),
+            ("---\nname: x\ntools: {a: b}\n---\nPrompt.", "line 3"),
+        ];
+        for (text, part) in rows {
+            let error = read_text(text).unwrap_err();
+            assert!(error.contains("x.md") && error.contains(part), "{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let error = load(folder.path(), DefinitionSource::User).unwrap_err();
+        assert!(error.contains("regular file"), "{error}");
+    }
+
+    #[test]
+    fn what_does_not_count_is_told() {
+        let text = "---\nname: x\ndescription: d\neffort: enormous\nhooks: {Stop: []}\n---\nPrompt.";
+        let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
+        assert!(warnings.len() == 1 && warnings[0].contains("enormous"), "{warnings:?}");
+        assert_eq!(definition.hooks, Some(serde_json::json!({"Stop": []})));
+    }
+}

@@ -1,0 +1,166 @@
+//! The kinds of subagent of a session: the engine's own, those in files, and those of the host. The host's count before
+//! the project's, those before the person's, those before a plugin's, and those before the engine's own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::json;
+use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_wire::options::AgentDefinition;
+
+use super::definition::{self, Definition, DefinitionSource};
+use super::find::{self, PluginAgents};
+use crate::config_locations::ConfigLocations;
+use crate::permission::PermissionState;
+use crate::tools::AGENT;
+
+/// How many characters of a description the model that may start an agent is told.
+const MAX_DESCRIPTION_CHARS: usize = 400;
+
+/// The kinds of subagent of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgentDefinitions {
+    list: Vec<Arc<Definition>>,
+}
+
+impl AgentDefinitions {
+    /// The engine's own kinds. Every session of the process shares them.
+    pub fn built_in() -> Self {
+        static BUILT_IN: LazyLock<AgentDefinitions> =
+            LazyLock::new(|| AgentDefinitions { list: definition::built_in_definitions().into_iter().map(Arc::new).collect() });
+        BUILT_IN.clone()
+    }
+
+    /// The engine's own kinds and those in files, and what the host should know about the files. Touches the disk.
+    pub fn load(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
+        let (found, mut warnings) = find::discover(ground, plugins);
+        let mut kinds = Self::built_in();
+        for definition in found {
+            warnings.extend(definition.warnings());
+            kinds.insert(definition);
+        }
+        (kinds, warnings)
+    }
+
+    /// Takes servers of their own away from kinds that are not the host's: it wants no servers but those that it names
+    /// itself. Gives what the host should know.
+    pub fn remove_own_servers(&mut self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for kind in self.list.iter_mut().filter(|kind| kind.source != DefinitionSource::Host) {
+            if !kind.servers.own.is_empty() && Arc::make_mut(kind).servers.remove_own() {
+                warnings.push(format!(
+                    "The agent {}: its own MCP servers are not started, because only those of --mcp-config are to be used.",
+                    kind.name
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Takes in what the host brings. Those that cannot be used are told by name; the rest counts.
+    pub fn add_host(&mut self, given: BTreeMap<String, AgentDefinition>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (name, given) in given {
+            match Definition::from_host(&name, given) {
+                Ok(definition) => {
+                    warnings.extend(definition.warnings());
+                    self.insert(definition);
+                }
+                Err(why) => warnings.push(format!("The agent {name:?} is not used: {why}.")),
+            }
+        }
+        warnings
+    }
+
+    /// Puts a kind in, in place of one with its name.
+    fn insert(&mut self, definition: Definition) {
+        match self.list.iter_mut().find(|other| other.name == definition.name) {
+            Some(other) => *other = Arc::new(definition),
+            None => self.list.push(Arc::new(definition)),
+        }
+    }
+
+    /// Those that no rule takes away.
+    #[must_use]
+    pub fn allowed_by(&self, rights: &PermissionState) -> Self {
+        let facts = ToolFacts::for_tool(AGENT, &["subagent_type"]);
+        let denied = |definition: &Definition| {
+            let input = json!({"subagent_type": definition.name});
+            matches!(rights.decide(AGENT, &facts, &input, None).decision, Decision::Deny(_))
+        };
+        Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
+    }
+
+    /// Those with other names.
+    #[cfg(test)]
+    pub(crate) fn excluding(&self, names: &[&str]) -> Self {
+        let kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
+        Self { list: self.list.iter().filter(kept).cloned().collect() }
+    }
+
+    /// The kind with this name.
+    pub fn get(&self, name: &str) -> Option<&Definition> {
+        self.iter().find(|definition| definition.name == name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+        self.list.iter().map(Arc::as_ref)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        self.list.iter().map(|definition| definition.name.clone()).collect()
+    }
+
+    /// What a model that may start agents is told of those kinds that the tool itself does not name.
+    pub fn render_notice(&self) -> Option<String> {
+        let own = self.list.iter().filter(|definition| definition.source != DefinitionSource::BuiltIn);
+        let lines: Vec<String> = own
+            .map(|definition| {
+                let description: String = definition.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+                format!("- {}: {}", definition.name, description.replace('\n', " "))
+            })
+            .collect();
+        (!lines.is_empty()).then(|| {
+            format!("<system-reminder>\nMore kinds of agent:\n{}\n</system-reminder>", lines.join("\n"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mcp_servers::ServerSpecs;
+    use super::*;
+
+    fn host_definition(description: &str) -> AgentDefinition {
+        AgentDefinition { description: description.into(), prompt: "p".into(), ..AgentDefinition::default() }
+    }
+
+    #[test]
+    fn the_hosts_kinds_count_first_and_bad_ones_are_told_by_name() {
+        let mut kinds = AgentDefinitions::built_in();
+        let host = [("Explore", host_definition("mine")), ("rev", host_definition("reviews\ncode")), ("bad", host_definition(""))];
+        let warnings = kinds.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
+        assert_eq!(kinds.names(), ["general-purpose", "Explore", "Plan", "rev"]);
+        assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
+        let told = kinds.render_notice().unwrap();
+        assert!(told.contains("- Explore: mine\n- rev: reviews code\n") && !told.contains("Plan"), "{told}");
+        assert_eq!(AgentDefinitions::built_in().render_notice(), None);
+    }
+
+    #[test]
+    fn a_strict_host_has_no_servers_started_but_its_own() {
+        let own = |name: &str, origin| {
+            let servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
+            Arc::new(Definition { name: name.into(), servers, source: origin, ..Definition::default() })
+        };
+        let mut kinds = AgentDefinitions { list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)] };
+        let warnings = kinds.remove_own_servers();
+        assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
+        let left: Vec<_> =
+            kinds.iter().map(|kind| (kind.servers.referenced.len(), kind.servers.own.len())).collect();
+        assert_eq!(left, [(1, 0), (1, 1)]);
+        assert!(kinds.remove_own_servers().is_empty());
+    }
+}

@@ -1,0 +1,164 @@
+//! MCP servers of a kind's own: they are started when an agent of this kind begins, work for it alone, and are gone when
+//! it has ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::options::McpServerConfig;
+
+use super::{AgentSpawner, Definition};
+use crate::agent::Agent;
+use crate::mcp::{ServerOrigin, ServerRegistry, ServerConfigs, ToolCache};
+use crate::permission::PermissionState;
+
+/// How long an agent waits for its servers. One that comes later is there from the next model call on.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long they may take to end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long they may take when the agent was told to stop.
+const FORCED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// How a session starts servers for single agents. Cheap to clone.
+#[derive(Clone)]
+pub struct ServerStarter(Arc<dyn Fn(ServerConfigs) -> ServerRegistry + Send + Sync>);
+
+impl ServerStarter {
+    /// Starts servers in this way.
+    pub fn new(start: impl Fn(ServerConfigs) -> ServerRegistry + Send + Sync + 'static) -> Self {
+        Self(Arc::new(start))
+    }
+
+    /// A place for the servers of an agent of this kind, if the kind has some. Nothing is started yet.
+    pub(super) fn create_tool_cache(&self, definition: &Definition, rights: &PermissionState) -> Option<ToolCache> {
+        if definition.servers.own.is_empty() {
+            return None;
+        }
+        let supply = ToolCache::new(rights.clone(), None);
+        supply.connect((self.0)(ServerConfigs::default()));
+        Some(supply)
+    }
+}
+
+impl AgentSpawner {
+    /// Starts the servers of an agent that begins, and waits for them for a while. What does not start, and what the
+    /// session has not, is told to the host; the agent begins without it.
+    pub(super) async fn start_servers(&self, agent: &mut Agent, definition: &Definition, stop: &CancellationToken) {
+        for told in definition.missing_server_warnings(self.context.tool_set.servers()) {
+            self.context.frame_sender.warn(told).await;
+        }
+        let wanted = &definition.servers.own;
+        let roster = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::roster).cloned();
+        let Some(roster) = roster.filter(|_| !wanted.is_empty()) else { return };
+        roster.add(servers(wanted, |name| self.context.workspace.variable(name)));
+        stop.run_until_cancelled(roster.wait_ready(STARTUP_TIMEOUT)).await;
+        let lost = roster.status().into_iter().filter(|server| wanted.contains_key(&server.name));
+        for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {
+            let told = format!("The agent {} begins without its MCP server {name}: {why}", definition.name);
+            self.context.frame_sender.warn(told).await;
+        }
+        agent.refresh_tools();
+    }
+}
+
+impl Definition {
+    /// What is to be told of the servers that it names and the session has not.
+    pub(crate) fn missing_server_warnings(&self, session: Option<&ServerRegistry>) -> Vec<String> {
+        let known =
+            session.filter(|_| !self.servers.referenced.is_empty()).map(ServerRegistry::init_servers).unwrap_or_default();
+        let missing =
+            self.servers.referenced.iter().filter(|name| known.iter().all(|server| server.name != **name));
+        let told = missing.map(|name| {
+            format!(
+                "The agent {} begins without the MCP server {name}: the session has none of that name.",
+                self.name
+            )
+        });
+        told.collect()
+    }
+}
+
+/// Ends the servers of an agent that has ended.
+pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
+    if let Some(roster) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::roster) {
+        let limit = if stop.is_cancelled() { FORCED_SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT };
+        // What does not end in time is ended when it is dropped.
+        let _ = tokio::time::timeout(limit, roster.close()).await;
+    }
+}
+
+/// Servers as they are started.
+pub(crate) fn servers(
+    wanted: &BTreeMap<String, McpServerConfig>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> ServerConfigs {
+    let mut servers = ServerConfigs::default();
+    servers.add_configs(ServerOrigin::Dynamic, wanted, &variable);
+    servers
+}
+
+/// The MCP servers that a kind asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerSpecs {
+    /// Those of the session whose tools it has, by name; none means all.
+    pub referenced: Vec<String>,
+    /// Those of its own.
+    pub own: BTreeMap<String, McpServerConfig>,
+    /// What is wrong with those that cannot be read.
+    pub warnings: Vec<String>,
+}
+
+impl ServerSpecs {
+    /// Reads what a definition says: names, or names with configurations.
+    pub fn parse(given: Vec<Value>) -> Self {
+        let mut wanted = Self::default();
+        for given in given {
+            match given {
+                Value::String(name) => wanted.referenced.push(name),
+                Value::Object(entries) => {
+                    for (name, config) in entries {
+                        match serde_json::from_value(config) {
+                            Ok(config) => drop(wanted.own.insert(name, config)),
+                            Err(why) => {
+                                wanted.warnings.push(format!("its MCP server {name} cannot be read: {why}"));
+                            }
+                        }
+                    }
+                }
+                other => wanted.warnings.push(format!("{other} in mcpServers is neither a name nor a server")),
+            }
+        }
+        wanted
+    }
+
+    /// Leaves only those of the session. Whether there were others.
+    pub(super) fn remove_own(&mut self) -> bool {
+        let had = !self.own.is_empty() || !self.warnings.is_empty();
+        self.own.clear();
+        self.warnings.clear();
+        had
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_the_sessions_and_the_rest_is_its_own() {
+        let given =
+            [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
+        let mut wanted = ServerSpecs::parse(given.to_vec());
+        assert_eq!((wanted.referenced.as_slice(), wanted.own.keys().count()), (["docs".to_owned()].as_slice(), 1));
+        let flaws = &wanted.warnings;
+        assert!(flaws.len() == 2 && flaws[0].contains("bad") && flaws[1].contains('5'), "{flaws:?}");
+        assert!(wanted.remove_own() && !wanted.remove_own());
+        assert_eq!(wanted, ServerSpecs { referenced: vec!["docs".into()], ..ServerSpecs::default() });
+    }
+}

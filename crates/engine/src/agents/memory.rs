@@ -1,0 +1,149 @@
+//! The memory of a kind of agent: a folder of notes that outlives the session. An agent that begins is told where it is
+//! and what stands in its index. Its files are read and written with the usual tools, and so by the usual rules.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::{AgentSpawner, Definition};
+use crate::agent::Agent;
+use crate::files;
+use crate::config_locations::ConfigLocations;
+
+/// The tools without which nobody could keep notes.
+pub(super) const MEMORY_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
+
+/// The file of which an agent is told at once, and how much of it.
+const INDEX_FILE: &str = "MEMORY.md";
+const MAX_INDEX_LINES: usize = 200;
+const MAX_INDEX_BYTES: usize = 25_000;
+
+/// How large that file may be at all.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Whose notes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemoryScope {
+    /// The person's, wherever the agent works.
+    User,
+    /// The project's, for everybody who works on it.
+    Project,
+    /// The person's for this project.
+    Local,
+}
+
+impl MemoryScope {
+    /// The keeper of this name.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        match name.trim() {
+            "user" => Some(Self::User),
+            "project" => Some(Self::Project),
+            "local" => Some(Self::Local),
+            _ => None,
+        }
+    }
+
+    /// The folder for the notes of a kind.
+    fn dir(self, ground: &ConfigLocations, kind: &str) -> Option<PathBuf> {
+        let shelf = match self {
+            Self::User => ground.user_dir.as_ref()?.join("agent-memory"),
+            Self::Project => ground.project_dir.join(".claude/agent-memory"),
+            Self::Local => ground.project_dir.join(".claude/agent-memory-local"),
+        };
+        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+        Some(shelf.join(kind.chars().map(plain).collect::<String>()))
+    }
+}
+
+impl AgentSpawner {
+    /// Tells an agent that begins of the notes of its kind, if it keeps some.
+    pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
+        let Some(keeper) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
+        let Some(folder) = keeper.dir(&self.context.config_locations, &definition.name) else {
+            let told =
+                format!("The agent {} has no memory: there is no configuration folder.", definition.name);
+            return self.context.frame_sender.warn(told).await;
+        };
+        match files::run_blocking(move || render_notice(&folder)).await {
+            Ok(told) => agent.conversation.push_hidden(&told),
+            Err(error) => {
+                let told = format!("The agent {} begins without its memory: {error}.", definition.name);
+                self.context.frame_sender.warn(told).await;
+            }
+        }
+    }
+}
+
+/// What a session is told that is of a kind which keeps notes. Touches the disk.
+pub(crate) fn session_notice(definition: &Definition, ground: &ConfigLocations) -> Option<String> {
+    let keeper = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
+    Some(render_notice(&keeper.dir(ground, &definition.name)?))
+}
+
+/// What an agent is told of its notes. Touches the disk.
+fn render_notice(folder: &Path) -> String {
+    let mut text = format!(
+        "<system-reminder>\nYou have a memory of your own in {}: notes that you find again in later sessions. Look there for what you \
+may have learned before. Before you end, write down what will help you next time, short and true: details in files of their own, and in {INDEX_FILE} \
+one line for each of them. Only the first {MAX_INDEX_LINES} lines of {INDEX_FILE} are shown to you.",
+        folder.display()
+    );
+    match files::read(&folder.join(INDEX_FILE), MAX_FILE_BYTES) {
+        Ok((bytes, _)) => {
+            let _ = write!(text, "\n\n{INDEX_FILE} says:\n{}", truncate_index(&String::from_utf8_lossy(&bytes)));
+        }
+        Err(_) => text.push_str(" There is nothing yet."),
+    }
+    text.push_str("\n</system-reminder>");
+    text
+}
+
+/// The first lines.
+fn truncate_index(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().take(MAX_INDEX_LINES).collect();
+    let mut shown = lines.join("\n");
+    shown.truncate(shown.floor_char_boundary(MAX_INDEX_BYTES));
+    if shown.len() < text.trim_end().len() {
+        shown.push_str("\n(There is more; make it shorter.)");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_lie_where_their_keeper_says_and_nowhere_else() {
+        let ground = ConfigLocations {
+            user_dir: Some("/home/ann/.claude".into()),
+            project_dir: "/code/app".into(),
+            ..ConfigLocations::default()
+        };
+        let rows = [
+            ("user", "rev", "/home/ann/.claude/agent-memory/rev"),
+            ("project", "kit:rev", "/code/app/.claude/agent-memory/kit-rev"),
+            ("local", "../../etc", "/code/app/.claude/agent-memory-local/------etc"),
+        ];
+        for (keeper, kind, expected) in rows {
+            let folder = MemoryScope::from_name(keeper).unwrap().dir(&ground, kind).unwrap();
+            assert_eq!(folder, Path::new(expected));
+        }
+        assert_eq!(MemoryScope::from_name("mine"), None);
+        assert_eq!(MemoryScope::User.dir(&ConfigLocations::default(), "rev"), None);
+    }
+
+    #[test]
+    fn a_long_index_is_shown_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(render_notice(folder.path()).contains("nothing yet"));
+        let index = folder.path().join(INDEX_FILE);
+        std::fs::write(&index, "- one\n- two\n").unwrap();
+        let text = render_notice(folder.path());
+        assert!(text.contains("says:\n- one\n- two\n</system") && !text.contains("There is more"), "{text}");
+        std::fs::write(&index, "line\n".repeat(300)).unwrap();
+        let text = render_notice(folder.path());
+        assert!(text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("There is more"), "{text}");
+        std::fs::write(&index, "ü".repeat(20_000)).unwrap();
+        assert!(render_notice(folder.path()).len() < MAX_INDEX_BYTES + 1_000);
+    }
+}

@@ -1,0 +1,274 @@
+//! What a subagent's transcript does not say about it, in a small file beside it: its kind, who sent it for what, and on
+//! what terms. It is for readers of transcripts, and for going on with the agent in a later run.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use whimbrel_wire::RawJson;
+use whimbrel_wire::permission::PermissionMode;
+
+use super::SubagentTask;
+use super::context::AgentContext;
+use crate::files::{self, FileKind};
+use crate::permission::PermissionState;
+use crate::session::writer::TranscriptWriter;
+use crate::setup::model::parse_effort;
+use crate::skills::agent_skills::InvokedSkill;
+use crate::tasks::TaskFacts;
+
+/// How large such a file may be.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// How many files are looked at to find a name.
+const MAX_FILES: usize = 10_000;
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct AgentMetadata {
+    /// The kind of agent.
+    pub(super) agent_type: String,
+    /// Its errand in a few words.
+    pub(super) description: String,
+    /// The call that sent it.
+    pub(super) tool_use_id: String,
+    /// How many agents are above it.
+    pub(super) spawn_depth: usize,
+    /// The agent that sent it, if not the main one.
+    pub(super) parent_agent_id: Option<String>,
+    #[serde(flatten)]
+    terms: LaunchOptions,
+}
+
+/// The type of the line that a store has in the place of the file.
+const ENTRY_TYPE: &str = "agent_metadata";
+
+/// Such a line.
+#[derive(Serialize, Deserialize)]
+struct AgentMetadataEntry<T> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    about: T,
+}
+
+/// What the call that sent it wanted other than its kind has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LaunchOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    isolation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<PermissionMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skill: Option<SkillDenials>,
+    /// Its team, if it was a teammate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_name: Option<String>,
+}
+
+/// What the skill denies that the errand is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SkillDenials {
+    file: PathBuf,
+    disallowed_tools: Vec<String>,
+}
+
+impl SkillDenials {
+    /// What a skill denies, if anything.
+    fn for_skill(skill: &InvokedSkill) -> Option<Self> {
+        let disallowed_tools = skill.parsed.front_matter.rules().deny;
+        (!disallowed_tools.is_empty()).then(|| Self { file: skill.file.path.clone(), disallowed_tools })
+    }
+}
+
+impl AgentMetadata {
+    /// What is to be known of an agent that goes on an errand.
+    pub(super) fn for_task(facts: &TaskFacts, errand: &SubagentTask, depth: usize, parent: Option<&str>) -> Self {
+        let effort = errand.effort.and_then(|effort| serde_json::to_value(effort).ok());
+        Self {
+            agent_type: facts.agent_type.clone().unwrap_or_default(),
+            description: facts.description.clone(),
+            tool_use_id: facts.tool_use_id.clone(),
+            spawn_depth: depth,
+            parent_agent_id: parent.map(Into::into),
+            terms: LaunchOptions {
+                name: errand.name.clone(),
+                model: errand.model.clone(),
+                effort: effort.and_then(|effort| effort.as_str().map(Into::into)),
+                max_turns: errand.max_turns,
+                isolation: errand.isolation.clone(),
+                mode: errand.mode,
+                skill: errand.skill.as_deref().and_then(SkillDenials::for_skill),
+                team_name: None,
+            },
+        }
+    }
+
+    /// The same of a teammate.
+    pub(super) fn with_team(mut self, team: &str) -> Self {
+        self.terms.team_name = Some(team.to_owned());
+        self
+    }
+
+    /// Its team, if it was a teammate.
+    pub(super) fn team_name(&self) -> Option<&str> {
+        self.terms.team_name.as_deref()
+    }
+
+    /// Denies an agent that is back what the skill denied that its errand was. The error says why it is not to go on.
+    pub(super) fn restore_denials(&self, rights: &PermissionState) -> Result<(), String> {
+        let Some(SkillDenials { file, disallowed_tools }) = &self.terms.skill else { return Ok(()) };
+        rights.add_turn_rules(file, Vec::new(), disallowed_tools.clone())?;
+        rights.retain_denials();
+        Ok(())
+    }
+
+    /// Writes the file, if transcripts are kept. The agent does its errand without it, so it is no matter if it cannot be
+    /// written; but it cannot be gone on with in a later run.
+    pub(super) fn write(&self, home: &AgentContext, id: &str, journal: &TranscriptWriter) {
+        if let Ok(entry) = RawJson::from_value(&AgentMetadataEntry { kind: ENTRY_TYPE.into(), about: self }) {
+            journal.write_sidecar_line(entry);
+        }
+        let Some(path) = transcripts_dir(home).map(|folder| metadata_path(&folder, id)) else { return };
+        let _ = serde_json::to_vec(self).map(|bytes| files::create_with_mode(&path, &bytes, 0o600));
+    }
+
+    /// Takes what is to be known of an agent out of the lines that a store has of it; the last word counts.
+    pub(super) fn extract(lines: Vec<RawJson>) -> (Option<Self>, Vec<RawJson>) {
+        let mut about = None;
+        let lines = lines.into_iter().filter(|line| match line.decode::<AgentMetadataEntry<Self>>() {
+            Ok(entry) if entry.kind == ENTRY_TYPE => {
+                about = Some(entry.about);
+                false
+            }
+            _ => true,
+        });
+        let lines = lines.collect();
+        (about.filter(|about: &Self| !about.agent_type.is_empty()), lines)
+    }
+
+    /// Whether it is called by this name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.terms.name.as_deref() == Some(name)
+    }
+
+    /// Reads the file of an agent. Touches the disk.
+    pub(super) fn load(folder: &Path, id: &str) -> Result<Self, String> {
+        let path = metadata_path(folder, id);
+        let wrong = |why: &str| {
+            format!("{}, which says what it was, {why}. Start a new agent instead.", path.display())
+        };
+        let (bytes, _) = match files::file_kind(&path) {
+            Ok(FileKind::File(_)) => {
+                files::read(&path, MAX_FILE_BYTES).map_err(|error| wrong(&format!("cannot be read ({error})")))?
+            }
+            Ok(FileKind::Missing) => return Err(wrong("is not there")),
+            Ok(_) => return Err(wrong("is not a regular file")),
+            Err(error) => return Err(wrong(&format!("cannot be read ({error})"))),
+        };
+        let read: Self =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is spoilt ({error})")))?;
+        if read.agent_type.is_empty() { Err(wrong("does not name its kind")) } else { Ok(read) }
+    }
+
+    /// The last agent that was called by this name. Touches the disk.
+    pub(super) fn find_id_by_name(folder: &Path, name: &str) -> Option<String> {
+        let names = files::names(folder, MAX_FILES);
+        let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
+        let called = ids.filter_map(|id| {
+            let is_called = Self::load(folder, id).ok()?.terms.name.as_deref() == Some(name);
+            let Ok(FileKind::File(stamp)) = files::file_kind(&metadata_path(folder, id)) else { return None };
+            is_called.then(|| (stamp.modified, id.to_owned()))
+        });
+        called.max().map(|(_, id)| id)
+    }
+
+    /// The errand on which it goes on.
+    pub(super) fn to_task(&self, prompt: &str) -> SubagentTask {
+        let terms = self.terms.clone();
+        SubagentTask {
+            agent_type: self.agent_type.clone(),
+            description: self.description.clone(),
+            prompt: prompt.to_owned(),
+            model: terms.model,
+            effort: terms.effort.as_deref().and_then(parse_effort),
+            max_turns: terms.max_turns,
+            name: terms.name,
+            background: None,
+            isolation: terms.isolation,
+            mode: terms.mode,
+            skill: None,
+        }
+    }
+}
+
+/// Where the transcripts of a session's subagents lie; none if they are not kept in files.
+pub(super) fn transcripts_dir(home: &AgentContext) -> Option<PathBuf> {
+    home.project_dir.as_ref().map(|place| place.subagents_dir(&home.identity.session))
+}
+
+fn metadata_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("agent-{id}.meta.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terms_of_an_errand_are_kept_and_a_bad_file_says_what_is_wrong_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = TaskFacts {
+            task_id: "a1".into(),
+            tool_use_id: "call".into(),
+            owner: None,
+            kind: crate::tasks::TaskKind::Agent,
+            description: "looks".into(),
+            command: String::new(),
+            agent_type: Some("Explore".into()),
+            name: None,
+            output_file: PathBuf::new(),
+        };
+        let errand = SubagentTask {
+            agent_type: "Explore".into(),
+            description: "looks".into(),
+            prompt: "Go on.".into(),
+            effort: Some(whimbrel_models::Effort::Low),
+            max_turns: Some(3),
+            name: Some("scout".into()),
+            isolation: Some("worktree".into()),
+            mode: Some(PermissionMode::Plan),
+            ..SubagentTask::default()
+        };
+        let kept = AgentMetadata::for_task(&facts, &errand, 2, Some("a0"));
+        std::fs::write(metadata_path(folder.path(), "a1"), serde_json::to_vec(&kept).unwrap()).unwrap();
+        let read = AgentMetadata::load(folder.path(), "a1").unwrap();
+        assert_eq!(read, kept);
+        assert_eq!(format!("{:?}", read.to_task("Go on.")), format!("{errand:?}"));
+        assert_eq!(AgentMetadata::find_id_by_name(folder.path(), "scout").as_deref(), Some("a1"));
+        assert_eq!(AgentMetadata::find_id_by_name(folder.path(), "nobody"), None);
+        std::fs::create_dir(metadata_path(folder.path(), "folder")).unwrap();
+        for (id, text, part) in [
+            ("none", None, "is not there"),
+            ("folder", None, "regular"),
+            ("torn", Some("{\"agentType\": \"Exp"), "spoilt"),
+            ("bare", Some("{}"), "kind"),
+        ] {
+            if let Some(text) = text {
+                std::fs::write(metadata_path(folder.path(), id), text).unwrap();
+            }
+            let error = AgentMetadata::load(folder.path(), id).unwrap_err();
+            assert!(error.contains(part) && error.contains(id), "{error}");
+        }
+    }
+}

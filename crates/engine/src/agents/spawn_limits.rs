@@ -1,0 +1,115 @@
+//! How many agents may work at once. Whoever comes too many waits, in the order of coming; each depth of the tree has
+//! places of its own, so that those above never keep those below, whom they wait for, from working.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many agents of one depth work at once, unless the environment says otherwise.
+const DEFAULT_CONCURRENCY: usize = 10;
+
+/// The variable that says it.
+pub const CONCURRENCY_VARIABLE: &str = "WHIMBREL_AGENTS_AT_ONCE";
+
+/// How many may wait.
+const MAX_WAITING: usize = 1_000;
+
+/// How deep agents may start agents: the main one's are at depth 1.
+const MAX_DEPTH: usize = 4;
+
+/// The places of a session. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SpawnLimits {
+    semaphores: Arc<[Arc<Semaphore>]>,
+    waiting_count: Arc<AtomicUsize>,
+}
+
+/// A claim to a place.
+#[derive(Debug)]
+pub struct SpawnReservation {
+    semaphore: Arc<Semaphore>,
+    waiting_count: Arc<AtomicUsize>,
+}
+
+/// A place that is taken; given back when it is dropped.
+pub type SpawnPermit = OwnedSemaphorePermit;
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnLimitError {
+    /// Too deep.
+    #[error(
+        "An agent at this depth ({MAX_DEPTH}) cannot start another one. Do it yourself, or report back what is to be done."
+    )]
+    TooDeep,
+    /// Too many wait already.
+    #[error(
+        "{MAX_WAITING} agents wait already for others to end. Wait for their reports before you start more."
+    )]
+    QueueFull,
+}
+
+impl SpawnLimits {
+    /// Places for this many at once; none means the usual number.
+    pub fn new(at_once: Option<usize>) -> Self {
+        let at_once = at_once.unwrap_or(DEFAULT_CONCURRENCY).clamp(1, Semaphore::MAX_PERMITS);
+        let semaphores = (0..MAX_DEPTH).map(|_| Arc::new(Semaphore::new(at_once))).collect();
+        Self { semaphores, waiting_count: Arc::default() }
+    }
+
+    /// Claims a place for an agent at a depth, from 1.
+    pub fn reserve(&self, depth: usize) -> Result<SpawnReservation, SpawnLimitError> {
+        let level = depth.checked_sub(1).and_then(|at| self.semaphores.get(at)).ok_or(SpawnLimitError::TooDeep)?;
+        if self.waiting_count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+            self.waiting_count.fetch_sub(1, Ordering::Relaxed);
+            return Err(SpawnLimitError::QueueFull);
+        }
+        Ok(SpawnReservation { semaphore: Arc::clone(level), waiting_count: Arc::clone(&self.waiting_count) })
+    }
+}
+
+impl SpawnReservation {
+    /// Waits for the place. None if there will never be one.
+    pub async fn acquire(self) -> Option<SpawnPermit> {
+        Arc::clone(&self.semaphore).acquire_owned().await.ok()
+    }
+}
+
+impl Drop for SpawnReservation {
+    fn drop(&mut self) {
+        self.waiting_count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn who_comes_first_works_first() {
+        let places = SpawnLimits::new(Some(2));
+        let mut taken: Vec<_> =
+            (0..2).map(|_| places.reserve(1).unwrap().acquire().now_or_never().unwrap().unwrap()).collect();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(places.reserve(1).unwrap().acquire())).collect();
+        for one in &mut waiting {
+            assert!(one.now_or_never().is_none(), "two work already");
+        }
+        taken.pop();
+        let served: Vec<bool> = waiting.iter_mut().rev().map(|one| one.now_or_never().is_some()).collect();
+        assert_eq!(served, [false, false, true], "the first of those who wait");
+        assert!(places.reserve(2).unwrap().acquire().now_or_never().is_some(), "another depth has its own");
+    }
+
+    #[test]
+    fn there_is_an_end_to_depth_and_number() {
+        let places = SpawnLimits::new(Some(1));
+        assert_eq!(places.reserve(MAX_DEPTH + 1).unwrap_err(), SpawnLimitError::TooDeep);
+        let tickets: Vec<_> = (0..MAX_WAITING).map(|_| places.reserve(1).unwrap()).collect();
+        assert_eq!(places.reserve(1).unwrap_err(), SpawnLimitError::QueueFull);
+        drop(tickets);
+        assert!(places.reserve(1).is_ok());
+    }
+}

@@ -1,0 +1,103 @@
+//! What became of the team that an earlier run of a session has left on disk. Its members lived in that run, so they are
+//! gone; what they wrote is still there.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::message::{TeamMessage, count_text};
+use super::{LEAD, SessionTeam};
+use crate::files;
+
+/// How many teams are looked at.
+const MAX_TEAMS: usize = 1_000;
+
+/// How large a file may be that is read.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+impl SessionTeam {
+    /// What the lead of an earlier run should know, if that run had a team.
+    pub(crate) async fn previous_team_notice(&self) -> Option<String> {
+        let teams = self.shared.config_dir.as_ref()?.join("teams");
+        let session = self.shared.session_id.clone();
+        files::run_blocking(move || render_notices(&teams, &session)).await.ok()?
+    }
+}
+
+/// The stories of the teams that a session led. Touches the disk.
+fn render_notices(teams: &Path, session: &str) -> Option<String> {
+    let mut names = files::names(teams, MAX_TEAMS);
+    names.sort();
+    let told: Vec<String> = names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
+    (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))
+}
+
+/// The story of a team, if this session led it.
+fn render_notice(folder: &Path, session: &str) -> Option<String> {
+    let config: Value = read_json(&folder.join("config.json"))?;
+    if config["leadSessionId"] != session {
+        return None;
+    }
+    let members = config["members"].as_array().into_iter().flatten();
+    let names: Vec<&str> =
+        members.filter_map(|member| member["name"].as_str()).filter(|name| *name != LEAD).collect();
+    let unread = |name: &str| {
+        let letters: Vec<TeamMessage> = read_json(&folder.join("inboxes").join(format!("{name}.json")))?;
+        let unread = letters.iter().filter(|letter| !letter.read).count();
+        (unread > 0).then(|| format!("{name} ({} not read)", count_text(unread)))
+    };
+    let who = match names.is_empty() {
+        true => "Nobody was left in it.".to_owned(),
+        false => {
+            let told = names.iter().map(|name| unread(name).unwrap_or_else(|| (*name).to_owned()));
+            format!(
+                "Gone with it, perhaps in the middle of their work: {}.",
+                told.collect::<Vec<_>>().join(", ")
+            )
+        }
+    };
+    Some(format!(
+        "The team {} of this session ended with the run that founded it. {who} What was written is in {}. If you need the team again, found it anew.",
+        config["name"].as_str().unwrap_or("?"),
+        folder.display()
+    ))
+}
+
+/// A file as a value; what cannot be read was not left for us.
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    let (bytes, _) = files::read(path, MAX_FILE_BYTES).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MemberFacts;
+    use super::*;
+    use crate::internal_events::event_channel;
+
+    fn teams(config: &Path, session: &str) -> SessionTeam {
+        SessionTeam::new(event_channel().0, Some(config.into()), session.into(), None)
+    }
+
+    #[tokio::test]
+    async fn a_later_run_is_told_who_was_there_and_what_was_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        let first = teams(home.path(), "s1");
+        first.create("crew", "d").unwrap();
+        let facts = |name: &str| MemberFacts { name: name.into(), ..MemberFacts::default() };
+        // As if the process were killed.
+        for name in ["ann", "bob"] {
+            std::mem::forget(first.join(&facts(name), None).unwrap());
+        }
+        first.send("bob", TeamMessage::new(LEAD, "hello", None)).unwrap();
+        first.flush().await;
+        std::fs::create_dir(home.path().join("teams/other")).unwrap();
+        std::fs::write(home.path().join("teams/other/config.json"), "{torn").unwrap();
+        let told = teams(home.path(), "s1").previous_team_notice().await.unwrap();
+        for part in ["The team crew", "ann, bob (1 letter not read)", "teams/crew"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(teams(home.path(), "s2").previous_team_notice().await, None, "another session's team");
+        assert_eq!(SessionTeam::new(event_channel().0, None, "s1".into(), None).previous_team_notice().await, None);
+    }
+}

@@ -1,0 +1,253 @@
+//! One team: who is in it, and how a letter gets from one to the other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::message::{TeamMessage, TeammateInput};
+use super::writer::TeamWriter;
+use super::{LEAD, Receipt};
+use crate::clock;
+use crate::internal_events::{EventSender, Notification, InternalEvent};
+use crate::permission::PlanLock;
+
+/// How many teammates there may be.
+const MAX_MEMBERS: usize = 100;
+
+const COLORS: [&str; 6] = ["blue", "green", "yellow", "purple", "orange", "pink"];
+
+/// A team.
+pub(super) struct Team {
+    pub(super) name: String,
+    description: String,
+    created_at: u64,
+    session_id: String,
+    pub(super) writer: Option<TeamWriter>,
+    pub(super) members: Vec<TeamMember>,
+    /// How many letters were written.
+    pub(super) message_count: usize,
+    /// When the last teammate came; changes are seen.
+    pub(super) last_joined: watch::Sender<Instant>,
+}
+
+/// A teammate.
+pub(super) struct TeamMember {
+    pub(super) facts: MemberFacts,
+    color: &'static str,
+    joined_at: u64,
+    /// What it has not read.
+    pub(super) inbox: VecDeque<TeammateInput>,
+    pub(super) is_running: bool,
+    /// Whether it has written to the lead since it was woken.
+    pub(super) wrote_to_lead: bool,
+    pub(super) is_leaving: bool,
+    /// The request to end that it has not answered.
+    pub(super) shutdown_request: Option<String>,
+    /// The plan that it owes; none if it may begin at once.
+    pub(super) required_plan: Option<RequiredPlan>,
+    /// Rings when there is something for it.
+    pub(super) wake: Arc<Notify>,
+    /// Held while it writes a letter, so that letters leave in its order.
+    pub(super) send_lock: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A plan that the lead has to approve before a teammate changes anything.
+#[derive(Debug)]
+pub(super) struct RequiredPlan {
+    /// What holds the teammate back.
+    pub(super) plan_lock: PlanLock,
+    /// The request that the lead has not answered.
+    pub(super) request_id: Option<String>,
+}
+
+/// What is known about a teammate when it joins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemberFacts {
+    /// Its name in the team.
+    pub name: String,
+    /// The task by which it can be stopped.
+    pub task_id: String,
+    /// Its kind.
+    pub agent_type: String,
+    /// Its model.
+    pub model: String,
+    /// What it was first asked to do.
+    pub prompt: String,
+    /// Where it works.
+    pub cwd: String,
+}
+
+/// How a teammate stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberInfo {
+    /// What is known about it.
+    pub facts: MemberFacts,
+    /// Whether it is at work, or has mail to take up.
+    pub is_active: bool,
+    /// How many letters it has not read.
+    pub unread: usize,
+}
+
+impl TeamMember {
+    /// How it stands.
+    pub(super) fn info(&self) -> MemberInfo {
+        MemberInfo { facts: self.facts.clone(), is_active: self.is_active(), unread: self.inbox.len() }
+    }
+
+    /// Something has come for it.
+    pub(super) fn push_input(&mut self, mail: TeammateInput) {
+        self.inbox.push_back(mail);
+        self.wake.notify_one();
+    }
+
+    /// Whether it is at work, or has mail to take up.
+    pub(super) fn is_active(&self) -> bool {
+        self.is_running || !self.inbox.is_empty()
+    }
+}
+
+impl Team {
+    /// A team without anybody but its lead.
+    pub(super) fn new(name: String, description: &str, session: &str, record: Option<TeamWriter>) -> Self {
+        let team = Self {
+            name,
+            description: description.to_owned(),
+            created_at: clock::unix_millis(),
+            session_id: session.to_owned(),
+            writer: record,
+            members: Vec::new(),
+            message_count: 0,
+            last_joined: watch::Sender::new(now()),
+        };
+        team.write_config();
+        team
+    }
+
+    /// The teammate with this name.
+    pub(super) fn member(&mut self, name: &str) -> Option<&mut TeamMember> {
+        self.members.iter_mut().find(|member| member.facts.name == name)
+    }
+
+    /// The teammate that has this task: another one may have its name by now.
+    pub(super) fn member_by_task(&mut self, name: &str, task_id: &str) -> Option<&mut TeamMember> {
+        self.member(name).filter(|member| member.facts.task_id == task_id)
+    }
+
+    /// Whether somebody of this name can be written to.
+    pub(super) fn has_member(&self, name: &str) -> bool {
+        name == LEAD || self.members.iter().any(|member| member.facts.name == name)
+    }
+
+    /// Everybody's names, the lead's first.
+    pub(super) fn names(&self) -> Vec<String> {
+        let members = self.members.iter().map(|member| member.facts.name.clone());
+        std::iter::once(LEAD.to_owned()).chain(members).collect()
+    }
+
+    /// Takes a teammate in, under the name that it wants or one like it, and gives that name.
+    pub(super) fn add_member(
+        &mut self,
+        facts: &MemberFacts,
+        wanted: &str,
+        pledge: Option<PlanLock>,
+    ) -> Result<String, String> {
+        if self.members.len() >= MAX_MEMBERS {
+            return Err(format!(
+                "The team has {MAX_MEMBERS} members already. Give the work to one of them."
+            ));
+        }
+        let name = (1..)
+            .map(|nth| if nth == 1 { wanted.to_owned() } else { format!("{wanted}-{nth}") })
+            .find(|name| !self.has_member(name))
+            .unwrap_or_else(|| wanted.to_owned());
+        self.members.push(TeamMember {
+            facts: MemberFacts { name: name.clone(), ..facts.clone() },
+            color: COLORS[self.members.len() % COLORS.len()],
+            joined_at: clock::unix_millis(),
+            inbox: VecDeque::new(),
+            is_running: false,
+            wrote_to_lead: false,
+            is_leaving: false,
+            shutdown_request: None,
+            required_plan: pledge.map(|pledge| RequiredPlan { plan_lock: pledge, request_id: None }),
+            wake: Arc::default(),
+            send_lock: Arc::default(),
+        });
+        self.last_joined.send_replace(now());
+        self.write_config();
+        Ok(name)
+    }
+
+    /// A teammate is gone.
+    pub(super) fn remove_member(&mut self, name: &str, task_id: &str) {
+        if self.member_by_task(name, task_id).is_some() {
+            self.members.retain(|member| member.facts.name != name);
+            self.write_config();
+        }
+    }
+
+    /// Brings a letter to its reader.
+    pub(super) fn deliver(&mut self, to: &str, mut letter: TeamMessage, inbox: &EventSender) -> Result<Receipt, String> {
+        if to == letter.from {
+            return Err(format!("{to} is you. Write to somebody else, or go on."));
+        }
+        letter.color = self.member(&letter.from).map(|member| member.color.to_owned());
+        if to == LEAD {
+            if let Some(writer) = self.member(&letter.from.clone()) {
+                writer.wrote_to_lead = true;
+            }
+            self.notify_lead(&letter, true, inbox);
+            return Ok(Receipt { to: to.into(), recipient_is_running: false });
+        }
+        let known = self.names();
+        let Some(member) = self.member(to) else {
+            return Err(format!("Nobody in the team is called {to}. There is: {}.", known.join(", ")));
+        };
+        let reader_works = member.is_running;
+        member.push_input(TeammateInput::Message(letter.clone()));
+        self.write_message(to, &letter);
+        Ok(Receipt { to: to.into(), recipient_is_running: reader_works })
+    }
+
+    /// Tells the lead something; `wakes` says whether it is worth a turn.
+    pub(super) fn notify_lead(&self, letter: &TeamMessage, wakes: bool, inbox: &EventSender) {
+        self.write_message(LEAD, letter);
+        let news = Notification { starts_turn: wakes, ..Notification::from_peer(letter.render()) };
+        // Nobody may be listening any more.
+        let _ = inbox.send(InternalEvent::Notification(Box::new(news)));
+    }
+
+    fn write_message(&self, to: &str, letter: &TeamMessage) {
+        if let Some(record) = &self.writer {
+            record.add_message(to, letter.clone());
+        }
+    }
+
+    fn write_config(&self) {
+        let Some(record) = &self.writer else { return };
+        let lead = format!("{LEAD}@{}", self.name);
+        let mut members = vec![
+            json!({"agentId": lead, "name": LEAD, "agentType": LEAD, "joinedAt": self.created_at, "subscriptions": []}),
+        ];
+        members.extend(self.members.iter().map(|member| {
+            let MemberFacts { name, task_id, agent_type: kind, model, prompt, cwd } = &member.facts;
+            json!({
+                "agentId": format!("{name}@{}", self.name), "name": name, "agentType": kind, "model": model,
+                "prompt": prompt, "color": member.color, "planModeRequired": member.required_plan.is_some(), "joinedAt": member.joined_at,
+                "cwd": cwd, "subscriptions": [], "backendType": "in-process", "taskId": task_id,
+            })
+        }));
+        let config = json!({
+            "name": self.name, "description": self.description, "createdAt": self.created_at,
+            "leadAgentId": lead, "leadSessionId": self.session_id, "members": members,
+        });
+        record.set_config(config);
+    }
+}
+
+fn now() -> Instant {
+    Instant::from_std(clock::monotonic())
+}

@@ -1,0 +1,167 @@
+//! A team on disk: who is in it, and what was written to whom. It is a record for people and other programs; the agents
+//! themselves talk in memory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::message::TeamMessage;
+use crate::files::{self, FileHandle};
+
+/// How large a mailbox may be that is read back.
+const MAX_MAILBOX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What becomes of a mailbox.
+pub(super) enum MailboxChange {
+    /// A letter came.
+    Received(Box<TeamMessage>),
+    /// Its reader has all that is in it.
+    Read,
+}
+
+/// The folder of a team.
+#[derive(Debug, Clone)]
+pub(super) struct TeamDir {
+    dir: PathBuf,
+    tasks_dir: PathBuf,
+    epoch: String,
+}
+
+impl TeamDir {
+    /// The folder of a team below the configuration folder.
+    pub(super) fn new(config: &Path, team: &str, epoch: &str) -> Self {
+        Self {
+            dir: config.join("teams").join(team),
+            tasks_dir: config.join("tasks").join(team),
+            epoch: epoch.to_owned(),
+        }
+    }
+
+    /// The file that says who is in the team.
+    pub(super) fn config_path(&self) -> PathBuf {
+        self.dir.join("config.json")
+    }
+
+    /// The file that is locked while a session leads the team.
+    pub(super) fn lock_path(&self) -> PathBuf {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(".lock");
+        path.into()
+    }
+
+    fn mailbox_path(&self, name: &str) -> PathBuf {
+        self.dir.join("inboxes").join(format!("{name}.json"))
+    }
+
+    /// Begins anew: what an earlier run left is not this one's.
+    pub(super) fn create(&self) -> io::Result<()> {
+        self.remove()?;
+        files::create_private_dir(&self.dir.join("inboxes"))?;
+        files::create_private_dir(&self.tasks_dir)
+    }
+
+    /// Writes who is in the team.
+    pub(super) fn write_config(&self, config: &Value) -> io::Result<()> {
+        write_atomically(&self.config_path(), &to_pretty_json(config))
+    }
+
+    /// Changes a mailbox. One that cannot be read is put aside, once, and a new one begun.
+    pub(super) fn update_mailbox(&self, name: &str, changes: Vec<MailboxChange>) -> io::Result<()> {
+        let mut letters = self.read_mailbox(name)?;
+        for change in changes {
+            match change {
+                MailboxChange::Received(letter) => letters.push(TeamMessage { epoch: self.epoch.clone(), ..*letter }),
+                MailboxChange::Read => letters.iter_mut().for_each(|letter| letter.read = true),
+            }
+        }
+        self.write_mailbox(name, &letters)
+    }
+
+    /// Removes everything about the team.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        for folder in [&self.dir, &self.tasks_dir] {
+            match files::remove_dir(folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_mailbox(&self, name: &str) -> io::Result<Vec<TeamMessage>> {
+        let path = self.mailbox_path(name);
+        let bytes = match files::read(&path, MAX_MAILBOX_BYTES) {
+            Ok((bytes, _)) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        match serde_json::from_slice(&bytes) {
+            Ok(letters) => Ok(letters),
+            Err(_) => {
+                files::link_or_copy(&path, &path.with_extension(format!("json.unreadable-{}", self.epoch)))?;
+                files::remove_file(&path)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn write_mailbox(&self, name: &str, letters: &[TeamMessage]) -> io::Result<()> {
+        write_atomically(&self.mailbox_path(name), &serde_json::to_vec_pretty(letters)?)
+    }
+}
+
+fn to_pretty_json(value: &Value) -> Vec<u8> {
+    serde_json::to_vec_pretty(value).unwrap_or_default()
+}
+
+/// Puts a whole file in place of what is there, so that nobody sees half of it.
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match files::create(path, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => FileHandle::for_path(path)?.replace(bytes),
+        created => created,
+    }
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(text: &str) -> MailboxChange {
+        MailboxChange::Received(Box::new(TeamMessage::new("m1", text, None)))
+    }
+
+    #[test]
+    fn letters_are_kept_and_marked_and_a_spoilt_mailbox_is_put_aside_once() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = TeamDir::new(home.path(), "crew", "e1");
+        folder.create().unwrap();
+        folder.update_mailbox("team-lead", vec![received("hello"), MailboxChange::Read, received("again")]).unwrap();
+        let kept = folder.read_mailbox("team-lead").unwrap();
+        let told: Vec<_> =
+            kept.iter().map(|letter| (letter.text.as_str(), letter.read, letter.epoch.as_str())).collect();
+        assert_eq!(told, [("hello", true, "e1"), ("again", false, "e1")]);
+        std::fs::write(folder.mailbox_path("team-lead"), "[{").unwrap();
+        for _ in 0..2 {
+            folder.update_mailbox("team-lead", vec![received("after")]).unwrap();
+        }
+        assert_eq!(folder.read_mailbox("team-lead").unwrap().len(), 2);
+        let names = files::names(&folder.dir.join("inboxes"), 10);
+        assert_eq!(names.iter().filter(|name| name.contains("unreadable")).count(), 1, "{names:?}");
+        folder.remove().unwrap();
+        assert!(!folder.dir.exists() && !folder.tasks_dir.exists());
+        folder.remove().unwrap();
+    }
+
+    #[test]
+    fn a_new_run_does_not_find_the_letters_of_an_old_one() {
+        let home = tempfile::tempdir().unwrap();
+        let old = TeamDir::new(home.path(), "crew", "e1");
+        old.create().unwrap();
+        old.update_mailbox("m1", vec![received("old")]).unwrap();
+        let new = TeamDir::new(home.path(), "crew", "e2");
+        new.create().unwrap();
+        assert_eq!(new.read_mailbox("m1").unwrap(), Vec::new());
+    }
+}

@@ -1,0 +1,144 @@
+//! Tests of finding commands and skills.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::config_locations::test_project::{TestProject, test_project};
+
+fn found_names(site: &TestProject) -> (Vec<String>, Vec<String>) {
+    let (found, warnings) = find_commands(&site.locations, &Plugins::default());
+    let name = |file: &Arc<CommandFile>| {
+        format!("{} {}", file.name, file.path.strip_prefix(&site.root).unwrap().display())
+    };
+    (found.iter().map(name).collect(), warnings)
+}
+
+#[test]
+fn commands_have_names_by_their_folders_and_the_nearest_counts() {
+    let mut site = test_project(&[
+        ("home/.claude/commands/mine.md", "m"),
+        ("home/.claude/commands/both.md", "user"),
+        ("code/.claude/commands/both.md", "top"),
+        ("code/.claude/commands/deep/er/one.md", "x"),
+        ("code/app/.claude/commands/both.md", "app"),
+        ("code/app/.claude/commands/notes.txt", "no command"),
+        ("code/app/.claude/commands/.md", "no name"),
+    ]);
+    let all = [
+        "both code/app/.claude/commands/both.md",
+        "deep:er:one code/.claude/commands/deep/er/one.md",
+        "mine home/.claude/commands/mine.md",
+    ];
+    assert_eq!(found_names(&site), (all.map(String::from).to_vec(), vec![]));
+    site.locations.sources = [SettingSource::User].into();
+    assert_eq!(found_names(&site).0, ["both home/.claude/commands/both.md", "mine home/.claude/commands/mine.md"]);
+    site.locations.sources = [].into();
+    assert_eq!(found_names(&site), (vec![], vec![]));
+}
+
+#[test]
+fn what_is_no_command_is_said_and_the_rest_is_there() {
+    let site = test_project(&[
+        ("code/app/.claude/commands/good.md", "---\nmodel: [\n---\nbody"),
+        ("code/app/.claude/commands/two words.md", "x"),
+        ("code/app/.claude/commands/compact.md", "x"),
+        ("home/secret.md", "secret"),
+    ]);
+    let folder = site.root.join("code/app/.claude/commands");
+    symlink(site.root.join("home/secret.md"), folder.join("steal.md")).unwrap();
+    symlink("..", folder.join("circle")).unwrap();
+    symlink("nowhere", folder.join("dangling.md")).unwrap();
+    nix::unistd::mkfifo(&folder.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir(folder.join("folder.md")).unwrap();
+    let (found, warnings) = found_names(&site);
+    assert_eq!(found, ["good code/app/.claude/commands/good.md"]);
+    for part in [
+        "compact.md is not used",
+        "folder.md cannot",
+        "good.md, line",
+        "pipe.md cannot",
+        "steal.md leads",
+        "two words.md is no command",
+    ] {
+        assert_eq!(
+            warnings.iter().filter(|warning| warning.contains(part)).count(),
+            1,
+            "{part}: {warnings:?}"
+        );
+    }
+    assert_eq!(warnings.len(), 6, "{warnings:?}");
+}
+
+#[test]
+fn skills_are_folders_and_the_persons_count_first() {
+    let mut site = test_project(&[
+        ("home/.claude/skills/both/SKILL.md", "---\ndescription: Mine\n---\nmine"),
+        ("code/.claude/skills/both/SKILL.md", "---\ndescription: Its\n---\nits"),
+        ("code/.claude/commands/pdf.md", "a command"),
+        (
+            "code/app/.claude/skills/pdf/SKILL.md",
+            "---\nname: reader\ndescription: Reads\nuser-invocable: false\nallowed-tools: Read\n---\nx",
+        ),
+        ("code/app/.claude/skills/pdf/more/SKILL.md", "no skill of its own"),
+        ("code/app/.claude/skills/bare/SKILL.md", "First line"),
+        ("code/app/.claude/skills/notes.md", "no skill"),
+    ]);
+    let (found, warnings) = find_commands(&site.locations, &Plugins::default());
+    let shown: Vec<String> = found
+        .iter()
+        .map(|file| {
+            let at = file.path.strip_prefix(&site.root).unwrap().display();
+            format!("{} {at} {:?} {:?} {}", file.name, file.alias, file.callers, file.grants_permissions)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "bare code/app/.claude/skills/bare/SKILL.md None All false",
+            "both home/.claude/skills/both/SKILL.md None All false",
+            "pdf code/app/.claude/skills/pdf/SKILL.md Some(\"reader\") Model true",
+        ]
+    );
+    assert!(found.iter().all(|file| file.is_skill()));
+    assert_eq!(found[2].skill_dir, Some(site.root.join("code/app/.claude/skills/pdf")));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("bare") && warnings[0].contains("description"), "{warnings:?}");
+    site.locations.sources = [].into();
+    assert!(find_commands(&site.locations, &Plugins::default()).0.is_empty());
+}
+
+#[test]
+fn what_a_plugin_brings_goes_by_its_name() {
+    let site = test_project(&[
+        ("plug/commands/go.md", "Go"),
+        ("plug/commands/sub/deep.md", "Deep"),
+        ("plug/extra/one.md", "One"),
+        ("plug/skills/psk/SKILL.md", "---\ndescription: d\n---\n${CLAUDE_PLUGIN_ROOT} ${CLAUDE_SKILL_DIR}"),
+        ("plug/lone/SKILL.md", "---\ndescription: d\n---\nx"),
+        (
+            "plug/.claude-plugin/plugin.json",
+            r#"{"name": "my", "commands": "./extra/one.md", "skills": "./lone"}"#,
+        ),
+    ]);
+    let config = whimbrel_wire::options::PluginConfig::local("plug");
+    let plugins = Plugins::load(&[config], &site.root);
+    let nowhere = ConfigLocations { sources: [].into(), ..site.locations.clone() };
+    let (found, warnings) = find_commands(&nowhere, &plugins);
+    let names: Vec<(&str, Option<&str>)> =
+        found.iter().map(|file| (file.name.as_str(), file.alias.as_deref())).collect();
+    assert_eq!(
+        names,
+        [
+            ("my:go", None),
+            ("my:lone", Some("lone")),
+            ("my:one", None),
+            ("my:psk", Some("psk")),
+            ("my:sub:deep", None)
+        ]
+    );
+    assert_eq!(warnings, Vec::<String>::new());
+    let root = site.root.join("plug");
+    let filled = found[3].expand_paths(&found[3].parse().unwrap().body);
+    assert_eq!(filled, format!("{} {}", root.display(), root.join("skills/psk").display()));
+}

@@ -1,0 +1,118 @@
+//! A prompt of an MCP server as a command: the server is asked for it, and the model answers it.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Block;
+use whimbrel_wire::content::Content;
+use whimbrel_wire::control::SlashCommand;
+use whimbrel_wire::hook::{HookEvent, UserPromptExpansion};
+use whimbrel_wire::message::User;
+
+use super::{answer_without_model, expand};
+use crate::agent::Agent;
+use crate::hooks::{HookInputBuilder, join_reasons};
+use crate::mcp::{PromptCommand, ToolCache};
+use crate::turn_start;
+use crate::turn::{self, TurnOutcome};
+use crate::next_step::TurnEnd;
+
+/// A prompt that was called.
+pub struct McpPromptCall {
+    /// The command.
+    pub name: String,
+    /// What followed its name.
+    pub arguments: String,
+    /// What the person wrote.
+    pub prompt: Box<User>,
+    /// What MCP servers bring.
+    pub tool_cache: ToolCache,
+}
+
+/// A prompt as hosts are told of it.
+pub(super) fn to_slash_command(prompt: PromptCommand) -> SlashCommand {
+    SlashCommand {
+        argument_hint: prompt.argument_hint(),
+        description: format!("{} (MCP)", prompt.description).trim_start().to_owned(),
+        name: prompt.name,
+        builtin: Some(false),
+        ..SlashCommand::default()
+    }
+}
+
+/// Asks for the prompt and has the model answer it. A name that turns out to be nobody's is an ordinary prompt.
+pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &CancellationToken) -> TurnOutcome {
+    let McpPromptCall { name, arguments, prompt, tool_cache: supply } = errand;
+    let Some(command) = supply.prompts().into_iter().find(|prompt| prompt.name == name) else {
+        return match turn_start::accept_prompt(agent, &prompt, cancel).await {
+            Ok(()) => turn::run(agent, cancel).await,
+            Err(ending) => ending,
+        };
+    };
+    let spill = agent.tool_env.context.workspace.output_dir().to_path_buf();
+    let blocks = match cancel.run_until_cancelled(supply.get_prompt(&command, &arguments, &spill)).await {
+        Some(Ok(blocks)) => blocks,
+        Some(Err(why)) => return answer_without_model(agent, &prompt, format!("/{name} was not run. {why}")).await,
+        None => {
+            agent.conversation.push_local_command(&prompt, "Interrupted.").await;
+            return TurnOutcome::new(TurnEnd::AbortedStreaming);
+        }
+    };
+    match run_prompt_hooks(agent, &name, &arguments, &prompt, &blocks, cancel).await {
+        Ok(contexts) => {
+            let mode = agent.tool_env.checker.permissions.mode().to_string();
+            let head = expand::command_header(&name, &arguments);
+            let sent = prompt.message.content.into_blocks().into_iter();
+            let besides = sent.filter(|block| !matches!(block, Block::Text { .. }));
+            let content = std::iter::once(Block::text(head)).chain(blocks).chain(besides).collect();
+            let uuid = prompt.uuid.unwrap_or_default();
+            agent.conversation.push_prompt(&uuid, &Content::Blocks(content), &mode);
+            turn::inject_hook_context(agent, &contexts);
+            turn::run(agent, cancel).await
+        }
+        Err(PromptRejection::Blocked(why)) => {
+            answer_without_model(agent, &prompt, format!("/{name} was not run. A hook stops it: {why}")).await
+        }
+        Err(PromptRejection::Ended(ending)) => *ending,
+    }
+}
+
+/// Why the model does not get the prompt.
+enum PromptRejection {
+    /// A hook says so.
+    Blocked(String),
+    /// The turn is over.
+    Ended(Box<TurnOutcome>),
+}
+
+/// Lets the hooks have their say; what they add is told.
+async fn run_prompt_hooks(
+    agent: &mut Agent,
+    name: &str,
+    arguments: &str,
+    prompt: &User,
+    blocks: &[Block],
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, PromptRejection> {
+    let text = Content::Blocks(blocks.to_vec()).joined_text();
+    let told = |scene: &HookInputBuilder| {
+        scene.of(UserPromptExpansion {
+            expansion_type: "mcp_prompt".into(),
+            command_name: name.into(),
+            command_args: arguments.into(),
+            command_source: None,
+            prompt: text.clone(),
+        })
+    };
+    let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
+    if !expanded.blocked.is_empty() {
+        return Err(PromptRejection::Blocked(join_reasons(&expanded.blocked)));
+    }
+    let submitted = turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await;
+    let submitted = submitted.map_err(|ending| PromptRejection::Ended(Box::new(ending)))?;
+    if expanded.interrupted {
+        return Err(PromptRejection::Ended(Box::new(TurnOutcome::new(TurnEnd::AbortedStreaming))));
+    }
+    if expanded.stop.is_some() || submitted.stop.is_some() {
+        return Err(PromptRejection::Ended(Box::new(TurnOutcome::new(TurnEnd::HookStopped))));
+    }
+    Ok([expanded.contexts, submitted.contexts].concat())
+}

@@ -1,0 +1,182 @@
+//! Gathering instruction files: each once, with what they import, within a limit.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::locations::CandidateFile;
+use super::read::{self, ReadOutcome, FileText};
+use super::{InstructionKind, InstructionFile, LoadReason};
+use crate::context::mentions;
+use crate::files;
+use crate::config_locations::ConfigLocations;
+use crate::settings::LayerScope;
+
+/// How many imports may follow each other.
+const MAX_IMPORT_DEPTH: usize = 5;
+
+/// How much all files together may tell the model.
+const MAX_TOTAL_BYTES: usize = 256 * 1024;
+
+/// A file with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InstructionText {
+    pub(super) file: InstructionFile,
+    pub(super) text: String,
+    /// How many bytes the whole file has, if that is more than the text.
+    pub(super) full_size: Option<u64>,
+}
+
+/// Gathers files.
+pub(super) struct InstructionLoader<'a> {
+    config_locations: &'a ConfigLocations,
+    home: Option<&'a Path>,
+    /// The files that the model knows already, links followed.
+    known_paths: &'a mut HashSet<PathBuf>,
+    /// How much room is left.
+    remaining_bytes: usize,
+    pub(super) loaded: Vec<InstructionText>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// How a file was come by.
+struct ImportChain<'a> {
+    reason: LoadReason,
+    /// The file that made it matter.
+    trigger: Option<&'a Path>,
+    /// The files that import each other on the way to it, the last one last.
+    parents: Vec<PathBuf>,
+}
+
+impl<'a> InstructionLoader<'a> {
+    /// Gathers on a ground, given what the model knows already and how much it was told.
+    pub(super) fn new(
+        config_locations: &'a ConfigLocations,
+        home: Option<&'a Path>,
+        known_paths: &'a mut HashSet<PathBuf>,
+        so_far: usize,
+    ) -> Self {
+        Self {
+            config_locations,
+            home,
+            known_paths,
+            remaining_bytes: MAX_TOTAL_BYTES.saturating_sub(so_far),
+            loaded: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes the file at a place, if there is one, and what it imports.
+    pub(super) fn load(&mut self, place: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
+        let Some(real) = place.real_path.clone().or_else(|| read::resolve(&place.path)) else { return };
+        if self.is_foreign_owned(place, &real) {
+            return self.warn_unreadable(place, "it lies above the project and belongs to another user");
+        }
+        self.load_resolved(place, &real, &ImportChain { reason, trigger, parents: Vec::new() });
+    }
+
+    fn load_resolved(&mut self, place: &CandidateFile, real: &Path, way: &ImportChain<'_>) {
+        if self.known_paths.contains(real) {
+            return;
+        }
+        let shown = place.path.display();
+        if !self.config_locations.may_read(place.scope, &place.boundary, real) {
+            self.warnings.push(match way.parents.last() {
+                Some(parent) => format!("{} imports {shown}, which is not in the project: it is not read. Trust the project, or import it from an instruction file of your own.", parent.display()),
+                None => format!("{shown} is a link to {}, which is not in the project: it is not read. Trust the project, or put a file in its place.", real.display()),
+            });
+            return;
+        }
+        let FileText { text, full_size: cut_from } = match read::read(real) {
+            ReadOutcome::Text(text) => text,
+            ReadOutcome::Missing => return,
+            ReadOutcome::Directory => return self.warn_unreadable(place, "it is a folder"),
+            ReadOutcome::Unreadable(why) => return self.warn_unreadable(place, &why),
+        };
+        self.known_paths.insert(real.to_owned());
+        if text.is_empty() || self.loaded.iter().any(|told| told.text == text) {
+            return;
+        }
+        let Some(room) = self.remaining_bytes.checked_sub(text.len()) else {
+            self.warnings.push(format!("{shown} is left out: the instruction files have more than {MAX_TOTAL_BYTES} bytes together. Shorten them."));
+            return;
+        };
+        self.remaining_bytes = room;
+        if let Some(size) = cut_from {
+            self.warnings.push(format!("{shown} is too long for an instruction file: of its {size} bytes only the first {} are used. Shorten it, or move parts to files that are read when needed.", read::MAX_FILE_BYTES));
+        }
+        let file = InstructionFile {
+            path: place.path.clone(),
+            kind: place.kind,
+            reason: way.reason,
+            trigger: way.trigger.map(Path::to_owned),
+            parent: way.parents.last().cloned(),
+            bytes: text.len(),
+        };
+        let (imports, more) = mentions::find(&text);
+        if more {
+            self.warnings.push(format!("{shown} imports more than {} files: those after that are not read. Join some of them, or let one import the others.", mentions::MAX_MENTIONS));
+        }
+        self.loaded.push(InstructionText { file, text, full_size: cut_from });
+        for mention in imports {
+            self.import(place, &mention, way);
+        }
+    }
+
+    /// Takes the file that a mention in the file at `place` means, if it means one.
+    fn import(&mut self, place: &CandidateFile, mention: &mentions::Mention, way: &ImportChain<'_>) {
+        let readings = mention.candidates().map(|written| self.resolve_import(&place.path, written));
+        let Some((path, real)) = readings.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
+        else {
+            // A name with an @ before it is more often a person or a package.
+            if mention.candidates().any(|written| written.ends_with(".md")) {
+                self.warnings.push(format!(
+                    "{} imports {}, which does not exist.",
+                    place.path.display(),
+                    mention.path
+                ));
+            }
+            return;
+        };
+        let named = path.extension().is_some_and(|end| end == "md");
+        if !named && matches!(files::file_kind(&real), Ok(files::FileKind::Directory)) {
+            return;
+        }
+        let mut parents = way.parents.clone();
+        parents.push(place.path.clone());
+        if parents.len() > MAX_IMPORT_DEPTH {
+            if !self.known_paths.contains(&real) {
+                self.warnings
+                    .push(format!("{} is not read: it is more than {MAX_IMPORT_DEPTH} imports deep.", path.display()));
+            }
+            return;
+        }
+        let place = CandidateFile { path, real_path: None, ..place.clone() };
+        self.load_resolved(&place, &real, &ImportChain { reason: LoadReason::Include, trigger: way.trigger, parents });
+    }
+
+    /// The path that an import means: from the folder of the file that it stands in, or from home.
+    fn resolve_import(&self, file: &Path, written: &str) -> Option<PathBuf> {
+        let path = match written.strip_prefix("~/") {
+            Some(rest) => self.home?.join(rest),
+            None => file.parent()?.join(written),
+        };
+        Some(files::normalize_path(&path))
+    }
+
+    /// Whether a file above the project was put there by another user: folders like `/tmp` are everybody's.
+    fn is_foreign_owned(&self, place: &CandidateFile, real: &Path) -> bool {
+        let ConfigLocations { working_dir: root, .. } = self.config_locations;
+        let ours = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner_uid(root)];
+        matches!(place.kind, InstructionKind::Project | InstructionKind::Local)
+            && !place.path.starts_with(self.config_locations.repo_root())
+            && !ours.contains(&files::owner_uid(real))
+    }
+
+    fn warn_unreadable(&mut self, place: &CandidateFile, why: &str) {
+        let who = if place.scope == LayerScope::User { "your" } else { "the project's" };
+        self.warnings.push(format!(
+            "{} cannot be read as one of {who} instruction files: {why}.",
+            place.path.display()
+        ));
+    }
+}

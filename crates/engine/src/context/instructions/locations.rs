@@ -1,0 +1,152 @@
+//! Which instruction files there may be, and in which order: from what is said most generally to what is nearest.
+
+use std::path::{Path, PathBuf};
+
+use whimbrel_wire::options::SettingSource;
+
+use super::InstructionKind;
+use crate::files;
+use crate::config_locations::ConfigLocations;
+use crate::settings::LayerScope;
+
+/// The files in a folder that are the project's. Where two differ, what is said last and for this engine counts.
+const PROJECT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
+
+/// The file in a folder that is the person's own, for this project.
+const LOCAL_FILE: &str = "CLAUDE.local.md";
+
+/// The files of the person, in the configuration folder.
+const USER_FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// A file that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CandidateFile {
+    pub(super) path: PathBuf,
+    /// Where that really is, if that is known already.
+    pub(super) real_path: Option<PathBuf>,
+    pub(super) kind: InstructionKind,
+    pub(super) scope: LayerScope,
+    /// How far it may reach if it came with an untrusted project.
+    pub(super) boundary: PathBuf,
+}
+
+/// The files that a session begins with.
+pub(super) fn initial_files(ground: &ConfigLocations, managed: &[PathBuf]) -> Vec<CandidateFile> {
+    let mut places: Vec<CandidateFile> =
+        managed.iter().map(|path| candidate(path.clone(), InstructionKind::Managed, LayerScope::User, path)).collect();
+    if let (Some(config), true) = (&ground.user_dir, ground.includes(SettingSource::User)) {
+        places.extend(USER_FILES.map(|name| candidate(config.join(name), InstructionKind::User, LayerScope::User, config)));
+    }
+    let other = enclosing_checkout(&ground.working_dir);
+    // The root of the whole disk belongs to no project.
+    let mut folders: Vec<&Path> =
+        ground.working_dir.ancestors().filter(|folder| folder.parent().is_some()).collect();
+    folders.reverse();
+    for folder in folders {
+        let same_project = other.as_ref().is_some_and(|other| other.contains(folder));
+        let found = files_in_dir(ground, folder, DirResolution::Unresolved);
+        places.extend(found.filter(|place| !same_project || place.kind != InstructionKind::Project));
+    }
+    places
+}
+
+/// The files between the folder of the session and a file below it.
+pub(super) fn nested_files(ground: &ConfigLocations, file: &Path) -> Vec<CandidateFile> {
+    let mut folders: Vec<&Path> =
+        file.ancestors().skip(1).take_while(|folder| *folder != ground.working_dir).collect();
+    if !file.starts_with(&ground.working_dir) {
+        return Vec::new();
+    }
+    folders.reverse();
+    let config = ground.user_dir.as_ref().and_then(|config| files::real_path(config));
+    let folder = DirResolution::Resolved { config: config.as_deref() };
+    folders.into_iter().flat_map(|path| files_in_dir(ground, path, folder)).collect()
+}
+
+/// What is known of a folder.
+#[derive(Debug, Clone, Copy)]
+enum DirResolution<'a> {
+    /// There may be links on the way to it.
+    Unresolved,
+    /// There are none, and the person's configuration really lies here. To follow every path from the top anew would take
+    /// very long in deep folders.
+    Resolved { config: Option<&'a Path> },
+}
+
+impl DirResolution<'_> {
+    /// Where a file in it really is, if that is known without following its whole path.
+    fn real_path_of(self, path: &Path) -> Option<PathBuf> {
+        let is_linked = |path: &Path| files::link_target(path).is_some();
+        let hidden = path.parent().filter(|folder| folder.ends_with(".claude"));
+        match self {
+            Self::Resolved { .. } if !is_linked(path) && !hidden.is_some_and(is_linked) => Some(path.to_owned()),
+            Self::Resolved { .. } => files::real_path(path),
+            Self::Unresolved => None,
+        }
+    }
+
+    fn is_user_config(self, ground: &ConfigLocations, path: &Path, real: Option<&Path>) -> bool {
+        match (self, real) {
+            (Self::Resolved { config }, Some(real)) => config.is_some_and(|config| real.starts_with(config)),
+            (Self::Resolved { .. }, None) | (Self::Unresolved, _) => ground.is_user_config(path),
+        }
+    }
+}
+
+/// The files that are there. Most folders have none, and are done with after a look at each name.
+fn files_in_dir<'a>(
+    ground: &'a ConfigLocations,
+    folder: &'a Path,
+    known: DirResolution<'a>,
+) -> impl Iterator<Item = CandidateFile> + 'a {
+    // A file above the project may reach as far as its own folder.
+    let top = ground.repo_root();
+    let within = if folder.starts_with(top) { top } else { folder };
+    let project = PROJECT_FILES.iter().map(|name| (*name, InstructionKind::Project, SettingSource::Project));
+    let names = project.chain([(LOCAL_FILE, InstructionKind::Local, SettingSource::Local)]);
+    names.filter(|(.., source)| ground.includes(*source)).filter_map(move |(name, kind, source)| {
+        let path = folder.join(name);
+        let is_there = !matches!(files::file_kind(&path), Ok(files::FileKind::Missing));
+        if !is_there {
+            return None;
+        }
+        let real = known.real_path_of(&path);
+        if known.is_user_config(ground, &path, real.as_deref()) {
+            return None;
+        }
+        let scope = ground.scope(source, &path);
+        Some(CandidateFile { real_path: real, ..candidate(path, kind, scope, within) })
+    })
+}
+
+fn candidate(path: PathBuf, kind: InstructionKind, scope: LayerScope, within: &Path) -> CandidateFile {
+    CandidateFile { path, real_path: None, kind, scope, boundary: within.to_owned() }
+}
+
+/// A checkout of the same repository that lies around the one we work in.
+struct EnclosingCheckout {
+    root: PathBuf,
+    worktree: PathBuf,
+}
+
+impl EnclosingCheckout {
+    /// Whether a folder belongs to it and not to ours. Its shared files are ours in another version; what a person wrote
+    /// there for himself is nowhere else.
+    fn contains(&self, folder: &Path) -> bool {
+        folder.starts_with(&self.root) && !folder.starts_with(&self.worktree)
+    }
+}
+
+/// In a git worktree, the main checkout if the worktree lies inside it.
+fn enclosing_checkout(root: &Path) -> Option<EnclosingCheckout> {
+    let ours = root
+        .ancestors()
+        .find(|folder| !matches!(files::file_kind(&folder.join(".git")), Ok(files::FileKind::Missing)))?;
+    let (bytes, _) = files::read(&ours.join(".git"), 64 * 1024).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let git = files::real_path(&ours.join(text.strip_prefix("gitdir:")?.trim()))?;
+    // <main>/.git/worktrees/<name>
+    let worktrees = git.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
+    let main = worktrees.parent()?.parent()?;
+    ours.starts_with(main).then(|| EnclosingCheckout { root: main.to_owned(), worktree: ours.to_owned() })
+}

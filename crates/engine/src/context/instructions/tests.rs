@@ -1,0 +1,342 @@
+//! Which instruction files a model is told, and which it is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tempfile::TempDir;
+use whimbrel_wire::options::SettingSource;
+
+use super::*;
+use crate::settings::Trust;
+
+/// A home with a configuration folder, and a repository elsewhere.
+struct InstructionsFixture {
+    root: PathBuf,
+    trust: Trust,
+    sources: BTreeSet<SettingSource>,
+    _temp_dir: TempDir,
+}
+
+impl InstructionsFixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let sources = [SettingSource::User, SettingSource::Project, SettingSource::Local].into();
+        let site = Self { root: top, trust: Trust::Untrusted, sources, _temp_dir: folder };
+        fs::create_dir_all(site.path("home/.claude")).unwrap();
+        fs::create_dir_all(site.path("code/.git")).unwrap();
+        site
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn with_files(self, files: &[(&str, &str)]) -> Self {
+        for (path, text) in files {
+            let path = self.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        self
+    }
+
+    fn instructions(&self) -> Instructions {
+        let ground = ConfigLocations {
+            user_dir: Some(self.path("home/.claude")),
+            working_dir: self.path("code"),
+            project_dir: self.path("code"),
+            sources: self.sources.clone(),
+            trust: self.trust,
+        };
+        let memory = Instructions::new(Arc::new(ground), Some(&self.path("home")));
+        // What an administrator of this machine wants is no part of the test.
+        Instructions { managed: [].into(), ..memory }
+    }
+
+    /// The files of the start, relative, and the warnings.
+    fn load_initial(&self) -> (Vec<String>, Vec<String>) {
+        let mut memory = self.instructions();
+        memory.load_initial();
+        let names = memory.files().iter().map(|file| self.relative(&file.path)).collect();
+        (names, memory.take_updates().warnings)
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap().display().to_string()
+    }
+}
+
+#[test]
+fn files_come_from_the_general_to_the_near_and_from_asked_for_sources_only() {
+    let files = [
+        ("home/.claude/CLAUDE.md", "user"),
+        ("CLAUDE.md", "parent"),
+        ("code/AGENTS.md", "agents"),
+        ("code/CLAUDE.md", "project"),
+        ("code/.claude/CLAUDE.md", "hidden"),
+        ("code/CLAUDE.local.md", "local"),
+        ("code/below/CLAUDE.md", "below"),
+    ];
+    let mut site = InstructionsFixture::new().with_files(&files);
+    let user = ["home/.claude/CLAUDE.md"];
+    let project = ["CLAUDE.md", "code/AGENTS.md", "code/CLAUDE.md", "code/.claude/CLAUDE.md"];
+    let local = ["code/CLAUDE.local.md"];
+    let rows = [
+        (vec![SettingSource::User], user.to_vec()),
+        (vec![SettingSource::Project], project.to_vec()),
+        (vec![SettingSource::Local], local.to_vec()),
+        (vec![], vec![]),
+        (
+            vec![SettingSource::User, SettingSource::Project, SettingSource::Local],
+            [&user[..], &project, &local].concat(),
+        ),
+    ];
+    for (sources, expected) in rows {
+        site.sources = sources.into_iter().collect();
+        let (found, warnings) = site.load_initial();
+        assert_eq!(
+            (found, warnings),
+            (expected.into_iter().map(String::from).collect(), vec![]),
+            "{:?}",
+            site.sources
+        );
+    }
+}
+
+#[test]
+fn the_persons_files_are_not_the_projects_even_when_the_project_is_the_home() {
+    let mut site = InstructionsFixture::new().with_files(&[("home/.claude/CLAUDE.md", "user"), ("home/CLAUDE.md", "home")]);
+    site.sources = [SettingSource::Project].into();
+    let mut memory = site.instructions();
+    memory.config_locations = Arc::new(ConfigLocations { working_dir: site.path("home"), ..(*memory.config_locations).clone() });
+    assert!(memory.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("user")));
+}
+
+#[test]
+fn the_model_reads_whose_each_file_is() {
+    let site = InstructionsFixture::new().with_files(&[
+        ("home/.claude/CLAUDE.md", "Be kind.\n"),
+        ("code/CLAUDE.md", "@docs/x.md\n"),
+        ("code/docs/x.md", "Use tabs."),
+    ]);
+    let text = site.instructions().load_initial().unwrap();
+    let at = |path: &str| site.path(path).display().to_string();
+    let expected = format!(
+        "<system-reminder>\nInstructions of the person and the project, for every task here. Follow them as far as they apply; they go before your habits.\n\n{} (the person's, for all projects):\nBe kind.\n\n{} (the project's):\n@docs/x.md\n\n{} (the project's, imported by {}):\nUse tabs.\n</system-reminder>",
+        at("home/.claude/CLAUDE.md"),
+        at("code/CLAUDE.md"),
+        at("code/docs/x.md"),
+        at("code/CLAUDE.md")
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn imports_follow_each_other_so_far_and_no_further() {
+    let chain: Vec<(String, String)> =
+        (0..8).map(|n| (format!("code/{n}.md"), format!("number {n} @{}.md", n + 1))).collect();
+    let files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let site = InstructionsFixture::new().with_files(&files).with_files(&[("code/CLAUDE.md", "@0.md")]);
+    let (found, warnings) = site.load_initial();
+    assert_eq!(found, ["code/CLAUDE.md", "code/0.md", "code/1.md", "code/2.md", "code/3.md", "code/4.md"]);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("5.md") && warnings[0].contains("5 imports deep"), "{warnings:?}");
+}
+
+#[test]
+fn each_file_is_told_once() {
+    let site = InstructionsFixture::new().with_files(&[
+        ("code/CLAUDE.md", "one @a.md @./a.md"),
+        ("code/a.md", "two @CLAUDE.md @a.md"),
+        ("code/.claude/CLAUDE.md", "one @a.md @./a.md"),
+    ]);
+    symlink("CLAUDE.md", site.path("code/AGENTS.md")).unwrap();
+    let (found, warnings) = site.load_initial();
+    assert_eq!((found, warnings), (vec!["code/AGENTS.md".to_owned(), "code/a.md".to_owned()], vec![]));
+}
+
+#[test]
+fn a_project_reaches_beyond_itself_only_when_it_is_trusted() {
+    let files = [
+        ("home/secret.md", "secret"),
+        ("code/CLAUDE.md", "@../home/secret.md @~/secret.md"),
+        ("home/.claude/CLAUDE.md", "mine"),
+    ];
+    let mut site = InstructionsFixture::new().with_files(&files);
+    symlink(site.path("home/secret.md"), site.path("code/AGENTS.md")).unwrap();
+    symlink(site.path("home/secret.md"), site.path("code/CLAUDE.local.md")).unwrap();
+    let (found, warnings) = site.load_initial();
+    assert_eq!(found, ["home/.claude/CLAUDE.md", "code/CLAUDE.md"]);
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.contains("not in the project")), "{warnings:?}");
+    site.trust = Trust::Full;
+    assert_eq!(
+        site.load_initial(),
+        (vec!["home/.claude/CLAUDE.md".into(), "code/AGENTS.md".into(), "code/CLAUDE.md".into()], vec![])
+    );
+}
+
+#[test]
+fn a_person_may_import_from_anywhere() {
+    let mut site = InstructionsFixture::new().with_files(&[
+        ("home/.claude/CLAUDE.md", "@~/notes.md"),
+        ("home/notes.md", "notes"),
+        ("code/CLAUDE.local.md", "@~/more.md"),
+        ("home/more.md", "more"),
+    ]);
+    let expected = ["home/.claude/CLAUDE.md", "home/notes.md", "code/CLAUDE.local.md", "home/more.md"];
+    // Where nobody vouches for the project, the local file may have come with it.
+    assert_eq!(site.load_initial().0, expected[..3].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    site.trust = Trust::Full;
+    assert_eq!(site.load_initial(), (expected.map(String::from).to_vec(), vec![]));
+}
+
+#[test]
+fn what_is_no_text_is_named_and_nobody_waits_for_it() {
+    let site = InstructionsFixture::new();
+    nix::unistd::mkfifo(&site.path("code/CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir(site.path("code/AGENTS.md")).unwrap();
+    fs::write(site.path("code/CLAUDE.local.md"), b"caf\xe9").unwrap();
+    symlink("/dev/zero", site.path("home/.claude/CLAUDE.md")).unwrap();
+    symlink("nowhere", site.path("home/.claude/AGENTS.md")).unwrap();
+    let (found, warnings) = site.load_initial();
+    assert!(found.is_empty());
+    let expected = [
+        ("home/.claude/CLAUDE.md", "device"),
+        ("code/AGENTS.md", "folder"),
+        ("code/CLAUDE.md", "pipe"),
+        ("code/CLAUDE.local.md", "UTF-8"),
+    ];
+    assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+    for (warning, (path, why)) in warnings.iter().zip(expected) {
+        assert!(warning.contains(path) && warning.contains(why), "{warning}");
+    }
+}
+
+#[test]
+fn mentions_that_are_no_imports_are_left_alone() {
+    let text = "Ask @somebody about @scope/package and @/etc, not `@code.md`. But @missing.md is missing.";
+    let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", text), ("code/code.md", "code")]);
+    let (found, warnings) = site.load_initial();
+    assert_eq!(found, ["code/CLAUDE.md"]);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("missing.md, which does not exist"), "{warnings:?}");
+}
+
+#[test]
+fn long_files_are_cut_and_said_to_be() {
+    let long = "ä".repeat(40 * 1024);
+    let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", &format!("x{long}"))]);
+    let mut memory = site.instructions();
+    let text = memory.load_initial().unwrap();
+    assert!(text.contains("(Cut off: the file has 81921 bytes."), "{}", &text[text.len() - 200..]);
+    let warnings = memory.take_updates().warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("81921 bytes"), "{warnings:?}");
+}
+
+#[test]
+fn all_files_together_have_a_limit() {
+    let big = "x".repeat(60 * 1024);
+    let files: Vec<(String, String)> =
+        (0..6).map(|n| (format!("code/{n}.md"), format!("{n}{big}"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let site = InstructionsFixture::new().with_files(&files).with_files(&[("code/CLAUDE.md", "@0.md @1.md @2.md @3.md @4.md @5.md")]);
+    let (found, warnings) = site.load_initial();
+    assert_eq!((found.len(), warnings.len()), (5, 2));
+    assert!(warnings[0].contains("4.md is left out") && warnings[1].contains("5.md is left out"));
+}
+
+#[test]
+fn a_folder_below_speaks_when_a_file_in_it_is_seen() {
+    let site = InstructionsFixture::new().with_files(&[
+        ("code/CLAUDE.md", "top"),
+        ("code/a/CLAUDE.md", "of a @more.md"),
+        ("code/a/more.md", "more of a"),
+        ("code/a/b/CLAUDE.local.md", "of b"),
+        ("code/a/b/c.rs", ""),
+        ("code/a/d.rs", ""),
+        ("home/x.rs", ""),
+    ]);
+    let mut memory = site.instructions();
+    memory.load_initial();
+    memory.take_updates();
+    let text = memory.load_nested(&site.path("code/a/b/c.rs")).concat();
+    assert!(text.contains("of a") && text.contains("of b") && !text.contains("top"), "{text}");
+    let loaded = memory.take_updates().loaded;
+    let seen: Vec<_> = loaded
+        .iter()
+        .map(|file| (site.relative(&file.path), file.reason, file.trigger.is_some(), file.parent.is_some()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("code/a/CLAUDE.md".into(), LoadReason::Nested, true, false),
+            ("code/a/more.md".into(), LoadReason::Include, true, true),
+            ("code/a/b/CLAUDE.local.md".into(), LoadReason::Nested, true, false),
+        ]
+    );
+    for file in ["code/a/b/c.rs", "code/a/d.rs", "home/x.rs", "code/gone.rs"] {
+        assert_eq!(memory.load_nested(&site.path(file)), [""; 0], "{file}");
+    }
+    // After a compaction everything is new again.
+    memory.load_initial();
+    assert_eq!(memory.take_updates().loaded[0].reason, LoadReason::Compact);
+    assert!(!memory.load_nested(&site.path("code/a/d.rs")).is_empty());
+}
+
+#[test]
+fn in_a_worktree_inside_the_repository_shared_files_are_read_once() {
+    let site = InstructionsFixture::new().with_files(&[
+        ("code/CLAUDE.md", "main checkout"),
+        ("code/CLAUDE.local.md", "mine"),
+        ("code/.git/worktrees/w/HEAD", "ref: refs/heads/w"),
+        ("code/trees/w/.git", "gitdir: ../../.git/worktrees/w\n"),
+        ("code/trees/w/CLAUDE.md", "worktree"),
+        ("CLAUDE.md", "above both"),
+    ]);
+    let mut memory = site.instructions();
+    memory.config_locations = Arc::new(ConfigLocations { working_dir: site.path("code/trees/w"), ..(*memory.config_locations).clone() });
+    memory.load_initial();
+    let found: Vec<String> = memory.files().iter().map(|file| site.relative(&file.path)).collect();
+    assert_eq!(found, ["CLAUDE.md", "code/CLAUDE.local.md", "code/trees/w/CLAUDE.md"]);
+}
+
+#[test]
+fn only_calls_that_show_or_change_files_are_watched() {
+    let mut memory = InstructionsFixture::new().instructions();
+    memory.watch_call("Read", &json!({"file_path": "a"}));
+    memory.watch_call("NotebookEdit", &json!({"notebook_path": "b"}));
+    memory.watch_call("Bash", &json!({"file_path": "c"}));
+    memory.watch_call("Read", &json!({"file_path": 5}));
+    assert_eq!(memory.take_watched_paths(), ["a", "b"]);
+    assert!(memory.take_watched_paths().is_empty());
+}
+
+#[test]
+fn a_warning_is_said_once_in_a_session() {
+    let site = InstructionsFixture::new();
+    fs::create_dir(site.path("code/CLAUDE.md")).unwrap();
+    let mut first = site.instructions();
+    let mut second = first.for_new_agent();
+    first.load_initial();
+    second.load_initial();
+    assert_eq!((first.take_updates().warnings.len(), second.take_updates().warnings.len()), (1, 0));
+}
+
+#[test]
+fn what_another_user_put_above_the_project_is_not_read() {
+    // Only an administrator can give a file away.
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let site = InstructionsFixture::new().with_files(&[("CLAUDE.md", "above"), ("code/CLAUDE.md", "inside")]);
+    for path in ["CLAUDE.md", "code/CLAUDE.md"] {
+        nix::unistd::chown(&site.path(path), Some(12_345.into()), None).unwrap();
+    }
+    let (found, warnings) = site.load_initial();
+    assert_eq!(found, ["code/CLAUDE.md"]);
+    assert!(warnings.len() == 1 && warnings[0].contains("another user"), "{warnings:?}");
+}

@@ -1,0 +1,64 @@
+//! Files that a prompt names with `@`: the model is shown them along with the prompt.
+//!
+//! Only what the model could read without asking is shown; nobody is asked about a word in a prompt.
+
+use serde_json::json;
+use whimbrel_policy::Decision;
+use whimbrel_wire::content::ResultContent;
+
+use crate::agent::Agent;
+use crate::context::mentions;
+use crate::files::{self, FileKind};
+use crate::tools::{ToolContext, ToolOutput};
+
+/// How many files a prompt can bring along.
+const MAX_FILES: usize = 20;
+
+/// Shows the model the files that a text names.
+pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
+    let workspace = &agent.tool_env.context.workspace;
+    let is_file = |path: &&str| matches!(files::file_kind(&workspace.resolve(path)), Ok(FileKind::File(_)));
+    let (found, _) = mentions::find(text);
+    let paths = found.iter().filter_map(|mention| mention.candidates().find(is_file).map(str::to_owned));
+    let mut paths: Vec<String> = paths.take(MAX_FILES + 1).collect();
+    if paths.len() > MAX_FILES {
+        paths.truncate(MAX_FILES);
+        let text = format!(
+            "The prompt names more than {MAX_FILES} files: the model is shown the first {MAX_FILES}, and has to read the others itself."
+        );
+        agent.frame_sender.warn(text).await;
+    }
+    for path in paths {
+        attach_file(agent, &path).await;
+    }
+    agent.inject_nested_instructions();
+}
+
+/// Shows the model one file, as the tool for reading does.
+async fn attach_file(agent: &mut Agent, path: &str) {
+    let Some(read) = agent.tool_env.tool_set.find("Read") else { return };
+    let input = json!({"file_path": path});
+    let judged = agent.tool_env.checker.permissions.decide(read.tool().name(), read.facts(), &input, None);
+    if !matches!(judged.decision, Decision::Allow(_)) {
+        return;
+    }
+    agent.instructions.watch_call("Read", &input);
+    let call = ToolContext { id: "attached".into(), checked_file: judged.file, ..agent.tool_env.context.clone() };
+    let head = format!("The prompt names the file {path}.");
+    match read.tool().run(input, call).await {
+        Ok(ToolOutput { content: ResultContent::Text(text), .. }) => {
+            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read shows:\n{text}")));
+        }
+        Ok(ToolOutput { content: ResultContent::Blocks(blocks), .. }) => {
+            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read shows:")));
+            agent.conversation.push_hidden_blocks(blocks);
+        }
+        Err(trouble) => {
+            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read says: {}", trouble.reason())));
+        }
+    }
+}
+
+fn wrap_reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}

@@ -1,0 +1,117 @@
+//! A conversation retold as plain text, pure: for a summary of what no longer fits as it is.
+
+use whimbrel_models::history::ApiMessage;
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::{Block, Role};
+
+/// How many bytes of one saying are kept.
+const MAX_TEXT_BYTES: usize = 12_000;
+
+/// How many bytes of a result, or of the input of a call, are kept.
+const MAX_RESULT_BYTES: usize = 1_500;
+
+/// Which part of the room goes to the beginning of a conversation: that is where the task is told.
+const HEAD_DIVISOR: usize = 4;
+
+/// The conversation in at most about so many bytes: its beginning and, above all, its end.
+pub fn render_history(messages: &[ApiMessage], most: usize) -> String {
+    let told = messages
+        .iter()
+        .flat_map(|message| message.content.iter().filter_map(|block| render_block(message.role, block)));
+    truncate_middle(&told.collect::<Vec<_>>().join("\n"), most, "\n\n(Much is left out here.)\n\n")
+}
+
+/// One block; thoughts and reminders are not worth telling.
+fn render_block(role: Role, block: &Block) -> Option<String> {
+    Some(match block {
+        Block::Text { text, .. } if text.starts_with("<system-reminder>") => return None,
+        Block::Text { text, .. } => {
+            let who = match role {
+                Role::User => "Person",
+                Role::Assistant => "Agent",
+            };
+            format!("{who}: {}", truncate_middle(text, MAX_TEXT_BYTES, " [...] "))
+        }
+        Block::ToolUse { name, input, .. } => {
+            format!("Agent calls {name}: {}", truncate_middle(&input.to_string(), MAX_RESULT_BYTES, " [...] "))
+        }
+        Block::ToolResult { content, .. } => {
+            let text = content.as_ref().map(result_text).unwrap_or_default();
+            format!("Result: {}", truncate_middle(&text, MAX_RESULT_BYTES, " [...] "))
+        }
+        Block::Image { .. } => "(a picture)".to_owned(),
+        Block::Document { .. } => "(a document)".to_owned(),
+        _ => return None,
+    })
+}
+
+fn result_text(content: &ResultContent) -> String {
+    match content {
+        ResultContent::Text(text) => text.clone(),
+        ResultContent::Blocks(blocks) => {
+            let told = blocks.iter().map(|block| match block {
+                Block::Text { text, .. } => text.as_str(),
+                _ => "(something that is no text)",
+            });
+            told.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// A text in at most about so many bytes; what is left out is in the middle.
+fn truncate_middle(text: &str, most: usize, gap: &str) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(most / HEAD_DIVISOR);
+    let tail = text.ceil_char_boundary(text.len() - (most - most / HEAD_DIVISOR));
+    format!("{}{gap}{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(role: &str, content: &serde_json::Value) -> ApiMessage {
+        serde_json::from_value(json!({"role": role, "content": content})).unwrap()
+    }
+
+    #[test]
+    fn what_was_said_and_done_is_told_in_order() {
+        let messages = [
+            message(
+                "user",
+                &json!([{"type": "text", "text": "<system-reminder>\nToday"}, {"type": "text", "text": "Look."}]),
+            ),
+            message(
+                "assistant",
+                &json!([
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "a"}},
+                ]),
+            ),
+            message(
+                "user",
+                &json!([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "hello"}]}]),
+            ),
+            message("assistant", &json!([{"type": "text", "text": "It says hello."}])),
+        ];
+        let told =
+            "Person: Look.\nAgent calls Read: {\"file_path\":\"a\"}\nResult: hello\nAgent: It says hello.";
+        assert_eq!(render_history(&messages, 10_000), told);
+    }
+
+    #[test]
+    fn what_is_too_long_keeps_its_beginning_and_its_end() {
+        let say = |text: String| message("user", &json!([{"type": "text", "text": text}]));
+        let messages: Vec<ApiMessage> = (0..2000).map(|n| say(format!("number {n} größer"))).collect();
+        let told = render_history(&messages, 4_000);
+        assert!(told.len() < 4_100, "{}", told.len());
+        assert!(told.starts_with("Person: number 0 ") && told.ends_with("number 1999 größer"));
+        assert!(told.contains("left out"));
+        let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": "ß".repeat(100_000)}]);
+        assert!(render_history(&[message("user", &result)], 1_000_000).len() < 2_000);
+    }
+}

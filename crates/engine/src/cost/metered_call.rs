@@ -1,0 +1,160 @@
+//! A call to a model that is on the ledger: admitted before it begins, booked when it ends in any way.
+
+use std::time::Instant;
+
+use whimbrel_models::call::{ModelCall, CallStep};
+use whimbrel_models::catalog::Catalog;
+use whimbrel_models::{ModelError, ModelErrorKind, ReportedUsage};
+use whimbrel_wire::Usage;
+
+use super::CostLedger;
+use super::budget::{BudgetExceeded, CostEstimate, BudgetReservation};
+use crate::clock;
+use crate::engine::Engine;
+
+/// How many bytes of a request make a token, by a rule of thumb.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// A call whose cost is booked when it is dropped, however far it has come.
+pub struct MeteredCall {
+    call: ModelCall,
+    engine: Engine,
+    ledger: CostLedger,
+    /// The model as the ledger knows it.
+    model: String,
+    /// What is set aside for it, if there is a budget. Fields are dropped after the cost has been booked.
+    reservation: Option<BudgetReservation>,
+    /// Whether it was given up because the budget is used up.
+    is_abandoned: bool,
+    started_at: Instant,
+}
+
+impl MeteredCall {
+    /// Puts a call on this ledger. If there is a budget, the call waits for its share of it; where nothing is left, or where
+    /// the model has no price, it is not made.
+    pub async fn start(call: ModelCall, engine: Engine, ledger: CostLedger, model: String) -> Result<Self, ModelError> {
+        let set_aside = match ledger.budget() {
+            None => None,
+            Some(purse) => {
+                let expected = estimate_cost(engine.catalog(), &model, call.size() as u64)?;
+                Some(purse.reserve(expected).await.map_err(budget_error)?)
+            }
+        };
+        let call = call.with_log(engine.log().clone());
+        Ok(Self { call, engine, ledger, model, reservation: set_aside, is_abandoned: false, started_at: clock::monotonic() })
+    }
+
+    /// The next step of the call. Once others have used up the budget, it is given up.
+    pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
+        let Some(purse) = self.ledger.budget() else { return self.call.next().await };
+        if self.is_abandoned {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            empty = purse.wait_until_exhausted() => {
+                self.is_abandoned = true;
+                Some(Err(budget_error(empty)))
+            }
+            step = self.call.next() => step,
+        }
+    }
+}
+
+impl Drop for MeteredCall {
+    fn drop(&mut self) {
+        self.ledger.add_api_time(clock::monotonic() - self.started_at);
+        for bill in self.call.attempt_usages() {
+            let known = self.ledger.add_usage(self.engine.catalog(), &self.model, bill);
+            if let (Err(part), Some(set_aside), Some(purse)) = (known, &self.reservation, self.ledger.budget()) {
+                purse.add_estimate(set_aside.estimated_usd() - part);
+            }
+        }
+        // What was asked and then left alone is billed, too, though nobody has said how much.
+        if let (true, Some(set_aside), Some(purse)) =
+            (self.call.is_usage_pending(), &self.reservation, self.ledger.budget())
+        {
+            let _ = self.ledger.add_usage(self.engine.catalog(), &self.model, &ReportedUsage::default());
+            purse.add_estimate(set_aside.estimated_usd());
+        }
+    }
+}
+
+/// What a call is expected to cost.
+fn estimate_cost(catalog: &Catalog, model: &str, bytes: u64) -> Result<CostEstimate, ModelError> {
+    let info = catalog.lookup(model).ok_or_else(|| ModelError::new(ModelErrorKind::SpendLimit, unknown_price_text(model)))?;
+    let asked = info.cost(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
+    let per_token = info.cost(&Usage { output_tokens: 1, ..Usage::default() });
+    Ok(CostEstimate { model: model.to_owned(), asked, output_token_usd: per_token })
+}
+
+/// Why a budget cannot be kept with a model.
+pub fn unknown_price_text(model: &str) -> String {
+    format!(
+        "A budget in dollars cannot be kept with {model}: its price is not known. Choose a model that has one, or start without the budget."
+    )
+}
+
+fn budget_error(empty: BudgetExceeded) -> ModelError {
+    ModelError::new(ModelErrorKind::SpendLimit, format!("The budget of ${} is used up.", empty.limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::stream::{self, BoxStream};
+    use futures::{FutureExt, StreamExt};
+    use whimbrel_models::call::CallTimeouts;
+    use whimbrel_models::providers::Providers;
+    use whimbrel_models::retry::RetryPolicy;
+    use whimbrel_models::{ReplyItem, History, Model, Preamble, Request};
+
+    use super::*;
+
+    const MODEL: &str = "claude-opus-4-5-20251101";
+
+    /// A model that never says anything.
+    struct SilentModel;
+
+    impl Model for SilentModel {
+        fn stream_reply(&self, _: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+            stream::pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_left_before_it_says_what_it_costs_counts_by_its_estimate() {
+        // A thousand tokens at 25 dollars per million are expected.
+        let ledger = CostLedger::with_budget(Some(0.03));
+        let begin = || {
+            let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+            let call = ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
+            MeteredCall::start(call, Engine::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
+        };
+        let is_left = || !ledger.is_budget_exhausted();
+        ledger.budget().unwrap().add_estimate(0.01);
+        drop(begin().await.unwrap());
+        assert!(is_left(), "what was never asked costs nothing");
+        let mut asked = begin().await.unwrap();
+        assert!(asked.next().now_or_never().is_none());
+        drop(asked);
+        assert!(!is_left());
+        assert_eq!(ledger.snapshot().models[0].1.cost_basis.as_deref(), Some("unknown"));
+    }
+
+    #[tokio::test]
+    async fn a_call_is_given_up_when_others_have_used_up_the_budget() {
+        let ledger = CostLedger::with_budget(Some(1.0));
+        let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+        let call = ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
+        let engine = Engine::new(Providers::offline());
+        let mut call = MeteredCall::start(call, engine.clone(), ledger.clone(), MODEL.into()).await.unwrap();
+        assert!(call.next().now_or_never().is_none());
+        let bill = ReportedUsage::from_json(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
+        ledger.for_agent("Explore (a1)").add_usage(engine.catalog(), MODEL, &bill).unwrap();
+        let fault = call.next().await.unwrap().unwrap_err();
+        assert_eq!((fault.kind, &*fault.message), (ModelErrorKind::SpendLimit, "The budget of $1 is used up."));
+        assert!(call.next().await.is_none());
+    }
+}

@@ -1,0 +1,130 @@
+use std::pin::Pin;
+
+use serde_json::{Map, Value, json};
+use whimbrel_wire::RawJson;
+
+use super::*;
+use crate::tools::{AnyTool, ToolContext, ToolOutput, Example, ToolResult, Effects, ToolError, builtin_tools};
+
+/// A tool of a server, with a description of this many bytes.
+struct ServerTool {
+    name: String,
+    bytes: usize,
+}
+
+impl AnyTool for ServerTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn aliases(&self) -> &[&str] {
+        &[]
+    }
+    fn spec(&self) -> ToolSpec {
+        let (name, description) = (self.name.clone(), "x".repeat(self.bytes));
+        ToolSpec { name, description, input_schema: RawJson::from_value(&Map::new()).unwrap() }
+    }
+    fn effects(&self, _: &Value) -> Result<Effects, ToolError> {
+        Ok(Effects::None)
+    }
+    fn run<'a>(&'a self, _: Value, _: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
+        Box::pin(async { Ok(ToolOutput::text("", json!({}))) })
+    }
+    fn examples(&self) -> Vec<Example> {
+        Vec::new()
+    }
+    fn server(&self) -> Option<&str> {
+        Some("guests")
+    }
+}
+
+fn with_server_tools(bytes: &[usize]) -> AgentToolSet {
+    let guests = bytes.iter().enumerate().map(|(nth, bytes)| {
+        Arc::new(ServerTool { name: format!("mcp__guests__{nth}"), bytes: *bytes }) as Arc<dyn AnyTool>
+    });
+    AgentToolSet::from_tools(builtin_tools().into_iter().chain(guests).collect())
+}
+
+fn visible_names(on_demand: &DeferredTools, toolbox: &AgentToolSet) -> Vec<String> {
+    on_demand.visible_specs(toolbox).iter().map(|spec| spec.name.clone()).collect()
+}
+
+#[test]
+fn what_is_on_demand_is_not_shown_until_it_is_loaded() {
+    let (toolbox, on_demand) = (with_server_tools(&[]), DeferredTools::default());
+    let before = visible_names(&on_demand, &toolbox);
+    assert!(
+        before.contains(&"Read".to_owned()) && !before.contains(&"NotebookEdit".to_owned()),
+        "{before:?}"
+    );
+    assert!(on_demand.is_unloaded(&toolbox, "NotebookEdit") && !on_demand.is_unloaded(&toolbox, "Read"));
+    on_demand.load(["NotebookEdit".to_owned(), "Nobody".to_owned(), "NotebookEdit".to_owned()]);
+    let after = visible_names(&on_demand, &toolbox);
+    assert_eq!(after[..before.len()], before, "the beginning of a request must stay the same");
+    assert_eq!(after[before.len()..], ["NotebookEdit"]);
+    assert!(!on_demand.is_unloaded(&toolbox, "NotebookEdit"));
+}
+
+#[test]
+fn tools_of_servers_are_shown_as_long_as_there_is_room_for_all_of_them() {
+    let rows = [
+        ("a few", [100, 200], 1000, true),
+        ("too many", [100, 2000], 1000, false),
+        ("none is wanted at once", [1, 1], 0, false),
+    ];
+    for (name, bytes, room, shown) in rows {
+        let toolbox = with_server_tools(&bytes);
+        let on_demand = DeferredTools::with_schema_budget(room);
+        let found = visible_names(&on_demand, &toolbox);
+        let guests = found.iter().filter(|name| name.starts_with("mcp__")).count();
+        assert_eq!(guests, if shown { 2 } else { 0 }, "{name}");
+        assert!(found.contains(&"Read".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn without_a_search_everything_is_shown() {
+    let toolbox = with_server_tools(&[90_000]).without_tools(&[TOOL_SEARCH]);
+    assert_eq!(visible_names(&DeferredTools::default(), &toolbox), toolbox.names());
+}
+
+#[test]
+fn where_nothing_is_on_demand_there_is_nothing_to_search() {
+    let few =
+        AgentToolSet::from_tools(builtin_tools().into_iter().filter(|tool| ["Read", TOOL_SEARCH].contains(&tool.name())).collect());
+    assert_eq!(visible_names(&DeferredTools::default(), &few), ["Read"]);
+}
+
+#[test]
+fn names_are_told_once_and_new_ones_when_they_come() {
+    let on_demand = DeferredTools::with_schema_budget(0);
+    let first = on_demand.take_announcement(&with_server_tools(&[])).unwrap();
+    assert!(first.contains("NotebookEdit") && first.contains("ToolSearch"), "{first}");
+    assert_eq!(on_demand.take_announcement(&with_server_tools(&[])), None);
+    let second = on_demand.take_announcement(&with_server_tools(&[1])).unwrap();
+    assert!(second.contains("mcp__guests__0") && !second.contains("NotebookEdit"), "{second}");
+    on_demand.reset_announced();
+    assert!(on_demand.take_announcement(&with_server_tools(&[1])).is_some());
+    let many = DeferredTools::with_schema_budget(0).take_announcement(&with_server_tools(&[1; 400])).unwrap();
+    assert!(many.len() < 6_000 && many.contains(" more, which ToolSearch finds"), "{}", many.len());
+}
+
+#[test]
+fn the_variable_says_how_much_room_there_is() {
+    let rows = [
+        (None, Ok(Some(DEFAULT_SCHEMA_BYTES))),
+        (Some("true"), Ok(Some(0))),
+        (Some("False"), Ok(None)),
+        (Some("auto"), Ok(Some(80_000))),
+        (Some("auto:25"), Ok(Some(200_000))),
+        (Some("auto:0"), Ok(Some(0))),
+    ];
+    let said = |value: Option<&str>| -> BTreeMap<String, String> {
+        value.map(|value| (TOOL_SEARCH_VARIABLE.to_owned(), value.to_owned())).into_iter().collect()
+    };
+    for (value, expected) in rows {
+        assert_eq!(schema_budget(&said(value), Some(200_000)), expected, "{value:?}");
+    }
+    for wrong in ["auto:101", "auto:x", "perhaps"] {
+        assert!(schema_budget(&said(Some(wrong)), None).unwrap_err().contains(TOOL_SEARCH_VARIABLE), "{wrong}");
+    }
+}

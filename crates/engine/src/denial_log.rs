@@ -1,0 +1,21 @@
+//! The calls of a turn that were not permitted, whoever of the tree of agents wanted them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use whimbrel_wire::message::Denial;
+
+/// A list shared by the agents of a session. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct DenialLog(Arc<Mutex<Vec<Denial>>>);
+
+impl DenialLog {
+    /// Notes a denial.
+    pub fn record(&self, denial: Denial) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(denial);
+    }
+
+    /// Takes the list and leaves an empty one.
+    pub fn take_all(&self) -> Vec<Denial> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

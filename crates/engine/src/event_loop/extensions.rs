@@ -1,0 +1,73 @@
+//! What people and plugins add, in a session: what the host is told of it, and what the agent gets when it changes.
+
+use std::sync::Arc;
+
+use whimbrel_wire::options::PluginConfig;
+use whimbrel_wire::system::{CommandsChanged, InformationLevel, Informational, Init};
+
+use super::Session;
+use crate::agent::Agent;
+use crate::skills::{Skill, agent_skills};
+use crate::tools::SKILL;
+
+impl Session {
+    /// The first notice with what was added.
+    pub(super) fn with_extensions(&self, init: Init) -> Init {
+        let extensions = &self.setup.extensions;
+        let errors = extensions.plugins.errors();
+        Init {
+            output_style: extensions.style_name().into(),
+            skills: extensions.skills.names(),
+            plugins: extensions.plugins.init_plugins(),
+            plugin_errors: (!errors.is_empty()).then(|| errors.to_vec()),
+            slash_commands: self.setup.commands.names(),
+            ..init
+        }
+    }
+
+    /// Gives an agent the tool for skills if there are skills only now, and tells it what has changed.
+    pub(super) fn refresh_skills(&self, agent: &mut Agent) {
+        if self.setup.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
+            let offered = Skill::for_listing(self.setup.extensions.skills.clone());
+            let toolbox = agent.invoked_skills.with_skill_tool(&Arc::new(agent.tool_env.tool_set.with_tool(offered)));
+            Arc::make_mut(&mut agent.tool_env).tool_set = toolbox;
+            agent.refresh_tools();
+        }
+        agent_skills::inject_listing_changes(agent);
+    }
+
+    /// Loads plugins before the session begins: all that they bring counts.
+    pub(crate) fn load_plugins(&mut self, configs: &[PluginConfig]) {
+        let known = self.plugin_names();
+        let mut warnings = self.setup.reload_extensions(configs);
+        let (hooks, about_hooks) =
+            self.setup.extensions.hooks(|name| !known.iter().any(|other| other == name));
+        warnings.extend(about_hooks);
+        self.add_hooks(hooks);
+        self.add_warnings(warnings);
+    }
+
+    /// Finds everything anew while the session runs, and tells the host what has changed by that.
+    pub(crate) async fn reload_extensions(&mut self, more: &[PluginConfig]) {
+        let (known, before) = (self.plugin_names(), self.setup.commands.slash_commands());
+        let mut warnings = self.setup.reload_extensions(more);
+        let late = self.setup.extensions.plugins.hooks().map(|(plugin, _)| &plugin.name);
+        let mut late: Vec<&String> = late.filter(|name| !known.contains(name)).collect();
+        late.dedup();
+        warnings.extend(late.into_iter().map(|name| {
+            format!("The hooks of the plugin {name} do not run in this session: it was loaded after the beginning.")
+        }));
+        for content in warnings {
+            let level = InformationLevel::Warning;
+            self.frame_sender.notify(Informational { content, level, ..Informational::default() }).await;
+        }
+        let commands = self.setup.commands.slash_commands();
+        if commands != before {
+            self.frame_sender.notify(CommandsChanged { commands }).await;
+        }
+    }
+
+    fn plugin_names(&self) -> Vec<String> {
+        self.setup.extensions.plugins.all().iter().map(|plugin| plugin.name.clone()).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Kinds of agent in a session: those that the host brings along, and the one that the session itself is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use whimbrel_policy::mode::stricter_mode;
+use whimbrel_wire::message::User;
+use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
+
+use super::Session;
+use crate::agents::build::session_tools;
+use crate::agents::{Definition, mcp_servers, hooks, memory};
+use crate::input_queue::QueuedInput;
+use crate::setup::SetupError;
+
+impl Session {
+    /// The kinds that a host brings along come to those of files.
+    pub(crate) fn add_agent_definitions(&mut self, given: BTreeMap<String, AgentDefinition>) {
+        if given.is_empty() {
+            return;
+        }
+        let flaws = self.setup.agent_definitions.add_host(given);
+        self.add_warnings(flaws);
+        self.setup.agent_definitions = self.setup.agent_definitions.allowed_by(&self.setup.permission_state);
+    }
+
+    /// Makes the session one of the kind that was asked for, once everything is known and before anything has begun.
+    pub(super) fn apply_main_agent(&mut self) {
+        let Some(name) = self.setup.main_agent.take() else { return };
+        let Some(kind) = self.setup.agent_definitions.get(&name).cloned() else {
+            let known = self.setup.agent_definitions.names().join(", ");
+            let text = format!(
+                "There is no agent \"{name}\" (--agent, or the setting \"agent\"). There are: {known}."
+            );
+            self.setup_error = Some(SetupError::Invalid(text));
+            return;
+        };
+        self.apply_definition(&kind);
+        self.apply_hooks_and_servers(&kind);
+        if !kind.skills.is_empty() {
+            self.add_warnings(vec![format!(
+                "The agent {name}: its skills are read at the start only when it is a subagent; a session calls them as it needs them."
+            )]);
+        }
+        if let Some(text) = &kind.initial_prompt {
+            self.input_queue.push_front(QueuedInput::Prompt(Box::new(User::prompt(text.as_str()))));
+        }
+    }
+
+    /// The hooks and the servers of a kind are those of the session that is of this kind.
+    fn apply_hooks_and_servers(&mut self, kind: &Definition) {
+        if kind.hooks.is_some() && self.setup.extensions.has_hooks_enabled() {
+            self.add_hooks(hooks::session_hooks(kind));
+        }
+        self.add_warnings(kind.missing_server_warnings(self.mcp.registry()));
+        let own = &kind.servers.own;
+        if !own.is_empty() {
+            let workspace = Arc::clone(&self.setup.workspace);
+            self.mcp.roster().add(mcp_servers::servers(own, |name| workspace.variable(name)));
+            self.mcp.mark_starting();
+        }
+    }
+
+    /// Takes over what a kind says about an agent, where the host has not said otherwise.
+    fn apply_definition(&mut self, kind: &Definition) {
+        let setup = &mut self.setup;
+        let hosts = match &setup.system_prompt {
+            Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
+            _ => None,
+        };
+        let notes = memory::session_notice(kind, &setup.config_locations);
+        let prompt = std::iter::once(kind.prompt.clone()).chain(hosts).chain(notes);
+        let prompt = prompt.collect::<Vec<_>>().join("\n\n");
+        setup.system_prompt = Some(SystemPrompt::Text(prompt));
+        setup.tool_set = Arc::new(session_tools(&setup.tool_set, kind));
+        setup.limits.max_turns = setup.limits.max_turns.or(kind.max_turns);
+        if let Some(mode) = kind.permission_mode {
+            setup.permission_state.set_mode(stricter_mode(setup.permission_state.mode(), mode));
+        }
+        let model = kind.model.as_ref().filter(|_| !setup.has_explicit_model);
+        let model = model.map(|name| self.engine.catalog().resolve_alias(name));
+        let effort = kind.effort;
+        self.runtime_settings.send_modify(|knobs| {
+            knobs.effort = knobs.effort.or(effort);
+            if let Some(model) = model {
+                knobs.model = model;
+            }
+        });
+    }
+}

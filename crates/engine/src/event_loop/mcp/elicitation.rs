@@ -1,0 +1,70 @@
+//! Questions of servers to the person: hooks may answer in the person's place, the host asks the person, and hooks may
+//! change what comes of it.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
+use whimbrel_wire::hook::{self, HookEvent};
+
+use crate::host_requests::HostRequests;
+use crate::hooks::{MergedOutput, HookDispatcher};
+use crate::mcp::ElicitFn;
+use crate::state_notifier::StateNotifier;
+
+/// Puts questions to hooks and host.
+pub(super) fn elicitation_handler(ask: HostRequests, state: StateNotifier, lookout: watch::Receiver<HookDispatcher>) -> ElicitFn {
+    Arc::new(move |question| {
+        let (ask, state, lookout) = (ask.clone(), state.clone(), lookout.borrow().clone());
+        Box::pin(async move { elicit(question, &ask, &state, &lookout).await })
+    })
+}
+
+async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier, lookout: &HookDispatcher) -> ElicitationReply {
+    // Whoever no longer waits drops this future, and the hooks with it.
+    let never = CancellationToken::new();
+    let asked = hook::Elicitation {
+        mcp_server_name: question.mcp_server_name.clone(),
+        message: question.message.clone(),
+        mode: question.mode.clone(),
+        url: question.url.clone(),
+        elicitation_id: question.elicitation_id.clone(),
+        requested_schema: question.requested_schema.clone(),
+    };
+    let (server, id, mode) =
+        (asked.mcp_server_name.clone(), asked.elicitation_id.clone(), asked.mode.clone());
+    let said = lookout.dispatch(HookEvent::Elicitation, |scene| scene.of(asked), &never).await;
+    let reply = match reply_from_hooks(&said) {
+        Some(reply) => reply,
+        None => {
+            let waiting = state.requires_action().await;
+            // A host that cannot answer has, as it were, closed the question.
+            let reply = ask.request(question).await.unwrap_or_else(|_| reply_without_content(ElicitationAction::Cancel));
+            waiting.finish().await;
+            reply
+        }
+    };
+    let result = hook::ElicitationResult {
+        mcp_server_name: server,
+        elicitation_id: id,
+        mode,
+        action: reply.action,
+        content: reply.content.clone().map(Into::into),
+    };
+    let said = lookout.dispatch(HookEvent::ElicitationResult, |scene| scene.of(result), &never).await;
+    reply_from_hooks(&said).unwrap_or(reply)
+}
+
+/// The answer that hooks give, if they give one. Whoever blocks declines.
+fn reply_from_hooks(said: &MergedOutput) -> Option<ElicitationReply> {
+    if !said.blocked.is_empty() {
+        return Some(reply_without_content(ElicitationAction::Decline));
+    }
+    let answer = said.event_specific.elicitation.as_ref()?;
+    Some(ElicitationReply { action: answer.action?, content: answer.content.clone() })
+}
+
+fn reply_without_content(action: ElicitationAction) -> ElicitationReply {
+    ElicitationReply { action, content: None }
+}

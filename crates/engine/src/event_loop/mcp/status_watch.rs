@@ -1,0 +1,103 @@
+//! What the host is told when a server is lost, is back, or cannot be used. Which changes are news is a pure decision.
+
+use std::collections::BTreeMap;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::{McpConnection, McpServerStatus};
+use whimbrel_wire::system::{InformationLevel, Informational};
+
+use crate::mcp::ServerRegistry;
+use crate::frame_sender::FrameSender;
+
+/// Watches servers from the session's first notice on, until it is dropped.
+pub(super) async fn watch_status(roster: ServerRegistry, outbox: FrameSender, opened: CancellationToken) {
+    let mut changes = roster.changes();
+    opened.cancelled().await;
+    let mut before = BTreeMap::new();
+    let mut noted = Vec::new();
+    loop {
+        changes.borrow_and_update();
+        for (level, content) in status_changes(&mut before, roster.status()) {
+            outbox.notify(Informational { content, level, ..Informational::default() }).await;
+        }
+        for content in roster.notes().into_iter().filter(|note| !noted.contains(note)).collect::<Vec<_>>() {
+            noted.push(content.clone());
+            outbox.notify(Informational { content, ..Informational::default() }).await;
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What has become of servers since `before`, which is brought up to date.
+fn status_changes(
+    before: &mut BTreeMap<String, McpServerStatus>,
+    now: Vec<McpServerStatus>,
+) -> Vec<(InformationLevel, String)> {
+    let mut said = Vec::new();
+    let mut seen = BTreeMap::new();
+    for server in now {
+        let was = before.get(&server.name).map_or(&McpConnection::Pending, |was| &was.status);
+        let was_lost = before.get(&server.name).is_some_and(|was| was.error.is_some());
+        let name = &server.name;
+        let why = server.error.as_deref().unwrap_or("it cannot be used.");
+        match (was, &server.status) {
+            (was, now) if was == now => {}
+            (_, McpConnection::Failed | McpConnection::NeedsAuth)
+            | (McpConnection::Connected, McpConnection::Pending)
+                if server.error.is_some() =>
+            {
+                said.push((InformationLevel::Warning, format!("MCP server {name}: {why}")));
+            }
+            (_, McpConnection::Connected) if was_lost => {
+                said.push((InformationLevel::Info, format!("MCP server {name} is back.")));
+            }
+            _ => {}
+        }
+        seen.insert(server.name.clone(), server);
+    }
+    *before = seen;
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(status: McpConnection, error: Option<&str>) -> McpServerStatus {
+        McpServerStatus {
+            name: "s".into(),
+            status,
+            server_info: None,
+            error: error.map(Into::into),
+            config: None,
+            scope: None,
+            source: None,
+            tools: None,
+        }
+    }
+
+    #[test]
+    fn only_what_matters_to_the_person_is_told() {
+        use McpConnection::{Connected, Disabled, Failed, NeedsAuth, Pending};
+        let rows: [(&str, McpServerStatus, Option<&str>); 9] = [
+            ("it starts", server(Pending, None), None),
+            ("it is there", server(Connected, None), None),
+            ("it dies", server(Pending, Some("gone.")), Some("MCP server s: gone.")),
+            ("it is looked for", server(Pending, Some("gone.")), None),
+            ("it is back", server(Connected, None), Some("MCP server s is back.")),
+            ("it cannot be used", server(Failed, Some("broken.")), Some("MCP server s: broken.")),
+            ("it wants a login", server(NeedsAuth, Some("who?")), Some("MCP server s: who?")),
+            ("it is switched off", server(Disabled, None), None),
+            ("it is switched on", server(Pending, None), None),
+        ];
+        let mut before = BTreeMap::new();
+        for (name, now, expected) in rows {
+            let said: Vec<_> = status_changes(&mut before, vec![now]).into_iter().map(|(_, text)| text).collect();
+            assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{name}");
+        }
+        let mut before = BTreeMap::new();
+        assert_eq!(status_changes(&mut before, vec![server(Failed, Some("bad entry."))]).len(), 1, "from the start");
+    }
+}

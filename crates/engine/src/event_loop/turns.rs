@@ -1,0 +1,237 @@
+//! The turns of a session: what is due becomes a turn or a command's work, runs beside everything else, and ends with a
+//! result.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::message::{Origin, User};
+
+use super::mcp::{self, StartupBarrier};
+use super::{TurnSummary, Session, STOP_GRACE};
+use crate::agent::Agent;
+use crate::commands::{self, CommandJob};
+use crate::context::stale_files;
+use crate::control::AgentHandles;
+use crate::turn_start::{self, PromptReplay, TurnNotices, TurnInput};
+use crate::input_queue::{TurnBatch, QueuedInput};
+use crate::turn_result::{ResultInput, build_result};
+use crate::setup::resume;
+use crate::turn::{self, TurnOutcome};
+use crate::next_step::TurnEnd;
+use crate::{clock, ids, rewind};
+
+/// A turn under way.
+pub(super) struct RunningTurn {
+    future: BoxFuture<'static, (Box<Agent>, Box<TurnOutcome>)>,
+    pub(super) cancel: CancellationToken,
+    started_at: std::time::Instant,
+    origin: Option<Origin>,
+}
+
+/// What a turn does.
+pub(super) enum TurnWork {
+    /// The model answers.
+    Turn(Box<TurnInput>),
+    /// A command is run.
+    Command {
+        /// What it does.
+        job: CommandJob,
+        /// What the host is told before.
+        notices: Box<TurnNotices>,
+        /// How the session begins, if this is its first turn.
+        session_start: Option<&'static str>,
+    },
+}
+
+/// Ends when the turn under way ends; never, if there is none.
+pub(super) async fn wait_for_turn(running: &mut Option<RunningTurn>) -> (Box<Agent>, Box<TurnOutcome>) {
+    match running {
+        Some(running) => (&mut running.future).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What started a turn that no prompt did.
+fn notification_origin(dues: &[QueuedInput]) -> Option<Origin> {
+    let news = |due: &QueuedInput| match due {
+        QueuedInput::Notification(news) => Some((news.starts_turn, news.origin.clone())),
+        QueuedInput::Prompt(_) => None,
+    };
+    let news: Option<Vec<(bool, Origin)>> = dues.iter().map(news).collect();
+    news?.into_iter().find(|(wakes, _)| *wakes).map(|(_, origin)| origin)
+}
+
+impl Session {
+    /// Whether something waits and no turn runs.
+    pub(super) fn is_turn_due(&self) -> bool {
+        self.running_turn.is_none() && self.input_queue.has_turn_input()
+    }
+
+    /// Starts a turn. Everything that waits becomes one.
+    pub(super) async fn start_next_turn(&mut self) {
+        self.apply_main_agent();
+        if self.setup_error.is_some() {
+            return;
+        }
+        let Some(mut batch) = self.input_queue.take_batch(&self.setup.commands) else { return };
+        let mut agent = match self.agent.take() {
+            Some(agent) => agent,
+            None => {
+                let past = self.setup.resumed.take().map(|past| *past);
+                let mut agent = Box::new(self.build_agent_spawner().build_main(self.system_prompt(), past));
+                if self.setup.origin != resume::SessionOrigin::New
+                    && let Some(told) = self.team.previous_team_notice().await
+                {
+                    agent.conversation.push_hidden(&told);
+                }
+                agent
+            }
+        };
+        self.assign_uuids(batch.prompts_mut(), &mut agent);
+        if let Some(title) = self.setup.title.take() {
+            agent.conversation.transcript_writer().set_title(&title);
+        }
+        self.context_meter = agent.conversation.context_meter().clone();
+        self.agent_handles = Some(AgentHandles::for_agent(&agent));
+        self.refresh_skills(&mut agent);
+        if let Some(changed) = stale_files::render_changes(&self.setup.workspace) {
+            agent.conversation.push_hidden(&changed);
+        }
+        match batch {
+            TurnBatch::Inputs(dues) => self.start_turn(agent, dues).await,
+            TurnBatch::Command { invocation: called, prompt } => self.start_command(agent, called, *prompt).await,
+        }
+    }
+
+    /// Gives each message an id of its own: one that is empty or taken would spoil the transcript. The host is told once.
+    fn assign_uuids(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
+        for user in prompts {
+            let is_fit = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
+            let given = user.uuid.take();
+            let has_id = given.is_some();
+            user.uuid = given.filter(is_fit);
+            if user.uuid.is_some() {
+                continue;
+            }
+            user.uuid = Some(ids::new_uuid());
+            if has_id && !std::mem::replace(&mut self.warned_about_uuid, true) {
+                let text = "A message came with an id that is empty or that another message has. It has got a new one, and so will others like it.";
+                let told = self.setup.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.warning = Some(told.collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+
+    pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<QueuedInput>) {
+        let echo = self.prompt_replay();
+        if !dues.iter().any(QueuedInput::needs_reply) {
+            let (remarks, news): (Vec<QueuedInput>, Vec<QueuedInput>) =
+                dues.into_iter().partition(|due| matches!(due, QueuedInput::Prompt(_)));
+            for due in remarks {
+                if let QueuedInput::Prompt(user) = due {
+                    let user = *user;
+                    rewind::begin_checkpoint(&self.setup.workspace, user.uuid.as_deref()).await;
+                    turn_start::record_prompt(&mut agent, &user);
+                    if echo == PromptReplay::Enabled {
+                        turn_start::replay_prompt(&self.frame_sender, user).await;
+                    }
+                }
+            }
+            // What the model has not been told waits on.
+            news.into_iter().rev().for_each(|due| self.input_queue.push_front(due));
+            self.agent = Some(agent);
+            return;
+        }
+        self.publish_turn_start().await;
+        let origin = notification_origin(&dues);
+        let first = self.session_start();
+        let (init, warning) = (self.build_init(), self.setup.warning.take());
+        let opening = TurnInput { session_start: first, init, warning, inputs: dues, prompt_replay: echo };
+        self.start_work(agent, TurnWork::Turn(Box::new(opening)), origin);
+    }
+
+    /// Runs a turn, or what a command does in its place, beside everything else.
+    pub(super) fn start_work(&mut self, mut agent: Box<Agent>, work: TurnWork, origin: Option<Origin>) {
+        agent.ledger.begin_turn();
+        agent.tool_env.checker.hooks.begin_turn();
+        let cancel = CancellationToken::new();
+        Arc::make_mut(&mut agent.tool_env).context.cancel = cancel.clone();
+        let token = cancel.clone();
+        let arrival = self.mcp.startup_barrier(&self.setup.commands, &work);
+        // How it ends is on the heap, so that there is no room for it beside the turn itself.
+        let turn = Box::pin(async move {
+            let work = mcp::wait_for_servers(arrival.as_ref(), &mut agent, work, &token).await;
+            let ending = match work {
+                TurnWork::Turn(opening) => {
+                    let ended = Box::pin(turn_start::start_turn(&mut agent, *opening, &token)).await.map(Box::new);
+                    arrival.iter().for_each(StartupBarrier::mark_announced);
+                    match ended {
+                        Some(ending) => {
+                            agent.conversation.end_turn().await;
+                            ending
+                        }
+                        None => {
+                            let ending = Box::new(turn::run(&mut agent, &token).await);
+                            // Agents that were stopped with the turn are paid for in its result.
+                            agent.tool_env.context.tasks.wait_for_stopped(STOP_GRACE).await;
+                            ending
+                        }
+                    }
+                }
+                TurnWork::Command { job, notices, session_start: first } => {
+                    match turn_start::run_session_start_hooks(&mut agent, first, &token).await {
+                        true => {
+                            Box::pin(notices.send(&agent.frame_sender)).await;
+                            Box::new(TurnOutcome::new(TurnEnd::HookStopped))
+                        }
+                        false => Box::new(Box::pin(commands::run(&mut agent, job, *notices, &token)).await),
+                    }
+                }
+            };
+            arrival.iter().for_each(StartupBarrier::mark_announced);
+            (agent, ending)
+        });
+        self.running_turn = Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
+    }
+
+    /// How the session begins, if it has not begun yet.
+    pub(super) fn session_start(&mut self) -> Option<&'static str> {
+        (!std::mem::replace(&mut self.first_turn_started, true)).then_some(self.setup.origin.name())
+    }
+
+    /// Whether the host sees its prompts again.
+    pub(super) fn prompt_replay(&self) -> PromptReplay {
+        if self.setup.replay_user_messages { PromptReplay::Enabled } else { PromptReplay::Disabled }
+    }
+
+    /// Ends a turn with its result.
+    pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Box<TurnOutcome>)) {
+        let Some(running) = self.running_turn.take() else { return };
+        let result = build_result(ResultInput {
+            outcome: *ending,
+            spend: &agent.ledger.snapshot(),
+            denials: agent.denials.take_all(),
+            duration: clock::monotonic() - running.started_at,
+            origin: running.origin,
+            limits: &agent.limits,
+            index: self.result_count,
+            queued: self.input_queue.prompt_count(),
+            session_id: self.frame_sender.session_id().to_owned(),
+            uuid: ids::new_uuid(),
+        });
+        self.result_count += 1;
+        // What a skill or a command has lent counts for its turn.
+        self.setup.permission_state.clear_turn_rules();
+        agent.runtime_settings.clear_overrides();
+        rewind::warn_about_losses(&self.setup.workspace, &self.frame_sender).await;
+        self.team.flush().await;
+        self.agent = Some(agent);
+        self.last_turn = Some(TurnSummary::from(&result));
+        if self.is_over_budget() {
+            self.input_queue.defer_notifications();
+        }
+        // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
+        self.frame_sender.send_final(result).await;
+    }
+}

@@ -1,0 +1,118 @@
+//! A file's spot on disk: the open folder that it lies in, and its name there.
+//!
+//! What is looked at, read and written through a spot is always in that one folder. A link where a real path has none
+//! was put there after the path was judged: it is never followed, and told as [`Moved`].
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use rustix::fs::{Mode, OFlags};
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::paths::physical_path;
+
+use super::dir_handle::DirHandle;
+use super::kind::is_symlink;
+use super::{FileKind, FileStamp, parent_dir, is_missing, read_limited};
+
+/// Where a file lies or is to lie.
+#[derive(Debug)]
+pub struct FileHandle {
+    pub(super) real: PathBuf,
+    /// None if the folder is not there yet.
+    pub(super) dir: Option<DirHandle>,
+    pub(super) name: OsString,
+}
+
+/// What is at a real path, or on the way to it, is not what was there when the path was judged.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not what it was a moment ago")]
+pub struct PathChangedError;
+
+impl PathChangedError {
+    /// Whether this is what an error tells.
+    pub fn is_source_of(error: &io::Error) -> bool {
+        matches!(error.get_ref(), Some(inner) if inner.is::<Self>())
+    }
+}
+
+impl From<PathChangedError> for io::Error {
+    fn from(moved: PathChangedError) -> Self {
+        Self::other(moved)
+    }
+}
+
+impl FileHandle {
+    /// Opens the folder of a real path. That it is missing is no error yet.
+    pub fn for_real_path(real: &Path) -> io::Result<Self> {
+        let folder = match DirHandle::open(parent_dir(real)) {
+            Ok(folder) => Some(folder),
+            Err(error) if is_missing(&error) => None,
+            Err(error) => return Err(map_link_error(real, error)),
+        };
+        // The root of all folders lies in itself.
+        let name = real.file_name().unwrap_or(OsStr::new("."));
+        Ok(Self { dir: folder, name: name.to_owned(), real: real.to_path_buf() })
+    }
+
+    /// The spot that a path leads to now, for whoever needs no judgement.
+    pub fn for_path(path: &Path) -> io::Result<Self> {
+        Self::for_real_path(&physical_path(path, &RealFs))
+    }
+
+    /// Looks what is there, without opening it.
+    pub fn kind(&self) -> io::Result<FileKind> {
+        let Some(folder) = &self.dir else { return Ok(FileKind::Missing) };
+        match folder.stat_entry(&self.name) {
+            Ok(found) if is_symlink(&found) => Err(map_link_error(&self.real, Errno::ELOOP.into())),
+            Ok(found) => Ok(FileKind::from_stat(&found)),
+            Err(error) if is_missing(&error) => Ok(FileKind::Missing),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a regular file for reading.
+    pub fn open(&self) -> io::Result<(File, FileStamp)> {
+        let file = self.open_file(OFlags::RDONLY)?;
+        let stamp = FileStamp::from_metadata(&file.metadata()?);
+        Ok((file, stamp))
+    }
+
+    /// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is older
+    /// than the bytes, so a change during the read is noticed later.
+    pub fn read(&self, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
+        let (file, stamp) = self.open()?;
+        Ok((read_limited(file, stamp, limit)?, stamp))
+    }
+
+    /// The names beside it, at most `limit` of them, in no order.
+    pub fn names(&self, limit: usize) -> Vec<String> {
+        let listed = self.dir.as_ref().and_then(DirHandle::entries).into_iter().flatten().flatten();
+        let names = listed.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name != "." && name != "..").take(limit).collect()
+    }
+
+    /// Opens a regular file, in whatever way.
+    pub(super) fn open_file(&self, flags: OFlags) -> io::Result<File> {
+        let Some(folder) = &self.dir else { return Err(Errno::ENOENT.into()) };
+        let file = folder.open_file(&self.name, flags, Mode::empty()).map_err(|error| map_link_error(&self.real, error))?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(file)
+    }
+}
+
+/// What a link on the way to a real path means. There was none, except where links lead in a circle.
+pub(super) fn map_link_error(real: &Path, error: io::Error) -> io::Error {
+    let is_circle = |error: &io::Error| error.raw_os_error() == Some(Errno::ELOOP as i32);
+    if is_circle(&error) && !fs::metadata(real).is_err_and(|error| is_circle(&error)) {
+        return PathChangedError.into();
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests;

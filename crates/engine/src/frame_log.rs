@@ -1,0 +1,119 @@
+//! Frames in a few words for whoever follows what is done: kinds, names and ids, never what is said.
+
+use whimbrel_models::log::{Log, LogTopic};
+use whimbrel_wire::content::Content;
+use whimbrel_wire::control::Response;
+use whimbrel_wire::{Block, Frame};
+
+/// Tells a log that a frame has come in or goes out.
+pub(crate) fn log_frame(log: &Log, way: &str, frame: &Frame) {
+    if log.is_enabled()
+        && let Some((topic, told)) = describe_frame(frame)
+    {
+        log.write_line(topic, || format!("{way}: {told}"));
+    }
+}
+
+/// What a frame is about, and what it is. Pieces of a reply are not worth a line.
+fn describe_frame(frame: &Frame) -> Option<(LogTopic, String)> {
+    let told = match frame {
+        Frame::StreamEvent(_) | Frame::KeepAlive(_) => return None,
+        Frame::ControlRequest(asked) => {
+            return Some((
+                LogTopic::Control,
+                format!("{} asked as {}", asked.request.subtype(), asked.request_id),
+            ));
+        }
+        Frame::ControlResponse(answer) => {
+            let told = match &answer.response {
+                Response::Success { request_id, .. } => format!("{request_id} answered"),
+                Response::Error { request_id, error, .. } => format!("{request_id} failed: {error}"),
+            };
+            return Some((LogTopic::Control, told));
+        }
+        Frame::ControlCancel(cancel) => {
+            return Some((LogTopic::Control, format!("{} taken back", cancel.request_id)));
+        }
+        Frame::Assistant(said) => format!("assistant: {}", describe_blocks(&said.message.content)),
+        Frame::User(said) => match &said.message.content {
+            Content::Text(text) => format!("user: {} bytes of text", text.len()),
+            Content::Blocks(said) => format!("user: {}", describe_blocks(said)),
+        },
+        Frame::System(system) => format!("system: {}", system.event.subtype()),
+        Frame::Result(result) => {
+            let how = if result.is_error { " (an error)" } else { "" };
+            format!(
+                "result: {:?}{how}, {} turns, {} ms",
+                result.subtype, result.num_turns, result.duration_ms
+            )
+        }
+        other => other.kind().to_owned(),
+    };
+    Some((LogTopic::Frames, told))
+}
+
+fn describe_blocks(blocks: &[Block]) -> String {
+    blocks.iter().map(describe_block).collect::<Vec<_>>().join(", ")
+}
+
+fn describe_block(block: &Block) -> String {
+    match block {
+        Block::Text { text, .. } => format!("{} bytes of text", text.len()),
+        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".into(),
+        Block::ToolUse { id, name, .. } => format!("{name} called as {id}"),
+        Block::ToolResult { tool_use_id, is_error, .. } => {
+            let how = if *is_error == Some(true) { "failed" } else { "has its result" };
+            format!("{tool_use_id} {how}")
+        }
+        Block::Image { .. } => "a picture".into(),
+        Block::Document { .. } => "a document".into(),
+        Block::Other(_) => "something else".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use whimbrel_wire::decode;
+
+    use super::*;
+
+    #[test]
+    fn a_frame_is_named_and_what_it_says_is_not_told() {
+        let said = |role: &str, block: Value| json!({"type": role, "message": {"role": role, "model": "m", "content": [block]}});
+        let rows = [
+            (
+                json!({"type": "user", "message": {"role": "user", "content": "secret"}}),
+                Some("user: 6 bytes of text"),
+            ),
+            (
+                said(
+                    "assistant",
+                    json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "secret"}}),
+                ),
+                Some("assistant: Bash called as t1"),
+            ),
+            (
+                said(
+                    "user",
+                    json!({"type": "tool_result", "tool_use_id": "t1", "content": "secret", "is_error": true}),
+                ),
+                Some("user: t1 failed"),
+            ),
+            (
+                json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "set_model", "model": "secret"}}),
+                Some("set_model asked as r1"),
+            ),
+            (
+                json!({"type": "control_response", "response": {"subtype": "success", "request_id": "r1", "response": {"a": "secret"}}}),
+                Some("r1 answered"),
+            ),
+            (json!({"type": "stream_event", "event": {"a": "secret"}, "session_id": "s", "uuid": "u"}), None),
+            (json!({"type": "keep_alive"}), None),
+        ];
+        for (frame, expected) in rows {
+            let told = describe_frame(&decode(&frame.to_string()).unwrap()).map(|(_, told)| told);
+            assert_eq!(told.as_deref(), expected, "{frame}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The way out: stamps ids on what the engine says and hands it to the host.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::log::Log;
+use whimbrel_wire::Frame;
+use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
+
+use crate::ids;
+use crate::frame_log::log_frame;
+
+/// Sends frames to the host. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct FrameSender {
+    session_id: Arc<str>,
+    frames: mpsc::Sender<Frame>,
+    stop: CancellationToken,
+    log: Log,
+}
+
+impl FrameSender {
+    /// An outbox of a session. When the host's end is gone, `stop` fires: nobody is left to work for.
+    pub fn new(session_id: Arc<str>, frames: mpsc::Sender<Frame>, stop: CancellationToken) -> Self {
+        Self { session_id, frames, stop, log: Log::default() }
+    }
+
+    /// The same with somebody who hears what is done.
+    #[must_use]
+    pub fn with_log(self, log: Log) -> Self {
+        Self { log, ..self }
+    }
+
+    /// The way to whoever hears what is done.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// An outbox that nobody reads: for tests.
+    #[cfg(test)]
+    pub(crate) fn disconnected() -> Self {
+        Self::new("session".into(), mpsc::channel(1).0, CancellationToken::new())
+    }
+
+    /// The session's id.
+    pub fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
+    /// Sends a frame; waits while the host is slow, but not once everything is to stop.
+    pub fn send(&self, frame: impl Into<Frame>) -> PendingSend<'_> {
+        PendingSend(self.try_deliver(frame.into()).map(|frame| {
+            let sent = async {
+                tokio::select! {
+                    biased;
+                    sent = self.frames.send(frame) => {
+                        if sent.is_err() {
+                            self.stop.cancel();
+                        }
+                    }
+                    () = self.stop.cancelled() => {}
+                }
+            };
+            sent.boxed()
+        }))
+    }
+
+    /// Sends a frame although everything is to stop: waits while the host is slow, as long as it is there.
+    pub fn send_final(&self, frame: impl Into<Frame>) -> PendingSend<'_> {
+        // A host that is gone does not need it.
+        PendingSend(self.try_deliver(frame.into()).map(|frame| self.frames.send(frame).map(drop).boxed()))
+    }
+
+    /// Sends a frame if there is room for it, and gives it back if there is none.
+    fn try_deliver(&self, frame: Frame) -> Option<Frame> {
+        log_frame(&self.log, "out", &frame);
+        match self.frames.try_send(frame) {
+            Ok(()) => None,
+            Err(TrySendError::Full(frame)) => Some(frame),
+            Err(TrySendError::Closed(_)) => {
+                self.stop.cancel();
+                None
+            }
+        }
+    }
+
+    /// Sends a frame if there is room for it right now.
+    pub fn try_send(&self, frame: impl Into<Frame>) {
+        // A host that is so far behind will not miss it.
+        let _ = self.frames.try_send(frame.into());
+    }
+
+    /// Sends a frame without waiting; if the host is slow, it goes out as soon as there is room.
+    pub fn send_detached(&self, frame: impl Into<Frame>) {
+        let Some(frame) = self.try_deliver(frame.into()) else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            let outbox = self.clone();
+            runtime.spawn(async move { outbox.send(frame).await });
+        }
+    }
+
+    /// Sends a `system` notice.
+    pub fn notify(&self, event: impl Into<SystemEvent>) -> PendingSend<'_> {
+        self.notify_as(ids::new_uuid(), event)
+    }
+
+    /// Tells the host something that it should look into.
+    pub fn warn(&self, content: impl Into<String>) -> PendingSend<'_> {
+        self.send_information(content.into(), InformationLevel::Warning)
+    }
+
+    /// Tells the host something that is good to know.
+    pub fn info(&self, content: impl Into<String>) -> PendingSend<'_> {
+        self.send_information(content.into(), InformationLevel::Info)
+    }
+
+    fn send_information(&self, content: String, level: InformationLevel) -> PendingSend<'_> {
+        self.notify(Informational { content, level, ..Informational::default() })
+    }
+
+    /// Sends a `system` notice that is known by this id elsewhere too.
+    pub fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) -> PendingSend<'_> {
+        self.send(System { event: event.into(), uuid, session_id: self.session_id.to_string() })
+    }
+}
+
+/// A frame on its way. It is with the host already unless the host is slow, so whoever sends holds no room for waiting.
+#[must_use = "a host that is slow gets the frame only if this is awaited"]
+pub struct PendingSend<'a>(Option<BoxFuture<'a, ()>>);
+
+impl Future for PendingSend<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().map_or(Poll::Ready(()), |waiting| waiting.as_mut().poll(context))
+    }
+}

@@ -1,0 +1,187 @@
+//! Raises events: all hooks that an occasion is for are told at once, and what they say becomes one thing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::log::LogTopic;
+use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
+
+use super::catalog::{self, PlainTextUse};
+use super::config::HookSet;
+use super::inputs::HookCall;
+use super::merge::{MergedOutput, merge};
+use super::handler::{HookAction, FailurePolicy, HookHandler};
+use super::progress::ProgressPolicy;
+use super::async_results::{AsyncResults, AsyncResult};
+use super::output::{HookResult, ParsedOutput};
+use super::{callback, command, truncate};
+use crate::host_requests::HostRequests;
+use crate::clock;
+use crate::frame_sender::FrameSender;
+use crate::tasks::TaskRegistry;
+use crate::workspace::Workspace;
+
+/// What hooks are run with.
+#[derive(Clone)]
+pub struct HookDeps {
+    /// Asks the host.
+    pub requests: HostRequests,
+    /// Tells the host.
+    pub frames: FrameSender,
+    /// Runs commands.
+    pub tasks: TaskRegistry,
+    /// Where they run, and in which environment.
+    pub workspace: Arc<Workspace>,
+    /// Of which events the host hears that hooks run.
+    pub progress: ProgressPolicy,
+}
+
+/// The hooks of a session. Cheap to clone; without hooks it is nothing at all.
+#[derive(Clone, Default)]
+pub struct HookExecutor(Option<Arc<Inner>>);
+
+struct Inner {
+    set: HookSet,
+    deps: HookDeps,
+    async_results: Arc<AsyncResults>,
+}
+
+impl HookExecutor {
+    /// The hooks of a set.
+    pub fn new(set: HookSet, desk: HookDeps) -> Self {
+        Self((!set.is_empty()).then(|| Arc::new(Inner { set, deps: desk, async_results: Arc::default() })))
+    }
+
+    /// The same hooks and some more; `desk` is what they are run with if there were none.
+    #[must_use]
+    pub fn with_added(&self, more: HookSet, desk: &HookDeps) -> Self {
+        if more.is_empty() {
+            return self.clone();
+        }
+        let Some(staff) = &self.0 else { return Self::new(more, desk.clone()) };
+        let mut set = staff.set.clone();
+        set.append(more);
+        Self(Some(Arc::new(Inner { set, deps: staff.deps.clone(), async_results: Arc::clone(&staff.async_results) })))
+    }
+
+    /// Whether an event has hooks. Ask before you put together what they would be told.
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.0.as_ref().is_some_and(|staff| staff.set.has_hooks(event))
+    }
+
+    /// Tells the hooks what happened and waits for what they say. If `cancel` fires they are stopped, and the answer
+    /// says that it is not complete.
+    pub async fn run(&self, occasion: HookCall, cancel: &CancellationToken) -> MergedOutput {
+        let (Some(staff), Some(event)) = (&self.0, occasion.input.event.event()) else {
+            return MergedOutput::default();
+        };
+        if !staff.set.has_hooks(event) {
+            return MergedOutput::default();
+        }
+        if cancel.is_cancelled() {
+            return MergedOutput { interrupted: true, ..MergedOutput::default() };
+        }
+        let handlers = staff.set.handlers(&occasion.input, &staff.deps.workspace);
+        let input = command_input(&handlers, &occasion.input);
+        let runs = handlers.iter().map(|handler| staff.run_handler(handler, event, &occasion, &input, cancel));
+        let began = clock::monotonic();
+        let outcomes = join_all(runs).await;
+        for HookResult { hook, output: said } in &outcomes {
+            staff.deps.frames.log().write_line(LogTopic::Hooks, || {
+                let hook: String = hook.chars().take(100).collect();
+                let time = (clock::monotonic() - began).as_millis();
+                format!("{event}: {hook}: {}, all heard after {time} ms", said.summary())
+            });
+        }
+        let seen = match &occasion.input.event {
+            HookEventInput::PreToolUse(call) => Some(&call.tool_input),
+            _ => None,
+        };
+        merge(event, seen, outcomes)
+    }
+
+    /// What hooks have said meanwhile that nobody waited for: a subagent takes its own, the main agent all.
+    pub fn take_async_results(&self, agent_id: Option<&str>) -> Vec<AsyncResult> {
+        self.0.as_ref().map(|staff| staff.async_results.take(agent_id)).unwrap_or_default()
+    }
+
+    /// Where late answers arrive; none without hooks.
+    pub fn async_results(&self) -> Option<&AsyncResults> {
+        self.0.as_ref().map(|staff| &*staff.async_results)
+    }
+}
+
+impl Inner {
+    async fn run_handler(
+        &self,
+        handler: &HookHandler,
+        event: HookEvent,
+        occasion: &HookCall,
+        input: &Bytes,
+        cancel: &CancellationToken,
+    ) -> HookResult {
+        let hook = handler.display_name();
+        let job = |command| command::CommandHookRun {
+            deps: &self.deps,
+            async_results: &self.async_results,
+            hook: Arc::clone(&hook),
+            event,
+            call: occasion,
+            input: input.clone(),
+            command,
+            timeout: handler.timeout,
+            environment: &handler.environment,
+        };
+        let mut said = match &handler.action {
+            HookAction::Callback(id) => {
+                callback::run(&self.deps.requests, (event, id), occasion, handler.timeout, cancel).await
+            }
+            // At the end of a session there is no later.
+            HookAction::BackgroundCommand(command) if event != HookEvent::SessionEnd => {
+                job(command).run_in_background().await
+            }
+            HookAction::Command(command) | HookAction::BackgroundCommand(command) => job(command).run(cancel).await,
+            HookAction::Http(hook) => {
+                hook.run(event, input.clone(), &self.deps.workspace, handler.timeout, cancel).await
+            }
+            HookAction::Unavailable(why) => ParsedOutput::Failed(why.to_string()),
+        };
+        said = apply_failure_policy(event, handler.failure, said);
+        truncate::truncate_texts(&mut said, self.deps.workspace.output_dir());
+        HookResult { hook, output: said }
+    }
+}
+
+/// What a command reads; nothing if no command does.
+fn command_input(handlers: &[HookHandler], input: &HookInput) -> Bytes {
+    if handlers.iter().all(|handler| matches!(handler.action, HookAction::Callback(_))) {
+        return Bytes::new();
+    }
+    // It is made of JSON values, so it can be written.
+    let mut json = serde_json::to_vec(input).unwrap_or_default();
+    json.push(b'\n');
+    json.into()
+}
+
+/// A failure that must not pass blocks. A change of model that nobody could judge in time does not happen either. Who must
+/// agree and says something that means nothing at this event has not agreed.
+fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, said: ParsedOutput) -> ParsedOutput {
+    let said = match said {
+        ParsedOutput::Text(_) if failure == FailurePolicy::Block && catalog::row(event).plain_text_use == PlainTextUse::Dropped => {
+            ParsedOutput::Failed("it printed text that is no answer".into())
+        }
+        other => other,
+    };
+    let closes = match &said {
+        ParsedOutput::TimedOut(_) => failure == FailurePolicy::Block || event == HookEvent::PreModelSwitch,
+        _ => failure == FailurePolicy::Block,
+    };
+    let Some(fault) = said.error().filter(|_| closes) else { return said };
+    let besides = match said {
+        ParsedOutput::Partial { blocking: legible, .. } => Some(legible),
+        _ => None,
+    };
+    ParsedOutput::Block { reason: format!("A hook that must agree has failed: {fault}"), output: besides }
+}

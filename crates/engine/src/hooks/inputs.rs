@@ -1,0 +1,288 @@
+//! What hooks are told: an [`Occasion`] for each event that the engine raises, made from a [`Scene`].
+//!
+//! When each event is raised and what its hooks may change stands in [`catalog`](super::catalog).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use whimbrel_wire::hook::{
+    BackgroundTaskSummary, BatchedCall, ConfigChange, CwdChanged, HookBase, HookEvent, HookEventInput,
+    HookInput, InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact,
+    PostToolBatch, PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionCronSummary, SessionEnd,
+    SessionStart, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
+};
+use whimbrel_wire::message::FailureKind;
+use whimbrel_wire::permission::{McpServerProvenance, PermissionUpdate};
+use whimbrel_wire::system::CompactTrigger;
+
+/// How long a text about a background task may be.
+const MAX_SUMMARY_CHARS: usize = 1_000;
+
+/// Something that hooks are told about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookCall {
+    /// What they are told.
+    pub input: HookInput,
+    /// The call it is about.
+    pub tool_use_id: Option<String>,
+}
+
+/// Where things happen: what every hook is told, whatever happens.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookInputBuilder(pub HookBase);
+
+/// A tool call.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCallRef<'a> {
+    /// The tool.
+    pub name: &'a str,
+    /// Its input.
+    pub input: &'a Value,
+    /// The call.
+    pub id: &'a str,
+    /// The MCP server that the tool belongs to.
+    pub server: Option<&'a McpServerProvenance>,
+}
+
+/// An agent that wants to end.
+#[derive(Debug, Clone, Default)]
+pub struct StopDetails {
+    /// Whether a hook already made it go on.
+    pub stop_hook_active: bool,
+    /// What it said last.
+    pub last_message: Option<String>,
+    /// What still runs beside it.
+    pub background_tasks: Vec<BackgroundTaskSummary>,
+    /// What is planned for later.
+    pub session_crons: Vec<SessionCronSummary>,
+}
+
+impl HookInputBuilder {
+    /// Any event. Some are not told the permission mode: it is not settled, or no longer matters.
+    pub fn of(&self, event: impl Into<HookEventInput>) -> HookCall {
+        let (mut base, event) = (self.0.clone(), event.into());
+        if omits_mode(event.event()) {
+            base.permission_mode = None;
+        }
+        HookCall { tool_use_id: tool_use_id_of(&event), input: HookInput { base, event } }
+    }
+
+    /// A call is about to be made.
+    pub fn pre_tool_use(&self, call: ToolCallRef<'_>) -> HookCall {
+        let ToolCallRef { name, input, id, server } = call;
+        self.of(PreToolUse {
+            tool_name: name.into(),
+            tool_input: input.clone(),
+            tool_use_id: id.into(),
+            mcp_server: server.cloned(),
+        })
+    }
+
+    /// A call worked.
+    pub fn post_tool_use(&self, call: ToolCallRef<'_>, response: Value, took: Duration) -> HookCall {
+        let ToolCallRef { name, input, id, server } = call;
+        self.of(PostToolUse {
+            tool_name: name.into(),
+            tool_input: input.clone(),
+            tool_response: response,
+            tool_use_id: id.into(),
+            duration_ms: Some(milliseconds(took)),
+            mcp_server: server.cloned(),
+        })
+    }
+
+    /// A call failed.
+    pub fn post_tool_use_failure(
+        &self,
+        call: ToolCallRef<'_>,
+        error: impl Into<String>,
+        how: FailureCause,
+        took: Duration,
+    ) -> HookCall {
+        let ToolCallRef { name, input, id, server } = call;
+        self.of(PostToolUseFailure {
+            tool_name: name.into(),
+            tool_input: input.clone(),
+            tool_use_id: id.into(),
+            error: error.into(),
+            is_interrupt: Some(how == FailureCause::Interrupted),
+            duration_ms: Some(milliseconds(took)),
+            mcp_server: server.cloned(),
+        })
+    }
+
+    /// All calls of a reply are done.
+    pub fn post_tool_batch(&self, calls: Vec<BatchedCall>) -> HookCall {
+        self.of(PostToolBatch { tool_calls: calls })
+    }
+
+    /// The host would have to be asked about a call.
+    pub fn permission_request(&self, call: ToolCallRef<'_>, suggestions: Vec<PermissionUpdate>) -> HookCall {
+        let ToolCallRef { name, input, id, server } = call;
+        let occasion = self.of(PermissionRequest {
+            tool_name: name.into(),
+            tool_input: input.clone(),
+            permission_suggestions: (!suggestions.is_empty()).then_some(suggestions),
+            mcp_server: server.cloned(),
+        });
+        HookCall { tool_use_id: Some(id.into()), ..occasion }
+    }
+
+    /// A call was refused.
+    pub fn permission_denied(&self, call: ToolCallRef<'_>, reason: impl Into<String>) -> HookCall {
+        let ToolCallRef { name, input, id, server } = call;
+        self.of(PermissionDenied {
+            tool_name: name.into(),
+            tool_input: input.clone(),
+            tool_use_id: id.into(),
+            reason: reason.into(),
+            mcp_server: server.cloned(),
+        })
+    }
+
+    /// The person should look. Kinds: `permission_prompt`, `idle_prompt`, `agent_completed`, ...
+    pub fn notification(&self, kind: &str, message: impl Into<String>, title: Option<String>) -> HookCall {
+        self.of(Notification { message: message.into(), title, notification_type: kind.into() })
+    }
+
+    /// A prompt came in. Sources: `user`, `sdk`, `system`, ...
+    pub fn user_prompt_submit(&self, prompt: impl Into<String>, source: Option<&str>) -> HookCall {
+        let source = source.map(Into::into);
+        self.of(UserPromptSubmit { prompt: prompt.into(), source, session_title: None })
+    }
+
+    /// A slash command became a prompt.
+    pub fn user_prompt_expansion(
+        &self,
+        command: &str,
+        arguments: &str,
+        prompt: impl Into<String>,
+    ) -> HookCall {
+        self.of(UserPromptExpansion {
+            expansion_type: "slash_command".into(),
+            command_name: command.into(),
+            command_args: arguments.into(),
+            command_source: None,
+            prompt: prompt.into(),
+        })
+    }
+
+    /// A session begins. Sources: `startup`, `resume`, `clear`, `compact`, `fork`.
+    pub fn session_start(&self, source: &str, model: Option<&str>, title: Option<String>) -> HookCall {
+        let (source, model) = (source.into(), model.map(Into::into));
+        let agent_type = self.0.agent_type.clone();
+        self.of(SessionStart { source, model, agent_type, session_title: title, ..SessionStart::default() })
+    }
+
+    /// A session ends. Reasons: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`.
+    pub fn session_end(&self, reason: &str) -> HookCall {
+        self.of(SessionEnd { reason: reason.into() })
+    }
+
+    /// The model wants to end its turn.
+    pub fn stop(&self, ending: StopDetails) -> HookCall {
+        self.of(Stop {
+            stop_hook_active: ending.stop_hook_active,
+            last_assistant_message: ending.last_message,
+            background_tasks: Some(ending.background_tasks.into_iter().map(truncate_summary).collect()),
+            session_crons: Some(ending.session_crons),
+        })
+    }
+
+    /// A turn failed.
+    pub fn stop_failure(&self, error: FailureKind, details: Option<String>) -> HookCall {
+        self.of(StopFailure { error, error_details: details, last_assistant_message: None })
+    }
+
+    /// A subagent begins.
+    pub fn subagent_start(&self, agent_id: &str, agent_type: &str) -> HookCall {
+        self.of(SubagentStart { agent_id: agent_id.into(), agent_type: agent_type.into() })
+    }
+
+    /// A subagent wants to end. The scene is the subagent's own: it says which one.
+    pub fn subagent_stop(&self, transcript: &str, ending: StopDetails) -> HookCall {
+        self.of(SubagentStop {
+            stop_hook_active: ending.stop_hook_active,
+            agent_id: self.0.agent_id.clone().unwrap_or_default(),
+            agent_transcript_path: transcript.into(),
+            agent_type: self.0.agent_type.clone().unwrap_or_default(),
+            last_assistant_message: ending.last_message,
+            background_tasks: Some(ending.background_tasks.into_iter().map(truncate_summary).collect()),
+            session_crons: Some(ending.session_crons),
+        })
+    }
+
+    /// The conversation is about to be made shorter.
+    pub fn pre_compact(&self, trigger: CompactTrigger, instructions: Option<String>) -> HookCall {
+        self.of(PreCompact { trigger, custom_instructions: instructions })
+    }
+
+    /// The conversation was made shorter.
+    pub fn post_compact(&self, trigger: CompactTrigger, summary: impl Into<String>) -> HookCall {
+        self.of(PostCompact { trigger, compact_summary: summary.into() })
+    }
+
+    /// The shell stands somewhere else now.
+    pub fn cwd_changed(&self, old: &Path, new: &Path) -> HookCall {
+        self.of(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
+    }
+
+    /// Settings are about to change. Sources: `user_settings`, `project_settings`, `local_settings`, ...
+    pub fn config_change(&self, source: &str, file: &Path) -> HookCall {
+        self.of(ConfigChange { source: source.into(), file_path: Some(file.display().to_string()) })
+    }
+
+    /// An instruction file was read. Kinds: `User`, `Project`, `Local`, `Managed`.
+    pub fn instructions_loaded(&self, file: &str, kind: &str, reason: &str) -> HookCall {
+        self.of(InstructionsLoaded {
+            file_path: file.into(),
+            memory_type: kind.into(),
+            load_reason: reason.into(),
+            ..InstructionsLoaded::default()
+        })
+    }
+}
+
+/// How a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCause {
+    /// By itself.
+    Error,
+    /// Somebody interrupted it.
+    Interrupted,
+}
+
+fn omits_mode(event: Option<HookEvent>) -> bool {
+    use HookEvent as On;
+    matches!(
+        event,
+        Some(On::SessionStart | On::SessionEnd | On::PreCompact | On::PostCompact | On::SubagentStart)
+    )
+}
+
+/// The call that an event is about.
+fn tool_use_id_of(event: &HookEventInput) -> Option<String> {
+    use HookEventInput as On;
+    match event {
+        On::PreToolUse(on) => Some(on.tool_use_id.clone()),
+        On::PostToolUse(on) => Some(on.tool_use_id.clone()),
+        On::PostToolUseFailure(on) => Some(on.tool_use_id.clone()),
+        On::PermissionDenied(on) => Some(on.tool_use_id.clone()),
+        _ => None,
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn truncate_summary(mut task: BackgroundTaskSummary) -> BackgroundTaskSummary {
+    let texts = [Some(&mut task.description), task.command.as_mut(), task.name.as_mut()];
+    for text in texts.into_iter().flatten() {
+        if let Some((end, _)) = text.char_indices().nth(MAX_SUMMARY_CHARS) {
+            text.truncate(end);
+        }
+    }
+    task
+}

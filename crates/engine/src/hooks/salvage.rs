@@ -1,0 +1,89 @@
+//! What counts of an answer that is wrong in part: what holds something up. Whatever grants or changes something does not,
+//! since what belongs to it may be among what is missing. Pure.
+
+use whimbrel_wire::control::ElicitationAction;
+use whimbrel_wire::hook::{
+    HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PermissionRequestOutput, PreToolUseOutput,
+    SyncOutput,
+};
+use whimbrel_wire::permission::PermissionResult;
+
+/// What holds something up in an answer; none if nothing does.
+pub(super) fn blocking_part(output: SyncOutput) -> Option<SyncOutput> {
+    let go_on = output.should_continue.filter(|goes_on| !goes_on);
+    let decision = output.decision.filter(|decision| *decision == HookDecision::Block);
+    let specific = output.specific.and_then(blocking_specific);
+    let holds = go_on.is_some() || decision.is_some() || specific.is_some();
+    holds.then_some(SyncOutput {
+        should_continue: go_on,
+        decision,
+        specific,
+        stop_reason: output.stop_reason,
+        reason: output.reason,
+        system_message: output.system_message,
+        ..SyncOutput::default()
+    })
+}
+
+fn blocking_specific(specific: HookSpecific) -> Option<HookSpecific> {
+    let holds = match &specific {
+        HookSpecific::PreToolUse(answer) => answer.permission_decision.is_some_and(is_blocking),
+        HookSpecific::PreModelSwitch(answer) => answer.permission_decision.is_some_and(is_blocking),
+        HookSpecific::PermissionRequest(answer) => matches!(answer.decision, PermissionResult::Deny { .. }),
+        HookSpecific::Elicitation(answer) | HookSpecific::ElicitationResult(answer) => {
+            matches!(answer.action, Some(ElicitationAction::Decline | ElicitationAction::Cancel))
+        }
+        _ => false,
+    };
+    holds.then(|| match specific {
+        HookSpecific::PreToolUse(answer) => {
+            HookSpecific::PreToolUse(PreToolUseOutput { updated_input: None, ..answer })
+        }
+        other => other,
+    })
+}
+
+fn is_blocking(decision: HookPermissionDecision) -> bool {
+    match decision {
+        HookPermissionDecision::Allow => false,
+        HookPermissionDecision::Ask | HookPermissionDecision::Defer | HookPermissionDecision::Deny => true,
+    }
+}
+
+/// Looks for whom the part of an answer is that only one event allows. If it is not for the event that was raised it does
+/// not count, and this says so. What names no event that we know is read as one to this; a no to a call is a no.
+pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Option<String> {
+    let specific = output.specific.take()?;
+    let meant = specific.event();
+    if meant == Some(event) {
+        output.specific = Some(specific);
+        return None;
+    }
+    let mut named = true;
+    match specific {
+        HookSpecific::Other(fields) if meant.is_none() => {
+            named = fields.get("hookEventName").is_some_and(serde_json::Value::is_string);
+            output.specific = HookSpecific::parse_partial(Some(event), fields).0;
+        }
+        HookSpecific::PreToolUse(answer)
+            if event == HookEvent::PermissionRequest
+                && answer.permission_decision == Some(HookPermissionDecision::Deny) =>
+        {
+            set_block(output, answer.permission_decision_reason);
+        }
+        HookSpecific::PermissionRequest(PermissionRequestOutput {
+            decision: PermissionResult::Deny { message, .. },
+        }) if event == HookEvent::PreToolUse => {
+            set_block(output, Some(message).filter(|message| !message.is_empty()));
+        }
+        _ => {}
+    }
+    let meant = meant.map_or("an unknown event", HookEvent::as_str);
+    // That the name is missing has been said.
+    named.then(|| format!("its answer is for {meant}, and the event is {event}"))
+}
+
+fn set_block(output: &mut SyncOutput, reason: Option<String>) {
+    output.decision = Some(HookDecision::Block);
+    output.reason = reason.or(output.reason.take());
+}

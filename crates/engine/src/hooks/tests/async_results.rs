@@ -1,0 +1,127 @@
+//! Hooks that nobody waits for.
+
+use whimbrel_wire::hook::HookEvent;
+
+use super::super::{CommandHook, MergedOutput, AsyncResult};
+use super::fixture::{TestHooks, background_command, command, with_timeout, input_builder, blocking_command};
+use crate::tasks::tests::{exits, read_pid};
+
+const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "c"}}'"#;
+
+async fn only_result(stage: &TestHooks) -> AsyncResult {
+    let arrived = stage.executor.async_results().unwrap().wait_available();
+    tokio::time::timeout(std::time::Duration::from_secs(60), arrived).await.unwrap();
+    let mut late = stage.executor.take_async_results(None);
+    assert_eq!(late.len(), 1, "{late:?}");
+    assert_eq!(stage.executor.take_async_results(None), []);
+    late.remove(0)
+}
+
+fn with_fifo(hook: CommandHook) -> TestHooks {
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
+    stage.create_fifo("pipe");
+    stage
+}
+
+#[tokio::test]
+async fn the_turn_goes_on_and_the_answer_comes_later() {
+    for (name, hook) in [
+        ("by settings", background_command(&format!("cat > seen; read x < pipe; {CONTEXT}"))),
+        (
+            "by its own word",
+            command(&format!("cat > seen; echo '{{\"async\": true}}'; read x < pipe; {CONTEXT}")),
+        ),
+        (
+            "for as long as it says",
+            with_timeout(
+                30.0,
+                command(&format!(
+                    "cat > seen; echo '{{\"async\": true, \"asyncTimeout\": 60000}}'; read x < pipe; {CONTEXT}"
+                )),
+            ),
+        ),
+    ] {
+        let stage = with_fifo(hook);
+        assert_eq!(stage.run_bash_hooks().await, MergedOutput::default(), "{name}");
+        assert_eq!(stage.executor.take_async_results(None), [], "{name}");
+        stage.release_fifo("pipe").await;
+        let late = only_result(&stage).await;
+        assert_eq!(late.event, HookEvent::PreToolUse, "{name}");
+        assert_eq!(
+            (late.context.as_deref(), late.system_message.as_deref()),
+            (Some("c"), Some("m")),
+            "{name}"
+        );
+        assert_eq!(late.fault, None, "{name}");
+        assert!(stage.read("seen").contains("toolu_1"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_does_not_stop_what_nobody_waits_for() {
+    let stage = with_fifo(background_command(&format!("read x < pipe; {CONTEXT}")));
+    stage.run_bash_hooks().await;
+    stage.cancel.cancel();
+    stage.release_fifo("pipe").await;
+    assert_eq!(only_result(&stage).await.context.as_deref(), Some("c"));
+}
+
+#[tokio::test]
+async fn one_that_takes_too_long_is_ended_and_reported() {
+    for (name, hook) in [
+        ("by settings", with_timeout(2.0, background_command("echo $$ > pid; exec sleep 300"))),
+        (
+            "by its own word",
+            command("echo $$ > pid; echo '{\"async\": true, \"asyncTimeout\": 2000}'; exec sleep 300"),
+        ),
+    ] {
+        let stage = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
+        assert_eq!(stage.run_bash_hooks().await, MergedOutput::default(), "{name}");
+        assert_eq!(only_result(&stage).await.fault.as_deref(), Some("it did not end within 2 s"), "{name}");
+        assert!(exits(read_pid(&stage.path("pid")).await).await, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_reported_and_silence_is_not() {
+    let stage = TestHooks::with_commands(&[
+        ("PreToolUse", None, background_command("echo just text")),
+        ("PreToolUse", None, background_command("echo tests fail >&2; exit 1")),
+    ]);
+    stage.run_bash_hooks().await;
+    let late = only_result(&stage).await;
+    assert_eq!(late.fault.as_deref(), Some("it ended with code 1: tests fail"));
+    assert_eq!((late.context, &*late.hook), (None, "echo tests fail >&2; exit 1"));
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_ends_them() {
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, background_command("echo $$ > pid; sleep 300"))]);
+    stage.run_bash_hooks().await;
+    let pid = read_pid(&stage.path("pid")).await;
+    stage.deps.tasks.shutdown().await;
+    assert!(exits(pid).await);
+    assert_eq!(stage.executor.take_async_results(None), []);
+}
+
+#[tokio::test]
+async fn one_that_must_agree_and_asks_for_time_has_not_failed() {
+    let stage = with_fifo(blocking_command("echo '{\"async\": true}'; read x < pipe"));
+    assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
+    stage.release_fifo("pipe").await;
+}
+
+#[tokio::test]
+async fn at_the_end_of_a_session_there_is_no_later() {
+    let stage = TestHooks::with_commands(&[("SessionEnd", None, background_command("echo done > done"))]);
+    stage.run(input_builder().session_end("other")).await;
+    assert_eq!(stage.read("done"), "done\n");
+}
+
+#[tokio::test]
+async fn an_interrupted_turn_starts_no_hooks() {
+    let stage = TestHooks::with_commands(&[("PreToolUse", None, command("touch ran"))]);
+    stage.cancel.cancel();
+    assert_eq!(stage.run_bash_hooks().await, MergedOutput { interrupted: true, ..MergedOutput::default() });
+    assert!(!stage.path("ran").exists());
+}

@@ -1,0 +1,346 @@
+//! How many answers become one.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
+use whimbrel_wire::permission::PermissionResult;
+
+use super::super::merge::{MergedOutput, HookReason, MergedDecision, EventSpecific, StopRequest, merge, join_reasons};
+use super::super::output::{HookResult, ParsedOutput};
+
+fn output(json: Value) -> ParsedOutput {
+    ParsedOutput::Output(Box::new(serde_json::from_value(json).unwrap()))
+}
+
+fn output_for_event(event: HookEvent, mut fields: Value) -> ParsedOutput {
+    fields["hookEventName"] = event.as_str().into();
+    output(json!({ "hookSpecificOutput": fields }))
+}
+
+fn decides(decision: &str) -> ParsedOutput {
+    output_for_event(
+        HookEvent::PreToolUse,
+        json!({"permissionDecision": decision, "permissionDecisionReason": decision}),
+    )
+}
+
+fn block(reason: &str) -> ParsedOutput {
+    ParsedOutput::Block { reason: reason.into(), output: None }
+}
+
+/// Hooks named 0, 1, ...
+fn merge_all(event: HookEvent, said: Vec<ParsedOutput>) -> MergedOutput {
+    let named = said.into_iter().enumerate();
+    let outcomes = named.map(|(number, said)| HookResult { hook: number.to_string().into(), output: said });
+    let seen = json!({"n": 0});
+    merge(event, (event == HookEvent::PreToolUse).then_some(&seen), outcomes.collect())
+}
+
+fn reasons(rows: &[(&str, &str)]) -> Vec<HookReason> {
+    rows.iter().map(|(hook, text)| HookReason { hook: (*hook).into(), text: (*text).into() }).collect()
+}
+
+fn decision(decision: HookPermissionDecision, rows: &[(&str, &str)]) -> MergedOutput {
+    MergedOutput { decision: Some(MergedDecision { decision, reasons: reasons(rows) }), ..MergedOutput::default() }
+}
+
+#[test]
+fn the_strictest_verdict_on_a_call_counts() {
+    use HookPermissionDecision::{Allow, Ask, Defer, Deny};
+    let old = |decision: &str| output(json!({"decision": decision, "reason": decision}));
+    for (name, said, expected) in [
+        ("no hook", vec![], MergedOutput::default()),
+        ("no opinion", vec![ParsedOutput::Empty, ParsedOutput::Async, ParsedOutput::Text("x".into())], MergedOutput::default()),
+        ("allow", vec![decides("allow")], decision(Allow, &[("0", "allow")])),
+        ("ask before allow", vec![decides("ask"), decides("allow")], decision(Ask, &[("0", "ask")])),
+        ("defer before ask", vec![decides("ask"), decides("defer")], decision(Defer, &[("1", "defer")])),
+        (
+            "deny before all",
+            vec![decides("deny"), decides("defer"), decides("allow")],
+            decision(Deny, &[("0", "deny")]),
+        ),
+        (
+            "all reasons of the verdict are kept",
+            vec![decides("deny"), ParsedOutput::Empty, decides("deny")],
+            decision(Deny, &[("0", "deny"), ("2", "deny")]),
+        ),
+        ("the older form", vec![old("approve"), old("block")], decision(Deny, &[("1", "block")])),
+        ("approve is allow", vec![old("approve")], decision(Allow, &[("0", "approve")])),
+        ("code 2 denies", vec![decides("allow"), block("no")], decision(Deny, &[("1", "no")])),
+    ] {
+        assert_eq!(merge_all(HookEvent::PreToolUse, said), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_allow_covers_what_its_hook_saw_or_wrote() {
+    use HookPermissionDecision::{Allow, Ask, Deny};
+    let writes = |n: u32, decision: Option<&str>| {
+        output_for_event(
+            HookEvent::PreToolUse,
+            json!({"updatedInput": {"n": n}, "permissionDecision": decision, "permissionDecisionReason": decision}),
+        )
+    };
+    let old = || output(json!({"decision": "approve", "reason": "old"}));
+    let (allow, deny) = (Some("allow"), Some("deny"));
+    for (name, said, verdict, input) in [
+        ("nobody writes", vec![decides("allow")], Some((Allow, vec!["0"])), None),
+        ("another writes", vec![decides("allow"), writes(1, None)], None, Some(1)),
+        ("another writes, in whichever order", vec![writes(1, None), decides("allow")], None, Some(1)),
+        ("the older form is no wider", vec![old(), writes(1, None)], None, Some(1)),
+        ("the writer allows", vec![decides("allow"), writes(1, allow)], Some((Allow, vec!["1"])), Some(1)),
+        ("a writer whose input is not used", vec![writes(1, allow), writes(2, None)], None, Some(2)),
+        (
+            "two that write the same",
+            vec![writes(1, allow), writes(1, None)],
+            Some((Allow, vec!["0"])),
+            Some(1),
+        ),
+        (
+            "what was seen is written back",
+            vec![decides("allow"), writes(0, None)],
+            Some((Allow, vec!["0"])),
+            Some(0),
+        ),
+        (
+            "other verdicts hold for any input",
+            vec![decides("ask"), writes(1, allow)],
+            Some((Ask, vec!["0"])),
+            Some(1),
+        ),
+        ("a denial too", vec![writes(1, deny), writes(2, allow)], Some((Deny, vec!["0"])), Some(2)),
+    ] {
+        let folded = merge_all(HookEvent::PreToolUse, said);
+        let ruled = folded.decision.map(|ruling| {
+            let hooks: Vec<String> = ruling.reasons.iter().map(|reason| reason.hook.to_string()).collect();
+            (ruling.decision, hooks)
+        });
+        let expected =
+            verdict.map(|(decision, hooks)| (decision, hooks.into_iter().map(String::from).collect()));
+        assert_eq!(ruled, expected, "{name}");
+        assert_eq!(
+            folded.updated_input,
+            input.and_then(|n: u32| json!({ "n": n }).as_object().cloned()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_is_wrong_in_part_is_told_and_holds() {
+    let blocking = Box::new(serde_json::from_value(json!({"decision": "block", "reason": "no"})).unwrap());
+    let folded = merge_all(HookEvent::PreToolUse, vec![ParsedOutput::Partial { blocking, error: "bad".into() }]);
+    let expected =
+        MergedOutput { errors: reasons(&[("0", "bad")]), ..decision(HookPermissionDecision::Deny, &[("0", "no")]) };
+    assert_eq!(folded, expected);
+}
+
+#[test]
+fn a_block_means_what_the_event_makes_of_it() {
+    for event in HookEvent::ALL {
+        use HookEvent as On;
+        let folded = merge_all(*event, vec![block("no")]);
+        let told = reasons(&[("0", "no")]);
+        let expected = match event {
+            On::PreToolUse | On::PreModelSwitch => decision(HookPermissionDecision::Deny, &[("0", "no")]),
+            On::PermissionRequest => {
+                MergedOutput { permission_result: Some(PermissionResult::deny("no")), ..MergedOutput::default() }
+            }
+            On::PostToolUse | On::PostToolUseFailure => MergedOutput { feedback: told, ..MergedOutput::default() },
+            On::UserPromptSubmit
+            | On::UserPromptExpansion
+            | On::Stop
+            | On::SubagentStop
+            | On::PostToolBatch
+            | On::PreCompact
+            | On::TeammateIdle
+            | On::TaskCreated
+            | On::TaskCompleted
+            | On::ConfigChange
+            | On::Elicitation
+            | On::ElicitationResult
+            | On::WorktreeCreate
+            | On::WorktreeRemove => MergedOutput { blocked: told, ..MergedOutput::default() },
+            _ => MergedOutput { errors: told, ..MergedOutput::default() },
+        };
+        assert_eq!(folded, expected, "{event}");
+        assert_eq!(
+            merge_all(*event, vec![output(json!({"decision": "block", "reason": "no"}))]),
+            expected,
+            "{event}"
+        );
+    }
+}
+
+#[test]
+fn what_is_added_adds_up_and_what_is_single_is_the_last() {
+    let answer = |n: u32| {
+        let specific = json!({"hookEventName": "PreToolUse", "additionalContext": format!("c{n}"), "updatedInput": {"n": n}});
+        output(json!({"systemMessage": format!("m{n}"), "hookSpecificOutput": specific}))
+    };
+    let folded = merge_all(HookEvent::PreToolUse, vec![answer(1), answer(2)]);
+    assert_eq!(folded.contexts, ["c1", "c2"]);
+    let expected = MergedOutput {
+        contexts: vec!["c1".into(), "c2".into()],
+        system_messages: vec!["m1".into(), "m2".into()],
+        updated_input: json!({"n": 2}).as_object().cloned(),
+        ..MergedOutput::default()
+    };
+    assert_eq!(folded, expected);
+}
+
+#[test]
+fn one_wish_to_stop_is_enough() {
+    let stop = |reason: Option<&str>| output(json!({"continue": false, "stopReason": reason}));
+    for (name, said, expected) in [
+        ("nobody wants to", vec![output(json!({"continue": true}))], None),
+        ("one does", vec![ParsedOutput::Empty, stop(Some("a"))], Some(Some("a"))),
+        ("without a reason", vec![stop(None)], Some(None)),
+        ("the first reason counts", vec![stop(None), stop(Some("a")), stop(Some("b"))], Some(Some("a"))),
+    ] {
+        let expected = expected.map(|reason| StopRequest { reason: reason.map(Into::into) });
+        assert_eq!(merge_all(HookEvent::Stop, said).stop, expected, "{name}");
+    }
+}
+
+#[test]
+fn text_is_context_where_the_event_says_so() {
+    let said = || vec![ParsedOutput::Text("hello".into())];
+    for event in [
+        HookEvent::UserPromptSubmit,
+        HookEvent::UserPromptExpansion,
+        HookEvent::SessionStart,
+        HookEvent::PostModelSwitch,
+    ] {
+        assert_eq!(merge_all(event, said()).contexts, ["hello"], "{event}");
+    }
+    assert_eq!(merge_all(HookEvent::PostToolUse, said()), MergedOutput::default());
+    let folded = merge_all(HookEvent::WorktreeCreate, said());
+    assert_eq!(folded.event_specific.worktree_path.as_deref(), Some("hello"));
+}
+
+#[test]
+fn a_no_in_the_persons_place_counts_before_a_yes() {
+    let allow = |n: u32| {
+        output_for_event(
+            HookEvent::PermissionRequest,
+            json!({"decision": {"behavior": "allow", "updatedInput": {"n": n}}}),
+        )
+    };
+    let deny = || {
+        output_for_event(HookEvent::PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}}))
+    };
+    let permission = |said| merge_all(HookEvent::PermissionRequest, said).permission_result;
+    assert_eq!(permission(vec![ParsedOutput::Empty]), None);
+    assert_eq!(permission(vec![allow(1), deny(), allow(2)]), Some(PermissionResult::deny("no")));
+    let Some(PermissionResult::Allow { updated_input, .. }) = permission(vec![allow(1), allow(2)]) else {
+        panic!()
+    };
+    assert_eq!(updated_input, json!({"n": 1}).as_object().cloned());
+}
+
+#[test]
+fn each_event_has_answers_of_its_own() {
+    use HookEvent as On;
+    let special = |special| MergedOutput { event_specific: special, ..MergedOutput::default() };
+    let context = |text: &str| MergedOutput { contexts: vec![text.into()], ..MergedOutput::default() };
+    let rows = vec![
+        (
+            On::PostToolUse,
+            json!({"updatedToolOutput": 1, "updatedMCPToolOutput": 2, "classifierContext": "c"}),
+            MergedOutput {
+                tool_output: Some(json!(1)),
+                mcp_tool_output: Some(json!(2)),
+                event_specific: EventSpecific { classifier_contexts: vec!["c".into()], ..EventSpecific::default() },
+                ..MergedOutput::default()
+            },
+        ),
+        (On::PostToolUseFailure, json!({"additionalContext": "c"}), context("c")),
+        (On::Stop, json!({"additionalContext": "c"}), context("c")),
+        (On::SubagentStart, json!({"additionalContext": "c"}), context("c")),
+        (
+            On::PermissionDenied,
+            json!({"retry": true}),
+            special(EventSpecific { retry: true, ..EventSpecific::default() }),
+        ),
+        (
+            On::UserPromptSubmit,
+            json!({"sessionTitle": "t", "suppressOriginalPrompt": true}),
+            special(EventSpecific {
+                session_title: Some("t".into()),
+                suppress_original_prompt: true,
+                ..EventSpecific::default()
+            }),
+        ),
+        (
+            On::SessionStart,
+            json!({"initialUserMessage": "hi", "sessionTitle": "t", "watchPaths": ["/a"], "reloadSkills": true}),
+            special(EventSpecific {
+                initial_user_message: Some("hi".into()),
+                session_title: Some("t".into()),
+                watch_paths: vec!["/a".into()],
+                reload_skills: true,
+                ..EventSpecific::default()
+            }),
+        ),
+        (
+            On::MessageDisplay,
+            json!({"displayContent": "d"}),
+            special(EventSpecific { display_content: Some("d".into()), ..EventSpecific::default() }),
+        ),
+        (
+            On::WorktreeCreate,
+            json!({"worktreePath": "/w"}),
+            special(EventSpecific { worktree_path: Some("/w".into()), ..EventSpecific::default() }),
+        ),
+        (On::PreModelSwitch, json!({"permissionDecision": "ask"}), decision(HookPermissionDecision::Ask, &[])),
+    ];
+    for (event, fields, expected) in rows {
+        assert_eq!(merge_all(event, vec![output_for_event(event, fields)]), expected, "{event}");
+    }
+}
+
+#[test]
+fn declining_a_server_counts_before_accepting() {
+    let action = |action: &str| output_for_event(HookEvent::Elicitation, json!({ "action": action }));
+    let folded = merge_all(HookEvent::Elicitation, vec![action("accept"), action("decline"), action("cancel")]);
+    let given = serde_json::to_value(folded.event_specific.elicitation).unwrap();
+    assert_eq!(given, json!({"action": "decline"}));
+}
+
+#[test]
+fn failures_are_told_and_interruptions_noted() {
+    let said = vec![
+        ParsedOutput::Failed("broke".into()),
+        ParsedOutput::TimedOut(std::time::Duration::from_millis(1_500)),
+        ParsedOutput::Cancelled,
+    ];
+    let expected = MergedOutput {
+        errors: reasons(&[("0", "broke"), ("1", "it did not end within 1.5 s")]),
+        interrupted: true,
+        ..MergedOutput::default()
+    };
+    let folded = merge_all(HookEvent::PreToolUse, said);
+    assert_eq!(join_reasons(&folded.errors), "broke\nit did not end within 1.5 s");
+    assert_eq!(folded, expected);
+}
+
+proptest! {
+    /// The verdict does not depend on the order of the hooks.
+    #[test]
+    fn the_verdict_knows_no_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), from in 0usize..6) {
+        let words = ["allow", "ask", "defer", "deny"];
+        let said = |number: usize| match number {
+            4 => block("no"),
+            5 => ParsedOutput::Empty,
+            number => decides(words[number]),
+        };
+        let decision = |order: &[usize]| {
+            let folded = merge_all(HookEvent::PreToolUse, order.iter().map(|number| said(*number)).collect());
+            folded.decision.map(|ruling| ruling.decision)
+        };
+        let mut sorted = order[from..].to_vec();
+        sorted.sort_unstable();
+        prop_assert_eq!(decision(&order[from..]), decision(&sorted));
+    }
+}

@@ -1,0 +1,342 @@
+//! What a hook's exit code and output mean.
+
+use serde_json::json;
+use whimbrel_wire::hook::{HookDecision, HookEvent, HookOutput, SyncOutput};
+
+use super::super::output::{ParsedOutput, parse_async_request, parse_late_output};
+use crate::tasks::{ProcessExit, CommandOutput};
+
+fn output(json: serde_json::Value) -> Box<SyncOutput> {
+    Box::new(serde_json::from_value(json).unwrap())
+}
+
+fn block(reason: &str) -> ParsedOutput {
+    ParsedOutput::Block { reason: reason.into(), output: None }
+}
+
+fn failed(text: &str) -> ParsedOutput {
+    ParsedOutput::Failed(text.into())
+}
+
+#[test]
+fn a_command_speaks_by_exit_code_and_output() {
+    use HookEvent::{PreToolUse, WorktreeCreate};
+    let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}"#;
+    let padded = format!("\n {deny}\n\n");
+    let denied = || ParsedOutput::Output(output(serde_json::from_str(deny).unwrap()));
+    let bare = output(json!({"hookSpecificOutput": {"hookEventName": "PreToolUse"}}));
+    let message = output(json!({"systemMessage": "m"}));
+    let rows: Vec<(&str, HookEvent, i32, &str, &str, ParsedOutput)> = vec![
+        ("silence is no opinion", PreToolUse, 0, "", "", ParsedOutput::Empty),
+        ("blank lines are silence", PreToolUse, 0, " \n\n", "noise", ParsedOutput::Empty),
+        ("text is text", PreToolUse, 0, "hello\n", "", ParsedOutput::Text("hello".into())),
+        ("JSON is an answer", PreToolUse, 0, deny, "", denied()),
+        ("blanks around it do not matter", PreToolUse, 0, &padded, "", denied()),
+        (
+            "text in front makes it text",
+            PreToolUse,
+            0,
+            "hi {\"a\": 1}",
+            "",
+            ParsedOutput::Text("hi {\"a\": 1}".into()),
+        ),
+        (
+            "what holds something up counts with other codes too",
+            PreToolUse,
+            1,
+            deny,
+            "oops",
+            ParsedOutput::Partial {
+                blocking: output(serde_json::from_str(deny).unwrap()),
+                error: "it ended with code 1: oops".into(),
+            },
+        ),
+        (
+            "what grants something does not",
+            PreToolUse,
+            1,
+            r#"{"decision": "approve"}"#,
+            "oops",
+            failed("it ended with code 1: oops"),
+        ),
+        ("code 2 blocks with the complaints", PreToolUse, 2, "", "no\nway\n", block("no\nway")),
+        ("code 2 blocks without a reason", PreToolUse, 2, "", "", block("The hook gave no reason.")),
+        ("code 2 ignores text", PreToolUse, 2, "hello", "no", block("no")),
+        ("code 2 blocks though the answer is wrong", PreToolUse, 2, "{\"decision\": 5}", "no", block("no")),
+        (
+            "code 2 takes the reason from the answer",
+            PreToolUse,
+            2,
+            deny,
+            "complaint",
+            ParsedOutput::Block { reason: "json".into(), output: Some(bare) },
+        ),
+        (
+            "code 2 blocks beside an allow",
+            PreToolUse,
+            2,
+            r#"{"decision": "approve", "systemMessage": "m"}"#,
+            "no",
+            ParsedOutput::Block { reason: "no".into(), output: Some(message) },
+        ),
+        ("code 1 is a failure", PreToolUse, 1, "", "oops\nmore", failed("it ended with code 1: oops")),
+        ("a missing program is a failure", PreToolUse, 127, "", "", failed("it ended with code 127")),
+        ("text does not save a failure", PreToolUse, 1, "hello", "", failed("it ended with code 1")),
+        ("a work tree needs code 0", WorktreeCreate, 1, "/tree", "full", block("it ended with code 1: full")),
+        (
+            "an answer to another event is none",
+            HookEvent::Stop,
+            0,
+            deny,
+            "",
+            failed("its answer is for PreToolUse, and the event is Stop"),
+        ),
+        ("a promise kept by ending is nothing", PreToolUse, 0, r#"{"async": true}"#, "", ParsedOutput::Empty),
+    ];
+    for (name, event, code, stdout, stderr, expected) in rows {
+        let said = ParsedOutput::from_command(event, ProcessExit::Exited(code), &CommandOutput::for_test(stdout, stderr));
+        assert_eq!(said, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_begins_as_an_answer_is_no_text() {
+    let trailing =
+        |column: u32| format!("its answer cannot be read: trailing characters at line 1 column {column}");
+    let rows = [
+        (
+            "one that is cut off",
+            r#"{"decision": "block""#,
+            failed("its answer cannot be read: EOF while parsing an object at line 1 column 20"),
+        ),
+        ("text behind what grants something", r#"{"decision": "approve"} done"#, failed(&trailing(25))),
+        (
+            "text behind what holds something up",
+            r#"{"decision": "block"} done"#,
+            ParsedOutput::Partial { blocking: output(json!({"decision": "block"})), error: trailing(23) },
+        ),
+    ];
+    for (name, printed, expected) in rows {
+        let by_command = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(printed, ""));
+        assert_eq!(by_command, expected, "{name}");
+        assert_eq!(ParsedOutput::from_http(HookEvent::PreToolUse, printed), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_answer_in_a_wrong_shape_names_the_field() {
+    let wrong = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "denyy"}}"#;
+    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(wrong, ""));
+    assert!(said.error().unwrap().contains("permissionDecision"), "{said:?}");
+}
+
+#[test]
+fn of_two_equal_keys_the_one_that_holds_something_up_counts() {
+    let said = |json: &str| ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(json, ""));
+    let specific = |decisions: &str| {
+        format!("{{\"hookSpecificOutput\": {{\"hookEventName\": \"PreToolUse\", {decisions}}}}}")
+    };
+    let (deny, allow) = (r#""permissionDecision": "deny""#, r#""permissionDecision": "allow""#);
+    for json in [
+        r#"{"decision": "block", "reason": "x", "decision": "approve", "reason": "y"}"#,
+        r#"{"decision": "approve", "decision": "block"}"#,
+        r#"{"continue": false, "continue": true}"#,
+        &specific(&format!("{deny}, {allow}")),
+        &specific(&format!("{allow}, {deny}")),
+    ] {
+        let ParsedOutput::Partial { blocking: legible, error: flaw } = said(json) else { panic!("{json}") };
+        assert!(flaw.contains("a key twice"), "{flaw}");
+        let holds = legible.decision == Some(HookDecision::Block) || legible.specific.is_some();
+        assert!(holds || legible.should_continue == Some(false), "{json}: {legible:?}");
+    }
+    let unclear = said(&specific(&format!("{allow}, {allow}")));
+    assert!(matches!(&unclear, ParsedOutput::Failed(text) if text.contains("a key twice")), "{unclear:?}");
+}
+
+/// The answer to one event, and what else is in it.
+fn output_for_event(event: HookEvent, mut fields: serde_json::Value) -> serde_json::Value {
+    fields["hookEventName"] = event.as_str().into();
+    json!({ "hookSpecificOutput": fields })
+}
+
+/// A name, the event, the answer, what counts of it, and words of what is told.
+type Row = (&'static str, HookEvent, serde_json::Value, Option<serde_json::Value>, &'static str);
+
+fn assert_partial(rows: impl IntoIterator<Item = Row>) {
+    for (name, event, json, legible, words) in rows {
+        let by_command = ParsedOutput::from_command(event, ProcessExit::Exited(0), &CommandOutput::for_test(&json.to_string(), ""));
+        let by_host = ParsedOutput::from_host(event, serde_json::from_value(json).unwrap());
+        assert_eq!(by_command, by_host, "{name}");
+        let flaw = by_host.error().unwrap();
+        assert!(flaw.contains(words), "{name}: {flaw}");
+        let expected = match legible {
+            Some(legible) => ParsedOutput::Partial { blocking: output(legible), error: flaw },
+            None => ParsedOutput::Failed(flaw),
+        };
+        assert_eq!(by_host, expected, "{name}");
+    }
+}
+
+#[test]
+fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
+    use HookEvent::{PreToolUse, Stop};
+    let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
+    let refuse = || json!({"decision": "block", "reason": "no"});
+    assert_partial([
+        (
+            "a block",
+            PreToolUse,
+            json!({"decision": "block", "reason": "no", "suppressOutput": "yes"}),
+            Some(refuse()),
+            "suppressOutput",
+        ),
+        (
+            "a denial",
+            PreToolUse,
+            output_for_event(PreToolUse, json!({"permissionDecision": "deny", "updatedInput": 5})),
+            Some(deny()),
+            "updatedInput",
+        ),
+        (
+            "a question about what the model wrote",
+            PreToolUse,
+            output_for_event(
+                PreToolUse,
+                json!({"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": 5}),
+            ),
+            Some(output_for_event(PreToolUse, json!({"permissionDecision": "ask"}))),
+            "additionalContext",
+        ),
+        (
+            "a wish to stop",
+            Stop,
+            json!({"continue": false, "stopReason": "enough", "systemMessage": []}),
+            Some(json!({"continue": false, "stopReason": "enough"})),
+            "systemMessage",
+        ),
+        (
+            "an allow never",
+            PreToolUse,
+            output_for_event(PreToolUse, json!({"permissionDecision": "allow", "updatedInput": 5})),
+            None,
+            "updatedInput",
+        ),
+    ]);
+}
+
+#[test]
+fn a_no_that_is_addressed_wrongly_is_a_no() {
+    use HookEvent::{PermissionRequest, PreToolUse, Stop};
+    let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
+    let refuse = || json!({"decision": "block", "reason": "no"});
+    assert_partial([
+        (
+            "a block beside an answer to another event",
+            Stop,
+            json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"hookEventName": "PreToolUse"}}),
+            Some(refuse()),
+            "its answer is for PreToolUse",
+        ),
+        (
+            "a denial without the name of the event",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"permissionDecision": "deny"}}),
+            Some(deny()),
+            "hookEventName",
+        ),
+        (
+            "a denial with a misspelt name",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "deny"}}),
+            Some(deny()),
+            "an unknown event",
+        ),
+        (
+            "an allow with a misspelt name never",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "allow"}}),
+            None,
+            "an unknown event",
+        ),
+        (
+            "a no to the question about a call is a no to the call",
+            PreToolUse,
+            output_for_event(PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}})),
+            Some(refuse()),
+            "its answer is for PermissionRequest",
+        ),
+        (
+            "and the other way round",
+            PermissionRequest,
+            output_for_event(PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+            Some(refuse()),
+            "its answer is for PreToolUse",
+        ),
+    ]);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_a_failure() {
+    let long = format!(r#"{{"reason": "{}"}}"#, "x".repeat(2_000_000));
+    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(&long, ""));
+    assert_eq!(said, failed("it printed 2.0 MB, which is too much for an answer"));
+}
+
+#[test]
+fn a_killed_command_has_failed() {
+    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Killed(9), &CommandOutput::for_test("", ""));
+    assert_eq!(said, failed("it was ended by signal 9"));
+}
+
+#[test]
+fn a_host_answers_in_json_only() {
+    for (name, output, expected) in [
+        ("nothing", json!({}), ParsedOutput::Empty),
+        ("a promise", json!({"async": true}), ParsedOutput::Async),
+        (
+            "an answer",
+            json!({"decision": "block"}),
+            ParsedOutput::Output(Box::new(SyncOutput {
+                decision: Some(HookDecision::Block),
+                ..SyncOutput::default()
+            })),
+        ),
+        (
+            "an answer to another event",
+            json!({"hookSpecificOutput": {"hookEventName": "Dance"}}),
+            failed("its answer is for an unknown event, and the event is Stop"),
+        ),
+    ] {
+        let output: HookOutput = serde_json::from_value(output).unwrap();
+        assert_eq!(ParsedOutput::from_host(HookEvent::Stop, output), expected, "{name}");
+    }
+}
+
+#[test]
+fn only_a_promise_asks_for_time() {
+    let time = |line| parse_async_request(line).map(|later| later.async_timeout);
+    assert_eq!(time(r#"{"async": true}"#), Some(None));
+    assert_eq!(time(r#" {"async": true, "asyncTimeout": 2500} "#), Some(Some(2500)));
+    for line in [r#"{"async": false}"#, "{}", "hello", ""] {
+        assert_eq!(time(line), None, "{line}");
+    }
+}
+
+#[test]
+fn what_comes_late_is_the_last_answer() {
+    let message = |text: &str| ParsedOutput::Output(output(json!({"systemMessage": text})));
+    for (name, code, stdout, expected) in [
+        ("one answer", 0, "{\"systemMessage\": \"a\"}", message("a")),
+        ("after a promise", 0, "{\"async\": true}\n{\"systemMessage\": \"a\"}\n", message("a")),
+        ("over several lines", 0, "{\"async\": true}\n{\n\"systemMessage\":\n\"a\"\n}", message("a")),
+        ("after noise", 0, "{\"async\": true}\nnoise\n{\"systemMessage\": \"a\"}\nnoise", message("a")),
+        ("the last of two", 0, "{\"systemMessage\": \"a\"}\n{\"systemMessage\": \"b\"}", message("b")),
+        ("nothing after a promise", 0, "{\"async\": true}\n", ParsedOutput::Empty),
+        ("text", 0, "hello", ParsedOutput::Empty),
+        ("a failure", 1, "{\"async\": true}\n", failed("it ended with code 1: too late")),
+        ("there is nothing left to block", 2, "", failed("it ended with code 2: too late")),
+    ] {
+        let said = parse_late_output(HookEvent::PostToolUse, ProcessExit::Exited(code), &CommandOutput::for_test(stdout, "too late"));
+        assert_eq!(said, expected, "{name}");
+    }
+}

@@ -1,0 +1,251 @@
+//! Our side of a connection: what a server may want of us, and what it tells by itself.
+#![expect(deprecated, reason = "servers of today still ask for roots and samples")]
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification,
+    ElicitRequestParams, ElicitResult, ElicitationAction as TheirAction, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, Root, RootsCapabilities, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use whimbrel_models::http::Url;
+use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
+
+use super::surroundings::{ElicitFn, ServerNotification, McpCallProgress, NotifyFn};
+use super::transport::ConnectionState;
+
+/// What a server says when a question was answered elsewhere.
+const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+
+/// Answers a server.
+pub(super) struct McpClientHandler {
+    pub(super) server: Arc<str>,
+    pub(super) roots: Vec<PathBuf>,
+    pub(super) elicit: Option<ElicitFn>,
+    pub(super) notify: Option<NotifyFn>,
+    pub(super) tracker: Arc<CallTracker>,
+    pub(super) state: ConnectionState,
+}
+
+/// What a server has told, for whoever waits for it.
+#[derive(Debug, Default)]
+pub(super) struct CallTracker {
+    calls: Mutex<HashMap<ProgressToken, InFlightCall>>,
+    /// Questions for which the person was sent elsewhere, and of whose end nothing was heard.
+    url_elicitations: Mutex<HashSet<String>>,
+    /// How many questions of the server wait for an answer.
+    pub(super) open_elicitations: watch::Sender<usize>,
+    /// How many calls are under way.
+    in_flight: watch::Sender<usize>,
+    /// Counts how often what the server offers has changed.
+    pub(super) offers: watch::Sender<u64>,
+}
+
+/// A call under way.
+#[derive(Debug)]
+pub(super) struct InFlightCall {
+    pub(super) tool: String,
+    pub(super) tool_use_id: String,
+    /// When it began.
+    pub(super) started: Instant,
+    /// Beats with every sign of progress.
+    pub(super) progress: watch::Sender<()>,
+}
+
+impl CallTracker {
+    /// Watches the progress of a call until the guard is dropped.
+    pub(super) fn track(self: &Arc<Self>, token: ProgressToken, call: InFlightCall) -> TrackGuard {
+        self.calls().insert(token.clone(), call);
+        self.in_flight.send_modify(|count| *count += 1);
+        TrackGuard { tracker: Arc::clone(self), token }
+    }
+
+    /// Waits until the calls of this moment and all that began meanwhile are over; for ever if there is none.
+    async fn wait_calls_done(&self) {
+        let mut calls = self.in_flight.subscribe();
+        if *calls.borrow_and_update() == 0 || calls.wait_for(|count| *count == 0).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn url_elicitations(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.url_elicitations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, InFlightCall>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody watches a call.
+pub(super) struct TrackGuard {
+    tracker: Arc<CallTracker>,
+    token: ProgressToken,
+}
+
+impl Drop for TrackGuard {
+    fn drop(&mut self) {
+        self.tracker.calls().remove(&self.token);
+        self.tracker.in_flight.send_modify(|count| *count -= 1);
+    }
+}
+
+/// A question is open as long as this lives.
+struct ElicitationGuard<'a>(&'a watch::Sender<usize>);
+
+impl<'a> ElicitationGuard<'a> {
+    fn new(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for ElicitationGuard<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+impl ClientHandler for McpClientHandler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        let both = || {
+            let form = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+            form.with_url(UrlElicitationCapability::default())
+        };
+        capabilities.elicitation = self.elicit.as_ref().map(|_| both());
+        let us = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
+        // Newer versions of the protocol begin in a way that servers of today do not know.
+        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_message(
+        &self,
+        _: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Err(unsupported("This client does not offer sampling: it asks no model on behalf of a server."))
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        let root = |folder: &PathBuf| Url::from_file_path(folder).ok().map(|url| Root::new(url.as_str()));
+        Ok(ListRootsResult::new(self.roots.iter().filter_map(root).collect()))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let Some(elicit) = &self.elicit else {
+            return Err(unsupported("This client does not offer elicitation: there is nobody to ask."));
+        };
+        let question = to_elicitation(&self.server, request)?;
+        // The server may be done before the person has told us.
+        self.tracker.url_elicitations().extend(question.elicitation_id.clone());
+        let _open = ElicitationGuard::new(&self.tracker.open_elicitations);
+        let withdrawn = async {
+            tokio::select! {
+                () = context.ct.cancelled() => {}
+                () = self.state.wait_lost() => {}
+                // Nobody waits any more for what the server wanted to know it for.
+                () = self.tracker.wait_calls_done() => {}
+            }
+        };
+        let answer = tokio::select! {
+            answer = elicit(question) => answer,
+            () = withdrawn => ElicitationReply { action: ElicitationAction::Cancel, content: None },
+        };
+        Ok(to_elicit_result(answer))
+    }
+
+    async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let told = {
+            let calls = self.tracker.calls();
+            // It may be about a call that has ended.
+            let Some(call) = calls.get(&news.progress_token) else { return };
+            call.progress.send_replace(());
+            McpCallProgress {
+                server: self.server.to_string(),
+                tool: call.tool.clone(),
+                tool_use_id: call.tool_use_id.clone(),
+                elapsed: call.started.elapsed(),
+                progress: news.progress,
+                total: news.total,
+                message: news.message,
+            }
+        };
+        if let Some(tell) = &self.notify {
+            tell(ServerNotification::Progress(told));
+        }
+    }
+
+    async fn on_custom_notification(&self, news: CustomNotification, _: NotificationContext<RoleClient>) {
+        let id = match (news.method.as_str(), &news.params) {
+            (ELICITATION_COMPLETE, Some(params)) => params.get("elicitationId").and_then(Value::as_str),
+            _ => None,
+        };
+        if let (Some(id), Some(tell)) = (id, &self.notify)
+            && self.tracker.url_elicitations().remove(id)
+        {
+            tell(ServerNotification::ElicitationComplete { server: self.server.to_string(), id: id.to_owned() });
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tracker.offers.send_modify(|count| *count += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tracker.offers.send_modify(|count| *count += 1);
+    }
+}
+
+fn unsupported(text: &'static str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
+}
+
+/// A server's question as the host gets it.
+fn to_elicitation(server: &str, request: ElicitRequestParams) -> Result<Elicitation, ErrorData> {
+    let server = server.to_owned();
+    match request {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => Ok(Elicitation {
+            mcp_server_name: server,
+            message,
+            mode: Some("form".into()),
+            requested_schema: serde_json::to_value(requested_schema).ok(),
+            ..Elicitation::default()
+        }),
+        ElicitRequestParams::UrlElicitationParams { message, url, elicitation_id, .. } => Ok(Elicitation {
+            mcp_server_name: server,
+            message,
+            mode: Some("url".into()),
+            url: Some(url),
+            elicitation_id: Some(elicitation_id),
+            ..Elicitation::default()
+        }),
+        _ => Err(ErrorData::invalid_params("This client does not know this mode of elicitation.", None)),
+    }
+}
+
+fn to_elicit_result(answer: ElicitationReply) -> ElicitResult {
+    let action = match answer.action {
+        ElicitationAction::Accept => TheirAction::Accept,
+        ElicitationAction::Decline => TheirAction::Decline,
+        ElicitationAction::Cancel => TheirAction::Cancel,
+    };
+    let result = ElicitResult::new(action);
+    match answer.content {
+        Some(content) => result.with_content(Value::Object(content)),
+        None => result,
+    }
+}

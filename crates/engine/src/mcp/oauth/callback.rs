@@ -1,0 +1,152 @@
+//! Where the browser brings the answer: a port on this machine that only this machine can reach.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use whimbrel_models::http::Url;
+use whimbrel_wire::options::OauthTerms;
+
+/// The path that the browser is sent to.
+const CALLBACK_PATH: &str = "/callback";
+
+/// The longest head of a request.
+const MAX_REQUEST_HEAD_BYTES: usize = 32 * 1024;
+
+/// How long a browser may take to say what it wants.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the browser brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CallbackParams {
+    pub(super) code: Option<String>,
+    pub(super) error: Option<String>,
+    /// Who says so.
+    pub(super) issuer: Option<String>,
+}
+
+/// A place to come back to.
+pub(super) struct CallbackListener {
+    listener: TcpListener,
+    url: String,
+}
+
+impl CallbackListener {
+    /// Opens a port: the agreed one, or any.
+    pub(super) async fn bind(terms: &OauthTerms) -> Result<Self, String> {
+        let wanted = terms.callback_port.unwrap_or(0);
+        let listener = TcpListener::bind(("127.0.0.1", wanted)).await;
+        let listener = listener.map_err(|error| {
+            format!("The browser cannot be waited for on port {wanted} of this machine: {error}.")
+        })?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        // Whoever has registered a client has done so for the name; otherwise the number leaves nothing to be looked up.
+        let host = if terms.client_id.is_some() { "localhost" } else { "127.0.0.1" };
+        Ok(Self { listener, url: format!("http://{host}:{port}{CALLBACK_PATH}") })
+    }
+
+    /// The address that the browser is sent to.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Waits for the browser. Whoever does not know our word is sent away.
+    pub(super) async fn wait_callback(&self, state: &str) -> Result<CallbackParams, String> {
+        // Browsers open connections that they may never use: each is listened to beside the others.
+        let mut callers = JoinSet::new();
+        loop {
+            tokio::select! {
+                caller = self.listener.accept() => {
+                    let (stream, _) = caller.map_err(|error| format!("The browser cannot be waited for: {error}."))?;
+                    let state = state.to_owned();
+                    callers.spawn(async move { timeout(READ_TIMEOUT, handle_connection(stream, &state)).await.ok().flatten() });
+                }
+                Some(heard) = callers.join_next() => {
+                    if let Ok(Some(outcome)) = heard {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Hears a browser out, and tells it what to do next.
+async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<CallbackParams> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST_HEAD_BYTES {
+        if stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let target =
+        head.strip_prefix("GET ").and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+    let outcome = parse_callback_url(&format!("http://127.0.0.1{target}"), state);
+    let (status, text) = match &outcome {
+        Some(CallbackParams { error: None, .. }) => {
+            ("200 OK", "Whimbrel has got your answer. You can close this page and go back to the terminal.")
+        }
+        Some(_) => ("200 OK", "The login was refused. You can close this page; the terminal says more."),
+        None => ("404 Not Found", "Nothing is here."),
+    };
+    let page = format!("<!doctype html><meta charset=utf-8><title>Whimbrel</title><p>{text}</p>");
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
+        page.len()
+    );
+    // A browser that has left has still brought its answer.
+    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    outcome
+}
+
+/// What a pasted line says, if it is the address that the browser ended at.
+pub(super) fn parse_pasted(line: &str, state: &str) -> Option<CallbackParams> {
+    parse_callback_url(line.trim(), state)
+}
+
+/// The answer in an address. None if it is not ours.
+fn parse_callback_url(address: &str, state: &str) -> Option<CallbackParams> {
+    let url = Url::parse(address).ok().filter(|url| url.path() == CALLBACK_PATH)?;
+    let fields: BTreeMap<String, String> =
+        url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+    if fields.get("state").map(String::as_str) != Some(state) {
+        return None;
+    }
+    let error = fields.get("error").map(|error| match fields.get("error_description") {
+        Some(words) => format!("{} ({error})", super::token::sanitize_text(words)),
+        None => super::token::sanitize_text(error),
+    });
+    Some(CallbackParams { code: fields.get("code").cloned(), error, issuer: fields.get("iss").cloned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_to_our_question_counts() {
+        let outcome = |code: Option<&str>, error: Option<&str>| {
+            Some(CallbackParams { code: code.map(Into::into), error: error.map(Into::into), issuer: None })
+        };
+        for (address, expected) in [
+            ("http://127.0.0.1:5/callback?code=a%20b&state=s", outcome(Some("a b"), None)),
+            (" http://localhost:5/callback?state=s&code=c\n", outcome(Some("c"), None)),
+            (
+                "http://127.0.0.1/callback?state=s&error=access_denied&error_description=No",
+                outcome(None, Some("No (access_denied)")),
+            ),
+            ("http://127.0.0.1/callback?code=a&state=other", None),
+            ("http://127.0.0.1/callback?code=a", None),
+            ("http://127.0.0.1/favicon.ico?state=s", None),
+            ("yes please", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_pasted(address, "s"), expected, "{address}");
+        }
+    }
+}

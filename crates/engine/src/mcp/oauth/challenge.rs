@@ -1,0 +1,96 @@
+//! What stands in the header `WWW-Authenticate` of a refusal. Pure.
+
+use super::token::sanitize_text;
+
+/// What a refusal by HTTP 403 says is missing, if it is about that: the scope that a login must have, as far as it is
+/// named.
+pub(in crate::mcp) fn missing_scope(header: &str) -> Option<Option<String>> {
+    let about = parameter(header, "error")?.eq_ignore_ascii_case("insufficient_scope");
+    let scope =
+        || parameter(header, "scope").map(|scope| sanitize_text(&scope)).filter(|scope| !scope.is_empty());
+    about.then(scope)
+}
+
+/// The value of a parameter, whichever challenge it belongs to.
+pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
+    let mut rest = header;
+    loop {
+        rest = rest.trim_start_matches(|sign: char| sign == ',' || sign.is_whitespace());
+        let end = rest.find(|sign: char| sign == '=' || sign == ',' || sign.is_whitespace())?;
+        let (word, after) = rest.split_at(end);
+        // A word that no `=` follows is the name of a scheme.
+        let Some(after) = after.trim_start().strip_prefix('=') else {
+            rest = &rest[end..];
+            continue;
+        };
+        let (value, after) = parse_value(after.trim_start());
+        if word.eq_ignore_ascii_case(name) {
+            return Some(value);
+        }
+        rest = after;
+    }
+}
+
+/// A value, quoted or not, and what follows it.
+fn parse_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(|sign: char| sign == ',' || sign.is_whitespace()).unwrap_or(text.len());
+        return (text[..end].to_owned(), &text[end..]);
+    };
+    let (mut value, mut escaped) = (String::new(), false);
+    for (at, sign) in quoted.char_indices() {
+        match sign {
+            _ if escaped => {
+                value.push(sign);
+                escaped = false;
+            }
+            '\\' => escaped = true,
+            '"' => return (value, &quoted[at + 1..]),
+            _ => value.push(sign),
+        }
+    }
+    (value, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_which_scope_is_missing() {
+        for (name, header, expected) in [
+            (
+                "with its name",
+                r#"Bearer error="insufficient_scope", scope="a:read b:write""#,
+                Some(Some("a:read b:write")),
+            ),
+            ("without", r#"Bearer error="insufficient_scope""#, Some(None)),
+            (
+                "with signs for a terminal",
+                "Bearer error=insufficient_scope, scope=\"a\u{1b}b\"",
+                Some(Some("a b")),
+            ),
+            ("about something else", r#"Bearer error="invalid_token", scope="a""#, None),
+            ("about nothing", "Bearer", None),
+        ] {
+            let found = missing_scope(header);
+            assert_eq!(found.as_ref().map(|scope| scope.as_deref()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_found_wherever_it_stands() {
+        for (name, header, expected) in [
+            ("alone", r#"Bearer resource_metadata="https://x.test/a""#, Some("https://x.test/a")),
+            ("after others", r#"Bearer realm="a, b=c", resource_metadata=plain, x=1"#, Some("plain")),
+            ("in another challenge", r#"Basic realm="r", Bearer Resource_Metadata = "m""#, Some("m")),
+            ("only inside quotes", r#"Bearer realm="resource_metadata=no""#, None),
+            ("escaped", r#"Bearer resource_metadata="a\"b""#, Some("a\"b")),
+            ("cut off", r#"Bearer resource_metadata="a"#, Some("a")),
+            ("a scheme only", "Bearer", None),
+            ("nothing", "", None),
+        ] {
+            assert_eq!(parameter(header, "resource_metadata").as_deref(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Under which name we ask for a login: the one that the person has arranged, or one that we are given on the spot.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use whimbrel_models::http::HttpClient;
+use whimbrel_wire::options::OauthTerms;
+
+use super::discovery::{AuthorizationServer, send_request};
+
+/// How much of a refusal is read.
+const MAX_RESPONSE_BYTES: usize = 16 * 1024;
+
+/// Whom we are known as.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OauthClient {
+    pub(super) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<ClientSecret>,
+}
+
+/// A secret, and how it is shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum ClientSecret {
+    /// Among the fields of a request.
+    Field(String),
+    /// In its header.
+    Header(String),
+}
+
+/// What we are told when we introduce ourselves.
+#[derive(Deserialize)]
+struct RegistrationResponse {
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// A name to ask under. The error is for a person.
+pub(super) async fn register_client(
+    terms: &OauthTerms,
+    secret: Option<String>,
+    authority: &AuthorizationServer,
+    redirect: &str,
+    door: &HttpClient,
+) -> Result<OauthClient, String> {
+    let methods = &authority.token_endpoint_auth_methods_supported;
+    if let Some(id) = terms.client_id.clone() {
+        return Ok(OauthClient { id, secret: secret.map(|secret| choose_secret_method(secret, None, methods)) });
+    }
+    let unknown = "Whoever gives out logins to it takes nobody in unasked. Register a client there, and put its id into `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
+    let place = authority.registration_endpoint.as_ref().ok_or(unknown)?;
+    let us = json!({
+        "client_name": "Whimbrel",
+        "redirect_uris": [redirect],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    });
+    let json = HeaderValue::from_static("application/json");
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
+    let answer = send_request(door, Method::POST, place, headers, Bytes::from(us.to_string())).await?;
+    let status = answer.status;
+    let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
+    match status {
+        200..300 => {
+            let given: RegistrationResponse = serde_json::from_slice(&text)
+                .map_err(|error| format!("{place} took us in, but its answer cannot be read: {error}."))?;
+            let method = given.token_endpoint_auth_method.as_deref();
+            let secret = given.client_secret.filter(|_| method != Some("none"));
+            Ok(OauthClient { id: given.client_id, secret: secret.map(|secret| choose_secret_method(secret, method, methods)) })
+        }
+        404 | 405 => Err(unknown.into()),
+        _ => Err(format!("{place} does not take us in (HTTP {status}): {}", super::token::error_message(&text))),
+    }
+}
+
+/// How a secret is shown: as was agreed, or else as the other side can take it.
+fn choose_secret_method(secret: String, agreed: Option<&str>, methods: &[String]) -> ClientSecret {
+    let knows = |method: &str| methods.iter().any(|known| known == method);
+    match agreed {
+        Some("client_secret_post") => ClientSecret::Field(secret),
+        Some("client_secret_basic") => ClientSecret::Header(secret),
+        _ if knows("client_secret_basic") || !knows("client_secret_post") => ClientSecret::Header(secret),
+        _ => ClientSecret::Field(secret),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_shown_as_the_other_side_wants_it() {
+        for (agreed, methods, in_header) in [
+            (None, &[][..], true),
+            (None, &["client_secret_post"][..], false),
+            (None, &["client_secret_post", "client_secret_basic"][..], true),
+            (Some("client_secret_post"), &["client_secret_basic"][..], false),
+            (Some("client_secret_basic"), &["client_secret_post"][..], true),
+        ] {
+            let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
+            let is_header = matches!(choose_secret_method("s".into(), agreed, &methods), ClientSecret::Header(_));
+            assert_eq!(is_header, in_header, "{agreed:?} {methods:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Where logins are kept: one file in the person's configuration folder that nobody else may read.
+//!
+//! A login belongs to the address of its server, not to its name: a project that calls another server by a known name
+//! gets nothing.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whimbrel_models::http::Url;
+
+use super::token::OauthToken;
+use crate::files;
+use crate::settings::config_dir;
+use crate::settings::edit::SettingsChange;
+use crate::settings::write::{self, FileAccess};
+
+/// The file.
+const FILE_NAME: &str = "mcp-logins.json";
+
+/// The key under which they stand.
+const LOGINS_KEY: &str = "logins";
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+
+pub(super) const NO_HOME: &str = "Nobody knows where to keep a login: set HOME.";
+
+/// A person's logins.
+#[derive(Debug, Clone)]
+pub struct CredentialStore {
+    file: PathBuf,
+}
+
+impl CredentialStore {
+    /// The wallet of whoever has this environment.
+    pub fn from_env(env: &BTreeMap<String, String>) -> Option<Self> {
+        Some(Self { file: config_dir(env)?.join(FILE_NAME) })
+    }
+
+    /// Where it is.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The login to a server. What cannot be read is none. Touches the disk.
+    pub(super) fn load(&self, server: &Url) -> Option<OauthToken> {
+        let (bytes, _) = files::read(&self.file, MAX_FILE_BYTES).ok()?;
+        let whole: Value = serde_json::from_slice(&bytes).ok()?;
+        serde_json::from_value(whole.get(LOGINS_KEY)?.get(server_key(server))?.clone()).ok()
+    }
+
+    /// Keeps a login in place of an older one. Touches the disk.
+    pub(super) fn save(&self, server: &Url, grant: &OauthToken) -> Result<(), String> {
+        let value = serde_json::to_value(grant).map_err(|error| error.to_string())?;
+        self.update(server, Some(value)).map(drop)
+    }
+
+    /// Forgets the login to a server; false if there was none. Touches the disk.
+    pub fn remove(&self, server: &str) -> Result<bool, String> {
+        let server = Url::parse(server).map_err(|error| format!("`url`: {error}."))?;
+        match files::file_kind(&self.file) {
+            Ok(files::FileKind::Missing) => Ok(false),
+            _ => self.update(&server, None),
+        }
+    }
+
+    fn update(&self, server: &Url, value: Option<Value>) -> Result<bool, String> {
+        let change = SettingsChange::Entry { path: vec![LOGINS_KEY.into(), server_key(server)], value };
+        let changed = write::change_file(&self.file, FileAccess::User, &change);
+        changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
+    }
+
+    /// The same beside the async threads.
+    pub(super) async fn load_async(&self, server: &Url) -> io::Result<Option<OauthToken>> {
+        let (wallet, server) = (self.clone(), server.clone());
+        files::run_blocking(move || wallet.load(&server)).await
+    }
+}
+
+/// The address without what a browser would keep to itself.
+fn server_key(server: &Url) -> String {
+    let mut url = server.clone();
+    url.set_fragment(None);
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_login_belongs_to_an_address_and_is_for_nobody_else() {
+        let home = tempfile::tempdir().unwrap();
+        let env = BTreeMap::from([("HOME".to_owned(), home.path().to_str().unwrap().to_owned())]);
+        let wallet = CredentialStore::from_env(&env).unwrap();
+        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(false));
+        assert!(!home.path().join(".claude").exists(), "nothing is made only to say nothing");
+        let grant: OauthToken = serde_json::from_value(json!({
+            "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "https://x.test/mcp",
+            "client": {"id": "c", "secret": {"header": "s"}},
+        }))
+        .unwrap();
+        wallet.save(&url("https://x.test/mcp#top"), &grant).unwrap();
+        let mode = wallet.file().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(wallet.load(&url("https://x.test/mcp")) == Some(grant));
+        assert!(wallet.load(&url("https://x.test/other")).is_none());
+        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(true));
+        assert_eq!(wallet.remove("https://x.test/mcp"), Ok(false));
+        assert!(wallet.load(&url("https://x.test/mcp")).is_none());
+        std::fs::write(wallet.file(), "{").unwrap();
+        assert!(wallet.load(&url("https://x.test/mcp")).is_none(), "what cannot be read is no login");
+        assert!(wallet.save(&url("https://x.test/mcp"), &serde_json::from_value::<OauthToken>(json!({
+            "accessToken": "t", "tokenEndpoint": "https://id.test/token", "resource": "r", "client": {"id": "c"},
+        })).unwrap()).unwrap_err().contains("mcp-logins.json"), "and is not overwritten");
+    }
+}

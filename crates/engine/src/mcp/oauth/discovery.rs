@@ -1,0 +1,341 @@
+//! Who gives out logins to a server: what the server says, or what lies at the usual places.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::time::timeout;
+use whimbrel_models::http::{HttpClient, Response, Url};
+use whimbrel_wire::options::RemoteServer;
+
+use super::{REQUEST_TIMEOUT, challenge};
+
+/// The largest description that is read.
+const MAX_METADATA_BYTES: usize = 256 * 1024;
+
+/// Asked for where it is offered, so that a login outlives its first token.
+const OFFLINE_ACCESS: &str = "offline_access";
+
+/// Everything that a login needs to know.
+pub(super) struct OauthMetadata {
+    pub(super) authorization_server: AuthorizationServer,
+    /// What the token is for, as the server calls itself.
+    pub(super) resource: String,
+    /// What the refusal asked for, or else what the server knows.
+    scopes: Option<String>,
+}
+
+/// Whoever gives out logins.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct AuthorizationServer {
+    pub(super) issuer: Option<String>,
+    pub(super) authorization_endpoint: Url,
+    pub(super) token_endpoint: Url,
+    pub(super) registration_endpoint: Option<Url>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
+}
+
+/// How a server describes itself.
+#[derive(Debug, Default, Deserialize)]
+struct ProtectedResource {
+    resource: Option<String>,
+    #[serde(default)]
+    authorization_servers: Vec<Url>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+impl OauthMetadata {
+    /// What is asked for: what the person wants, or what the server does.
+    pub(super) fn scope(&self, wanted: Option<&str>) -> Option<String> {
+        let mut scope = wanted.map(str::to_owned).or_else(|| self.scopes.clone()).unwrap_or_default();
+        let offered = self.authorization_server.scopes_supported.iter().any(|scope| scope == OFFLINE_ACCESS);
+        if offered && !scope.split_whitespace().any(|scope| scope == OFFLINE_ACCESS) {
+            scope = format!("{scope} {OFFLINE_ACCESS}");
+        }
+        Some(scope.trim().to_owned()).filter(|scope| !scope.is_empty())
+    }
+}
+
+/// Asks the server, and whoever it names.
+pub(super) async fn discover(address: &Url, server: &RemoteServer, door: &HttpClient) -> Result<OauthMetadata, String> {
+    require_secure(address, address)?;
+    let refusal = fetch_challenge(address, server, door).await?;
+    let named = challenge::parameter(&refusal, "resource_metadata").and_then(|text| address.join(&text).ok());
+    let places = named.map_or_else(|| resource_metadata_urls(address), |place| vec![place]);
+    let resource = fetch_first::<ProtectedResource>(&places, address, door).await?.unwrap_or_default();
+    let name = match resource.resource {
+        Some(name) if !is_same_resource(&name, address) => {
+            return Err(format!(
+                "It calls itself {name:?}, which is another server. Nobody is asked for a login to that."
+            ));
+        }
+        Some(name) => name,
+        None => without_fragment(address),
+    };
+    let issuer = resource.authorization_servers.into_iter().next();
+    let issuer = issuer.unwrap_or_else(|| with_path(address, "/"));
+    let authority = match fetch_first(&server_metadata_urls(&issuer), address, door).await? {
+        Some(authority) => authority,
+        None => default_endpoints(&issuer),
+    };
+    validate(&authority, address)?;
+    let all = Some(resource.scopes_supported.join(" ")).filter(|scopes| !scopes.is_empty());
+    let scopes = challenge::parameter(&refusal, "scope").filter(|scope| !scope.is_empty()).or(all);
+    Ok(OauthMetadata { authorization_server: authority, resource: name, scopes })
+}
+
+/// What the server says to whom it does not know.
+async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient) -> Result<String, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    for (name, value) in &server.headers {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            headers.insert(name, value);
+        }
+    }
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "whimbrel", "version": env!("CARGO_PKG_VERSION")},
+    }});
+    let answer = send_request(door, Method::POST, address, headers.clone(), hello.to_string().into()).await?;
+    // A server of the older kind takes no messages at its address.
+    let answer = match answer.status {
+        404 | 405 => send_request(door, Method::GET, address, headers, Bytes::new()).await?,
+        _ => answer,
+    };
+    match answer.status {
+        401 => {
+            let challenges = answer.headers.get_all(WWW_AUTHENTICATE).iter();
+            let texts: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
+            Ok(texts.join(", "))
+        }
+        200..300 => Err("It does not ask for a login.".into()),
+        status => {
+            Err(format!("It answered HTTP {status} {} instead of asking for a login.", answer.status_text()))
+        }
+    }
+}
+
+/// One question, within bounds of time.
+pub(super) async fn send_request(
+    door: &HttpClient,
+    method: Method,
+    url: &Url,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, String> {
+    let asked = timeout(REQUEST_TIMEOUT, door.request(method, url.clone(), headers, body)).await;
+    let host = url.host_str().unwrap_or_default();
+    let late = |_| format!("{host} did not answer within {} s.", REQUEST_TIMEOUT.as_secs());
+    asked.map_err(late)?.map_err(|fault| fault.message)
+}
+
+/// The first of these places at which a description lies.
+async fn fetch_first<T: DeserializeOwned>(places: &[Url], server: &Url, door: &HttpClient) -> Result<Option<T>, String> {
+    for place in places {
+        require_secure(place, server)?;
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let answer = send_request(door, Method::GET, place, headers, Bytes::new()).await?;
+        match answer.status {
+            200..300 => {
+                let text = timeout(REQUEST_TIMEOUT, answer.read_all(MAX_METADATA_BYTES)).await;
+                let text =
+                    text.map_err(|_| format!("{place} takes too long."))?.map_err(|fault| fault.message)?;
+                // A page for people may stand where nothing else does.
+                match serde_json::from_slice(&text) {
+                    Ok(found) => return Ok(Some(found)),
+                    Err(error) if text.trim_ascii_start().starts_with(b"{") => {
+                        return Err(format!("What lies at {place} cannot be used: {error}."));
+                    }
+                    Err(_) => {}
+                }
+            }
+            500.. => return Err(format!("{place} answered HTTP {}. Try again later.", answer.status)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Where a server may describe itself.
+fn resource_metadata_urls(server: &Url) -> Vec<Url> {
+    let path = server.path().trim_end_matches('/');
+    let mut places = vec![with_path(server, &format!("/.well-known/oauth-protected-resource{path}"))];
+    if !path.is_empty() {
+        places.push(with_path(server, "/.well-known/oauth-protected-resource"));
+    }
+    places
+}
+
+/// Where whoever gives out logins may describe itself.
+fn server_metadata_urls(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut places = vec![
+        with_path(issuer, &format!("/.well-known/oauth-authorization-server{path}")),
+        with_path(issuer, &format!("/.well-known/openid-configuration{path}")),
+    ];
+    if !path.is_empty() {
+        places.push(with_path(issuer, &format!("{path}/.well-known/openid-configuration")));
+    }
+    places
+}
+
+/// What holds of one that does not describe itself.
+fn default_endpoints(issuer: &Url) -> AuthorizationServer {
+    AuthorizationServer {
+        issuer: None,
+        authorization_endpoint: with_path(issuer, "/authorize"),
+        token_endpoint: with_path(issuer, "/token"),
+        registration_endpoint: Some(with_path(issuer, "/register")),
+        scopes_supported: Vec::new(),
+        code_challenge_methods_supported: None,
+        token_endpoint_auth_methods_supported: Vec::new(),
+    }
+}
+
+fn validate(authority: &AuthorizationServer, server: &Url) -> Result<(), String> {
+    let AuthorizationServer { authorization_endpoint, token_endpoint, registration_endpoint, .. } = authority;
+    for place in [authorization_endpoint, token_endpoint].into_iter().chain(registration_endpoint) {
+        require_secure(place, server)?;
+    }
+    match &authority.code_challenge_methods_supported {
+        Some(methods) if !methods.iter().any(|method| method == "S256") => {
+            Err("Whoever gives out logins to it does not know PKCE with S256, without which a login can be stolen on the way.".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Secrets travel by https, or stay on this machine if the server does.
+fn require_secure(place: &Url, server: &Url) -> Result<(), String> {
+    match place.scheme() {
+        "https" => Ok(()),
+        "http" if is_loopback(place) && is_loopback(server) => Ok(()),
+        _ => Err(format!("{place} is not reached by https:, so no login is asked for there.")),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn is_same_resource(name: &str, server: &Url) -> bool {
+    Url::parse(name).is_ok_and(|url| {
+        url.origin() == server.origin() && server.path().starts_with(url.path().trim_end_matches('/'))
+    })
+}
+
+fn with_path(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
+fn without_fragment(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn descriptions_are_looked_for_at_the_usual_places() {
+        let texts = |places: Vec<Url>| places.iter().map(Url::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            texts(resource_metadata_urls(&url("https://x.test/a/mcp?k=1"))),
+            [
+                "https://x.test/.well-known/oauth-protected-resource/a/mcp",
+                "https://x.test/.well-known/oauth-protected-resource"
+            ]
+        );
+        assert_eq!(
+            texts(resource_metadata_urls(&url("https://x.test"))),
+            ["https://x.test/.well-known/oauth-protected-resource"]
+        );
+        assert_eq!(
+            texts(server_metadata_urls(&url("https://id.test/tenant/"))),
+            [
+                "https://id.test/.well-known/oauth-authorization-server/tenant",
+                "https://id.test/.well-known/openid-configuration/tenant",
+                "https://id.test/tenant/.well-known/openid-configuration"
+            ]
+        );
+        assert_eq!(server_metadata_urls(&url("https://id.test")).len(), 2);
+    }
+
+    #[test]
+    fn secrets_travel_by_https_or_stay_here() {
+        for (place, server, allowed) in [
+            ("https://id.test/t", "https://x.test", true),
+            ("https://id.test/t", "http://127.0.0.1:1", true),
+            ("http://127.0.0.1:9/t", "http://localhost:1", true),
+            ("http://[::1]:9/t", "http://127.0.0.1:1", true),
+            ("http://id.test/t", "https://x.test", false),
+            ("http://127.0.0.1:9/t", "https://x.test", false),
+            ("http://169.254.169.254/", "http://127.0.0.1:1", false),
+            ("file:///etc/passwd", "http://127.0.0.1:1", false),
+        ] {
+            assert_eq!(require_secure(&url(place), &url(server)).is_ok(), allowed, "{place} for {server}");
+        }
+    }
+
+    #[test]
+    fn a_server_speaks_for_its_own_place_only() {
+        for (name, same) in [
+            ("https://x.test/a", true),
+            ("https://x.test/", true),
+            ("https://x.test/a/mcp", true),
+            ("https://x.test/b", false),
+            ("https://other.test/a", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_same_resource(name, &url("https://x.test/a/mcp")), same, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_somebody_wants() {
+        let with = |scopes: Option<&str>, supported: &[&str]| {
+            let mut authority = default_endpoints(&url("https://id.test"));
+            authority.scopes_supported = supported.iter().map(|scope| (*scope).to_owned()).collect();
+            OauthMetadata { authorization_server: authority, resource: String::new(), scopes: scopes.map(str::to_owned) }
+        };
+        let rows = [
+            (with(None, &[]), None, None),
+            (with(Some("read"), &[]), None, Some("read")),
+            (with(Some("read"), &[]), Some("write"), Some("write")),
+            (with(Some("read"), &["read", "offline_access"]), None, Some("read offline_access")),
+            (with(Some("offline_access"), &["offline_access"]), None, Some("offline_access")),
+        ];
+        for (findings, wanted, expected) in rows {
+            assert_eq!(findings.scope(wanted).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_know_pkce_is_refused() {
+        let mut authority = default_endpoints(&url("https://id.test"));
+        assert_eq!(validate(&authority, &url("https://x.test")), Ok(()));
+        authority.code_challenge_methods_supported = Some(vec!["plain".into()]);
+        assert!(validate(&authority, &url("https://x.test")).unwrap_err().contains("PKCE"));
+    }
+}

@@ -1,0 +1,153 @@
+//! Logging in at a server that wants to know who asks: OAuth 2.1 as MCP has it, for a person with a browser.
+//!
+//! The rooms, along the way: `challenge` (what a refusal says), `discovery` (who gives out logins), `client` (under which
+//! name we ask), `redirect` (where the browser brings the answer), `grant` (an answer to a token), [`Wallet`] (where it is
+//! kept), `pass` (how requests carry it, and what happens when it runs out).
+//!
+//! All of it goes through the engine's one door to the network. No token is ever shown.
+
+pub(super) mod challenge;
+mod client;
+mod discovery;
+mod token;
+mod token_provider;
+mod callback;
+mod credential_store;
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::AUTHORIZATION;
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc::UnboundedReceiver;
+use whimbrel_models::http::{HttpClient, Url};
+use whimbrel_wire::options::{OauthTerms, RemoteServer};
+
+use self::client::OauthClient;
+use self::discovery::OauthMetadata;
+use self::callback::{CallbackParams, CallbackListener};
+use super::surroundings::ServerDeps;
+use crate::{files, ids};
+
+pub(super) use self::token_provider::TokenProvider;
+pub use self::credential_store::CredentialStore;
+
+/// How long each question to a server may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The variable with the secret of a client that a person has registered.
+pub const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
+
+/// A login that waits for the person.
+pub struct LoginFlow {
+    authorization_url: Url,
+    server: Url,
+    metadata: OauthMetadata,
+    client: OauthClient,
+    callback: CallbackListener,
+    state: String,
+    verifier: String,
+    http_client: HttpClient,
+    store: CredentialStore,
+}
+
+impl LoginFlow {
+    /// Finds out who gives out logins to a server, introduces us, and gets ready for the answer. The error is for a
+    /// person.
+    pub async fn start(server: &RemoteServer, around: &ServerDeps) -> Result<Self, String> {
+        if server.headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION.as_str())) {
+            return Err(
+                "Its entry has an Authorization header, which counts before a login. Remove it there first."
+                    .into(),
+            );
+        }
+        let wallet = CredentialStore::from_env(&around.environment).ok_or(credential_store::NO_HOME)?;
+        let address = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
+        let terms = server.oauth.clone().unwrap_or_default();
+        let door = around.http_client.clone();
+        let findings = discovery::discover(&address, server, &door).await?;
+        let redirect = CallbackListener::bind(&terms).await?;
+        let secret = around.environment.get(CLIENT_SECRET).cloned();
+        let client =
+            client::register_client(&terms, secret, &findings.authorization_server, redirect.url(), &door).await?;
+        let (state, verifier) = (ids::new_secret(), ids::new_secret());
+        let mut login = Self {
+            authorization_url: address.clone(),
+            server: address,
+            metadata: findings,
+            client,
+            callback: redirect,
+            state,
+            verifier,
+            http_client: door,
+            store: wallet,
+        };
+        login.authorization_url = login.build_authorization_url(&terms);
+        Ok(login)
+    }
+
+    /// Where the person answers.
+    pub fn authorization_url(&self) -> &str {
+        self.authorization_url.as_str()
+    }
+
+    /// Waits until the browser comes back, or until its last address is among the `pasted` lines, and keeps what the
+    /// login brought.
+    pub async fn finish(self, mut pasted: UnboundedReceiver<String>) -> Result<(), String> {
+        let code = loop {
+            let outcome = tokio::select! {
+                outcome = self.callback.wait_callback(&self.state) => outcome?,
+                Some(line) = pasted.recv() => match callback::parse_pasted(&line, &self.state) {
+                    Some(outcome) => outcome,
+                    None => continue,
+                },
+            };
+            break self.check_callback(outcome)?;
+        };
+        let grant = token::exchange_code(
+            &self.http_client,
+            &self.client,
+            &self.metadata,
+            token::CodeExchange { code: &code, verifier: &self.verifier, redirect_url: self.callback.url() },
+        );
+        let grant = grant.await.map_err(|refusal| refusal.to_string())?;
+        let (wallet, server) = (self.store, self.server);
+        let kept = files::run_blocking(move || wallet.save(&server, &grant)).await;
+        kept.map_err(|error| format!("The login could not be kept: {error}."))?
+    }
+
+    /// The code in an answer, if it is one and comes from whom we asked.
+    fn check_callback(&self, outcome: CallbackParams) -> Result<String, String> {
+        let CallbackParams { code, error, issuer } = outcome;
+        if let Some(error) = error {
+            return Err(format!("The login was refused: {error}."));
+        }
+        match (&issuer, &self.metadata.authorization_server.issuer) {
+            (Some(said), Some(known)) if said.trim_end_matches('/') != known.trim_end_matches('/') => {
+                Err(format!("The answer comes from {said:?}, but {known} was asked. Nothing was kept."))
+            }
+            _ => code.ok_or_else(|| "The browser came back without a code. Try again.".into()),
+        }
+    }
+
+    fn build_authorization_url(&self, terms: &OauthTerms) -> Url {
+        let Self { metadata: findings, client, callback: redirect, state, verifier, .. } = self;
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+        let mut address = findings.authorization_server.authorization_endpoint.clone();
+        let mut query = address.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &client.id)
+            .append_pair("redirect_uri", redirect.url())
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            .append_pair("state", state)
+            .append_pair("resource", &findings.resource);
+        if let Some(scope) = findings.scope(terms.scopes.as_deref()) {
+            query.append_pair("scope", &scope);
+        }
+        drop(query);
+        address
+    }
+}

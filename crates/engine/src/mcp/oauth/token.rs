@@ -1,0 +1,252 @@
+//! From an answer to a token, and from an old token to a new one.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use url::form_urlencoded::{Serializer, byte_serialize};
+use whimbrel_models::http::{HttpClient, Url};
+
+use super::client::{OauthClient, ClientSecret};
+use super::discovery::{OauthMetadata, send_request};
+use crate::clock;
+
+/// The largest answer that is read.
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+
+/// How much of somebody's words is told.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// A token is replaced so many seconds before it ends.
+const REFRESH_MARGIN_SECONDS: u64 = 60;
+
+/// What a login has brought.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OauthToken {
+    pub(super) access_token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<String>,
+    /// In seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    /// Where the next one is to be had.
+    token_endpoint: Url,
+    resource: String,
+    client: OauthClient,
+}
+
+/// What a code is exchanged with.
+pub(super) struct CodeExchange<'a> {
+    pub(super) code: &'a str,
+    pub(super) verifier: &'a str,
+    pub(super) redirect_url: &'a str,
+}
+
+/// Why there is no token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TokenError {
+    /// Not now; another time perhaps.
+    Temporary(String),
+    /// Not with this.
+    Permanent(String),
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Temporary(text) | Self::Permanent(text) => f.write_str(text),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: String,
+    token_type: Option<String>,
+    expires_in: Option<f64>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
+}
+
+/// A code that a person has brought, as a token.
+pub(super) async fn exchange_code(
+    door: &HttpClient,
+    client: &OauthClient,
+    findings: &OauthMetadata,
+    CodeExchange { code, verifier, redirect_url: redirect }: CodeExchange<'_>,
+) -> Result<OauthToken, TokenError> {
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", redirect),
+        ("code_verifier", verifier),
+        ("resource", &findings.resource),
+    ];
+    let token_endpoint = findings.authorization_server.token_endpoint.clone();
+    let given = request_token(door, &token_endpoint, client, &fields).await?;
+    let ends_at = expiry_seconds(&given);
+    let TokenResponse { access_token, refresh_token, scope, .. } = given;
+    let (resource, client) = (findings.resource.clone(), client.clone());
+    Ok(OauthToken { access_token, refresh_token, ends_at, scope, token_endpoint, resource, client })
+}
+
+impl OauthToken {
+    /// Whether the token has ended, or is about to.
+    pub(super) fn is_expiring(&self) -> bool {
+        self.ends_at.is_some_and(|end| now_seconds() + REFRESH_MARGIN_SECONDS >= end)
+    }
+
+    /// Another token in place of this one.
+    pub(super) async fn refresh(&self, door: &HttpClient) -> Result<Self, TokenError> {
+        let Some(refresh_token) = &self.refresh_token else {
+            return Err(TokenError::Permanent("the login has ended.".into()));
+        };
+        let fields =
+            [("grant_type", "refresh_token"), ("refresh_token", refresh_token), ("resource", &self.resource)];
+        let given = request_token(door, &self.token_endpoint, &self.client, &fields).await?;
+        let ends_at = expiry_seconds(&given);
+        Ok(Self {
+            access_token: given.access_token,
+            // Who gives no other one means this one.
+            refresh_token: given.refresh_token.or_else(|| Some(refresh_token.clone())),
+            ends_at,
+            scope: given.scope.or_else(|| self.scope.clone()),
+            ..self.clone()
+        })
+    }
+}
+
+/// Asks for a token.
+async fn request_token(door: &HttpClient, place: &Url, client: &OauthClient, fields: &[(&str, &str)]) -> Result<TokenResponse, TokenError> {
+    let (headers, body) = build_form(client, fields);
+    let answer = send_request(door, Method::POST, place, headers, body).await.map_err(TokenError::Temporary)?;
+    let status = answer.status;
+    let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
+    match status {
+        200..300 => parse_token_response(&text).map_err(TokenError::Permanent),
+        400 | 401 | 403 => Err(TokenError::Permanent(format!("the login is not accepted: {}", error_message(&text)))),
+        _ => Err(TokenError::Temporary(format!("{place} answered HTTP {status}: {}", error_message(&text)))),
+    }
+}
+
+/// The fields of a request, and who makes it.
+fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Bytes) {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    let mut body = Serializer::new(String::new());
+    body.extend_pairs(fields);
+    match &client.secret {
+        Some(ClientSecret::Header(secret)) => {
+            let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let both = STANDARD.encode(format!("{}:{}", part(&client.id), part(secret)));
+            if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {both}")) {
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+            }
+        }
+        Some(ClientSecret::Field(secret)) => {
+            body.append_pair("client_id", &client.id).append_pair("client_secret", secret);
+        }
+        None => {
+            body.append_pair("client_id", &client.id);
+        }
+    }
+    (headers, body.finish().into())
+}
+
+/// Reads a token. Nothing of it is told.
+fn parse_token_response(text: &[u8]) -> Result<TokenResponse, String> {
+    let given: TokenResponse =
+        serde_json::from_slice(text).map_err(|_| format!("no token was given: {}", error_message(text)))?;
+    if given.token_type.as_deref().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        return Err("a token of another kind than `bearer` was given.".into());
+    }
+    let sendable = |text: &str| !text.is_empty() && HeaderValue::from_str(text).is_ok();
+    if sendable(&given.access_token) {
+        Ok(given)
+    } else {
+        Err("the token that was given cannot be sent.".into())
+    }
+}
+
+fn expiry_seconds(given: &TokenResponse) -> Option<u64> {
+    let life = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    // It is neither large nor negative.
+    Some(now_seconds() + life.min(1e10) as u64)
+}
+
+fn now_seconds() -> u64 {
+    clock::unix_millis() / 1000
+}
+
+/// What is complained about in the body of a refusal, for a person to read.
+pub(super) fn error_message(text: &[u8]) -> String {
+    let said = serde_json::from_slice::<Value>(text).ok();
+    let field = |name: &str| said.as_ref()?.get(name)?.as_str().map(sanitize_text);
+    match (field("error"), field("error_description")) {
+        (Some(error), Some(words)) => format!("{words} ({error})."),
+        (Some(error), None) => format!("{error}."),
+        _ if said.is_some() => "it does not say why.".into(),
+        _ => sanitize_text(&String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_CHARS)])),
+    }
+}
+
+/// Somebody else's words, so that they can neither command a terminal nor fill it.
+pub(super) fn sanitize_text(text: &str) -> String {
+    let clean = text.trim().chars().map(|sign| if sign.is_control() { ' ' } else { sign });
+    clean.take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_token_that_can_be_sent_is_taken() {
+        for (text, problem) in [
+            (r#"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#, None),
+            (r#"{"access_token":"t"}"#, None),
+            (r#"{"access_token":"t","token_type":"mac"}"#, Some("another kind")),
+            ("{\"access_token\":\"a\\nb\"}", Some("cannot be sent")),
+            (r#"{"access_token":""}"#, Some("cannot be sent")),
+            (
+                r#"{"error":"invalid_grant","error_description":"Too late."}"#,
+                Some("Too late (invalid_grant)"),
+            ),
+            (r#"{"token":"secret"}"#, Some("it does not say why")),
+            ("<html>", Some("<html>")),
+        ] {
+            match (parse_token_response(text.as_bytes()), problem) {
+                (Ok(given), None) => assert!(!given.access_token.is_empty()),
+                (Err(said), Some(words)) => {
+                    assert!(said.contains(words) && !said.contains("secret"), "{said}");
+                }
+                (read, expected) => panic!("{text}: {:?} instead of {expected:?}", read.err()),
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_has_a_secret_shows_it_in_the_agreed_way() {
+        let client = |secret| OauthClient { id: "a b".into(), secret };
+        let fields = [("grant_type", "x y")];
+        let (headers, body) = build_form(&client(None), &fields);
+        assert_eq!((headers.get(AUTHORIZATION), &body[..]), (None, &b"grant_type=x+y&client_id=a+b"[..]));
+        let (headers, body) = build_form(&client(Some(ClientSecret::Field("s".into()))), &fields);
+        assert_eq!(headers.get(AUTHORIZATION), None);
+        assert_eq!(&body[..], b"grant_type=x+y&client_id=a+b&client_secret=s");
+        let (headers, body) = build_form(&client(Some(ClientSecret::Header("s:t".into()))), &fields);
+        let shown = STANDARD.encode("a+b:s%3At");
+        assert_eq!(headers[AUTHORIZATION], format!("Basic {shown}"));
+        assert_eq!(&body[..], b"grant_type=x+y");
+    }
+}

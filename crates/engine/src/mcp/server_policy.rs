@@ -1,0 +1,172 @@
+//! Which servers the settings let in: `deniedMcpServers` keeps out, and where there is an `allowedMcpServers` only what it
+//! names comes in. Pure. Servers in the host's own process are the host's business.
+
+use serde_json::{Map, Value};
+use whimbrel_wire::options::McpServerConfig;
+
+/// Who may come in. By default everybody.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerPolicy {
+    denied: Vec<ServerPattern>,
+    allowed: Option<Vec<ServerPattern>>,
+}
+
+/// A server as the settings describe it.
+#[derive(Debug, Clone, PartialEq)]
+enum ServerPattern {
+    /// By its name.
+    Name(String),
+    /// By its program and all arguments.
+    Command(Vec<String>),
+    /// By its address; `*` stands for anything.
+    Url(String),
+    /// In a way that we do not know.
+    Unknown,
+}
+
+impl ServerPolicy {
+    /// What the settings say.
+    pub fn from_settings(values: &Map<String, Value>) -> Self {
+        let guests =
+            |key: &str| values.get(key)?.as_array().map(|list| list.iter().map(ServerPattern::parse).collect());
+        Self { denied: guests("deniedMcpServers").unwrap_or_default(), allowed: guests("allowedMcpServers") }
+    }
+
+    /// Why a server may not come in; none if it may.
+    pub fn denial_reason(&self, name: &str, config: &McpServerConfig) -> Option<String> {
+        if matches!(config, McpServerConfig::Sdk(_)) {
+            return None;
+        }
+        // What cannot be understood keeps out whom it may mean.
+        let denied = |guest: &ServerPattern| *guest == ServerPattern::Unknown || guest.matches(name, config);
+        if self.denied.iter().any(denied) {
+            return Some("the settings do not let it in (deniedMcpServers).".into());
+        }
+        let allowed =
+            self.allowed.as_ref().is_none_or(|list| list.iter().any(|guest| guest.matches(name, config)));
+        (!allowed).then(|| "the settings let in others only (allowedMcpServers).".into())
+    }
+}
+
+impl ServerPattern {
+    fn parse(entry: &Value) -> Self {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        let words = |key: &str| {
+            let words = entry.get(key)?.as_array()?;
+            words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        };
+        let command = || words("serverCommand").map(Self::Command);
+        let address = || text("serverUrl").map(Self::Url);
+        text("serverName").map(Self::Name).or_else(command).or_else(address).unwrap_or(Self::Unknown)
+    }
+
+    fn matches(&self, name: &str, config: &McpServerConfig) -> bool {
+        match (self, config) {
+            (Self::Name(named), _) => named == name,
+            (Self::Command(words), McpServerConfig::Stdio(server)) => {
+                words.iter().eq(std::iter::once(&server.command).chain(&server.args))
+            }
+            (Self::Url(pattern), McpServerConfig::Sse(server) | McpServerConfig::Http(server)) => {
+                matches_wildcard(pattern, &server.url)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for anything.
+fn matches_wildcard(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_settings_say_who_comes_in() {
+        let program = json!({"command": "npx", "args": ["-y", "x"]});
+        let address = json!({"type": "http", "url": "https://a.example.com/mcp"});
+        let hosted = json!({"type": "sdk", "name": "x"});
+        let named = |name: &str| json!([{"serverName": name}]);
+        let rows = [
+            ("nothing said", json!({}), &program, true),
+            ("another is denied", json!({"deniedMcpServers": named("y")}), &program, true),
+            ("denied by name", json!({"deniedMcpServers": named("x")}), &program, false),
+            (
+                "denied in words that we do not know",
+                json!({"deniedMcpServers": [{"colour": "red"}]}),
+                &program,
+                false,
+            ),
+            ("others are allowed", json!({"allowedMcpServers": named("y")}), &program, false),
+            ("nobody is allowed", json!({"allowedMcpServers": []}), &program, false),
+            (
+                "allowed by its program",
+                json!({"allowedMcpServers": [{"serverCommand": ["npx", "-y", "x"]}]}),
+                &program,
+                true,
+            ),
+            (
+                "with other arguments",
+                json!({"allowedMcpServers": [{"serverCommand": ["npx"]}]}),
+                &program,
+                false,
+            ),
+            (
+                "allowed by its address",
+                json!({"allowedMcpServers": [{"serverUrl": "https://*.example.com/*"}]}),
+                &address,
+                true,
+            ),
+            (
+                "at another address",
+                json!({"allowedMcpServers": [{"serverUrl": "https://*.example.org/*"}]}),
+                &address,
+                false,
+            ),
+            (
+                "denied and allowed",
+                json!({"allowedMcpServers": named("x"), "deniedMcpServers": named("x")}),
+                &program,
+                false,
+            ),
+            ("in the host's process", json!({"allowedMcpServers": []}), &hosted, true),
+        ];
+        for (name, settings, config, expected) in rows {
+            let admission = ServerPolicy::from_settings(settings.as_object().unwrap());
+            let config = serde_json::from_value(config.clone()).unwrap();
+            assert_eq!(admission.denial_reason("x", &config).is_none(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, text, expected) in [
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abb", false),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXcYb", false),
+        ] {
+            assert_eq!(matches_wildcard(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Servers in the host's own process.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::{ControlResponse, McpMessage, Request};
+use whimbrel_wire::options::{McpServerConfig, SdkServer};
+use whimbrel_wire::{Frame, RawJson};
+
+use super::player::TestMcpServer;
+use super::stage::{TEST_TIMEOUT, Stage, test_deps};
+use crate::host_requests::HostRequests;
+use crate::mcp::connection::{CallContext, Connection, RequestTimeouts};
+use crate::mcp::tool::call_tool;
+use crate::mcp::transport::HostedInbox;
+use crate::mcp::{McpError, ServerDeps};
+use crate::frame_sender::FrameSender;
+
+/// What an answering host does with a message: answers it, refuses it, or stays silent.
+type HostAnswer = Option<Result<Value, String>>;
+
+/// A host: hears the engine's questions, and answers them.
+struct TestHost {
+    requests: HostRequests,
+    /// The methods that were asked for, in order.
+    methods: Arc<Mutex<Vec<String>>>,
+    /// Questions that were taken back.
+    cancelled: mpsc::UnboundedReceiver<String>,
+}
+
+impl TestHost {
+    fn new(answer: impl Fn(&McpMessage) -> HostAnswer + Send + 'static) -> Self {
+        let (frames, mut sent) = mpsc::channel(64);
+        let requests = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
+        let (methods, answers) = (Arc::new(Mutex::new(Vec::new())), requests.clone());
+        let (note, cancelled) = mpsc::unbounded_channel();
+        let recorded = Arc::clone(&methods);
+        tokio::spawn(async move {
+            while let Some(frame) = sent.recv().await {
+                match frame {
+                    Frame::ControlRequest(asked) => {
+                        let Request::McpMessage(message) = &asked.request else { panic!("{asked:?}") };
+                        let value: Value = message.message.decode().unwrap();
+                        recorded.lock().unwrap().push(value["method"].as_str().unwrap_or("answer").to_owned());
+                        match answer(message) {
+                            Some(Ok(reply)) => {
+                                let reply = json!({"mcp_response": reply});
+                                answers
+                                    .handle_response(ControlResponse::success(&asked.request_id, &reply).response);
+                            }
+                            Some(Err(error)) => {
+                                answers.handle_response(ControlResponse::error(&asked.request_id, error).response);
+                            }
+                            None => {}
+                        }
+                    }
+                    Frame::ControlCancel(cancel) => note.send(cancel.request_id).unwrap(),
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        Self { requests, methods, cancelled }
+    }
+
+    async fn start_servers(&self) -> Stage {
+        let ask = self.requests.clone();
+        let entries = json!({"calc": {"type": "sdk", "name": "calculator"}});
+        Stage::start_with(entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings }).await
+    }
+
+    fn methods(&self) -> Vec<String> {
+        self.methods.lock().unwrap().clone()
+    }
+}
+
+fn result_reply(message: &McpMessage, result: &Value) -> HostAnswer {
+    let asked: Value = message.message.decode().unwrap();
+    Some(Ok(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})))
+}
+
+/// The way in which simple hosts answer.
+fn answer_calculator(message: &McpMessage) -> HostAnswer {
+    assert_eq!(message.server_name, "calc");
+    let asked: Value = message.message.decode().unwrap();
+    match asked["method"].as_str().unwrap() {
+        "initialize" => {
+            assert_eq!(asked["params"]["protocolVersion"], "2025-11-25");
+            result_reply(
+                message,
+                &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}),
+            )
+        }
+        "tools/list" => {
+            result_reply(message, &json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}))
+        }
+        "tools/call" => match asked["params"]["arguments"]["a"].as_i64() {
+            Some(a) => {
+                result_reply(message, &json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}))
+            }
+            None => None,
+        },
+        // Notifications are acknowledged without an id.
+        _ => Some(Ok(json!({"jsonrpc": "2.0", "result": {}}))),
+    }
+}
+
+#[tokio::test]
+async fn messages_are_questions_to_the_host() {
+    let host = TestHost::new(answer_calculator);
+    let stage = host.start_servers().await;
+    assert_eq!(stage.status_and_error("calc"), ("connected".into(), String::new()));
+    assert_eq!(stage.status("calc").source.as_deref(), Some("sdk"));
+    assert_eq!(stage.says("mcp__calc__add", json!({"a": 2})).await, "sum=5");
+    assert_eq!(host.methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_takes_its_question_back_and_tells_the_server() {
+    let mut host = TestHost::new(answer_calculator);
+    let stage = host.start_servers().await;
+    let tool = stage.tool("mcp__calc__add");
+    let call = tool.run(json!({}), stage.tool_context());
+    let (ended, ()) = tokio::join!(call, async {
+        while host.requests.pending_count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        stage.cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the call was cancelled.");
+    tokio::time::timeout(TEST_TIMEOUT, host.cancelled.recv()).await.unwrap().unwrap();
+    while host.methods().last().unwrap() != "notifications/cancelled" {
+        tokio::task::yield_now().await;
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_go_on_as_long_as_there_is_progress() {
+    let token = Arc::new(Mutex::new(Value::Null));
+    let noted = Arc::clone(&token);
+    let host = TestHost::new(move |message| {
+        let asked: Value = message.message.decode().unwrap();
+        if asked["method"] != "tools/call" {
+            return answer_calculator(message);
+        }
+        *noted.lock().unwrap() = asked["params"]["_meta"]["progressToken"].clone();
+        None
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let surroundings = ServerDeps { host: Some(host.requests.clone()), ..test_deps(folder.path()) };
+    let (config, letterbox) = (McpServerConfig::Sdk(SdkServer::default()), HostedInbox::default());
+    let connection = Connection::open(&"calc".into(), &config, &surroundings, &letterbox).await.unwrap();
+    let (silence, step) = (Duration::from_secs(1), Duration::from_millis(800));
+    let patience = RequestTimeouts { total: TEST_TIMEOUT, idle: Some(silence) };
+    let (began, never) = (Instant::now(), CancellationToken::new());
+    let caller = CallContext { tool: "add", tool_use_id: "", cancel: &never };
+    let call = call_tool(&connection, "add", Map::new(), patience, caller);
+    let (ended, ()) = tokio::join!(call, async {
+        for progress in 1..=5 {
+            tokio::time::sleep(step).await;
+            let params = json!({"progressToken": *token.lock().unwrap(), "progress": progress});
+            let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+            assert!(letterbox.deliver(&RawJson::from_value(&news).unwrap()));
+        }
+    });
+    assert_eq!(ended.unwrap_err(), McpError::Timeout(silence));
+    let (took, least) = (began.elapsed(), step * 5 + silence);
+    assert!((least..least + step).contains(&took), "{took:?}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_host_that_knows_no_such_server_or_talks_nonsense_is_quoted() {
+    let unknown = TestHost::new(|_| Some(Err("SDK MCP server not found: calc".into())));
+    let stage = unknown.start_servers().await;
+    let (state, error) = stage.status_and_error("calc");
+    assert_eq!(state, "failed");
+    assert!(error.contains("SDK MCP server not found: calc"), "{error}");
+    stage.roster.close().await;
+    let nonsense = TestHost::new(|message| {
+        let asked: Value = message.message.decode().unwrap();
+        if asked["method"] == "tools/call" { Some(Ok(json!("what?"))) } else { answer_calculator(message) }
+    });
+    let stage = nonsense.start_servers().await;
+    let said = stage.says("mcp__calc__add", json!({"a": 1})).await;
+    assert_eq!(said, "error: the answer cannot be read: it is no JSON-RPC message");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_host_that_is_gone_fails_calls_at_once() {
+    let host = TestHost::new(answer_calculator);
+    let stage = host.start_servers().await;
+    let tool = stage.tool("mcp__calc__add");
+    let call = tool.run(json!({}), stage.tool_context());
+    let (ended, ()) = tokio::join!(call, async {
+        while host.requests.pending_count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        host.requests.close();
+    });
+    assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the host that runs it has closed its input.");
+    stage.wait_status("calc", "failed").await;
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn without_a_host_there_is_no_such_server() {
+    let stage = Stage::of(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
+    assert_eq!(stage.status_and_error("calc"), ("failed".into(), "no host is there that could run it.".into()));
+    stage.roster.close().await;
+}
+
+/// The host's end of a server made with rmcp: messages come and go by channels.
+struct ChannelTransport {
+    from_engine: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
+    to_engine: mpsc::UnboundedSender<Value>,
+}
+
+impl Transport<RoleServer> for ChannelTransport {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let sent = self.to_engine.send(serde_json::to_value(item).unwrap());
+        async move { sent.map_err(std::io::Error::other) }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.from_engine.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// Plays a whole server in the host's process, with all that it says by itself.
+async fn start_hosted(server: impl ServerHandler) -> Stage {
+    let (frames, mut sent) = mpsc::channel(64);
+    let ask = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
+    let (to_server, from_engine) = mpsc::unbounded_channel();
+    let (to_engine, mut from_server) = mpsc::unbounded_channel::<Value>();
+    tokio::spawn(async move {
+        let running = serve_server(server, ChannelTransport { from_engine, to_engine }).await.unwrap();
+        running.waiting().await.unwrap();
+    });
+    let entries = json!({"play": {"type": "sdk", "name": "play"}});
+    let answers = ask.clone();
+    let stage = Stage::start_without_waiting(&entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings });
+    let roster = stage.roster.clone();
+    tokio::spawn(async move {
+        let mut open = std::collections::HashMap::new();
+        loop {
+            tokio::select! {
+                Some(frame) = sent.recv() => {
+                    let Frame::ControlRequest(asked) = frame else { continue };
+                    let Request::McpMessage(message) = &asked.request else { continue };
+                    let value: Value = message.message.decode().unwrap();
+                    match (value.get("method"), value.get("id")) {
+                        (Some(_), Some(id)) => {
+                            open.insert(id.to_string(), asked.request_id.clone());
+                        }
+                        _ => {
+                            let done = json!({"mcp_response": {"jsonrpc": "2.0", "id": 0, "result": {}}});
+                            answers.handle_response(ControlResponse::success(&asked.request_id, &done).response);
+                        }
+                    }
+                    to_server.send(message.message.decode().unwrap()).unwrap();
+                }
+                Some(value) = from_server.recv() => match (value.get("method"), value.get("id")) {
+                    (None, Some(id)) => {
+                        let question = open.remove(&id.to_string()).unwrap();
+                        let reply = json!({"mcp_response": value});
+                        answers.handle_response(ControlResponse::success(&question, &reply).response);
+                    }
+                    _ => {
+                        roster.handle_host_message("play", &RawJson::from_value(&value).unwrap()).unwrap();
+                    }
+                },
+                else => return,
+            }
+        }
+    });
+    stage.roster.wait_ready(TEST_TIMEOUT).await;
+    stage
+}
+
+#[tokio::test]
+async fn such_a_server_can_ask_and_tell_as_any_other() {
+    let stage = start_hosted(TestMcpServer::default()).await;
+    assert_eq!(stage.status_and_error("play"), ("connected".into(), String::new()));
+    assert_eq!(stage.says("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");
+    let roots = stage.says("mcp__play__roots", json!({})).await;
+    assert!(roots.contains(&format!("file://{}", stage.dir().display())), "{roots}");
+    stage.says("mcp__play__grow", json!({})).await;
+    stage.wait_until(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
+    let garbage = RawJson::from_value(&json!({"hello": true})).unwrap();
+    assert!(stage.roster.handle_host_message("play", &garbage).unwrap_err().contains("cannot be read"));
+    assert_eq!(stage.roster.handle_host_message("other", &garbage).unwrap_err(), "Server not found: other");
+    stage.roster.close().await;
+}

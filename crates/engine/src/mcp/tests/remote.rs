@@ -1,0 +1,328 @@
+//! Servers at an address.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::stage::{TEST_TIMEOUT, Stage};
+use super::http_server::{ReceivedRequest, HttpReply, HttpTestServer, answer_request, format_event, event_channel};
+use crate::mcp::server::ServerPhase;
+use crate::mcp::{McpLimits, ServerDeps};
+
+/// Answers as a small server does.
+fn answer_default(heard: &ReceivedRequest) -> HttpReply {
+    match (heard.method.as_str(), answer_request(&heard.body)) {
+        ("POST", Some(answer)) => HttpReply::json(&answer).with_header("mcp-session-id", "session-1"),
+        ("POST", None) => HttpReply::status(202),
+        _ => HttpReply::status(405),
+    }
+}
+
+async fn connect(web: &HttpTestServer) -> Stage {
+    let headers = json!({"Authorization": "Bearer secret"});
+    Stage::of(json!({"web": {"type": "http", "url": web.url("/mcp"), "headers": headers}})).await
+}
+
+#[tokio::test]
+async fn a_server_is_reached_by_streamable_http() {
+    let web = HttpTestServer::new(answer_default).await;
+    let stage = connect(&web).await;
+    assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
+    assert_eq!(stage.says("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
+    stage.roster.close().await;
+    let heard = web.requests();
+    assert!(
+        heard
+            .iter()
+            .all(|request| request.headers["authorization"] == "Bearer secret" && request.path == "/mcp")
+    );
+    let call = heard.iter().find(|request| request.rpc_method() == "tools/call").unwrap();
+    assert_eq!(call.headers["mcp-session-id"], "session-1");
+    assert_eq!(call.headers["mcp-protocol-version"], "2025-06-18");
+    assert!(
+        call.headers["accept"].contains("text/event-stream")
+            && call.headers["user-agent"].starts_with("whimbrel/")
+    );
+    // The session is given back.
+    let last = heard.last().unwrap();
+    assert_eq!((last.method.as_str(), last.headers["mcp-session-id"].as_str()), ("DELETE", "session-1"));
+}
+
+#[tokio::test]
+async fn answers_may_come_as_events() {
+    let web = HttpTestServer::new(|heard| match (heard.method.as_str(), answer_request(&heard.body)) {
+        ("POST", Some(answer)) => {
+            let ping = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
+            HttpReply::events(event_channel(&[": hello\n\n".into(), format_event(&ping), format_event(&answer)]).1)
+        }
+        ("POST", None) => HttpReply::status(202),
+        _ => HttpReply::status(405),
+    })
+    .await;
+    let stage = connect(&web).await;
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_login_is_shown_as_such() {
+    for kind in ["http", "sse"] {
+        let web = HttpTestServer::new(|_| HttpReply::status(401).with_header("www-authenticate", "Bearer")).await;
+        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let (state, error) = stage.status_and_error("web");
+        assert_eq!(state, "needs-auth", "{kind}");
+        assert_eq!(
+            error,
+            "it wants a login: it answered HTTP 401. Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect.",
+            "{kind}"
+        );
+        assert_eq!(web.requests().len(), 1, "{kind}");
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
+    let narrow = || {
+        let challenge = r#"Bearer error="insufficient_scope", scope="birds:count""#;
+        HttpReply::status(403).with_header("www-authenticate", challenge)
+    };
+    for kind in ["http", "sse"] {
+        let web = HttpTestServer::new(move |_| narrow()).await;
+        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let (state, error) = stage.status_and_error("web");
+        assert_eq!((state.as_str(), web.requests().len()), ("needs-auth", 1), "{kind}: {error}");
+        assert!(error.contains("\"birds:count\"") && error.contains("`oauth.scopes`"), "{error}");
+        stage.roster.close().await;
+    }
+    let web = HttpTestServer::new(move |heard| match heard.body["params"]["arguments"]["all"] == true {
+        true => narrow(),
+        false => answer_default(heard),
+    })
+    .await;
+    let stage = connect(&web).await;
+    let refused = stage.says("mcp__web__go", json!({"all": true})).await;
+    assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
+    // Should the connection end later, that is not why.
+    let ServerPhase::Connected(connection) = stage.roster.servers()[0].wait_settled().await.phase else { panic!() };
+    assert_eq!(connection.state.fault(), None);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
+    let web = HttpTestServer::new(move |heard| {
+        let Some(answer) = answer_request(&heard.body) else {
+            return HttpReply::status(if heard.method == "POST" { 202 } else { 405 });
+        };
+        if heard.rpc_method() == "initialize" {
+            let session = count.fetch_add(1, Ordering::SeqCst) + 1;
+            return HttpReply::json(&answer).with_header("mcp-session-id", session.to_string());
+        }
+        // Each session is lost with its first call, and that is told in two ways.
+        match (heard.rpc_method(), heard.headers["mcp-session-id"].as_str()) {
+            ("tools/call", "1") => HttpReply::status(404),
+            ("tools/call", "2") if heard.body["params"]["arguments"]["second"] == true => {
+                HttpReply::json(&error_without_id("Bad Request: No valid session ID provided")).with_status(400)
+            }
+            _ => HttpReply::json(&answer),
+        }
+    })
+    .await;
+    let stage = connect(&web).await;
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    assert_eq!(stage.says("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
+    assert_eq!(sessions.load(Ordering::SeqCst), 3);
+    stage.roster.close().await;
+}
+
+/// An error that does not say what it is about.
+fn error_without_id(message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}})
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
+    for status in [200, 400, 500] {
+        let web = HttpTestServer::new(move |heard| match heard.rpc_method() {
+            "tools/call" => HttpReply::json(&error_without_id("not today")).with_status(status),
+            _ => answer_default(heard),
+        })
+        .await;
+        let stage = connect(&web).await;
+        let said = tokio::time::timeout(TEST_TIMEOUT, stage.says("mcp__web__go", json!({}))).await.unwrap();
+        assert_eq!(said, "error: not today", "{status}");
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_an_error() {
+    let web = HttpTestServer::new(|heard| match heard.rpc_method() {
+        "tools/call" => HttpReply::json(&json!({})).with_body(&" ".repeat(40 << 20)),
+        _ => answer_default(heard),
+    })
+    .await;
+    let stage = connect(&web).await;
+    let said = stage.says("mcp__web__go", json!({})).await;
+    assert!(said.starts_with("error: MCP server web: "), "{said}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_token_stays_here() {
+    let elsewhere = HttpTestServer::new(answer_default).await;
+    let there = elsewhere.url("/taken?token=x");
+    let web = HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", there.clone())).await;
+    let stage = connect(&web).await;
+    let (state, error) = stage.status_and_error("web");
+    assert_eq!(state, "failed");
+    assert!(error.contains("HTTP 307") && error.contains("/taken.") && !error.contains("token=x"), "{error}");
+    assert!(elsewhere.requests().is_empty());
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn what_is_no_server_is_told() {
+    type Answers = fn(&ReceivedRequest) -> HttpReply;
+    let cases: [(&str, Answers, &str); 4] = [
+        (
+            "a page",
+            |_| HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>"),
+            "text/html, which is neither",
+        ),
+        (
+            "an error",
+            |_| HttpReply::status(500).with_body("out of order"),
+            "HTTP 500 Internal Server Error: out of order",
+        ),
+        ("nothing there", |_| HttpReply::status(404).with_body("no such page"), "HTTP 404 Not Found: no such page"),
+        ("other JSON", |_| HttpReply::json(&json!({"hello": 1})), "no JSON-RPC message: {\"hello\":1}"),
+    ];
+    for (name, answers, says) in cases {
+        let web = HttpTestServer::new(answers).await;
+        let stage = connect(&web).await;
+        let (state, error) = stage.status_and_error("web");
+        assert!(state == "failed" && error.contains(says), "{name}: {state} {error}");
+        stage.roster.close().await;
+    }
+    let closed = HttpTestServer::new(answer_default).await.url("/");
+    let stage =
+        Stage::of(json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}))
+            .await;
+    for name in ["web", "old"] {
+        assert!(stage.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"), "{:?}", stage.status_and_error(name));
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up_and_told() {
+    let web =
+        HttpTestServer::new(|heard| if heard.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(heard) }).await;
+    let entry = json!({"web": {"type": "http", "url": web.url("/")}});
+    let stage = Stage::start_with(entry, |surroundings| ServerDeps {
+        limits: McpLimits { idle_timeout: Duration::from_millis(300), ..surroundings.limits },
+        ..surroundings
+    })
+    .await;
+    let said = stage.says("mcp__web__go", json!({})).await;
+    assert_eq!(said, "error: MCP server web: it did not answer within 300 ms.");
+    let told = async {
+        while web.rpc_methods().last().unwrap() != "notifications/cancelled" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, told).await.unwrap();
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_an_error() {
+    let web = HttpTestServer::new(|heard| {
+        if heard.rpc_method() == "tools/call" {
+            HttpReply::events(event_channel(&[": almost\n\n".into(), "data: {\"jsonrpc\":".into()]).1)
+        } else {
+            answer_default(heard)
+        }
+    })
+    .await;
+    let stage = connect(&web).await;
+    let said = tokio::time::timeout(TEST_TIMEOUT, stage.says("mcp__web__go", json!({}))).await.unwrap();
+    assert!(said.starts_with("error: "), "{said}");
+    stage.roster.close().await;
+}
+
+/// The older way: what is posted is answered in the stream.
+struct SseTestServer {
+    web: HttpTestServer,
+    stream: Arc<Mutex<Option<UnboundedSender<String>>>>,
+}
+
+impl SseTestServer {
+    async fn new(endpoint: &'static str) -> Self {
+        let open = Arc::new(Mutex::new(None::<UnboundedSender<String>>));
+        let kept = Arc::clone(&open);
+        let web = HttpTestServer::new(move |heard| {
+            if heard.method == "GET" {
+                let (sender, events) = event_channel(&[format!("event: endpoint\ndata: {endpoint}\n\n")]);
+                *kept.lock().unwrap() = Some(sender);
+                return HttpReply::events(events);
+            }
+            if let (Some(answer), Some(sender)) = (answer_request(&heard.body), &*kept.lock().unwrap()) {
+                let _ = sender.send(format_event(&answer));
+            }
+            HttpReply::status(202).with_body("Accepted")
+        })
+        .await;
+        Self { web, stream: open }
+    }
+
+    async fn start_servers(&self) -> Stage {
+        let headers = json!({"X-Key": "secret"});
+        Stage::of(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}})).await
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_reached_the_older_way() {
+    let old = SseTestServer::new("messages?session=1").await;
+    let stage = old.start_servers().await;
+    assert_eq!(stage.status_and_error("old"), ("connected".into(), String::new()));
+    assert_eq!(stage.says("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
+    assert_eq!(old.web.rpc_methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    let heard = old.web.requests();
+    assert!(heard.iter().all(|request| request.headers["x-key"] == "secret"));
+    assert!(heard.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
+    // The stream is cut: the server is lost, looked for, and found again.
+    old.stream.lock().unwrap().take();
+    let streams = || old.web.requests().iter().filter(|request| request.method == "GET").count();
+    stage.wait_until(|stage| streams() == 2 && stage.status_and_error("old").0 == "connected").await;
+    assert_eq!(stage.says("mcp__old__go", json!({})).await, "did {}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn messages_are_not_sent_to_another_server() {
+    let old = SseTestServer::new("http://127.0.0.1:9/messages").await;
+    let stage = old.start_servers().await;
+    let (state, error) = stage.status_and_error("old");
+    assert_eq!(state, "failed");
+    assert_eq!(error, "it wants messages sent to http://127.0.0.1:9, which is another server.");
+    assert_eq!(old.web.rpc_methods(), Vec::<String>::new());
+    stage.roster.close().await;
+    let page = HttpTestServer::new(|_| HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")).await;
+    let stage = Stage::of(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
+    assert!(stage.status_and_error("old").1.contains("text/html instead of events: <html>"), "{:?}", stage.status_and_error("old"));
+    let status: Value = serde_json::to_value(stage.roster.status()).unwrap();
+    assert_eq!(status[0]["config"]["url"], page.url("/"));
+    stage.roster.close().await;
+}

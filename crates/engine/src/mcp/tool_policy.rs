@@ -1,0 +1,86 @@
+//! What an entry says about single tools of its server. Pure.
+//!
+//! An entry can only hold back: what it allows is still judged by the rules. A word that is not known holds back too.
+
+use serde_json::Value;
+use whimbrel_wire::options::McpServerConfig;
+
+/// On which terms a tool is offered, the strictest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ToolPolicy {
+    /// As the rules say.
+    Default,
+    /// Somebody is asked before each call, whatever the rules say.
+    Ask,
+    /// Not at all.
+    Deny,
+}
+
+/// The terms of a tool, by its name at the server.
+pub(super) fn tool_policy(config: &McpServerConfig, tool: &str) -> ToolPolicy {
+    let tools = match config {
+        McpServerConfig::Stdio(_) => None,
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => server.tools.as_deref(),
+        McpServerConfig::Sdk(server) => server.tools.as_deref(),
+    };
+    let named = tools.unwrap_or_default().iter().filter(|entry| entry["name"] == tool);
+    named.map(entry_policy).max().unwrap_or(ToolPolicy::Default)
+}
+
+fn entry_policy(entry: &Value) -> ToolPolicy {
+    let word = |key: &str| {
+        entry.get(key).filter(|word| !word.is_null()).map(|word| word.as_str().unwrap_or_default())
+    };
+    let policy = match word("permission_policy") {
+        None | Some("always_allow") => ToolPolicy::Default,
+        Some("always_deny") => ToolPolicy::Deny,
+        Some(_) => ToolPolicy::Ask,
+    };
+    let most = match word("org_max_permission") {
+        None | Some("allow") => ToolPolicy::Default,
+        Some("blocked") => ToolPolicy::Deny,
+        Some(_) => ToolPolicy::Ask,
+    };
+    policy.max(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_holds_back_and_never_grants() {
+        let rows = [
+            ("nothing is said", json!([]), ToolPolicy::Default),
+            ("about another", json!([{"name": "b", "permission_policy": "always_deny"}]), ToolPolicy::Default),
+            ("allowed", json!([{"name": "a", "permission_policy": "always_allow"}]), ToolPolicy::Default),
+            ("asked", json!([{"name": "a", "permission_policy": "always_ask"}]), ToolPolicy::Ask),
+            ("denied", json!([{"name": "a", "permission_policy": "always_deny"}]), ToolPolicy::Deny),
+            ("a new word", json!([{"name": "a", "permission_policy": "sometimes"}]), ToolPolicy::Ask),
+            ("no word", json!([{"name": "a", "permission_policy": 5}]), ToolPolicy::Ask),
+            (
+                "capped",
+                json!([{"name": "a", "permission_policy": "always_allow", "org_max_permission": "ask"}]),
+                ToolPolicy::Ask,
+            ),
+            (
+                "blocked",
+                json!([{"name": "a", "permission_policy": "always_ask", "org_max_permission": "blocked"}]),
+                ToolPolicy::Deny,
+            ),
+            (
+                "said twice",
+                json!([{"name": "a", "permission_policy": "always_deny"}, {"name": "a"}]),
+                ToolPolicy::Deny,
+            ),
+        ];
+        for (name, tools, expected) in rows {
+            for kind in ["http", "sse", "sdk"] {
+                let entry = json!({"type": kind, "url": "https://x.test", "name": "x", "tools": tools});
+                assert_eq!(tool_policy(&serde_json::from_value(entry).unwrap(), "a"), expected, "{name} ({kind})");
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What a server answers to a call, as a tool result: texts, pictures, and files for what a model cannot read.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, CustomResult, Resource, ResourceContents, ServerResult};
+use serde::Deserialize;
+use serde_json::Value;
+use whimbrel_wire::content::{Block, ResultContent};
+
+use crate::tasks::{OutputCapture, format_size};
+use crate::tools::{ToolOutput, ToolResult, ToolError, image_block};
+use crate::{files, ids};
+
+/// How many pictures of one result the model is shown.
+const MAX_IMAGES: usize = 20;
+
+/// Where long things go, and what is long.
+#[derive(Debug, Clone)]
+pub(super) struct OutputLimits {
+    /// The folder.
+    pub(super) spill_dir: PathBuf,
+    /// How many bytes of text the model is shown.
+    pub(super) limit: usize,
+}
+
+/// The result of a call. Pictures are decoded and files written beside the async threads.
+pub(super) async fn to_tool_output(result: ServerResult, shelf: OutputLimits) -> ToolResult {
+    let answer = CallResult::parse(result).map_err(ToolError::Failed)?;
+    let plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+    if answer.content.iter().all(plain) && answer.text_length() <= shelf.limit {
+        return answer.into_tool_output(&shelf);
+    }
+    let work = files::run_blocking(move || answer.into_tool_output(&shelf));
+    work.await.unwrap_or_else(|error| Err(ToolError::Failed(format!("The result could not be read: {error}."))))
+}
+
+/// Blocks of a prompt or anything else that a server says.
+pub(super) async fn to_blocks(content: Vec<ContentBlock>, shelf: OutputLimits) -> Vec<Block> {
+    let work = files::run_blocking(move || BlockConverter::new(&shelf).convert_all(content));
+    work.await.unwrap_or_default()
+}
+
+/// Blocks for the model, their text within the limit.
+pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<Block> {
+    let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
+    if length <= shelf.limit {
+        return blocks;
+    }
+    let work = files::run_blocking(move || BlockConverter::new(&shelf).spill_text(blocks));
+    work.await.unwrap_or_else(|error| vec![Block::text(format!("The result could not be read: {error}."))])
+}
+
+/// A text for the model: one that is too long goes into a file, and both ends are shown.
+pub(super) async fn fit_text(text: String, shelf: &OutputLimits) -> String {
+    if text.len() <= shelf.limit {
+        return text;
+    }
+    let path = shelf.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
+    let work = files::run_blocking(move || spill_texts(path, &[&text]));
+    work.await.unwrap_or_else(|error| format!("The text could not be read: {error}."))
+}
+
+/// Puts texts into a file, and says what the model is shown of them.
+fn spill_texts(path: PathBuf, texts: &[&str]) -> String {
+    let mut capture = OutputCapture::in_memory(path);
+    for text in texts {
+        capture.push(text.as_bytes());
+        capture.push(b"\n");
+    }
+    capture.finish().render_for_model()
+}
+
+/// An answer, as far as it can be read.
+struct CallResult {
+    content: Vec<ContentBlock>,
+    structured: Option<Value>,
+    is_error: bool,
+}
+
+impl CallResult {
+    fn parse(result: ServerResult) -> Result<Self, String> {
+        match result {
+            ServerResult::CallToolResult(CallToolResult {
+                content, structured_content, is_error, ..
+            }) => Ok(Self { content, structured: structured_content, is_error: is_error.unwrap_or(false) }),
+            ServerResult::EmptyResult(_) => {
+                Ok(Self { content: Vec::new(), structured: None, is_error: false })
+            }
+            ServerResult::CustomResult(CustomResult(value)) => Self::parse_leniently(value),
+            _ => Err("The server's answer is no result of a tool.".into()),
+        }
+    }
+
+    /// An answer in which something does not fit: what does is taken, the rest is shown as it is.
+    fn parse_leniently(mut value: Value) -> Result<Self, String> {
+        let is_error = value.get("isError").and_then(Value::as_bool).unwrap_or(false);
+        let content = match value.get_mut("content").map(Value::take) {
+            Some(Value::Array(blocks)) => blocks.iter().map(parse_block).collect(),
+            Some(Value::String(text)) => vec![ContentBlock::text(text)],
+            _ => {
+                return Err(format!(
+                    "The server's answer is no result of a tool: {}",
+                    excerpt(&value.to_string())
+                ));
+            }
+        };
+        let structured = value.get_mut("structuredContent").map(Value::take);
+        Ok(Self { content, structured, is_error })
+    }
+
+    fn text_length(&self) -> usize {
+        let length = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
+        self.content.iter().map(length).sum()
+    }
+
+    fn into_tool_output(mut self, shelf: &OutputLimits) -> ToolResult {
+        if let (true, Some(structured)) = (self.content.is_empty(), &self.structured) {
+            self.content.push(ContentBlock::text(structured.to_string()));
+        }
+        let blocks = BlockConverter::new(shelf).convert_all(self.content);
+        if self.is_error {
+            let texts: Vec<&str> = blocks.iter().filter_map(block_text).collect();
+            let text = texts.join("\n");
+            let text =
+                if text.trim().is_empty() { "The tool failed and did not say why.".into() } else { text };
+            return Err(ToolError::Failed(text));
+        }
+        let blocks = if blocks.is_empty() { vec![Block::text("(no output)")] } else { blocks };
+        let meta = serde_json::to_value(&blocks).unwrap_or_default();
+        Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
+    }
+}
+
+fn parse_block(value: &Value) -> ContentBlock {
+    ContentBlock::deserialize(value).unwrap_or_else(|_| {
+        ContentBlock::text(format!("[content of an unknown kind] {}", excerpt(&value.to_string())))
+    })
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(500).collect()
+}
+
+fn block_text(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// Turns contents into blocks that a model can read.
+struct BlockConverter<'a> {
+    limits: &'a OutputLimits,
+    images: usize,
+}
+
+impl<'a> BlockConverter<'a> {
+    fn new(limits: &'a OutputLimits) -> Self {
+        Self { limits, images: 0 }
+    }
+
+    fn convert_all(mut self, content: Vec<ContentBlock>) -> Vec<Block> {
+        let blocks: Vec<Block> = content.into_iter().map(|content| self.convert(content)).collect();
+        let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
+        if length <= self.limits.limit { blocks } else { self.spill_text(blocks) }
+    }
+
+    fn convert(&mut self, content: ContentBlock) -> Block {
+        match content {
+            ContentBlock::Text(text) => Block::text(text.text),
+            ContentBlock::Image(image) => self.image_block(&image.data, &image.mime_type),
+            ContentBlock::Audio(audio) => self.file_block("audio", &audio.data, Some(&audio.mime_type)),
+            ContentBlock::Resource(resource) => self.resource_block(resource.resource),
+            ContentBlock::ResourceLink(link) => Block::text(render_link(&link)),
+            _ => Block::text("[content of an unknown kind]"),
+        }
+    }
+
+    fn resource_block(&mut self, resource: ResourceContents) -> Block {
+        match resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                Block::text(format!("[resource {uri}]\n{text}"))
+            }
+            ResourceContents::BlobResourceContents { mime_type: Some(kind), blob, .. }
+                if kind.starts_with("image/") =>
+            {
+                self.image_block(&blob, &kind)
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                self.file_block(&format!("resource {uri}"), &blob, mime_type.as_deref())
+            }
+            _ => Block::text("[a resource of an unknown kind]"),
+        }
+    }
+
+    /// A picture for the model. What it says of itself does not count: it must be one.
+    fn image_block(&mut self, data: &str, kind: &str) -> Block {
+        self.images += 1;
+        if self.images > MAX_IMAGES {
+            return self.file_block("a further picture", data, Some(kind));
+        }
+        let shown = decode_base64(data).and_then(|bytes| image_block(&bytes));
+        shown.unwrap_or_else(|why| Block::text(format!("[an image ({kind}) that cannot be shown: {why}]")))
+    }
+
+    /// Bytes that a model cannot read are put into a file.
+    fn file_block(&self, what: &str, data: &str, kind: Option<&str>) -> Block {
+        let kind = kind.unwrap_or("application/octet-stream");
+        let saved = decode_base64(data).and_then(|bytes| save_bytes(&self.limits.spill_dir, &bytes, kind));
+        Block::text(match saved {
+            Ok((path, length)) => format!("[{what}: {kind}, {}, saved to {}]", format_size(length), path.display()),
+            Err(why) => format!("[{what}: {kind}, which cannot be read: {why}]"),
+        })
+    }
+
+    /// Too much text: all of it goes into a file, and both ends are shown.
+    fn spill_text(&self, blocks: Vec<Block>) -> Vec<Block> {
+        let path = self.limits.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
+        let (texts, others): (Vec<Block>, Vec<Block>) =
+            blocks.into_iter().partition(|block| block_text(block).is_some());
+        let shown = spill_texts(path, &texts.iter().filter_map(block_text).collect::<Vec<_>>());
+        std::iter::once(Block::text(shown)).chain(others).collect()
+    }
+}
+
+fn render_link(link: &Resource) -> String {
+    let description = link.description.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+    format!("[resource {} ({}){description}; ReadMcpResourceTool reads it]", link.uri, link.name)
+}
+
+fn decode_base64(data: &str) -> Result<Vec<u8>, String> {
+    BASE64_STANDARD.decode(data.trim()).map_err(|error| format!("it is no base64: {error}"))
+}
+
+/// Saves bytes under a name of their own, and says where and how many they are.
+pub(super) fn save_bytes(spill: &Path, bytes: &[u8], kind: &str) -> Result<(PathBuf, u64), String> {
+    let path = spill.join(format!("{}.{}", ids::new_task_id('m'), extension(kind)));
+    files::create(&path, bytes).map_err(|error| format!("it cannot be saved: {error}"))?;
+    Ok((path, bytes.len() as u64))
+}
+
+/// An ending by which programs know what is in a file.
+fn extension(kind: &str) -> &str {
+    let subtype = kind.split([';', '+']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    match subtype {
+        "plain" => "txt",
+        "jpeg" => "jpg",
+        "mpeg" => "mp3",
+        known if (1..=8).contains(&known.len()) && known.bytes().all(|sign| sign.is_ascii_alphanumeric()) => {
+            known
+        }
+        _ => "bin",
+    }
+}

@@ -1,0 +1,125 @@
+//! The engine's own tools as an MCP server, for any program that speaks the protocol.
+//!
+//! A call is judged and made as in a session that has nobody to ask: the same gate, the same hooks, the same workshop.
+//! What surrounds the calls is in `room`, what becomes of a result in `shape`.
+
+mod session;
+mod convert;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
+
+use self::session::HeadlessSession;
+use crate::engine::Engine;
+use crate::ids;
+use crate::setup::{SetupError, Start};
+use crate::tool_scheduler::{ToolEnv, ToolCallResult, ToolCall, ToolScheduler};
+
+/// Serves the tools over a pair of streams until the other side leaves or `stop` fires. Calls under way when it leaves
+/// have a few seconds to be answered; then everything that was started is ended. `tell` hears what a person should know.
+pub async fn serve_tools(
+    engine: Engine,
+    start: Start,
+    streams: (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    stop: CancellationToken,
+    tell: impl Fn(&str) + Send + 'static,
+) -> Result<(), SetupError> {
+    let room = HeadlessSession::open(engine, start, &stop)?;
+    if let Some(warning) = &room.warning {
+        tell(warning);
+    }
+    let desk = McpToolServer { env: room.env.clone(), root: room.root(), call_lock: RwLock::default() };
+    match stop.run_until_cancelled(desk.serve_with_ct(streams, stop.child_token())).await {
+        Some(Ok(running)) => {
+            // How the loop ended is all the same: the other side is gone.
+            let _ = running.waiting().await;
+        }
+        None | Some(Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled)) => {}
+        Some(Err(error)) => tell(&format!("The client did not begin as MCP asks for: {error}.")),
+    }
+    room.close().await;
+    Ok(())
+}
+
+/// The side of the protocol that answers.
+struct McpToolServer {
+    env: ToolEnv,
+    /// The folder that is worked in.
+    root: String,
+    /// Calls that change nothing run side by side, the others one after the other.
+    call_lock: RwLock<()>,
+}
+
+impl McpToolServer {
+    /// Makes one call the whole way.
+    async fn run_call(&self, wanted: ToolCall, cancel: &CancellationToken) -> Option<ToolCallResult> {
+        let mut bench = self.env.clone();
+        bench.context.cancel = cancel.clone();
+        let tool = bench.tool_set.find(&wanted.tool)?;
+        let touches = tool.tool().effects(&wanted.input);
+        let alone = touches.is_ok_and(|touches| !touches.is_parallel_safe());
+        let (_beside, _alone) = match alone {
+            true => (None, Some(self.call_lock.write().await)),
+            false => (Some(self.call_lock.read().await), None),
+        };
+        // To a hook each call is a turn of its own: one that stops it does not stop the next.
+        bench.checker.hooks.begin_turn();
+        let mut workshop = ToolScheduler::new(Arc::new(bench));
+        workshop.submit(wanted);
+        workshop.mark_reply_complete();
+        workshop.next_result().await
+    }
+}
+
+impl ServerHandler for McpToolServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("whimbrel", env!("CARGO_PKG_VERSION")))
+            .with_instructions(format!(
+                "These tools work in {}. Read a file before you change it. A call that is refused stays refused until the permission rules are changed.",
+                self.root
+            ))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.env.tool_set.tools();
+        Ok(ListToolsResult::with_all_items(tools.iter().map(|tool| convert::to_listed_tool(tool)).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let names = || self.env.tool_set.names().join(", ");
+        let unknown = || format!("No such tool: {}. The tools are: {}.", call.name, names());
+        if self.env.tool_set.find(&call.name).is_none() {
+            return Err(ErrorData::invalid_params(unknown(), None));
+        }
+        let wanted = ToolCall {
+            id: ids::new_uuid(),
+            tool: call.name.to_string(),
+            input: Value::Object(call.arguments.unwrap_or_default()),
+            bad_input: None,
+        };
+        // Whatever is dropped here ends with all that it has started.
+        let made = context.ct.run_until_cancelled(self.run_call(wanted, &context.ct)).await.flatten();
+        Ok(made.map_or_else(convert::interrupted_result, convert::to_call_result).into())
+    }
+}

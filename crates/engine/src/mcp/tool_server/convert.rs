@@ -1,0 +1,87 @@
+//! Tools and results as the protocol has them. Pure.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool, ToolAnnotations};
+use whimbrel_wire::content::{Block, ResultContent, Source};
+
+use crate::tool_set::ToolEntry;
+use crate::tool_scheduler::ToolCallResult;
+
+/// What a tool is like, for clients that treat tools differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolAccess {
+    /// It changes nothing here.
+    ReadOnly,
+    /// It changes nothing here, but asks the world outside.
+    ReadOnlyNetwork,
+    /// It changes files of ours, or what runs.
+    Writes,
+    /// It may do anything.
+    Unrestricted,
+}
+
+/// The tools that are of use without a conversation.
+pub(super) const TOOLS: [(&str, ToolAccess); 10] = [
+    ("Read", ToolAccess::ReadOnly),
+    ("Glob", ToolAccess::ReadOnly),
+    ("Grep", ToolAccess::ReadOnly),
+    ("Write", ToolAccess::Writes),
+    ("Edit", ToolAccess::Writes),
+    ("NotebookEdit", ToolAccess::Writes),
+    ("Bash", ToolAccess::Unrestricted),
+    ("TaskOutput", ToolAccess::ReadOnly),
+    ("TaskStop", ToolAccess::Writes),
+    ("WebFetch", ToolAccess::ReadOnlyNetwork),
+];
+
+/// Their names.
+pub(super) fn tool_names() -> Vec<String> {
+    TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// A tool as `tools/list` shows it.
+pub(super) fn to_listed_tool(tool: &ToolEntry) -> Tool {
+    let spec = tool.spec();
+    let schema: JsonObject = serde_json::from_str(spec.input_schema.as_str()).unwrap_or_default();
+    let nature = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(_, nature)| *nature);
+    let looks = matches!(nature, Some(ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork));
+    let outside = !matches!(nature, Some(ToolAccess::ReadOnly | ToolAccess::Writes));
+    Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema))
+        .with_annotations(ToolAnnotations::new().read_only(looks).open_world(outside))
+}
+
+/// What came of a call, as `tools/call` answers.
+pub(super) fn to_call_result(made: ToolCallResult) -> CallToolResult {
+    let mut content = match made.content {
+        ResultContent::Text(text) => vec![ContentBlock::text(strip_error_tag(text))],
+        ResultContent::Blocks(blocks) => blocks.into_iter().map(to_content_block).collect(),
+    };
+    content.extend(made.notes.into_iter().map(ContentBlock::text));
+    if made.failed { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+/// The answer to a call that was cut short.
+pub(super) fn interrupted_result() -> CallToolResult {
+    let text = "Stopped before it finished; what it did so far stays done.";
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// A refusal without the mark that only models of a conversation know.
+fn strip_error_tag(text: String) -> String {
+    let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
+    inner.map(str::to_owned).unwrap_or(text)
+}
+
+fn to_content_block(block: Block) -> ContentBlock {
+    match block {
+        Block::Text { text, .. } => ContentBlock::text(text),
+        Block::Image { source: Source::Base64 { media_type, data } } => ContentBlock::image(data, media_type),
+        Block::Document { source: Source::Base64 { media_type, data }, title } => {
+            let name = title.unwrap_or_else(|| "document".into());
+            let contents = ResourceContents::blob(data, format!("whimbrel:{name}"));
+            ContentBlock::resource(contents.with_mime_type(media_type))
+        }
+        other => ContentBlock::text(serde_json::to_string(&other).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,55 @@
+//! The tools as a client sees them. How the whole program serves them is tested from outside.
+
+use serde_json::{Value, json};
+use whimbrel_wire::content::{Block, ResultContent, Source};
+
+use super::convert::{self, ToolAccess};
+use crate::tool_set::ToolEntry;
+use crate::tools;
+use crate::tool_scheduler::ToolCallResult;
+
+#[test]
+fn what_a_tool_is_said_to_be_fits_what_it_touches() {
+    let all = tools::builtin_tools();
+    for (name, nature) in convert::TOOLS {
+        let tool = all.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}"));
+        let looks = matches!(nature, ToolAccess::ReadOnly | ToolAccess::ReadOnlyNetwork);
+        for example in tool.examples() {
+            let Ok(touches) = tool.effects(&example.input) else { continue };
+            assert!(!looks || touches.is_parallel_safe(), "{name}: {}", example.title);
+        }
+        let listed = serde_json::to_value(convert::to_listed_tool(&ToolEntry::new(tool.clone()))).unwrap();
+        assert_eq!((&listed["name"], &listed["annotations"]["readOnlyHint"]), (&json!(name), &json!(looks)));
+        assert_eq!(listed["inputSchema"]["type"], "object", "{name}");
+    }
+}
+
+#[test]
+fn results_keep_their_kind() {
+    let made = |content, failed| ToolCallResult {
+        id: "call".into(),
+        content,
+        meta: Value::Null,
+        failed,
+        denial: None,
+        notes: vec!["a note".into()],
+        halt: None,
+        deferred_call: None,
+    };
+    let picture = Source::Base64 { media_type: "image/png".into(), data: "AQID".into() };
+    let paper = Source::Base64 { media_type: "application/pdf".into(), data: "BAUG".into() };
+    let blocks = vec![
+        Block::text("seen"),
+        Block::Image { source: picture },
+        Block::Document { source: paper, title: None },
+    ];
+    let shown = |made| serde_json::to_value(convert::to_call_result(made)).unwrap();
+    let good = shown(made(ResultContent::Blocks(blocks), false));
+    assert_eq!(good["content"][0], json!({"type": "text", "text": "seen"}));
+    assert_eq!(good["content"][1], json!({"type": "image", "data": "AQID", "mimeType": "image/png"}));
+    assert_eq!(good["content"][2]["resource"]["blob"], "BAUG");
+    assert_eq!(good["content"][3]["text"], "a note");
+    assert_ne!(good["isError"], json!(true));
+    let bad = shown(made(ResultContent::Text("<tool_use_error>No.</tool_use_error>".into()), true));
+    assert_eq!((&bad["content"][0]["text"], &bad["isError"]), (&json!("No."), &json!(true)));
+}

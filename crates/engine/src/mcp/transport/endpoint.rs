@@ -1,0 +1,173 @@
+//! The way to a server at an address: every request carries what the entry says, and whatever shows who we are.
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use whimbrel_models::ModelError as HttpFault;
+use whimbrel_models::http::{HttpClient, Response, Url};
+use whimbrel_wire::options::RemoteServer;
+
+use super::headers_command::HeadersCommand;
+use crate::mcp::fault::McpError;
+use crate::mcp::oauth::challenge::missing_scope;
+use crate::mcp::oauth::{TokenProvider, CredentialStore};
+use crate::mcp::surroundings::ServerDeps;
+
+/// The address of a server, and what goes with every request to it. Cheap enough to clone.
+#[derive(Clone)]
+pub(super) struct RemoteEndpoint {
+    pub(super) url: Url,
+    headers: HeaderMap,
+    credentials: Credentials,
+    http_client: HttpClient,
+}
+
+/// What shows who we are, and can be renewed.
+#[derive(Clone)]
+enum Credentials {
+    /// Nothing does, or the headers of the entry do.
+    None,
+    /// The person has logged in.
+    Token(TokenProvider),
+    /// A command of the person knows.
+    Command(HeadersCommand),
+}
+
+impl RemoteEndpoint {
+    /// Reads an entry, and finds out who we are there.
+    pub(super) async fn connect(
+        name: &str,
+        server: &RemoteServer,
+        surroundings: &ServerDeps,
+    ) -> Result<Self, McpError> {
+        let url = Url::parse(&server.url).map_err(|error| McpError::Permanent(format!("`url`: {error}.")))?;
+        let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
+        let mut headers = HeaderMap::from_iter([(http::header::USER_AGENT, agent)]);
+        for (name, value) in &server.headers {
+            let header = sensitive_header(name, value);
+            let (name, value) =
+                header.ok_or_else(|| McpError::Permanent(format!("`headers`: {name:?} cannot be sent.")))?;
+            headers.insert(name, value);
+        }
+        let door = surroundings.http_client.clone();
+        let badge = match &server.headers_helper {
+            Some(command) => {
+                let helper = HeadersCommand::new(command, name, &server.url, surroundings);
+                helper.run().await.map_err(McpError::Disconnected)?;
+                Credentials::Command(helper)
+            }
+            None if headers.contains_key(AUTHORIZATION) => Credentials::None,
+            None => {
+                let pass = TokenProvider::load(CredentialStore::from_env(&surroundings.environment), &url, &door).await;
+                pass.map_or(Credentials::None, Credentials::Token)
+            }
+        };
+        Ok(Self { url, headers, credentials: badge, http_client: door })
+    }
+
+    /// The same with another address at the same place.
+    pub(super) fn with_url(self, url: Url) -> Self {
+        Self { url, ..self }
+    }
+
+    /// Sends a request, and waits for the head of the answer. If the server does not know us, what shows who we are is
+    /// renewed, and the request is sent once more.
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        more: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, HttpFault> {
+        let badge = self.credentials.headers().await;
+        let answer = self.send(method.clone(), &badge, more.clone(), body.clone()).await?;
+        if answer.status != 401 {
+            return Ok(answer);
+        }
+        match self.credentials.refresh_headers(&badge).await? {
+            Some(badge) => {
+                answer.into_body().drain();
+                self.send(method, &badge, more, body).await
+            }
+            None => Ok(answer),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        badge: &HeaderMap,
+        more: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, HttpFault> {
+        let mut headers = self.headers.clone();
+        headers.extend(badge.clone());
+        headers.extend(more);
+        self.http_client.request(method, self.url.clone(), headers, body).await
+    }
+
+    /// Why a server refuses a request by its status, if that is because of who we are.
+    pub(super) fn auth_error(&self, answer: &Response) -> Option<String> {
+        match answer.status {
+            401 => Some(self.unauthorized_text()),
+            403 => missing_scope(answer.header(WWW_AUTHENTICATE.as_str())?)
+                .map(|scope| missing_scope_text(scope.as_deref())),
+            _ => None,
+        }
+    }
+
+    /// Why a server that answers 401 does so, as far as we know.
+    fn unauthorized_text(&self) -> String {
+        match self.credentials {
+            Credentials::None => "it answered HTTP 401.".into(),
+            Credentials::Token(_) => "the login that is kept for it no longer holds (HTTP 401).".into(),
+            Credentials::Command(_) => {
+                "it does not take what the command of `headersHelper` prints (HTTP 401).".into()
+            }
+        }
+    }
+}
+
+impl Credentials {
+    /// What to show.
+    async fn headers(&self) -> HeaderMap {
+        match self {
+            Self::None => HeaderMap::new(),
+            Self::Token(pass) => authorization_headers(pass.authorization().await),
+            Self::Command(helper) => helper.cached().await,
+        }
+    }
+
+    /// What to show instead of what was refused. None if there is nothing else.
+    async fn refresh_headers(&self, refused: &HeaderMap) -> Result<Option<HeaderMap>, HttpFault> {
+        match (self, refused.get(AUTHORIZATION)) {
+            (Self::Token(pass), Some(refused)) => {
+                let another = pass.refresh_authorization(refused).await?;
+                Ok(another.map(|header| authorization_headers(Some(header))))
+            }
+            (Self::Token(_) | Self::None, _) => Ok(None),
+            // Should the command fail now, the server's own word is told.
+            (Self::Command(helper), _) => Ok(helper.rerun(refused).await),
+        }
+    }
+}
+
+/// A login that is known, and does not reach far enough.
+fn missing_scope_text(scope: Option<&str>) -> String {
+    match scope {
+        Some(scope) => format!(
+            "the one that it was shown does not cover the scope \"{scope}\" (HTTP 403). Name that in `oauth.scopes` of its entry."
+        ),
+        None => "the one that it was shown does not cover this (HTTP 403).".into(),
+    }
+}
+
+fn authorization_headers(header: Option<HeaderValue>) -> HeaderMap {
+    header.map(|header| (AUTHORIZATION, header)).into_iter().collect()
+}
+
+/// A header whose value is not for everybody's eyes.
+pub(super) fn sensitive_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, mut value) = (name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value).ok()?);
+    value.set_sensitive(true);
+    Some((name, value))
+}

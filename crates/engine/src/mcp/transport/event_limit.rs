@@ -1,0 +1,85 @@
+//! A stream of events whose events have a limit: one that goes on for ever ends the stream.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::stream::Stream;
+use whimbrel_models::{ModelError, ModelErrorKind};
+
+/// Lets bytes through until one event is too large.
+pub(super) struct EventLimit<S> {
+    inner: S,
+    limit: usize,
+    /// Bytes since the last empty line.
+    event_bytes: usize,
+    /// Whether a line has just ended.
+    line_ended: bool,
+    failed: bool,
+}
+
+impl<S> EventLimit<S> {
+    pub(super) fn new(inner: S, limit: usize) -> Self {
+        Self { inner, limit, event_bytes: 0, line_ended: true, failed: false }
+    }
+
+    /// Counts bytes; false if an event has become too large.
+    fn count_bytes(&mut self, bytes: &[u8]) -> bool {
+        for &byte in bytes {
+            self.event_bytes += 1;
+            match byte {
+                b'\n' if self.line_ended => self.event_bytes = 0,
+                b'\n' => self.line_ended = true,
+                b'\r' => {}
+                _ => self.line_ended = false,
+            }
+            if self.event_bytes > self.limit {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl<S: Stream<Item = Result<Bytes, ModelError>> + Unpin> Stream for EventLimit<S> {
+    type Item = Result<Bytes, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.failed {
+            return Poll::Ready(None);
+        }
+        let next = Pin::new(&mut self.inner).poll_next(context);
+        match next {
+            Poll::Ready(Some(Ok(bytes))) if !self.count_bytes(&bytes) => {
+                self.failed = true;
+                let text = format!("an event has more than {} MB.", self.limit >> 20);
+                Poll::Ready(Some(Err(ModelError::new(ModelErrorKind::Protocol, text))))
+            }
+            next => next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use futures::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn many_events_pass_and_one_without_end_does_not() {
+        let pieces = |texts: &[&'static str]| {
+            stream::iter(texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>())
+        };
+        for (name, texts, passed) in [
+            ("events", &["data: a\n\n", "data: b\r\n\r\n", "data: c\n\n"][..], 3),
+            ("split", &["data:", " a\n", "\ndata: b\n\n"], 3),
+            ("too large", &["data: a\n\n", "data: 123456789", "0\n\n", "data: b\n\n"], 2),
+        ] {
+            let results: Vec<_> = EventLimit::new(pieces(texts), 15).collect().await;
+            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), passed, "{name}: {results:?}");
+            assert_eq!(results.last().unwrap().is_ok(), passed == texts.len(), "{name}");
+        }
+    }
+}

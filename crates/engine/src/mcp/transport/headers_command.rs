@@ -1,0 +1,140 @@
+//! `headersHelper`: a command of the person that prints headers as a JSON object, for tokens that live only a short time.
+//! It is asked with every new connection, and once more when the server does not take what it has printed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::endpoint::sensitive_header;
+use crate::mcp::surroundings::ServerDeps;
+use crate::tasks::{ChildProcess, ProcessExit, ProgramSpec};
+
+/// How long the command may take.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much it may print.
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// How much of its complaints is told.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// The command, and what it printed last. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct HeadersCommand {
+    program: Arc<ProgramSpec>,
+    cached: Arc<Mutex<HeaderMap>>,
+}
+
+impl HeadersCommand {
+    /// The command for a server. It is not asked yet.
+    pub(super) fn new(command: &str, name: &str, url: &str, surroundings: &ServerDeps) -> Self {
+        let mut environment = surroundings.environment.clone();
+        environment.insert("CLAUDE_CODE_MCP_SERVER_NAME".into(), name.into());
+        environment.insert("CLAUDE_CODE_MCP_SERVER_URL".into(), url.into());
+        let program = ProgramSpec {
+            command: "sh".into(),
+            args: vec!["-c".into(), command.into()],
+            cwd: surroundings.cwd.clone(),
+            environment,
+        };
+        Self { program: Arc::new(program), cached: Arc::default() }
+    }
+
+    /// What it printed last.
+    pub(super) async fn cached(&self) -> HeaderMap {
+        self.cached.lock().await.clone()
+    }
+
+    /// Asks the command.
+    pub(super) async fn run(&self) -> Result<(), String> {
+        let mut last = self.cached.lock().await;
+        *last = self
+            .run_command()
+            .await
+            .map_err(|what| format!("the command of `headersHelper` {what} Run it by hand and see."))?;
+        Ok(())
+    }
+
+    /// Asks the command again because this was refused, unless somebody has done so meanwhile. None if it has nothing
+    /// else to say.
+    pub(super) async fn rerun(&self, refused: &HeaderMap) -> Option<HeaderMap> {
+        let mut last = self.cached.lock().await;
+        if *last == *refused {
+            *last = self.run_command().await.ok()?;
+        }
+        Some(last.clone()).filter(|headers| headers != refused)
+    }
+
+    /// Runs the command. Nothing of what it prints is told, for it may be a key.
+    async fn run_command(&self) -> Result<HeaderMap, String> {
+        let mut dialogue =
+            ChildProcess::spawn(&self.program).map_err(|fault| format!("cannot be started: {fault}."))?;
+        drop(dialogue.take_stdin());
+        let leash = dialogue.kill_handle();
+        let heard = timeout(COMMAND_TIMEOUT, async {
+            let mut text = Vec::new();
+            while let Some(bytes) = dialogue.read_stdout().await {
+                text.extend_from_slice(bytes);
+                if text.len() > MAX_OUTPUT_BYTES {
+                    return Err(format!("prints more than {} KB.", MAX_OUTPUT_BYTES >> 10));
+                }
+            }
+            match dialogue.wait_for_exit().await {
+                Some(ProcessExit::Exited(0)) => parse_headers(&text),
+                ending => Err(exit_message(ending, &dialogue.stderr_tail().await)),
+            }
+        })
+        .await;
+        leash.kill().await;
+        heard.unwrap_or_else(|_| Err(format!("did not end within {} s.", COMMAND_TIMEOUT.as_secs())))
+    }
+}
+
+fn exit_message(ending: Option<ProcessExit>, complaints: &str) -> String {
+    let how = match ending {
+        Some(ProcessExit::Exited(code)) => format!("ended with code {code}"),
+        Some(ProcessExit::Killed(signal)) => format!("was ended by signal {signal}"),
+        Some(ProcessExit::TimedOut | ProcessExit::Unknown) | None => "ended without a word".to_owned(),
+    };
+    match complaints.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => {
+            format!("{how} and says: {}.", line.chars().take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.'))
+        }
+        None => format!("{how}."),
+    }
+}
+
+fn parse_headers(text: &[u8]) -> Result<HeaderMap, String> {
+    let fields: BTreeMap<String, String> = serde_json::from_slice(text).map_err(|_| {
+        "must print a JSON object of texts, as in {\"Authorization\": \"Bearer ...\"}.".to_owned()
+    })?;
+    let unfit = |name: &str| format!("prints a header {name:?} that cannot be sent.");
+    let header = |(name, value): (&String, &String)| sensitive_header(name, value).ok_or_else(|| unfit(name));
+    fields.iter().map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_must_be_headers() {
+        let good = parse_headers(br#" {"Authorization": "Bearer t", "X-Team": "birds"} "#).unwrap();
+        assert_eq!(good.len(), 2);
+        assert_eq!(good["authorization"], "Bearer t");
+        for (text, words) in [
+            ("Bearer t", "JSON object"),
+            ("[]", "JSON object"),
+            (r#"{"a": 1}"#, "JSON object"),
+            (r#"{"a b": "x"}"#, "a b"),
+            ("{\"a\": \"x\\ny\"}", "\"a\""),
+        ] {
+            let error = parse_headers(text.as_bytes()).unwrap_err();
+            assert!(error.contains(words) && !error.contains("Bearer t"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! JSON that lies too deep in itself to be read: what lies too deep becomes `null`, so that one part of an answer does not
+//! spoil the rest. Pure.
+
+/// How deep values may lie. Readers stop a little later.
+const MAX_DEPTH: usize = 100;
+
+/// The text without what lies too deep; none if nothing does.
+pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
+    let mut kept = Vec::with_capacity(text.len());
+    let (mut depth, mut quoted, mut escaped, mut cut) = (0_usize, false, false, false);
+    for &byte in text {
+        let was = depth;
+        if quoted {
+            quoted = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else {
+            match byte {
+                b'"' => quoted = true,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if was <= MAX_DEPTH && depth <= MAX_DEPTH {
+            kept.push(byte);
+        } else if was == MAX_DEPTH {
+            kept.extend_from_slice(b"null");
+            cut = true;
+        }
+    }
+    cut.then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_lies_too_deep_is_nothing_and_the_rest_stays() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        for shallow in [nested(MAX_DEPTH), r#"{"a":"[[{\"\\"}"#.into(), "[".repeat(3), String::new()] {
+            assert_eq!(truncate_depth(shallow.as_bytes()), None, "{shallow}");
+        }
+        let deep = format!(r#"{{"a":{},"b":"]}}\"{{","c":[{},2]}}"#, nested(5000), nested(500));
+        let value: Value = serde_json::from_slice(&truncate_depth(deep.as_bytes()).unwrap()).unwrap();
+        assert_eq!((&value["b"], &value["c"][1]), (&Value::from("]}\"{"), &Value::from(2)));
+        assert!(value["a"].is_array());
+    }
+}

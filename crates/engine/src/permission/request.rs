@@ -1,0 +1,93 @@
+//! What the host is asked about a call.
+
+use serde_json::Value;
+use whimbrel_policy::{PermissionQuestion, ToolFacts, ToolKind, is_invisible};
+use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
+
+/// How many characters of a description a host is shown.
+const MAX_DESCRIPTION_CHARS: usize = 500;
+
+/// A call, as a question to the host.
+///
+/// `shown` gives a path as people know it.
+pub fn build_request(
+    (tool, facts): (&str, &ToolFacts),
+    id: &str,
+    input: &Value,
+    why: &PermissionQuestion,
+    shown: impl Fn(&str) -> String,
+) -> CanUseTool {
+    let by_person = facts.requires_interaction || why.requires_user_interaction();
+    let reason_type = why.reason_type(facts.kind);
+    CanUseTool {
+        tool_name: tool.to_owned(),
+        input: input.as_object().cloned().unwrap_or_default(),
+        tool_use_id: id.to_owned(),
+        permission_suggestions: (!by_person).then(|| why.suggestions.clone()),
+        blocked_path: why.blocked_path.clone(),
+        decision_reason: reason_type.map(|_| strip_invisible(&why.reason.text())),
+        decision_reason_type: reason_type.map(Into::into),
+        classifier_approvable: why.classifier_approvable(),
+        suppress_always_allow_rule: (by_person || why.suggestions.is_empty()).then_some(true),
+        default_to_no: why.should_default_to_no().then_some(true),
+        matched_ask_rule: why.matched_ask_rule().map(|rule| {
+            let value = rule.rule.to_value();
+            MatchedAskRule {
+                source: rule.source.to_string(),
+                tool_name: value.tool_name,
+                rule_content: value.rule_content,
+            }
+        }),
+        display_name: Some(tool.to_owned()),
+        description: description(tool, facts.kind, input, shown),
+        requires_user_interaction: by_person.then_some(true),
+        ..CanUseTool::default()
+    }
+}
+
+/// What the call is about, in its own words.
+fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -> String) -> Option<String> {
+    let field = match kind {
+        ToolKind::Shell => "description",
+        ToolKind::WebSearch => "query",
+        other => other.primary_field(tool)?,
+    };
+    let text = input.get(field)?.as_str()?;
+    let shown = match kind {
+        ToolKind::Read | ToolKind::Edit => shown(text),
+        _ => text.to_owned(),
+    };
+    Some(strip_invisible(&shown)).filter(|text| !text.is_empty())
+}
+
+/// Without what could play tricks on a screen, and not too long.
+fn strip_invisible(text: &str) -> String {
+    let tricky = |c: &char| c.is_control() && *c != '\n' || is_invisible(*c);
+    text.chars().filter(|c| !tricky(c)).take(MAX_DESCRIPTION_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_call_is_about() {
+        let rows = [
+            (
+                "Bash",
+                json!({"command": "ls", "description": "List\u{1b}[31m fi\u{ad}les\u{202e}\u{e0041}"}),
+                Some("List[31m files"),
+            ),
+            ("Bash", json!({"command": "ls"}), None),
+            ("Write", json!({"file_path": "/a/b/c\u{202e}.txt"}), Some("<b/c.txt>")),
+            ("WebFetch", json!({"url": "https://example.com/"}), Some("https://example.com/")),
+            ("Agent", json!({"prompt": "x"}), None),
+        ];
+        for (tool, input, expected) in rows {
+            let shown = |path: &str| format!("<{}>", path.trim_start_matches("/a/"));
+            assert_eq!(description(tool, ToolKind::from_name(tool), &input, shown).as_deref(), expected, "{tool}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Asking about a call, and what an answer means. Host and hooks are asked at the same time; the first answer counts. If
+//! a rule or the mode decides meanwhile, the question is taken back.
+
+use std::future::pending;
+use std::pin::pin;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use whimbrel_policy::{Decision, ResolvedDecision};
+use whimbrel_wire::codec::restore_truncated;
+use whimbrel_wire::control::{ControlError, CanUseTool};
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::permission::PermissionResult;
+
+use super::{PromptRequest, Prompter, PermissionChecker, EndTurn, RequestHooks, CheckOutcome, DeniedBy, tool_call_ref, prompt_tool};
+use crate::host_requests::HostRequestError;
+use crate::hooks::HookInputBuilder;
+use crate::permission::request::build_request;
+
+/// What came of asking.
+pub(super) enum PromptOutcome {
+    /// It may be made.
+    Allowed {
+        /// With this input.
+        input: Value,
+        /// Who says so.
+        by: AnsweredBy,
+    },
+    /// It may not, or nobody could answer.
+    Denied(CheckOutcome),
+    /// Nobody needs to answer any more: this is decided.
+    Superseded(ResolvedDecision),
+}
+
+/// Whoever answers a question about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnsweredBy {
+    /// The host, for the person.
+    Host,
+    /// A hook, in the person's place.
+    Hook,
+}
+
+impl From<AnsweredBy> for DeniedBy {
+    fn from(answerer: AnsweredBy) -> Self {
+        match answerer {
+            AnsweredBy::Host => Self::Host,
+            AnsweredBy::Hook => Self::Hook,
+        }
+    }
+}
+
+/// Who was first.
+enum Winner {
+    Hook(PermissionResult),
+    Host(Result<PermissionResult, HostRequestError>),
+    Superseded(ResolvedDecision),
+    TimedOut,
+}
+
+impl PermissionChecker {
+    /// Asks about a call.
+    pub(super) async fn request_answer(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> PromptOutcome {
+        let tool = asked.listed.tool().name();
+        let first = match &self.prompter {
+            Prompter::Unavailable => match self.run_request_hooks(asked, cancel).await {
+                Some(answer) => Winner::Hook(answer),
+                None => return PromptOutcome::Denied(self.deny_no_prompter(asked, cancel).await),
+            },
+            Prompter::Host(_) | Prompter::Tool(..) => {
+                let question = CanUseTool {
+                    agent_id: self.hooks.agent_id().map(Into::into),
+                    mcp_server: asked.listed.provenance().cloned(),
+                    ..build_request((tool, asked.listed.facts()), asked.id, asked.input, asked.question, |path| {
+                        self.permissions.display_path(path)
+                    })
+                };
+                let waiting = match self.prompter {
+                    Prompter::Host(_) => Some(self.state_notifier.requires_action().await),
+                    Prompter::Tool(..) | Prompter::Unavailable => None,
+                };
+                self.notify_user(tool, asked.request_hooks, cancel);
+                let first = tokio::select! {
+                    biased;
+                    first = self.race_answers(asked, question, cancel) => first,
+                    decision = self.wait_superseded(asked) => Winner::Superseded(decision),
+                    () = self.wait_timeout() => Winner::TimedOut,
+                };
+                if let Some(waiting) = waiting {
+                    waiting.finish().await;
+                }
+                first
+            }
+        };
+        let (answer, by) = match first {
+            Winner::Superseded(decision) => return PromptOutcome::Superseded(decision),
+            Winner::TimedOut => return failed_outcome("nobody has answered in time"),
+            Winner::Hook(answer) => (Ok(answer), AnsweredBy::Hook),
+            Winner::Host(Err(HostRequestError::Closed)) => return PromptOutcome::Denied(self.deny_host_closed(asked, cancel).await),
+            Winner::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
+                if other != asked.id =>
+            {
+                return failed_outcome("the answer is about another call");
+            }
+            Winner::Host(answer) => (answer, AnsweredBy::Host),
+        };
+        if let Ok(PermissionResult::Allow { updated_permissions, invalid_updates: unread, .. }) = &answer {
+            self.apply_updates(updated_permissions.clone().unwrap_or_default(), unread).await;
+        }
+        if let Err(HostRequestError::Failed(ControlError::InvalidReply(error))) = &answer {
+            let text =
+                format!("The answer to the question about {tool} cannot be read and counts as no: {error}");
+            self.frames.warn(text).await;
+        }
+        to_outcome(tool, asked.input, answer, by)
+    }
+
+    /// The first answer of hooks or host. Where the host cannot answer the hooks have all the time that they need.
+    async fn race_answers(
+        &self,
+        asked: &PromptRequest<'_>,
+        question: CanUseTool,
+        cancel: &CancellationToken,
+    ) -> Winner {
+        let mut hooks = pin!(self.run_request_hooks(asked, cancel));
+        let mut host = pin!(self.prompter.send(question, cancel));
+        tokio::select! {
+            biased;
+            answer = &mut hooks => match answer {
+                Some(answer) => Winner::Hook(answer),
+                None => Winner::Host(host.await),
+            },
+            answer = &mut host => match answer {
+                Err(error) if error == HostRequestError::Closed || matches!(self.prompter, Prompter::Tool(..)) => {
+                    hooks.await.map_or(Winner::Host(Err(error)), Winner::Hook)
+                }
+                answer => Winner::Host(answer),
+            },
+        }
+    }
+
+    /// Tells the hooks that the person should look. Nobody waits for that.
+    fn notify_user(&self, tool: &str, hooks: RequestHooks, cancel: &CancellationToken) {
+        if hooks == RequestHooks::AlreadyRun || !self.hooks.has_hooks(HookEvent::Notification) {
+            return;
+        }
+        let (lookout, cancel) = (self.hooks.clone(), cancel.clone());
+        let message = format!("A permission is needed to use {tool}");
+        tokio::spawn(async move {
+            let told = |scene: &HookInputBuilder| scene.notification("permission_prompt", message, None);
+            lookout.dispatch(HookEvent::Notification, told, &cancel).await;
+        });
+    }
+
+    /// What hooks say in the person's place, if anything.
+    async fn run_request_hooks(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> Option<PermissionResult> {
+        if asked.request_hooks == RequestHooks::AlreadyRun {
+            return None;
+        }
+        let call = tool_call_ref(asked.listed, asked.id, asked.input);
+        let suggestions = &asked.question.suggestions;
+        let request = self.hooks.dispatch(
+            HookEvent::PermissionRequest,
+            |scene| scene.permission_request(call, suggestions.clone()),
+            cancel,
+        );
+        request.await.permission_result
+    }
+
+    /// Ends when a change of rules or mode decides the call.
+    async fn wait_superseded(&self, asked: &PromptRequest<'_>) -> ResolvedDecision {
+        // What only a person can answer is not decided by anything else.
+        if asked.listed.facts().requires_interaction {
+            return pending().await;
+        }
+        let name = asked.listed.tool().name();
+        let mut changes = self.permissions.changes();
+        loop {
+            let judged =
+                self.permissions.decide(name, &asked.listed.facts_for_input(asked.input), asked.input, asked.hook.clone());
+            if !matches!(judged.decision, Decision::Ask(_)) {
+                return judged;
+            }
+            changes.next().await;
+        }
+    }
+
+    /// Ends when the question has waited too long.
+    async fn wait_timeout(&self) {
+        match self.prompt_timeout {
+            Some(patience) => tokio::time::sleep(patience).await,
+            None => pending().await,
+        }
+    }
+
+    /// The host no longer hears anything, and no hook has answered in its place.
+    async fn deny_host_closed(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> CheckOutcome {
+        let message = format!("Tool permission request failed: {}", HostRequestError::Closed);
+        let call = tool_call_ref(asked.listed, asked.id, asked.input);
+        CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
+    }
+
+    async fn deny_no_prompter(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> CheckOutcome {
+        let call = tool_call_ref(asked.listed, asked.id, asked.input);
+        let message = format!(
+            "{} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback.",
+            call.name
+        );
+        CheckOutcome::deny(self.run_denied_hooks(call, message, cancel).await, DeniedBy::NoAnswer)
+    }
+}
+
+impl Prompter {
+    /// Asks whoever can be asked.
+    async fn send(
+        &self,
+        question: CanUseTool,
+        cancel: &CancellationToken,
+    ) -> Result<PermissionResult, HostRequestError> {
+        match self {
+            Self::Host(ask) => ask.request(question).await,
+            Self::Tool(supply, name) => prompt_tool::ask(supply, name, question, cancel).await,
+            Self::Unavailable => Err(HostRequestError::Closed),
+        }
+    }
+}
+
+/// What an answer means.
+fn to_outcome(tool: &str, input: &Value, answer: Result<PermissionResult, HostRequestError>, by: AnsweredBy) -> PromptOutcome {
+    match answer {
+        // An input without any field is how some hosts say that they change nothing.
+        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
+            PromptOutcome::Allowed { input: restore_truncated_input(input, updated), by }
+        }
+        Ok(PermissionResult::Allow { .. }) => PromptOutcome::Allowed { input: input.clone(), by },
+        Ok(PermissionResult::Deny { message, interrupt, .. }) => {
+            let message =
+                if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
+            let halt = interrupt.then_some(EndTurn::Denied);
+            PromptOutcome::Denied(CheckOutcome { end_turn: halt, ..CheckOutcome::deny(message, by.into()) })
+        }
+        Err(error) => failed_outcome(&error.to_string()),
+    }
+}
+
+fn failed_outcome(error: &str) -> PromptOutcome {
+    let message = format!("Tool permission request failed: {error}");
+    PromptOutcome::Denied(CheckOutcome::deny(message, DeniedBy::NoAnswer))
+}
+
+/// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a
+/// line: what was cut then means the whole.
+fn restore_truncated_input(input: &Value, updated: Map<String, Value>) -> Value {
+    let mut updated = Value::Object(updated);
+    restore_truncated(&mut updated, input);
+    updated
+}

@@ -1,0 +1,84 @@
+//! A tool of an MCP server that is asked for permissions in the host's place (`--permission-prompt-tool`). It gets the
+//! tool's name and input, and answers with the JSON of a permission result as its text.
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::{ControlError, CanUseTool};
+use whimbrel_wire::permission::PermissionResult;
+
+use crate::host_requests::HostRequestError;
+use crate::mcp::ToolCache;
+
+/// Asks the tool.
+pub(super) async fn ask(
+    supply: &ToolCache,
+    tool: &str,
+    question: CanUseTool,
+    cancel: &CancellationToken,
+) -> Result<PermissionResult, HostRequestError> {
+    let fields = [
+        ("tool_name".to_owned(), question.tool_name.into()),
+        ("input".to_owned(), Value::Object(question.input)),
+        ("tool_use_id".to_owned(), question.tool_use_id.into()),
+    ];
+    let answer = supply.call_tool(tool, Map::from_iter(fields), cancel).await.map_err(request_error)?;
+    parse_result(tool, &answer).map_err(request_error)
+}
+
+/// What the tool's result means.
+fn parse_result(tool: &str, answer: &Value) -> Result<PermissionResult, String> {
+    let parts = answer.get("content").and_then(Value::as_array).into_iter().flatten();
+    let text: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
+    if answer.get("isError") == Some(&Value::Bool(true)) {
+        return Err(format!("{tool} failed: {text}"));
+    }
+    let wrong = |error: serde_json::Error| {
+        format!(
+            "{tool} must answer with {{\"behavior\": \"allow\"}} or {{\"behavior\": \"deny\", \"message\": ..}}: {error}"
+        )
+    };
+    match answer.get("structuredContent") {
+        Some(value) if text.is_empty() => serde_json::from_value(value.clone()).map_err(wrong),
+        _ => serde_json::from_str(&text).map_err(wrong),
+    }
+}
+
+fn request_error(error: String) -> HostRequestError {
+    HostRequestError::Failed(ControlError::Rejected { error, code: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_is_a_permission_result_in_words() {
+        let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        let rows = [
+            ("allowed", text(r#"{"behavior": "allow"}"#), Ok(PermissionResult::allow())),
+            ("denied", text(r#"{"behavior": "deny", "message": "no"}"#), Ok(PermissionResult::deny("no"))),
+            (
+                "in a structure",
+                json!({"content": [], "structuredContent": {"behavior": "allow"}}),
+                Ok(PermissionResult::allow()),
+            ),
+            ("not JSON", text("yes"), Err("must answer with")),
+            ("something else", text("{}"), Err("must answer with")),
+            ("nothing", json!({}), Err("must answer with")),
+            (
+                "an error",
+                json!({"isError": true, "content": [{"type": "text", "text": "broken"}]}),
+                Err("failed: broken"),
+            ),
+        ];
+        for (name, answer, expected) in rows {
+            match (parse_result("t", &answer), expected) {
+                (Ok(answer), Ok(expected)) => assert_eq!(answer, expected, "{name}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{name}: {error}"),
+                (answer, _) => panic!("{name}: {answer:?}"),
+            }
+        }
+    }
+}

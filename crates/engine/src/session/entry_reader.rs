@@ -1,0 +1,171 @@
+//! The second pass over a transcript: reads single lines by where they lie, and what was said in them.
+
+use std::borrow::Cow;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use whimbrel_wire::Usage;
+use whimbrel_wire::content::{Block, Role};
+
+use super::index::{Node, Span};
+use super::entry::{self, EntryKind, TranscriptEntry};
+use super::repair::MessageContent;
+use crate::conversation::SYNTHETIC_MODEL;
+
+/// How interrupted turns end: said by the engine, not by a person.
+const INTERRUPTION_PREFIX: &str = "[Request interrupted by user";
+
+/// Reads lines of a transcript.
+pub(super) struct EntryReader<R> {
+    file: BufReader<R>,
+    /// Where the file stands.
+    position: u64,
+    line: Vec<u8>,
+}
+
+/// Something that was said.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedMessage {
+    pub(super) uuid: String,
+    pub(super) content: MessageContent,
+    pub(super) role: TurnRole,
+    /// The permission mode it was said in.
+    pub(super) mode: Option<String>,
+    /// The model that said it.
+    pub(super) model: Option<String>,
+    /// What the provider counted.
+    pub(super) usage: Option<Usage>,
+    /// Whether some of it could not be read.
+    pub(super) is_garbled: bool,
+}
+
+/// What a line is in the course of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnRole {
+    /// Begins a turn.
+    Prompt,
+    /// Answers a call.
+    ToolResult,
+    /// Said by the engine in the person's place.
+    EngineNote,
+    /// Said by the model.
+    Reply,
+}
+
+#[derive(Deserialize)]
+struct RawMessage<'a> {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+}
+
+impl<R: Read + Seek> EntryReader<R> {
+    /// A reader of a file that stands at its beginning.
+    pub(super) fn new(file: BufReader<R>) -> Self {
+        Self { file, position: 0, line: Vec::new() }
+    }
+
+    /// The bytes of a line, half characters mended.
+    pub(super) fn read_bytes(&mut self, span: Span) -> io::Result<&[u8]> {
+        let by = i64::try_from(span.offset).ok().zip(i64::try_from(self.position).ok()).map(|(to, from)| to - from);
+        match by {
+            Some(by) => self.file.seek_relative(by)?,
+            None => self.file.seek(SeekFrom::Start(span.offset)).map(drop)?,
+        }
+        self.line.resize(span.length as usize, 0);
+        let read = self.file.read_exact(&mut self.line);
+        self.position = span.offset + u64::from(span.length);
+        read?;
+        if let Cow::Owned(whole) = entry::replace_lone_surrogates(&self.line) {
+            self.line = whole;
+        }
+        Ok(&self.line)
+    }
+
+    /// What is said in a line; nothing in one that is only a link.
+    pub(super) fn read_message(&mut self, node: &Node) -> io::Result<Option<LoadedMessage>> {
+        let role = match node.kind {
+            EntryKind::User => Role::User,
+            EntryKind::Assistant => Role::Assistant,
+            EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => return Ok(None),
+        };
+        let bytes = self.read_bytes(node.span)?;
+        // It was read before, so it can be read again, unless somebody has changed the file meanwhile.
+        Ok(serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok().and_then(|line| parse_message(&line, role)))
+    }
+
+    /// The text of a line that the model was told beside the conversation.
+    pub(super) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<String>> {
+        let bytes = self.read_bytes(span)?;
+        let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
+        Ok(line.and_then(|line| line.text().map(Cow::into_owned)))
+    }
+
+    /// The tools that a line says were loaded.
+    pub(super) fn read_loaded_tools(&mut self, span: Span) -> io::Result<Vec<String>> {
+        let bytes = self.read_bytes(span)?;
+        let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
+        Ok(line.map(|line| line.loaded_tools()).unwrap_or_default())
+    }
+
+    /// The name of a line.
+    pub(super) fn read_uuid(&mut self, span: Span) -> io::Result<Option<String>> {
+        let bytes = self.read_bytes(span)?;
+        let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
+        Ok(line.and_then(|line| line.uuid().map(Cow::into_owned)))
+    }
+}
+
+fn parse_message(line: &TranscriptEntry<'_>, role: Role) -> Option<LoadedMessage> {
+    let uuid = line.uuid()?.into_owned();
+    let message = line.message.and_then(|message| serde_json::from_str::<RawMessage<'_>>(message.get()).ok());
+    let is_unread = message.is_none();
+    let RawMessage { id, model, content, usage } =
+        message.unwrap_or(RawMessage { id: None, model: None, content: None, usage: None });
+    // What no model wrote is for the host only.
+    let (blocks, lost) = match (model.as_deref(), content) {
+        (Some(SYNTHETIC_MODEL), _) | (_, None) => (Vec::new(), 0),
+        (_, Some(content)) => parse_blocks(content.get()),
+    };
+    let part = match role {
+        Role::Assistant => TurnRole::Reply,
+        Role::User if blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })) => TurnRole::ToolResult,
+        Role::User if line.is_meta() || line.is_summary() || is_interruption(&blocks) => TurnRole::EngineNote,
+        Role::User => TurnRole::Prompt,
+    };
+    Some(LoadedMessage {
+        content: MessageContent {
+            role,
+            reply: id.filter(|id| !id.is_empty()),
+            blocks,
+            starts_recorded: line.starts_recorded(),
+        },
+        uuid,
+        role: part,
+        mode: line.permission_mode().map(Cow::into_owned),
+        usage: usage.and_then(|usage| serde_json::from_str(usage.get()).ok()),
+        model: model.filter(|model| model != SYNTHETIC_MODEL),
+        is_garbled: is_unread || lost > 0,
+    })
+}
+
+/// The blocks of a message. One that makes no sense is left out and counted; the others stay.
+fn parse_blocks(content: &str) -> (Vec<Block>, usize) {
+    if let Ok(text) = serde_json::from_str::<String>(content) {
+        return (vec![Block::text(text)], 0);
+    }
+    let Ok(all) = serde_json::from_str::<Vec<&RawValue>>(content) else { return (Vec::new(), 1) };
+    let read: Vec<Block> = all.iter().filter_map(|block| serde_json::from_str(block.get()).ok()).collect();
+    let lost = all.len() - read.len();
+    (read, lost)
+}
+
+fn is_interruption(blocks: &[Block]) -> bool {
+    matches!(blocks, [Block::Text { text, .. }] if text.starts_with(INTERRUPTION_PREFIX))
+}

@@ -1,0 +1,117 @@
+//! What the host is told about a transcript: copies of its lines, if it wants them, and at once when it cannot be written.
+
+use std::io;
+use std::time::Duration;
+
+use whimbrel_wire::notice::TranscriptMirror;
+use whimbrel_wire::system::SessionWritesLost;
+
+use super::mirror::{MirrorFrames, split_into_frames};
+use super::store_writer::FlushMode;
+use super::writer::{TranscriptWriter, Persistence, TranscriptNotice};
+use crate::frame_sender::FrameSender;
+
+/// Sees to it that what was written is where it is kept, and tells the host what it does not know yet.
+pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSender) {
+    journal.flush().await;
+    if let Some(copies) = journal.take_mirrored() {
+        let file_path = copies.path.display().to_string();
+        let MirrorFrames { frames, shortened } = split_into_frames(copies.lines, copies.mirror);
+        for entries in frames {
+            outbox.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
+        }
+        if shortened > 0 {
+            let lines =
+                if shortened == 1 { "line of the transcript is" } else { "lines of the transcript are" };
+            let text = format!(
+                "{shortened} {lines} too long for this host: the copy in its session store lacks a part. {file_path} has all of it."
+            );
+            outbox.warn(text).await;
+        }
+    }
+    match journal.take_notice() {
+        None => {}
+        Some(TranscriptNotice::WriteFailed(error)) => {
+            let code = disk_error_code(&error);
+            if let Some(code) = code {
+                outbox
+                    .notify(SessionWritesLost {
+                        error_code: code.into(),
+                        lost: vec!["transcript".into()],
+                        transcript_session_ids: Some(vec![outbox.session_id().to_owned()]),
+                    })
+                    .await;
+            }
+            // What hosts know of is enough said.
+            if !matches!(code, Some("ENOSPC" | "EDQUOT")) {
+                let text = format!(
+                    "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
+                );
+                outbox.warn(text).await;
+            }
+        }
+        Some(TranscriptNotice::Rewritten) => {
+            let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
+            outbox.warn(text).await;
+        }
+        Some(TranscriptNotice::Unlocked(error)) => {
+            let text = format!(
+                "The transcript of this session cannot be locked ({error}). See to it that no other engine goes on with it meanwhile."
+            );
+            outbox.warn(text).await;
+        }
+        Some(TranscriptNotice::Recovered) => {
+            outbox.info("The transcript can be written again, and nothing is missing in it.").await;
+        }
+        Some(TranscriptNotice::RecoveredWithGap(count)) => {
+            let text = format!(
+                "The transcript can be written again, but {count} of its lines were given up meanwhile and are missing in it."
+            );
+            outbox.warn(text).await;
+        }
+    }
+}
+
+/// The end of a session: what still waits for a store is delivered, and what cannot be is told.
+pub(crate) async fn close_store(keeping: &Persistence, patience: Duration, outbox: &FrameSender) {
+    let Some(courier) = &keeping.store_writer else { return };
+    // Whether it came to its end is seen by what is still owed.
+    let _ = tokio::time::timeout(patience, courier.flush(FlushMode::WithRetries)).await;
+    let count = courier.undelivered_count();
+    if count > 0 {
+        let text =
+            format!("{count} lines of the transcript were never taken by the session store and are lost.");
+        outbox.warn(text).await;
+    }
+}
+
+/// The name of the error if nothing can be written to the disk at all.
+fn disk_error_code(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("ENOSPC"),
+        io::ErrorKind::QuotaExceeded => Some("EDQUOT"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("EROFS"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_disk_that_takes_nothing_has_a_code() {
+        let rows = [
+            (Errno::ENOSPC, Some("ENOSPC")),
+            (Errno::EDQUOT, Some("EDQUOT")),
+            (Errno::EROFS, Some("EROFS")),
+            (Errno::EACCES, None),
+            (Errno::EIO, None),
+        ];
+        for (errno, expected) in rows {
+            assert_eq!(disk_error_code(&io::Error::from_raw_os_error(errno as i32)), expected, "{errno}");
+        }
+    }
+}

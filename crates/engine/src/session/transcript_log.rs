@@ -1,0 +1,293 @@
+//! One session's transcript: an append-only tree of lines, each naming its parent. Nothing is ever edited.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use whimbrel_wire::content::{Block, Content};
+use whimbrel_wire::system::CompactBoundary;
+use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
+
+use super::appender::Appender;
+use super::writer::{TranscriptWriter, Persistence};
+use super::metadata::LAST_PROMPT;
+use super::entry::{COMPACT_BOUNDARY, HIDDEN_TEXT, CONVERSATION_CLEARED, IdKey, REJECTED};
+use super::lock::TranscriptLock;
+use super::paths::SUBAGENTS;
+use super::summary::prompt_excerpt;
+use crate::clock;
+
+/// What every line of a session shares.
+#[derive(Debug, Clone)]
+pub struct SessionIdentity {
+    /// The session.
+    pub session: String,
+    /// Where it works.
+    pub cwd: String,
+    /// The branch checked out there, if any.
+    pub git_branch: String,
+    /// How the engine was started (`sdk-ts`, `sdk-py`, `cli`, ...).
+    pub entrypoint: String,
+}
+
+/// A transcript that is being written.
+#[derive(Debug)]
+pub struct TranscriptLog {
+    identity: SessionIdentity,
+    writer: TranscriptWriter,
+    leaf: Option<String>,
+    /// The subagent whose branch this is.
+    agent_id: Option<String>,
+    /// What the model was told since the last message; it is written with the next one.
+    pending_hidden: Vec<String>,
+    /// What was asked in this turn.
+    last_prompt: Option<String>,
+    /// The ids that are taken.
+    used_uuids: HashSet<IdKey>,
+}
+
+/// A line of the conversation.
+#[derive(Debug)]
+pub struct MessageEntry<'a> {
+    /// `user` or `assistant`.
+    pub kind: &'static str,
+    /// Its id; the same as on the wire.
+    pub uuid: &'a str,
+    /// The message.
+    pub message: RawJson,
+    /// Further fields.
+    pub extra_fields: Vec<(&'static str, Value)>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryLine<'a> {
+    parent_uuid: Option<&'a str>,
+    is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    user_type: &'static str,
+    cwd: &'a str,
+    session_id: &'a str,
+    version: &'static str,
+    git_branch: &'a str,
+    entrypoint: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: RawJson,
+    uuid: &'a str,
+    timestamp: String,
+    #[serde(flatten)]
+    more: serde_json::Map<String, Value>,
+}
+
+impl TranscriptLog {
+    /// The transcript of a session at `path`, made with its first line; none keeps nothing on disk. Nobody else writes
+    /// to it while this one is there: the lock is taken with the first line, unless it is held already.
+    pub fn new(identity: SessionIdentity, path: Option<PathBuf>, keeping: &Persistence, held: Option<TranscriptLock>) -> Self {
+        if let Some(courier) = &keeping.store_writer {
+            let journal = TranscriptWriter::for_store(&identity.session, None, courier, keeping.durability);
+            return Self::with_writer(identity, journal, None);
+        }
+        let mut held = held;
+        let file = path.map(|path| {
+            Appender::with_opener(
+                path,
+                keeping.durability,
+                Box::new(move |path| {
+                    // One that nobody sees any more keeps nobody out, and one that could only be read may do better now.
+                    let ours = held.take().filter(|lock| lock.can_write() && lock.is_at_path());
+                    let mut lock = ours.map_or_else(|| TranscriptLock::acquire_or_create(path), Ok)?;
+                    lock.repair_tail()?;
+                    Ok(Box::new(lock))
+                }),
+            )
+        });
+        let journal = TranscriptWriter::with_persistence(&identity.session, file, keeping);
+        Self::with_writer(identity, journal, None)
+    }
+
+    fn with_writer(identity: SessionIdentity, writer: TranscriptWriter, agent_id: Option<String>) -> Self {
+        let (pending_hidden, used_uuids) = (Vec::new(), HashSet::new());
+        Self { identity, writer, leaf: None, agent_id, pending_hidden, last_prompt: None, used_uuids }
+    }
+
+    /// The transcript of a subagent, below that of its session: in the store, or in a file of its own below `folder`; none
+    /// keeps nothing on disk.
+    pub fn sidechain(identity: SessionIdentity, agent_id: &str, folder: Option<&Path>, keeping: &Persistence) -> Self {
+        let name = format!("agent-{agent_id}");
+        let journal = match &keeping.store_writer {
+            Some(courier) => {
+                let below = format!("{SUBAGENTS}/{name}");
+                TranscriptWriter::for_store(&identity.session, Some(&below), courier, keeping.durability)
+            }
+            None => {
+                let path = folder.map(|folder| folder.join(format!("{name}.jsonl")));
+                let file = path.map(|path| Appender::new(path, keeping.durability));
+                TranscriptWriter::with_persistence(&identity.session, file, keeping)
+            }
+        };
+        Self::with_writer(identity, journal, Some(agent_id.to_owned()))
+    }
+
+    /// Goes on after this line, in a conversation in which these ids are taken.
+    pub fn resume_after(&mut self, leaf: Option<String>, names: HashSet<IdKey>) {
+        self.leaf = leaf;
+        self.used_uuids.extend(names);
+    }
+
+    /// Takes an id for a line; false if it is taken already.
+    pub fn claim_uuid(&mut self, uuid: &str) -> bool {
+        self.used_uuids.insert(IdKey::new(uuid))
+    }
+
+    /// Notes what was asked, by which the session is recognised in lists.
+    pub fn asked(&mut self, content: &Content) {
+        let blocks = match content {
+            Content::Text(text) => return self.record_prompt_texts(&[text]),
+            Content::Blocks(blocks) => blocks,
+        };
+        let texts = blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        self.record_prompt_texts(&texts.collect::<Vec<_>>());
+    }
+
+    fn record_prompt_texts(&mut self, texts: &[&str]) {
+        self.last_prompt = texts.iter().find_map(|text| prompt_excerpt(text)).or(self.last_prompt.take());
+    }
+
+    /// Ends a turn: what lists look for stands at the end, and everything is as safe as it is to be.
+    pub async fn end_turn(&mut self) {
+        if self.agent_id.is_none() {
+            if let Some(prompt) = self.last_prompt.take() {
+                let line = json!({
+                    "type": LAST_PROMPT,
+                    "lastPrompt": prompt,
+                    "leafUuid": self.leaf,
+                    "sessionId": self.identity.session,
+                });
+                self.write(&line);
+            }
+            self.writer.rewrite_metadata();
+        }
+        self.writer.end_turn().await;
+    }
+
+    /// The way into the file.
+    pub fn writer(&self) -> &TranscriptWriter {
+        &self.writer
+    }
+
+    /// Appends a line below the last one.
+    pub fn append(&mut self, entry: MessageEntry<'_>) {
+        for text in std::mem::take(&mut self.pending_hidden) {
+            let line = json!({
+                "type": HIDDEN_TEXT,
+                "beforeUuid": entry.uuid,
+                "text": text,
+                "sessionId": self.identity.session,
+                "timestamp": clock::timestamp(),
+            });
+            self.write(&line);
+        }
+        self.claim_uuid(entry.uuid);
+        let leaf = self.leaf.replace(entry.uuid.to_owned());
+        let line = EntryLine {
+            parent_uuid: leaf.as_deref(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.as_deref(),
+            user_type: "external",
+            cwd: &self.identity.cwd,
+            session_id: &self.identity.session,
+            version: PROTOCOL_VERSION,
+            git_branch: &self.identity.git_branch,
+            entrypoint: &self.identity.entrypoint,
+            kind: entry.kind,
+            message: entry.message,
+            uuid: entry.uuid,
+            timestamp: clock::timestamp(),
+            more: entry.extra_fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        };
+        self.write(&line);
+        self.write_title();
+    }
+
+    /// What the model is told beside the conversation. It is no message, so it is no part of the tree: readers that look
+    /// for messages do not find it.
+    pub fn push_hidden(&mut self, text: &str) {
+        self.pending_hidden.push(text.to_owned());
+    }
+
+    /// Marks that the model goes on from a summary, with these tools loaded: what follows has no parent in the tree.
+    pub fn append_boundary(&mut self, uuid: &str, boundary: &CompactBoundary, tools: &[String]) {
+        self.pending_hidden.clear();
+        let facts = &boundary.compact_metadata;
+        let mut line = json!({
+            "logicalParentUuid": self.leaf,
+            "compactMetadata": { "trigger": facts.trigger, "preTokens": facts.pre_tokens },
+        });
+        if !tools.is_empty() {
+            line["compactMetadata"]["preCompactDiscoveredTools"] = tools.into();
+        }
+        self.append_system(uuid, COMPACT_BOUNDARY, None, line);
+    }
+
+    /// Marks messages that the provider has refused for good: they stay, and are not sent again.
+    pub fn append_rejection(&mut self, messages: &[String]) {
+        self.pending_hidden.clear();
+        let line = json!({
+            "type": REJECTED,
+            "messageUuids": messages,
+            "sessionId": self.identity.session,
+            "timestamp": clock::timestamp(),
+        });
+        self.write(&line);
+    }
+
+    /// Marks that the model has forgotten what came before: what follows hangs on nothing older than this.
+    pub fn append_cleared(&mut self, uuid: &str) {
+        self.pending_hidden.clear();
+        self.append_system(uuid, CONVERSATION_CLEARED, None, json!({}));
+    }
+
+    /// A command that the engine answers itself, or its answer.
+    pub fn append_local_command(&mut self, uuid: &str, text: &str) {
+        let parent = self.leaf.clone();
+        self.append_system(uuid, "local_command", parent.as_deref(), json!({"content": text}));
+    }
+
+    /// Appends a line that is no part of what the model is sent.
+    fn append_system(&mut self, uuid: &str, subtype: &str, parent: Option<&str>, more: Value) {
+        let mut line = json!({
+            "parentUuid": parent,
+            "isSidechain": self.agent_id.is_some(),
+            "type": "system",
+            "subtype": subtype,
+            "cwd": self.identity.cwd,
+            "sessionId": self.identity.session,
+            "version": PROTOCOL_VERSION,
+            "uuid": uuid,
+            "timestamp": clock::timestamp(),
+        });
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more);
+        }
+        self.write(&line);
+        self.claim_uuid(uuid);
+        self.leaf = Some(uuid.to_owned());
+        self.write_title();
+    }
+
+    /// Writes what the session is called, if that is due. What could not be written is kept like any other line.
+    fn write_title(&self) {
+        let _ = self.writer.write_title();
+    }
+
+    fn write(&self, line: &impl Serialize) {
+        // What could not be written is kept by the journal, and told from there.
+        let _ = self.writer.write_line(serde_json::to_string(line));
+    }
+}

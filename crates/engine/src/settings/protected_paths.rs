@@ -1,0 +1,88 @@
+//! Where the session's own configuration lies, so that nothing in it is changed without a question.
+
+use std::path::{Path, PathBuf};
+
+use super::Settings;
+use super::provenance::RECORD_FILE;
+use super::sources::host_settings_file;
+use crate::files;
+
+/// What the engine keeps in the configuration folder.
+const ENGINE_FILES: [&str; 14] = [
+    "settings.json",
+    "settings.local.json",
+    RECORD_FILE,
+    ".claude.json",
+    ".credentials.json",
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "file-history",
+    "hooks",
+    "output-styles",
+    "plugins",
+    "projects",
+    "skills",
+];
+
+impl Settings {
+    /// The configuration folder with transcripts and proofs of trust, an administrator's files and the host's file, as they
+    /// are named and where they really lie. Of a folder that the session works in, only what the engine keeps there.
+    /// Touches the disk.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        let request = &self.request;
+        let mut places: Vec<PathBuf> = request.managed_files.clone();
+        places.extend(request.flag.as_deref().and_then(|given| host_settings_file(given, &request.cwd)));
+        if let Some(config) = &request.config_dir {
+            if real_path(&request.cwd).starts_with(real_path(config)) {
+                places.extend(ENGINE_FILES.iter().map(|name| config.join(name)));
+            } else {
+                places.push(config.clone());
+            }
+        }
+        let lie = places.iter().map(|place| real_path(place)).collect::<Vec<_>>();
+        places.extend(lie);
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    crate::permission::paths::resolve_links(&files::normalize_path(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SettingsRequest;
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_known_wherever_it_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("conf/desk")).unwrap();
+        std::os::unix::fs::symlink("conf", root.join("link")).unwrap();
+        let places = |cwd: &str| {
+            let request = SettingsRequest {
+                config_dir: Some(root.join("link")),
+                cwd: root.join(cwd),
+                flag: Some("given.json".into()),
+                ..SettingsRequest::default()
+            };
+            Settings::load(request).map(|settings| settings.protected_paths())
+        };
+        std::fs::write(root.join("given.json"), "{}").unwrap();
+        let apart = places("").unwrap();
+        for expected in ["conf", "link", "given.json"] {
+            assert!(apart.contains(&root.join(expected)), "{expected}: {apart:?}");
+        }
+        std::fs::write(root.join("conf/desk/given.json"), "{}").unwrap();
+        let inside = places("conf/desk").unwrap();
+        assert!(
+            inside.contains(&root.join("conf/settings.json")) && inside.contains(&root.join("conf/projects"))
+        );
+        assert!(!inside.contains(&root.join("conf")), "{inside:?}");
+        assert_eq!(Settings::empty().protected_paths(), Vec::<PathBuf>::new());
+    }
+}

@@ -1,0 +1,77 @@
+//! Which local settings files are the person's own: those that the engine wrote on the person's word, and that nobody
+//! has changed since.
+//!
+//! `.claude/settings.local.json` can come out of an archive as well as from the person. Nothing in the folder can tell
+//! which: whoever packed the archive packed its git metadata too. So the proof is kept where no project reaches, in the
+//! configuration folder: for each file its real path, and a hash of its text.
+
+use std::path::Path;
+
+use super::edit::SettingsChange;
+use super::error::SettingsError;
+use super::read;
+use super::write::{self, FileAccess};
+use crate::files;
+
+/// The name of the record in the configuration folder.
+pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
+
+/// Whether a file with this text is the person's own. Touches the disk. A record that cannot be read proves nothing.
+pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
+    let (Some(config), Some(file)) = (config, files::real_path(file)) else { return false };
+    if file.parent().is_some_and(|folder| files::real_path(config).is_some_and(|config| config == folder)) {
+        return true;
+    }
+    let record = read::read_file(&config.join(RECORD_FILE)).ok().flatten();
+    let known = record.and_then(|record| record.values.get(&record_key(&file)).cloned());
+    known.is_some_and(|known| known == content_hash(text))
+}
+
+/// Notes that a file with this text is the person's own. Touches the disk.
+pub(super) fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
+    let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
+    let change = SettingsChange::Value { key, value: content_hash(text).into() };
+    write::change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())
+}
+
+fn record_key(file: &Path) -> String {
+    file.to_string_lossy().into_owned()
+}
+
+fn content_hash(text: &str) -> String {
+    blake3::hash(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_ones_own_as_long_as_nobody_else_has_changed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (config, file) = (root.join("config"), root.join("settings.local.json"));
+        fs::write(&file, "{}").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{}"), "there is no record yet");
+        record_user_file(&config, &file, "{}").unwrap();
+        assert!(is_user_written(Some(&config), &file, "{}") && is_user_written(Some(&config), &file, "\u{feff}{}"));
+        assert!(!is_user_written(Some(&config), &file, "{ }"), "another text");
+        assert!(!is_user_written(None, &file, "{}"), "no configuration folder");
+        fs::write(root.join("other.json"), "{}").unwrap();
+        assert!(!is_user_written(Some(&config), &root.join("other.json"), "{}"), "the same text elsewhere");
+        record_user_file(&config, &file, "{ }").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{}") && is_user_written(Some(&config), &file, "{ }"));
+        fs::write(config.join(RECORD_FILE), "broken").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{ }"), "a record that cannot be read");
+    }
+
+    #[test]
+    fn what_lies_in_the_configuration_folder_itself_needs_no_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.local.json");
+        fs::write(&file, "{}").unwrap();
+        assert!(is_user_written(Some(folder.path()), &file, "{}"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What options and the environment say about background work: how much of it there may be, and what becomes of it at
+//! the end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use whimbrel_wire::options::{BackgroundAtEnd, Options};
+
+use super::SetupError;
+use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
+use crate::agents::team::MAX_MESSAGES_VARIABLE;
+use crate::activity::{self, BackgroundPolicy};
+
+type Env = BTreeMap<String, String>;
+
+/// How long background work is waited for, in milliseconds; 0 means as long as it takes.
+const WAIT_LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
+
+/// What becomes of background work when nothing else is due: `wait`, `stop`, `detach`, or as is customary. An option says
+/// the same and counts first.
+const AT_END_VARIABLE: &str = "WHIMBREL_BACKGROUND_AT_END";
+
+/// What becomes of background work at the end.
+pub(super) fn background_policy(options: &Options, env: &Env) -> Result<BackgroundPolicy, SetupError> {
+    let wanted = match (options.background_at_end, env.get(AT_END_VARIABLE).map(|text| text.trim())) {
+        (Some(wanted), _) => wanted,
+        (None, None | Some("")) => return Ok(BackgroundPolicy::WaitForAgents),
+        (None, Some(text)) => text.parse().map_err(|_| {
+            SetupError::Invalid(format!(
+                "{AT_END_VARIABLE} must be \"wait\", \"stop\" or \"detach\", but is {text:?}."
+            ))
+        })?,
+    };
+    Ok(match wanted {
+        BackgroundAtEnd::Wait => BackgroundPolicy::WaitForAll,
+        BackgroundAtEnd::Stop => BackgroundPolicy::Stop,
+        BackgroundAtEnd::Detach => BackgroundPolicy::Detach,
+    })
+}
+
+/// How long background work is waited for; none means as long as it takes.
+pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
+    Ok(match parse_number(env, WAIT_LIMIT_VARIABLE)? {
+        None => Some(activity::BACKGROUND_WAIT_LIMIT),
+        Some(0) => None,
+        Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
+    })
+}
+
+/// How many agents may work at once, if it is said.
+pub(super) fn max_concurrent_agents(env: &Env) -> Result<Option<usize>, SetupError> {
+    match parse_number(env, CONCURRENCY_VARIABLE)? {
+        Some(0) => Err(SetupError::Invalid(format!("{CONCURRENCY_VARIABLE} must be at least 1."))),
+        other => Ok(other.map(|number| usize::try_from(number).unwrap_or(usize::MAX))),
+    }
+}
+
+/// How many letters a team may write, if it is said.
+pub(super) fn max_team_messages(env: &Env) -> Result<Option<usize>, SetupError> {
+    Ok(parse_number(env, MAX_MESSAGES_VARIABLE)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+}
+
+fn parse_number(env: &Env, name: &str) -> Result<Option<u64>, SetupError> {
+    let text = env.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
+    let wrong = |_| SetupError::Invalid(format!("{name} must be a whole number."));
+    text.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(name: &str, value: &str) -> Env {
+        [(name.to_owned(), value.to_owned())].into()
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_name() {
+        let wrong = [
+            background_policy(&Options::default(), &env(AT_END_VARIABLE, "maybe")).unwrap_err(),
+            wait_limit(&env(WAIT_LIMIT_VARIABLE, "soon")).unwrap_err(),
+            max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "0")).unwrap_err(),
+        ];
+        let names = [AT_END_VARIABLE, WAIT_LIMIT_VARIABLE, CONCURRENCY_VARIABLE];
+        for (error, name) in wrong.iter().zip(names) {
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_counts() {
+        let option = Options { background_at_end: Some(BackgroundAtEnd::Wait), ..Options::default() };
+        for (options, variable, expected) in [
+            (&Options::default(), "", BackgroundPolicy::WaitForAgents),
+            (&Options::default(), "stop", BackgroundPolicy::Stop),
+            (&Options::default(), "detach", BackgroundPolicy::Detach),
+            (&option, "stop", BackgroundPolicy::WaitForAll),
+        ] {
+            assert_eq!(background_policy(options, &env(AT_END_VARIABLE, variable)).unwrap(), expected, "{variable}");
+        }
+        assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "0")).unwrap(), None);
+        assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "1500")).unwrap(), Some(Duration::from_millis(1500)));
+        assert_eq!(wait_limit(&Env::new()).unwrap(), Some(activity::BACKGROUND_WAIT_LIMIT));
+        assert_eq!(max_concurrent_agents(&env(CONCURRENCY_VARIABLE, "3")).unwrap(), Some(3));
+    }
+}

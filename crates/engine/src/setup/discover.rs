@@ -1,0 +1,48 @@
+//! What files, plugins and the host bring to a session.
+
+use std::collections::BTreeMap;
+
+use whimbrel_wire::options::Options;
+
+use super::extensions::{self, Extensions};
+use super::{SetupError, hooks, mcp_servers};
+use crate::agents::AgentDefinitions;
+use crate::commands::Commands;
+use crate::config_locations::ConfigLocations;
+use crate::hooks::HookSet;
+use crate::mcp::ServerConfigs;
+use crate::settings::Settings;
+
+/// All of it.
+pub(super) struct Discovered {
+    pub(super) hooks: HookSet,
+    pub(super) servers: ServerConfigs,
+    pub(super) commands: Commands,
+    pub(super) extensions: Extensions,
+    pub(super) agent_definitions: AgentDefinitions,
+}
+
+/// Finds it. What is wrong with any of it is added to the warnings.
+pub(super) fn discover(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: &Settings,
+    ground: &ConfigLocations,
+    warnings: &mut Vec<String>,
+) -> Result<Discovered, SetupError> {
+    let (mut hooks, about_hooks) = hooks::from_settings(settings.effective())?;
+    warnings.extend(about_hooks);
+    let found = extensions::find_extensions(options, settings, ground, &ground.working_dir);
+    warnings.extend(found.warnings);
+    hooks.append(found.hooks);
+    let plugins = &found.extensions.plugins;
+    let servers = mcp_servers::resolve_servers(options, env, settings, ground, plugins);
+    warnings.extend(servers.problems.iter().cloned());
+    let (mut kinds, about_kinds) = AgentDefinitions::load(ground, &plugins.agent_dirs());
+    warnings.extend(about_kinds);
+    if options.strict_mcp_config {
+        warnings.extend(kinds.remove_own_servers());
+    }
+    warnings.extend(kinds.add_host(options.agents.clone()));
+    Ok(Discovered { hooks, servers, commands: found.commands, extensions: found.extensions, agent_definitions: kinds })
+}

@@ -1,0 +1,231 @@
+//! Which MCP servers a session begins with: those of the person, of the project as far as somebody answers for them, of
+//! plugins and of the host. Later ones win. With `--strict-mcp-config` only the host's count, and no file is looked at.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use whimbrel_wire::options::{Options, SettingSource};
+
+use crate::files;
+use crate::config_locations::ConfigLocations;
+use crate::mcp::config::parse_servers;
+use crate::mcp::{ServerPolicy, ProjectApproval, ServerOrigin, ServerConfigs};
+use crate::plugins::Plugins;
+use crate::settings::{Settings, Trust, trusted_dirs};
+
+/// The file in which a project names its servers.
+pub(crate) const PROJECT_FILE: &str = ".mcp.json";
+
+/// The largest one that is read.
+pub(crate) const MAX_FILE_SIZE: u64 = 4 << 20;
+
+/// The servers to start with. Touches the disk.
+pub(super) fn resolve_servers(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: &Settings,
+    ground: &ConfigLocations,
+    plugins: &Plugins,
+) -> ServerConfigs {
+    let variable = |name: &str| env.get(name).cloned();
+    let mut servers =
+        ServerConfigs { policy: ServerPolicy::from_settings(&settings.effective().values), ..ServerConfigs::default() };
+    if !options.strict_mcp_config {
+        let kept = match ground.includes(SettingSource::User) || ground.includes(SettingSource::Local) {
+            true => trusted_dirs::servers(env, &ground.working_dir),
+            false => trusted_dirs::UserMcpServers::default(),
+        };
+        if ground.includes(SettingSource::User) {
+            servers.add_entries(ServerOrigin::User, kept.user, &variable);
+        }
+        if ground.includes(SettingSource::Project) {
+            add_project_servers(&mut servers, settings, ground, &variable);
+        }
+        if ground.includes(SettingSource::Local) {
+            servers.add_entries(ServerOrigin::Local, kept.local, &variable);
+        }
+        servers.add_configs(ServerOrigin::Dynamic, &plugins.mcp_servers(), &variable);
+    }
+    servers.add_configs(ServerOrigin::Dynamic, &options.mcp_servers, &variable);
+    for (name, problem) in &options.invalid_mcp_servers {
+        servers.add_invalid(ServerOrigin::Dynamic, name, problem);
+    }
+    servers
+}
+
+/// Adds the servers of the project's files, those of the nearest folder last.
+fn add_project_servers(
+    servers: &mut ServerConfigs,
+    settings: &Settings,
+    ground: &ConfigLocations,
+    variable: &dyn Fn(&str) -> Option<String>,
+) {
+    let approval = project_approval(settings);
+    let mut unknown = Vec::new();
+    for file in project_files(ground) {
+        let text = match files::read(&file, MAX_FILE_SIZE) {
+            Ok((bytes, _)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                servers.problems.push(format!("{} cannot be read: {error}.", file.display()));
+                continue;
+            }
+        };
+        servers.add_project_json(&file.display().to_string(), &text, &approval, variable);
+        let named = parse_servers(&text).unwrap_or_default();
+        let open = |name: &String| !approval.approves(name) && !approval.disabled.contains(name);
+        unknown.extend(named.into_iter().map(|(name, _)| name).filter(open));
+    }
+    if !unknown.is_empty() {
+        servers.problems.push(format!(
+            "MCP servers of the project are not started, because nobody has approved of them: {}. Put them into enabledMcpjsonServers of your settings.",
+            unknown.join(", ")
+        ));
+    }
+}
+
+/// The project's files that may name servers, the nearest last.
+pub(crate) fn project_files(ground: &ConfigLocations) -> Vec<PathBuf> {
+    let top = ground.repo_root().to_path_buf();
+    let mut folders: Vec<_> = ground.working_dir.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
+    if !folders.contains(&ground.project_dir.as_path()) {
+        folders.insert(0, &ground.project_dir);
+    }
+    folders.into_iter().rev().map(|folder| folder.join(PROJECT_FILE)).collect()
+}
+
+/// Who answers for the project's servers: whoever trusts the whole project, or the settings, name by name.
+fn project_approval(settings: &Settings) -> ProjectApproval {
+    let known = &settings.effective().known;
+    ProjectApproval {
+        all: settings.trust() == Trust::Full || known.enable_all_project_mcp_servers == Some(true),
+        enabled: known.enabled_mcpjson_servers.clone(),
+        disabled: known.disabled_mcpjson_servers.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+    use whimbrel_wire::options::{McpServerConfig, PluginConfig};
+
+    use super::*;
+    use crate::setup::configure;
+
+    /// Where each server comes from, or that its entry is bad; and what is to be told.
+    fn resolved(root: &Path, home: &Path, options: &Options) -> (Vec<(String, &'static str)>, String) {
+        let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
+        let settings = configure::load_settings(options, &env, root).unwrap();
+        let ground = configure::config_locations(options, &settings, None, root);
+        let servers = resolve_servers(options, &env, &settings, &ground, &Plugins::default());
+        let scope = |(name, entry): (String, crate::mcp::ServerEntry)| match entry.config {
+            Ok(_) => (name, entry.origin.as_str()),
+            Err(_) => (name, "bad"),
+        };
+        (servers.entries.into_iter().map(scope).collect(), servers.problems.join("\n"))
+    }
+
+    fn options_with_settings(settings: &Value) -> Options {
+        let entry = serde_json::from_value(json!({"command": "x"})).unwrap();
+        Options {
+            settings: Some(settings.to_string()),
+            mcp_servers: [("flag".to_owned(), entry)].into(),
+            invalid_mcp_servers: [("wrong".to_owned(), "no command".to_owned())].into(),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn servers_come_from_the_person_the_project_and_the_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let (top, root) = (home.join("repository"), home.join("repository/deep"));
+        fs::create_dir_all(root.join(".git").parent().unwrap()).unwrap();
+        fs::create_dir(top.join(".git")).unwrap();
+        let entry = json!({"command": "x"});
+        let named = |names: &[&str]| json!({"mcpServers": names.iter().map(|name| ((*name).to_owned(), entry.clone())).collect::<serde_json::Map<_, _>>()});
+        fs::write(top.join(".mcp.json"), named(&["above", "both"]).to_string()).unwrap();
+        fs::write(root.join(".mcp.json"), named(&["here", "both"]).to_string()).unwrap();
+        let mut kept = named(&["mine"]);
+        kept["projects"] = json!({root.to_str().unwrap(): named(&["local"])});
+        fs::write(home.join(".claude.json"), kept.to_string()).unwrap();
+        let own = [("flag", "dynamic"), ("local", "local"), ("mine", "user"), ("wrong", "bad")];
+        let with = |more: &[(&str, &'static str)]| {
+            let all: BTreeMap<_, _> = own.iter().chain(more).copied().collect();
+            all.into_iter().map(|(name, scope)| (name.to_owned(), scope)).collect::<Vec<_>>()
+        };
+        let project = [("above", "project"), ("both", "project"), ("here", "project")];
+        let rows = [
+            ("nobody answers for the project", json!({}), with(&[])),
+            ("the host does", json!({"enableAllProjectMcpServers": true}), with(&project)),
+            ("for one", json!({"enabledMcpjsonServers": ["here"]}), with(&project[2..])),
+            (
+                "but not for another",
+                json!({"enableAllProjectMcpServers": true, "disabledMcpjsonServers": ["above", "both"]}),
+                with(&project[2..]),
+            ),
+        ];
+        for (name, settings, expected) in rows {
+            let (servers, problems) = resolved(&root, &home, &options_with_settings(&settings));
+            assert_eq!(servers, expected, "{name}");
+            assert_eq!(
+                problems.contains("nobody has approved"),
+                !servers.contains(&("above".to_owned(), "project")) && name != "but not for another",
+                "{name}: {problems}"
+            );
+        }
+        let strict =
+            Options { strict_mcp_config: true, ..options_with_settings(&json!({"enableAllProjectMcpServers": true})) };
+        let only = [("flag".to_owned(), "dynamic"), ("wrong".to_owned(), "bad")];
+        assert_eq!(resolved(&root, &home, &strict), (only.to_vec(), String::new()));
+        let nothing = Options { setting_sources: Some(Vec::new()), ..options_with_settings(&json!({})) };
+        assert_eq!(resolved(&root, &home, &nothing), (only.to_vec(), String::new()));
+        let trusting = Options { setting_sources: Some(vec![SettingSource::Project]), ..options_with_settings(&json!({})) };
+        assert_eq!(
+            resolved(&root, &home, &trusting).0.len(),
+            5,
+            "who asks for the project's settings trusts it"
+        );
+    }
+
+    #[test]
+    fn a_plugin_brings_servers_under_names_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("birds")).unwrap();
+        let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
+        fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
+        let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
+        let named = |strict_mcp_config| {
+            let options = Options { strict_mcp_config, ..options_with_settings(&json!({})) };
+            let settings = configure::load_settings(&options, &BTreeMap::new(), &root).unwrap();
+            let ground = configure::config_locations(&options, &settings, None, &root);
+            resolve_servers(&options, &BTreeMap::new(), &settings, &ground, &plugins).entries
+        };
+        let all = named(false);
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["flag", "plugin:birds:count", "wrong"]);
+        let command = match &all["plugin:birds:count"].config {
+            Ok(McpServerConfig::Stdio(server)) => server.command.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(Path::new(&command), root.join("birds/count"));
+        assert_eq!(named(true).keys().collect::<Vec<_>>(), ["flag", "wrong"], "only the host's count");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join(".mcp.json"), "{").unwrap();
+        let (_, problems) =
+            resolved(&root, &root.join("nobody"), &options_with_settings(&json!({"enableAllProjectMcpServers": true})));
+        assert!(problems.contains(".mcp.json: "), "{problems}");
+        fs::remove_file(root.join(".mcp.json")).unwrap();
+        nix::unistd::mkfifo(&root.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (_, problems) = resolved(&root, &root.join("nobody"), &options_with_settings(&json!({})));
+        assert!(problems.contains(".mcp.json cannot be read"), "{problems}");
+    }
+}

@@ -1,0 +1,120 @@
+//! What a session may do at its start, and who is asked for more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use whimbrel_policy::mode::stricter_mode;
+use whimbrel_wire::options::{Options, PermissionPromptTool};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{SetupError, configure};
+use crate::responders::UserPresence;
+use crate::permission::state::{Bypass, NewPermissions, InitialPermissions};
+use crate::permission::{AUTO_MODE_UNSUPPORTED, PermissionState, paths};
+use crate::settings::Settings;
+use crate::workspace::Workspace;
+
+/// What the session may do at its start.
+pub(super) fn initial_permissions(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: Settings,
+    workspace: &Arc<Workspace>,
+    before: Option<PermissionMode>,
+    warnings: &mut Vec<String>,
+) -> Result<NewPermissions, SetupError> {
+    let effective = settings.effective();
+    let switched_off = effective.bypass_disabled;
+    let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
+    if wanted && is_unconfined_root(env) {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
+        ));
+    }
+    if wanted && switched_off {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
+        ));
+    }
+    let available = wanted || options.allow_dangerously_skip_permissions && !is_unconfined_root(env) && !switched_off;
+    let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
+    // A session that goes on gets no more than it had, and no more than the settings say now.
+    let then = before.map(|then| effective.mode.map_or(then, |(now, _)| stricter_mode(then, now)));
+    let mode = match (options.permission_mode.or(then), effective.mode) {
+        (Some(mode), _) => mode,
+        (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
+            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
+            PermissionMode::Default
+        }
+        (None, Some((mode, _))) => mode,
+        (None, None) => PermissionMode::Default,
+    };
+    if mode == PermissionMode::Auto {
+        warnings.push(AUTO_MODE_UNSUPPORTED.into());
+    }
+    let real = |folder: &String| paths::resolve_links(&workspace.resolve(folder));
+    let grants = InitialPermissions {
+        mode,
+        allow: options.allowed_rules(),
+        deny: options.disallowed_tools.clone(),
+        directories: options.additional_directories.iter().map(real).collect(),
+    };
+    PermissionState::new(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
+}
+
+/// Whether the host answers permission questions.
+pub(super) fn can_host_answer(options: &Options) -> bool {
+    let asked = options.permission_prompts.as_deref() != Some("none");
+    asked && options.permission_prompt_tool == Some(PermissionPromptTool::Stdio)
+}
+
+/// The tool of an MCP server that answers them instead.
+pub(super) fn prompt_tool(options: &Options) -> Option<String> {
+    match &options.permission_prompt_tool {
+        _ if options.permission_prompts.as_deref() == Some("none") => None,
+        Some(PermissionPromptTool::Mcp(name)) => Some(name.clone()),
+        Some(PermissionPromptTool::Stdio) | None => None,
+    }
+}
+
+/// Whether somebody answers what the model asks: the host, or a tool that was named for that.
+pub(super) fn user_presence(options: &Options) -> UserPresence {
+    match can_host_answer(options) || prompt_tool(options).is_some() {
+        true => UserPresence::Present,
+        false => UserPresence::Absent,
+    }
+}
+
+/// Whether a mistake would have the whole machine.
+fn is_unconfined_root(env: &BTreeMap<String, String>) -> bool {
+    nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SettingsRequest;
+
+    #[test]
+    fn a_session_that_goes_on_has_no_more_than_then_and_now() {
+        use PermissionMode::{AcceptEdits, Default, DontAsk, Plan};
+        let rows = [
+            ("nothing is said", None, None, None, Default),
+            ("as it was", None, Some(AcceptEdits), None, AcceptEdits),
+            ("less by now", None, Some(AcceptEdits), Some("plan"), Plan),
+            ("less then", None, Some(Default), Some("acceptEdits"), Default),
+            ("the host says it", Some(AcceptEdits), Some(Default), Some("dontAsk"), AcceptEdits),
+            ("a new session", None, None, Some("dontAsk"), DontAsk),
+        ];
+        for (name, wanted, before, settings, expected) in rows {
+            let options = Options { permission_mode: wanted, ..Options::default() };
+            let flag = settings.map(|mode| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#));
+            let settings = Settings::load(SettingsRequest { flag, ..SettingsRequest::default() }).unwrap();
+            let workspace =
+                Arc::new(Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new()));
+            let granted =
+                initial_permissions(&options, &BTreeMap::new(), settings, &workspace, before, &mut Vec::new()).unwrap();
+            assert_eq!(granted.state.mode(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which session it is, where a store keeps sessions: the store is asked before anything else is resolved.
+
+use whimbrel_wire::options::Options;
+
+use super::resume::{self, ResolvedSession, SessionOrigin};
+use super::start::working_directory;
+use super::{Setup, SetupError, Start};
+use crate::engine::Engine;
+use crate::session::store_writer::with_load_timeout;
+use crate::session::resume::{ResumeError, StoredSession};
+use crate::session::paths::project_key;
+use crate::session::store::{SharedStore, StoreKey};
+use crate::session::{StoreWriter, Persistence, Mirror, ResumedSession};
+
+/// What a session begins with, and the way to the store that keeps it.
+pub(super) struct StoreResolvedSession {
+    resolved: ResolvedSession,
+    /// None if the session is not to be kept.
+    store_writer: Option<StoreWriter>,
+}
+
+impl StoreResolvedSession {
+    /// Gives the beginning, and says how the session is kept. The host has the store, so it needs no copies.
+    pub(super) fn into_resolved(self, keeping: &mut Persistence) -> ResolvedSession {
+        keeping.store_writer = self.store_writer;
+        keeping.mirror = Mirror::Off;
+        self.resolved
+    }
+}
+
+/// Resolves what was asked for, with a session that a store keeps.
+pub(super) async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
+    let Some(store) = start.store.clone() else { return Setup::resolve(engine, start) };
+    let options = &start.options;
+    let project = project_key(&working_directory(options)?.to_string_lossy());
+    let persists = options.persist_session != Some(false);
+    let beginning = StoreResolver { store: &store, project: &project, options, persists }.resolve_session().await?;
+    let courier = persists.then(|| StoreWriter::new(store.clone(), project));
+    Setup::resolve_from(engine, start, Some(StoreResolvedSession { resolved: beginning, store_writer: courier }))
+}
+
+/// What is at hand while it is found out which session it is.
+struct StoreResolver<'a> {
+    store: &'a SharedStore,
+    project: &'a str,
+    options: &'a Options,
+    persists: bool,
+}
+
+impl StoreResolver<'_> {
+    async fn resolve_session(&self) -> Result<ResolvedSession, SetupError> {
+        resume::check_options(self.options)?;
+        match self.requested_session().await? {
+            None => self.new_session().await,
+            Some((old, stored)) if self.options.fork_session => self.fork_session(&old, stored).await,
+            Some((session, stored)) => Ok(resumed_session(session, stored.resumed, SessionOrigin::Resumed)),
+        }
+    }
+
+    /// The session that is asked for, if one is.
+    async fn requested_session(&self) -> Result<Option<(String, StoredSession)>, SetupError> {
+        match &self.options.resume {
+            None if self.options.continue_conversation => self.newest_session().await,
+            None => Ok(None),
+            Some(session) => {
+                resume::check_id(session)?;
+                let stored = self.load_session(session).await?;
+                Ok(Some((session.clone(), stored.ok_or_else(|| resume::unknown_session_error(session))?)))
+            }
+        }
+    }
+
+    /// The last session in which anything was said.
+    async fn newest_session(&self) -> Result<Option<(String, StoredSession)>, SetupError> {
+        let listed = with_load_timeout(self.store.list(self.project)).await;
+        for listed in listed.map_err(|error| SetupError::Invalid(error.to_string()))? {
+            let stored = self.load_session(&listed.session).await?;
+            if let Some(stored) = stored.filter(StoredSession::has_messages) {
+                return Ok(Some((listed.session, stored)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn new_session(&self) -> Result<ResolvedSession, SetupError> {
+        let session = self.new_id().await?;
+        let (past, place, warning, forked_from) = (None, None, None, None);
+        Ok(ResolvedSession { session, project_dir: place, resumed: past, origin: SessionOrigin::New, forked_from, warning })
+    }
+
+    async fn fork_session(&self, old: &str, mut stored: StoredSession) -> Result<ResolvedSession, SetupError> {
+        let session = self.new_id().await?;
+        if self.persists {
+            let lines = stored.fork_lines(old, &session).map_err(|error| fork_error(old, error))?;
+            let put = with_load_timeout(self.store.append(&self.store_key(&session), &lines)).await;
+            put.map_err(|error| fork_error(old, error))?;
+        }
+        let forked_from = Some(old.to_owned());
+        Ok(ResolvedSession { forked_from, ..resumed_session(session, stored.resumed, SessionOrigin::Forked) })
+    }
+
+    /// The id of a new session; one that was given must be nobody's yet.
+    async fn new_id(&self) -> Result<String, SetupError> {
+        let session = resume::new_id(self.options)?;
+        if self.options.session_id.is_some() && self.persists {
+            let there = with_load_timeout(self.store.load(&self.store_key(&session))).await;
+            if there.map_err(|error| SetupError::Invalid(error.to_string()))?.is_some() {
+                return Err(resume::id_taken_error(&session));
+            }
+        }
+        Ok(session)
+    }
+
+    async fn load_session(&self, session: &str) -> Result<Option<StoredSession>, SetupError> {
+        let until = resume::load_range(self.options);
+        let read = ResumedSession::from_store(&**self.store, &self.store_key(session), &until).await;
+        read.map_err(|error: ResumeError| resume::to_setup_error(session, error))
+    }
+
+    fn store_key(&self, session: &str) -> StoreKey {
+        StoreKey::session(self.project, session)
+    }
+}
+
+fn resumed_session(session: String, past: ResumedSession, origin: SessionOrigin) -> ResolvedSession {
+    let warning = resume::repair_warning(&past);
+    ResolvedSession { warning, session, project_dir: None, resumed: Some(past), origin, forked_from: None }
+}
+
+fn fork_error(old: &str, error: impl std::fmt::Display) -> SetupError {
+    SetupError::Invalid(format!("The session {old} cannot be copied: {error}"))
+}

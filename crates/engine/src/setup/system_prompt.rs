@@ -1,0 +1,32 @@
+//! The system prompt that was asked for.
+
+use std::path::Path;
+
+use whimbrel_wire::options::{Options, SystemPrompt};
+
+use super::SetupError;
+use crate::files;
+
+/// How many bytes a system prompt may have.
+const MAX_PROMPT_SIZE: u64 = 1024 * 1024;
+
+/// The prompt itself, read if it is in a file.
+pub(super) fn read_system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
+    match &options.system_prompt {
+        Some(SystemPrompt::File { path }) => match files::read(Path::new(path), MAX_PROMPT_SIZE) {
+            Ok((bytes, _)) => Ok(Some(SystemPrompt::Text(String::from_utf8_lossy(&bytes).into_owned()))),
+            Err(error) => {
+                Err(SetupError::Invalid(format!("The system prompt file {path} cannot be read: {error}.")))
+            }
+        },
+        other => Ok(other.clone()),
+    }
+}
+
+/// What is added to the usual one.
+pub(super) fn appended_prompt(options: &Options) -> Option<String> {
+    match &options.system_prompt {
+        Some(SystemPrompt::Preset { append, .. }) => append.clone(),
+        _ => None,
+    }
+}

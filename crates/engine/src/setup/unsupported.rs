@@ -1,0 +1,101 @@
+//! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
+
+use serde_json::{Map, Value};
+use whimbrel_wire::options::Options;
+
+use crate::settings::{SettingsLayer, Settings, LayerSource};
+
+/// The first option that cannot be honoured, in words.
+pub fn unsupported_option(options: &Options) -> Option<String> {
+    let rows = [
+        (options.sandbox.as_ref().is_some_and(is_sandbox_enabled), SANDBOX),
+        (!options.tool_aliases.is_empty(), "aliases for tools"),
+    ];
+    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| render_error(what))
+}
+
+const SANDBOX: &str = "a sandbox";
+
+/// What the host or an administrator set, and what would be weakened by leaving it out.
+pub fn unsupported_setting(settings: &Settings) -> Option<String> {
+    let sandbox =
+        |layer: &SettingsLayer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled);
+    let said = settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
+    let needed = settings.effective().known.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
+    (said || needed).then(|| render_error(SANDBOX))
+}
+
+/// What settings ask for that the session goes on without, for the person.
+pub fn ignored_settings(settings: &Settings) -> Vec<String> {
+    let effective = settings.effective();
+    let sandbox = is_sandbox_enabled(&effective.known.sandbox).then_some("sandbox: commands run without one");
+    let guards = UNENFORCED_KEYS.iter().filter(|(path, _)| {
+        let value = path.iter().try_fold(None, |found: Option<&Value>, key| {
+            Some(Some(match found {
+                Some(value) => value.get(*key)?,
+                None => effective.values.get(*key)?,
+            }))
+        });
+        !matches!(value.flatten(), None | Some(Value::Bool(false) | Value::Null))
+    });
+    let plugins = effective.values.get("enabledPlugins").and_then(Value::as_object);
+    let plugins = plugins.filter(|plugins| plugins.values().any(|wanted| *wanted == Value::Bool(true)));
+    sandbox
+        .into_iter()
+        .chain(guards.map(|(_, what)| *what))
+        .chain(plugins.map(|_| PLUGINS_TEXT))
+        .map(|what| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
+        .collect()
+}
+
+/// What is said where settings turn on plugins that were installed from a marketplace.
+const PLUGINS_TEXT: &str = "enabledPlugins: plugins of marketplaces are not loaded; name their folders with --plugin-dir, or as `plugins` in the options of an SDK";
+
+/// Keys that should guard something and do not yet.
+const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
+    (
+        &["permissions", "denyInsteadOfPrompting"],
+        "permissions.denyInsteadOfPrompting: questions are asked; the mode dontAsk has the same effect",
+    ),
+    (
+        &["permissions", "blockReadsOutsideWorkingDirectories"],
+        "permissions.blockReadsOutsideWorkingDirectories: such reads are asked about, not blocked",
+    ),
+    (
+        &["permissions", "blockWritesOutsideWorkingDirectories"],
+        "permissions.blockWritesOutsideWorkingDirectories: such writes are asked about, not blocked",
+    ),
+    (&["deniedModels"], "deniedModels: no model is refused"),
+];
+
+fn is_sandbox_enabled(sandbox: &Map<String, Value>) -> bool {
+    sandbox.get("enabled") == Some(&Value::Bool(true))
+}
+
+fn render_error(what: &str) -> String {
+    format!("This version of Whimbrel does not have {what} yet. Leave it out, or use a newer version.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SettingsRequest;
+
+    #[test]
+    fn a_guard_that_is_not_there_is_named() {
+        for (flag, named) in [
+            (r#"{"permissions": {"denyInsteadOfPrompting": true}}"#, Some("denyInsteadOfPrompting")),
+            (r#"{"permissions": {"denyInsteadOfPrompting": false}}"#, None),
+            (r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#, Some("blockReads")),
+            (r#"{"deniedModels": ["x"]}"#, Some("deniedModels")),
+            (r#"{"enabledPlugins": {"a@b": true}}"#, Some("--plugin-dir")),
+            (r#"{"enabledPlugins": {"a@b": false}}"#, None),
+            ("{}", None),
+        ] {
+            let request = SettingsRequest { flag: Some(flag.into()), ..SettingsRequest::default() };
+            let told = ignored_settings(&Settings::load(request).unwrap());
+            assert_eq!(told.len(), named.iter().count(), "{flag}: {told:?}");
+            assert!(told.iter().all(|told| told.contains(named.unwrap())), "{told:?}");
+        }
+    }
+}

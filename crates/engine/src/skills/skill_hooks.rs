@@ -1,0 +1,66 @@
+//! What a skill brings to the agent that calls it, besides its words and a [loan](crate::commands::loan) for the turn:
+//! hooks that run from then on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::agent::Agent;
+use crate::agents::hooks;
+use crate::commands::parse::CommandFrontMatter;
+use crate::commands::{CommandFile, SKILL_DIR_VARIABLE, CommandOwner};
+use crate::hooks::{HookDeps, HookSet, HookDispatcher};
+use crate::plugins::ROOT_VARIABLE;
+
+/// What skills have brought to one agent.
+pub(super) struct SkillHooks {
+    /// What hooks are run with; none if hooks do not run in this session.
+    deps: Option<HookDeps>,
+    /// The lookout as it is without them, once there are some.
+    base_dispatcher: Option<HookDispatcher>,
+    /// The hooks by skill, so that one that is called again does not add up.
+    by_skill: BTreeMap<String, HookSet>,
+}
+
+impl SkillHooks {
+    /// Nothing yet.
+    pub(super) fn new(deps: Option<HookDeps>) -> Self {
+        Self { deps, base_dispatcher: None, by_skill: BTreeMap::new() }
+    }
+}
+
+/// Has the hooks of a skill run from now on, as long as the agent lives. Gives what cannot be had of them. What came with
+/// a project does not run unless the project is trusted.
+pub(crate) fn add_skill_hooks(agent: &mut Agent, file: &CommandFile, head: &CommandFrontMatter) -> Vec<String> {
+    let Some(given) = &head.hooks else { return Vec::new() };
+    let about = |what: String| format!("{}: {what}", file.path.display());
+    if !file.may_grant_permissions(agent.invoked_skills.trust()) {
+        return vec![about("its hooks do not run, because the project is not trusted.".into())];
+    }
+    let brought = &mut agent.invoked_skills.hooks;
+    let Some(desk) = &brought.deps else { return Vec::new() };
+    let bench = Arc::make_mut(&mut agent.tool_env);
+    let gate = &mut bench.checker;
+    let plain = brought.base_dispatcher.get_or_insert_with(|| gate.hooks.clone());
+    let given = match plain.agent_id() {
+        Some(_) => hooks::map_stop_to_subagent_stop(given),
+        None => given.clone(),
+    };
+    let (set, flaws) = hooks::parse_front_matter_hooks(&given, &format!("the skill {}", file.name), &hook_environment(file));
+    brought.by_skill.insert(file.name.clone(), set);
+    let mut all = HookSet::default();
+    brought.by_skill.values().for_each(|set| all.append(set.clone()));
+    gate.hooks = plain.with_hooks(all, desk);
+    bench.context.hooks = gate.hooks.clone();
+    flaws.into_iter().map(about).collect()
+}
+
+/// The variables that the hooks of a skill have besides.
+fn hook_environment(file: &CommandFile) -> BTreeMap<String, String> {
+    let folder = file.skill_dir.as_ref().map(|folder| folder.display().to_string());
+    let root = match &file.owner {
+        CommandOwner::Plugin(plugin) => Some(plugin.root.display().to_string()),
+        CommandOwner::User | CommandOwner::Project => folder.clone(),
+    };
+    let named = [(SKILL_DIR_VARIABLE, folder), (ROOT_VARIABLE, root)];
+    named.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?))).collect()
+}

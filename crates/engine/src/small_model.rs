@@ -1,0 +1,135 @@
+//! One question to a model, outside any conversation: summaries, pages to be read.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use whimbrel_models::assemble::ReplyAssembler;
+use whimbrel_models::call::{ModelCall, CallStep, CallTimeouts};
+use whimbrel_models::providers::ApiDialect;
+use whimbrel_models::retry::RetryPolicy;
+use whimbrel_models::{ModelError, ModelErrorKind, History, Preamble, Request};
+use whimbrel_wire::{Block, Role, StopReason};
+
+use crate::cost::{CostLedger, MeteredCall};
+use crate::engine::Engine;
+use crate::frame_sender::FrameSender;
+use crate::turn;
+
+/// How long an answer may get.
+const MAX_REPLY_TOKENS: u64 = 8_192;
+
+/// Asks the small model. Cheap to clone; what it costs goes into the session's ledger.
+#[derive(Clone)]
+pub struct SmallModel {
+    engine: Engine,
+    ledger: CostLedger,
+    model: String,
+    policy: RetryPolicy,
+    timing: CallTimeouts,
+    session_id: Arc<str>,
+}
+
+impl SmallModel {
+    /// Asks this model.
+    pub fn new(engine: Engine, ledger: CostLedger, model: String, policy: RetryPolicy, session_id: Arc<str>) -> Self {
+        Self { engine, ledger, model, policy, timing: CallTimeouts::default(), session_id }
+    }
+
+    /// The same with another measure of how long a provider may be silent.
+    #[must_use]
+    pub fn with_timing(self, timing: CallTimeouts) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// The same on another ledger.
+    pub fn with_ledger(&self, ledger: CostLedger) -> Self {
+        Self { ledger, ..self.clone() }
+    }
+
+    /// Nobody can be asked: for tests of tools that ask nobody.
+    #[cfg(test)]
+    pub(crate) fn unavailable() -> Self {
+        use whimbrel_models::providers::Providers;
+        let engine = Engine::new(Providers::offline());
+        Self::new(engine, CostLedger::default(), "nobody".into(), RetryPolicy::default(), "session".into())
+    }
+
+    /// Asks one question under a system prompt of its own.
+    pub async fn ask(&self, system: &str, question: &str) -> Result<String, ModelError> {
+        let preamble = Preamble::new(vec![system.to_owned()], Vec::new());
+        read_reply_text(self.start_call(preamble, question).await?, None).await
+    }
+
+    /// Whether the model's provider can search the web.
+    pub fn can_search(&self) -> bool {
+        self.engine.providers().dialect(&self.model) == Some(ApiDialect::Messages)
+    }
+
+    /// Asks one question for which the provider may use a tool of its own; gives the whole reply.
+    pub async fn search(&self, system: &str, question: &str, tool: Value) -> Result<Vec<Block>, ModelError> {
+        let preamble = Preamble::with_server_tools(vec![system.to_owned()], vec![tool]);
+        let (blocks, _) = read_reply(self.start_call(preamble, question).await?, None).await?;
+        Ok(blocks)
+    }
+
+    async fn start_call(&self, preamble: Preamble, question: &str) -> Result<MeteredCall, ModelError> {
+        let (provider, name) = self.engine.resolve(&self.model)?;
+        let mut history = History::new();
+        history.push(Role::User, &Block::text(question));
+        let request = Request {
+            max_tokens: MAX_REPLY_TOKENS.min(self.engine.catalog().max_output_tokens(&self.model)),
+            session_id: self.session_id.to_string(),
+            ..Request::new(name, Arc::new(preamble), history.snapshot())
+        };
+        let call = ModelCall::new(provider, request, self.policy, self.timing);
+        MeteredCall::start(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await
+    }
+}
+
+/// The text of one whole reply. An empty one is a fault, and so is one that was not brought to its end.
+/// A host that listens hears of each repetition.
+pub async fn read_reply_text(call: MeteredCall, host: Option<&FrameSender>) -> Result<String, ModelError> {
+    let (blocks, stop_reason) = read_reply(call, host).await?;
+    let texts = blocks.into_iter().filter_map(|block| match block {
+        Block::Text { text, .. } => Some(text),
+        _ => None,
+    });
+    let answer: String = texts.collect();
+    let unfinished = match stop_reason {
+        Some(StopReason::MaxTokens) => Some("The model's answer hit the output limit."),
+        Some(StopReason::Refusal) => Some("The model declined to answer."),
+        _ => None,
+    };
+    if let Some(why) = unfinished {
+        return Err(ModelError::new(ModelErrorKind::Protocol, why));
+    }
+    if answer.trim().is_empty() {
+        return Err(ModelError::new(ModelErrorKind::Protocol, "The model's answer is empty."));
+    }
+    Ok(answer)
+}
+
+/// The blocks of one whole reply, and why it ended.
+async fn read_reply(
+    mut call: MeteredCall,
+    host: Option<&FrameSender>,
+) -> Result<(Vec<Block>, Option<StopReason>), ModelError> {
+    let mut assembly = ReplyAssembler::default();
+    let mut blocks = Vec::new();
+    while let Some(step) = call.next().await {
+        match step? {
+            CallStep::Item(delta) => {
+                blocks.extend(assembly.push_event(&delta.event)?.map(|finished| finished.block));
+            }
+            CallStep::Retry(retry) => {
+                if let Some(host) = host {
+                    host.notify(turn::retry_notice(&retry)).await;
+                }
+                assembly = ReplyAssembler::default();
+                blocks.clear();
+            }
+            CallStep::Truncated(fault) => return Err(fault),
+        }
+    }
+    Ok((blocks, assembly.stop_reason))
+}

@@ -1,0 +1,113 @@
+use serde_json::json;
+
+use super::*;
+
+fn person_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "born": {"$ref": "#/$defs/year"},
+            "mail": {"type": "array", "items": {"type": "string", "pattern": "^[^@]+@[^@]+$"}},
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+        "$defs": {"year": {"type": "integer", "minimum": 1900}},
+    })
+}
+
+#[test]
+fn an_answer_is_checked_and_every_mistake_is_told_with_its_place() {
+    let shape = OutputSchema::new(&person_schema(), DEFAULT_ATTEMPTS).unwrap();
+    let table: [(&str, Value, &[&str]); 6] = [
+        ("it fits", json!({"name": "Ada", "born": 1915, "mail": ["ada@home"]}), &[]),
+        ("a field is missing", json!({}), &["the top level", "\"name\" is a required property"]),
+        ("a wrong kind", json!({"name": 7}), &["/name: value is not of type \"string\""]),
+        ("within a definition", json!({"name": "Ada", "born": 12}), &["/born", "minimum of 1900"]),
+        ("within a list", json!({"name": "Ada", "mail": ["a@b", "nobody"]}), &["/mail/1"]),
+        ("several at once", json!({"born": "x", "more": 1}), &["/born", "name", "more"]),
+    ];
+    for (name, answer, parts) in table {
+        match shape.validate(&answer) {
+            Ok(()) => assert!(parts.is_empty(), "{name}"),
+            Err(said) => {
+                assert!(!parts.is_empty(), "{name}: {said}");
+                assert!(parts.iter().all(|part| said.contains(part)), "{name}: {said}");
+            }
+        }
+    }
+    let many = Value::Object((0..100).map(|n| (format!("f{n}"), json!(n))).collect());
+    let strict = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let said = OutputSchema::new(&strict, DEFAULT_ATTEMPTS).unwrap().validate(&many).unwrap_err();
+    assert!(said.contains("and 92 more"), "{said}");
+}
+
+#[test]
+fn a_schema_that_makes_no_sense_is_refused_with_the_reason() {
+    let table = [
+        ("no object", json!([]), "it is not an object"),
+        ("a list", json!({"type": "array", "items": {}}), "an answer is an object"),
+        ("an unknown kind", json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
+        ("a wrong keyword", json!({"type": "object", "required": "n"}), "required"),
+        (
+            "another server",
+            json!({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/n.json"}}}),
+            "not fetched",
+        ),
+        (
+            "a file",
+            json!({"type": "object", "properties": {"n": {"$ref": "file:///etc/passwd"}}}),
+            "not fetched",
+        ),
+        ("nowhere", json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}), "n"),
+    ];
+    for (name, schema, why) in table {
+        let said = OutputSchema::new(&schema, DEFAULT_ATTEMPTS).err().unwrap_or_default();
+        assert!(said.starts_with("The JSON Schema of the answer cannot be used"), "{name}: {said}");
+        assert!(said.contains(why), "{name}: {said}");
+    }
+}
+
+#[test]
+fn the_model_sees_the_schema_as_it_is() {
+    let schema = |given: &Value| -> Value {
+        let spec = OutputSchema::new(given, DEFAULT_ATTEMPTS).unwrap().spec();
+        serde_json::from_str(spec.input_schema.as_str()).unwrap()
+    };
+    assert_eq!(schema(&person_schema()), person_schema());
+    assert_eq!(schema(&json!({"properties": {}})), json!({"properties": {}, "type": "object"}));
+}
+
+#[test]
+fn an_answer_is_owed_until_a_call_has_given_it() {
+    let made = |id: &str, failed| ToolCallResult {
+        id: id.into(),
+        content: "x".to_owned().into(),
+        meta: json!({"structured_output": {"n": 1}}),
+        failed,
+        denial: None,
+        notes: Vec::new(),
+        halt: None,
+        deferred_call: None,
+    };
+    let due = |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
+    let mut owed = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
+    assert_eq!(owed.answer(), due(0, 0));
+    owed.record_call("Bash", "a");
+    owed.record_result(&made("a", false));
+    assert_eq!(owed.answer(), due(0, 0), "another tool's result is no answer");
+    owed.record_call(TOOL_NAME, "b");
+    owed.record_result(&made("b", true));
+    owed.record_reminder();
+    assert_eq!(owed.answer(), due(1, 1));
+    owed.record_call(TOOL_NAME, "c");
+    owed.record_result(&made("c", false));
+    assert_eq!(owed.answer(), next_step::OutputRequirement::Satisfied);
+    assert_eq!(owed.take_output(), Some(json!({"n": 1})));
+    owed.begin_turn();
+    assert_eq!(owed.answer(), due(0, 0));
+    let mut free = StructuredOutput::default();
+    free.record_call(TOOL_NAME, "d");
+    assert_eq!(free.answer(), next_step::OutputRequirement::NotRequired);
+}

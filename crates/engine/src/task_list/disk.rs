@@ -1,0 +1,92 @@
+//! The list on disk: a file for each task, named by its number, in a folder that is locked for each step. A process that
+//! is killed loses its lock, and leaves whole files only.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use super::item::TaskItem;
+use super::state::{TaskListState, TaskRuleError};
+use crate::files::{self, FileKind};
+
+/// Locked while somebody is at the list.
+const LOCK_FILE: &str = ".lock";
+
+/// Says the highest number that was ever given.
+const HIGHEST_ID_FILE: &str = ".highwatermark";
+
+/// How many tasks are read, and how long one may be.
+const MAX_ITEMS: usize = 10_000;
+const MAX_ITEM_BYTES: u64 = 1024 * 1024;
+
+/// Looks at the list. One that is not there is empty, and is not made.
+pub(super) fn read_list<T>(folder: &Path, look: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
+    if files::file_kind(folder)? == FileKind::Missing {
+        return Ok(look(&TaskListState::default()));
+    }
+    let _lock = lock_dir(folder)?;
+    load(folder).map(|plan| look(&plan))
+}
+
+/// Makes one step on the list.
+pub(super) fn modify_list<T>(
+    folder: &Path,
+    step: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError>,
+) -> io::Result<Result<T, TaskRuleError>> {
+    files::create_private_dir(folder)?;
+    let _lock = lock_dir(folder)?;
+    let before = load(folder)?;
+    let mut plan = before.clone();
+    let done = step(&mut plan);
+    save_changes(folder, &before, &plan)?;
+    Ok(done)
+}
+
+fn lock_dir(folder: &Path) -> io::Result<File> {
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(LOCK_FILE))?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// What lies there. A file that is no task is left alone, and its number is not given again.
+fn load(folder: &Path) -> io::Result<TaskListState> {
+    let text = |name: &str| files::read(&folder.join(name), MAX_ITEM_BYTES).map(|(bytes, _)| bytes);
+    let highest = text(HIGHEST_ID_FILE).ok().and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
+    let mut highest: u64 = highest.unwrap_or(0);
+    let mut items: Vec<TaskItem> = Vec::new();
+    for name in files::names(folder, MAX_ITEMS) {
+        let Some(number) = name.strip_suffix(".json").and_then(|stem| stem.parse::<u64>().ok()) else {
+            continue;
+        };
+        highest = highest.max(number);
+        if let Some(item) = text(&name).ok().and_then(|bytes| serde_json::from_slice::<TaskItem>(&bytes).ok()) {
+            items.push(TaskItem { id: number.to_string(), ..item });
+        }
+    }
+    Ok(TaskListState::from_items(items, highest))
+}
+
+fn save_changes(folder: &Path, before: &TaskListState, after: &TaskListState) -> io::Result<()> {
+    if after.highest_id() != before.highest_id() {
+        write_atomically(folder, HIGHEST_ID_FILE, after.highest_id().to_string().as_bytes())?;
+    }
+    for item in after.items().filter(|item| before.get(&item.id) != Some(item)) {
+        let json = serde_json::to_vec_pretty(item).map_err(io::Error::other)?;
+        write_atomically(folder, &format!("{}.json", item.id), &json)?;
+    }
+    for gone in before.items().filter(|item| after.get(&item.id).is_none()) {
+        files::remove_file(&folder.join(format!("{}.json", gone.id)))?;
+    }
+    Ok(())
+}
+
+/// Puts a file in its place at once.
+fn write_atomically(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(folder.join(name)).map(drop).map_err(|error| error.error)
+}

@@ -1,0 +1,109 @@
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::item::TaskItemStatus::{Completed, InProgress, Pending};
+use super::*;
+
+fn new_item(subject: &str) -> NewTaskItem {
+    NewTaskItem { subject: subject.into(), ..NewTaskItem::default() }
+}
+
+fn list_with(subjects: &[&str]) -> TaskListState {
+    let mut plan = TaskListState::default();
+    subjects.iter().for_each(|subject| drop(plan.add(new_item(subject))));
+    plan
+}
+
+#[test]
+fn tasks_wait_for_each_other_and_never_for_themselves() {
+    let mut plan = list_with(&["a", "b", "c"]);
+    let change = TaskItemUpdate { add_blocked_by: vec!["#1".into(), "1".into()], ..TaskItemUpdate::default() };
+    assert_eq!(plan.update("2", change).unwrap().fields, ["blockedBy"]);
+    assert_eq!(plan.get("1").unwrap().blocks, ["2"]);
+    plan.update("2", TaskItemUpdate { add_blocks: vec!["3".into()], ..TaskItemUpdate::default() }).unwrap();
+    assert_eq!(plan.get("3").unwrap().blocked_by, ["2"]);
+    for circle in ["1", "3"] {
+        let change = TaskItemUpdate { add_blocked_by: vec!["3".into()], ..TaskItemUpdate::default() };
+        assert_eq!(plan.update(circle, change), Err(TaskRuleError::Cycle(circle.into())));
+    }
+    plan.remove("2").unwrap();
+    assert!(plan.items().all(|item| item.blocks.is_empty() && item.blocked_by.is_empty()));
+    assert_eq!(plan.add(new_item("d")).id, "4", "numbers are not given again");
+}
+
+#[test]
+fn a_change_is_made_wholly_or_not_at_all() {
+    let mut plan = list_with(&["a"]);
+    let before = plan.clone();
+    let change = TaskItemUpdate { subject: Some("x".into()), add_blocks: vec!["9".into()], ..TaskItemUpdate::default() };
+    assert_eq!(plan.update("1", change), Err(TaskRuleError::UnknownTask("9".into())));
+    assert_eq!(plan, before);
+    let metadata = json!({"k": 1, "gone": null}).as_object().unwrap().clone();
+    let change = TaskItemUpdate { metadata, status: Some(Completed), ..TaskItemUpdate::default() };
+    let changed = plan.update("#1", change).unwrap();
+    assert_eq!((changed.fields, changed.previous_status), (vec!["status", "metadata"], Pending));
+    assert_eq!(changed.item.metadata["k"], 1);
+}
+
+#[test]
+fn a_task_is_claimed_once_and_only_when_nothing_stands_in_its_way() {
+    let mut plan = list_with(&["a", "b"]);
+    plan.update("2", TaskItemUpdate { add_blocked_by: vec!["1".into()], ..TaskItemUpdate::default() }).unwrap();
+    assert_eq!(plan.claim("2", "ann"), Err(TaskRuleError::Blocked { id: "2".into(), blockers: vec!["1".into()] }));
+    assert_eq!(plan.claim("1", "ann").unwrap().status, InProgress);
+    assert_eq!(plan.claim("1", "bob"), Err(TaskRuleError::OwnedByOther { id: "1".into(), owner: "ann".into() }));
+    assert!(plan.claim("1", "ann").is_ok(), "one's own task can be claimed again");
+    plan.update("1", TaskItemUpdate { status: Some(Completed), ..TaskItemUpdate::default() }).unwrap();
+    assert_eq!(plan.claim("1", "bob"), Err(TaskRuleError::AlreadyCompleted("1".into())));
+    assert!(plan.claim("2", "bob").is_ok());
+}
+
+#[tokio::test]
+async fn one_of_many_gets_a_task() {
+    let folder = TempDir::new().unwrap();
+    for agenda in [TaskList::default(), TaskList::shared(folder.path(), "crew")] {
+        agenda.add(new_item("a")).await.unwrap();
+        let claims = (0..8).map(|nth| {
+            // On disk, each could be another process.
+            let agenda = match &agenda.0.session_store {
+                Store::Memory(_) => agenda.clone(),
+                Store::Directory(_) => TaskList::shared(folder.path(), "crew"),
+            };
+            async move { agenda.claim("1", &format!("mate {nth}")).await }
+        });
+        let won = futures::future::join_all(claims).await.into_iter().filter(Result::is_ok).count();
+        assert_eq!(won, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
+    let folder = TempDir::new().unwrap();
+    let (ours, theirs) = (TaskList::shared(folder.path(), "a/../b"), TaskList::shared(folder.path(), "a/../b"));
+    assert_eq!(ours.items().await.unwrap(), []);
+    assert!(!folder.path().join("tasks").exists());
+    let item = ours.add(new_item("one")).await.unwrap();
+    assert_eq!(theirs.get("1").await.unwrap(), Some(item));
+    assert!(folder.path().join("tasks/a----b/1.json").exists());
+    theirs.remove("1").await.unwrap();
+    assert_eq!(ours.add(new_item("two")).await.unwrap().id, "2");
+    std::fs::write(folder.path().join("tasks/a----b/3.json"), "{broken").unwrap();
+    assert_eq!(ours.add(new_item("four")).await.unwrap().id, "4", "what cannot be read is not written over");
+    assert_eq!(ours.items().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_team_has_a_list_of_its_own_as_long_as_it_is_led() {
+    let folder = TempDir::new().unwrap();
+    let lead = TaskList::for_session(folder.path(), "s1");
+    let mate = lead.clone();
+    lead.add(new_item("before")).await.unwrap();
+    assert!(lead.switch_to_team("crew"));
+    assert_eq!(mate.items().await.unwrap(), []);
+    assert_eq!(mate.add(new_item("ours")).await.unwrap().id, "1");
+    assert!(folder.path().join("tasks/crew/1.json").exists());
+    lead.switch_to_session();
+    assert_eq!(mate.get("1").await.unwrap().unwrap().subject, "before");
+    let shared = TaskList::shared(folder.path(), "all");
+    assert!(!shared.switch_to_team("crew"), "who names a list means it for everybody");
+}

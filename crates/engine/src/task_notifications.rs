@@ -1,0 +1,88 @@
+//! What is said when background work begins or ends: to the host as notices, to the model as a message.
+
+use whimbrel_wire::system::TaskStatus as WireStatus;
+use whimbrel_wire::system::{
+    InformationLevel, Informational, SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted,
+    TaskUpdated,
+};
+
+use crate::internal_events::Notification;
+use crate::tasks::{TaskEvent, TaskStatus, NotifyModel};
+
+/// The notices for the host.
+pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
+    match event {
+        TaskEvent::Started { task_id, tool_use_id, description, kind } => vec![
+            TaskStarted {
+                is_backgrounded: Some(true),
+                task_id: task_id.clone(),
+                tool_use_id: Some(tool_use_id.clone()),
+                description: description.clone(),
+                task_type: Some(kind.as_str().into()),
+                ..TaskStarted::default()
+            }
+            .into(),
+        ],
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, .. } => {
+            let (end, state) = match status {
+                TaskStatus::Completed => (TaskEnd::Completed, WireStatus::Completed),
+                TaskStatus::Failed => (TaskEnd::Failed, WireStatus::Failed),
+                TaskStatus::Stopped => (TaskEnd::Stopped, WireStatus::Killed),
+            };
+            let patch = TaskPatch { status: Some(state), ..TaskPatch::default() };
+            vec![
+                TaskUpdated { task_id: task_id.clone(), patch, ..TaskUpdated::default() }.into(),
+                TaskNotification {
+                    task_id: task_id.clone(),
+                    tool_use_id: Some(tool_use_id.clone()),
+                    status: end,
+                    output_file: output_file.display().to_string(),
+                    summary: summary.clone(),
+                    ..TaskNotification::default()
+                }
+                .into(),
+            ]
+        }
+        // The words of the wire know no better status; the reason tells.
+        TaskEvent::Detached { task_id, tool_use_id, output_file, summary } => vec![
+            TaskNotification {
+                task_id: task_id.clone(),
+                tool_use_id: Some(tool_use_id.clone()),
+                status: TaskEnd::Stopped,
+                reason: Some("detached".into()),
+                output_file: output_file.display().to_string(),
+                summary: summary.clone(),
+                ..TaskNotification::default()
+            }
+            .into(),
+            Informational {
+                content: format!("{summary}."),
+                level: InformationLevel::Warning,
+                ..Informational::default()
+            }
+            .into(),
+        ],
+        // The model's business alone.
+        TaskEvent::Output { .. } => Vec::new(),
+    }
+}
+
+/// The message for the model, if it is to be told.
+pub(crate) fn model_notification(event: &TaskEvent) -> Option<Notification> {
+    match event {
+        TaskEvent::Ended { notify: NotifyModel::Never, .. } | TaskEvent::Started { .. } | TaskEvent::Detached { .. } => {
+            None
+        }
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, notify: told, .. } => {
+            let text = format!(
+                "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
+                output_file.display(),
+                status.as_str(),
+            );
+            Some(Notification { starts_turn: *told == NotifyModel::Now, ..Notification::from_task(text) })
+        }
+        TaskEvent::Output { task_id, description, text } => Some(Notification::from_task(format!(
+            "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
+        ))),
+    }
+}

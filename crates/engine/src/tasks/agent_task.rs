@@ -1,0 +1,152 @@
+//! Work of a session that is not a command: an agent. Whoever does it holds an [`Entry`], and the table shows it to
+//! everybody else.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{TaskScope, TaskTable, TaskRow, TaskFacts, TaskSnapshot, TaskKind, TaskState, TaskStatus, TaskRegistry};
+
+/// Work under way. Dropped before its time, it has failed.
+pub struct AgentTask {
+    /// What is known about it.
+    pub facts: TaskFacts,
+    /// Fires when it is to stop.
+    pub stop: CancellationToken,
+    stopped_by_host: CancellationToken,
+    state: watch::Sender<TaskState>,
+    table: Arc<TaskTable>,
+}
+
+impl TaskRegistry {
+    /// Notes work that begins; `background` says whether the turn goes on beside it.
+    pub fn register_agent(&self, facts: TaskFacts, background: bool) -> AgentTask {
+        let (tell, state) = watch::channel(TaskState::Running);
+        let (stop, by_host) = (self.table.groups.closed.child_token(), CancellationToken::new());
+        let mut rows = self.table.rows();
+        // Whoever goes on has been here before.
+        rows.retain(|task| task.facts.task_id != facts.task_id);
+        rows.push(TaskRow {
+            facts: facts.clone(),
+            state,
+            stop: stop.clone(),
+            stopped_by_host: by_host.clone(),
+            background: watch::Sender::new(background),
+            background_frozen: false,
+            detach: None,
+        });
+        drop(rows);
+        AgentTask { facts, stop, stopped_by_host: by_host, state: tell, table: Arc::clone(&self.table) }
+    }
+
+    /// Lets the main turn go on beside work that it waits for: all of it, or what this call started. What a subagent waits
+    /// for is not touched: news of it would not reach the subagent. Gives what the turn no longer waits for.
+    pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
+        let rows = self.table.rows();
+        let waited_for = rows.iter().filter(|task| {
+            let is_meant = call.is_none_or(|call| call == task.facts.tool_use_id);
+            let is_main = task.facts.owner.is_none();
+            is_meant && is_main && !task.background_frozen && *task.state.borrow() == TaskState::Running
+        });
+        let changed = waited_for.filter(|task| !task.background.send_replace(true));
+        changed.map(TaskRow::snapshot).collect()
+    }
+
+    /// Where the output of a task goes.
+    pub fn output_file(&self, id: &str) -> Option<PathBuf> {
+        self.table.find(id, TaskScope::Main, |task| task.facts.output_file.clone()).ok()
+    }
+
+    /// Background work that is under way.
+    pub fn running_in_background(&self) -> Vec<TaskSnapshot> {
+        self.table.rows().iter().filter(|task| task.is_in_background()).map(TaskRow::snapshot).collect()
+    }
+
+    /// Stops all agents and waits until they are gone, at most for `limit`.
+    pub(super) async fn stop_agents(&self, limit: Duration) {
+        self.table.agents_stopped.store(true, Ordering::Relaxed);
+        for agent in self.table.rows().iter().filter(|task| task.facts.kind.is_agent()) {
+            agent.stop.cancel();
+        }
+        self.wait_for_stopped(limit).await;
+    }
+
+    /// Waits for work that was told to stop, at most for `limit`.
+    pub async fn wait_for_stopped(&self, limit: Duration) {
+        let stopped: Vec<_> = {
+            let rows = self.table.rows();
+            let stopped = rows.iter().filter(|task| task.stop.is_cancelled());
+            stopped.map(|task| task.state.clone()).collect()
+        };
+        let gone = async {
+            for mut state in stopped {
+                // One that nobody writes any more has ended too.
+                let _ = state.wait_for(|state| *state != TaskState::Running).await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, gone).await;
+    }
+}
+
+impl AgentTask {
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.facts.task_id
+    }
+
+    /// Whether the turn goes on beside it; changes are seen.
+    pub fn watch_background(&self) -> watch::Receiver<bool> {
+        self.with_row(|task| task.background.subscribe())
+            .unwrap_or_else(|| watch::Sender::new(true).subscribe())
+    }
+
+    /// Whether the host has stopped it, so that the main model does not know.
+    pub fn was_stopped_by_host(&self) -> bool {
+        self.stopped_by_host.is_cancelled()
+    }
+
+    /// The work is about to end: from now on it stays where it is. Says whether the turn went on beside it.
+    pub fn freeze_background(&self) -> bool {
+        let sealed = self.with_row(|task| {
+            task.background_frozen = true;
+            *task.background.borrow()
+        });
+        sealed.unwrap_or(true)
+    }
+
+    /// The work has ended.
+    pub fn finish(self, status: TaskStatus) {
+        self.state.send_replace(TaskState::Ended { status, exit_code: None });
+    }
+
+    fn with_row<T>(&self, take: impl FnOnce(&mut TaskRow) -> T) -> Option<T> {
+        let mut rows = self.table.rows();
+        rows.iter_mut().find(|task| task.facts.task_id == self.facts.task_id).map(take)
+    }
+}
+
+impl Drop for AgentTask {
+    fn drop(&mut self) {
+        self.state.send_if_modified(|state| {
+            let cut_off = *state == TaskState::Running;
+            if cut_off {
+                *state = TaskState::Ended { status: TaskStatus::Failed, exit_code: None };
+            }
+            cut_off
+        });
+    }
+}
+
+impl TaskKind {
+    /// Whether it is an agent of some sort.
+    pub fn is_agent(self) -> bool {
+        match self {
+            Self::Agent | Self::Teammate => true,
+            Self::Command => false,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! How two texts differ, and which text is most like another.
+//!
+//! One algorithm each: the general entry of the library would bring all that it knows into the program.
+
+use std::hash::Hash;
+use std::time::Instant;
+
+use similar::DiffOp;
+use similar::algorithms::{Capture, Compact, Replace, myers};
+
+/// How much alike two texts must be to be taken for one another, between 0 and 1.
+const MIN_SIMILARITY: f64 = 0.8;
+
+/// What leads from one list of lines to another. After the deadline the rest counts as changed.
+pub(crate) fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) -> Vec<DiffOp> {
+    let mut found = Compact::new(Replace::new(Capture::new()), old, new);
+    match myers::diff_deadline(&mut found, old, 0..old.len(), new, 0..new.len(), Some(deadline)) {
+        Ok(()) => found.into_inner().into_inner().into_ops(),
+        Err(never) => match never {},
+    }
+}
+
+/// The text that somebody may have meant, if there is one.
+pub(crate) fn closest_match<'a>(wanted: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let rated = among.into_iter().map(|text| (strsim::jaro(wanted, text), text));
+    let near = rated.filter(|(likeness, _)| *likeness >= MIN_SIMILARITY);
+    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_strange_one_is_not() {
+        let names = ["lib.rs", "main.rs", "Cargo.toml"];
+        assert_eq!(closest_match("mian.rs", names), Some("main.rs"));
+        assert_eq!(closest_match("whimbrel", names), None);
+    }
+
+    #[test]
+    fn lines_that_stay_are_not_changes() {
+        let deadline = clock::monotonic() + std::time::Duration::from_secs(60);
+        let changed = diff_ops(&["a", "b", "c"], &["a", "x", "c"], deadline);
+        let tags: Vec<_> = changed.iter().map(DiffOp::as_tag_tuple).collect();
+        use similar::DiffTag::{Equal, Replace};
+        assert_eq!(tags, [(Equal, 0..1, 0..1), (Replace, 1..2, 1..2), (Equal, 2..3, 2..3)]);
+    }
+}

@@ -1,0 +1,168 @@
+//! A call and what hooks make of it: they hear how it went, may add to it, and may say something else in its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Block;
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::hook::HookEvent;
+
+use super::ToolCallResult;
+use crate::clock;
+use crate::hooks::inputs::FailureCause;
+use crate::hooks::{ToolCallRef, MergedOutput, HookDispatcher};
+use crate::tool_set::ToolEntry;
+use crate::tools::ToolContext;
+
+/// Makes a call that is permitted and lets the hooks know, also of where it has led the shell.
+pub(super) async fn run_with_hooks(lookout: &HookDispatcher, listed: &ToolEntry, call: ToolContext, input: Value) -> ToolCallResult {
+    if !lookout.has_hooks(HookEvent::CwdChanged) {
+        return run_and_notify(lookout, listed, call, input).await;
+    }
+    let (workspace, cancel) = (Arc::clone(&call.workspace), call.cancel.clone());
+    let old = workspace.cwd();
+    let made = run_and_notify(lookout, listed, call, input).await;
+    let new = workspace.cwd();
+    if new != old {
+        let told = |scene: &crate::hooks::HookInputBuilder| scene.cwd_changed(&old, &new);
+        lookout.dispatch(HookEvent::CwdChanged, told, &cancel).await;
+    }
+    made
+}
+
+async fn run_and_notify(lookout: &HookDispatcher, listed: &ToolEntry, call: ToolContext, input: Value) -> ToolCallResult {
+    if !lookout.has_hooks(HookEvent::PostToolUse) && !lookout.has_hooks(HookEvent::PostToolUseFailure) {
+        return super::run_tool(listed.tool(), call, input).await;
+    }
+    let began = clock::monotonic();
+    let (id, cancel) = (call.id.clone(), call.cancel.clone());
+    let mut made = super::run_tool(listed.tool(), call, input.clone()).await;
+    let took = clock::monotonic() - began;
+    let called = ToolCallRef { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
+    let said = dispatch_result_hooks(lookout, called, &made, took, &cancel).await;
+    if !apply_output_override(&mut made, called.name, &said) {
+        lookout.warn(HookEvent::PostToolUse, &format!("what it says in place of the result of {} has not the shape of one, so it does not count", called.name)).await;
+    }
+    let complaints = said.feedback.into_iter().map(|reason| reason.text);
+    made.notes.extend(complaints.chain(said.contexts));
+    made
+}
+
+async fn dispatch_result_hooks(
+    lookout: &HookDispatcher,
+    call: ToolCallRef<'_>,
+    made: &ToolCallResult,
+    took: Duration,
+    cancel: &CancellationToken,
+) -> MergedOutput {
+    if made.failed {
+        let error = match &made.content {
+            ResultContent::Text(text) => text.clone(),
+            ResultContent::Blocks(_) => made.meta.to_string(),
+        };
+        let failure = HookEvent::PostToolUseFailure;
+        let told =
+            |scene: &crate::hooks::HookInputBuilder| scene.post_tool_use_failure(call, error, FailureCause::Error, took);
+        return lookout.dispatch(failure, told, cancel).await;
+    }
+    let told = |scene: &crate::hooks::HookInputBuilder| scene.post_tool_use(call, made.meta.clone(), took);
+    lookout.dispatch(HookEvent::PostToolUse, told, cancel).await
+}
+
+/// Puts what hooks say in the place of the result, and says whether it could be used. A tool of an MCP server has no fixed
+/// shape; what takes the place of another's result must have the shape of its structure, or be the text for the model. The
+/// result of a server's tool may also be given as servers give theirs: its `content` counts.
+fn apply_output_override(made: &mut ToolCallResult, tool: &str, said: &MergedOutput) -> bool {
+    let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
+    let Some(output) = by_server.or(said.tool_output.as_ref()) else { return true };
+    let output = output.get("content").filter(|_| tool.starts_with("mcp__")).unwrap_or(output);
+    match output {
+        Value::String(text) => made.content = ResultContent::Text(text.clone()),
+        Value::Array(_) => {
+            let Ok(blocks) = serde_json::from_value::<Vec<Block>>(output.clone()) else { return false };
+            made.content = ResultContent::Blocks(blocks);
+        }
+        Value::Object(fields) => {
+            let Some(whole) = merge_if_same_shape(&made.meta, fields) else { return false };
+            let text = |key: &str| whole.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let printed: Vec<&str> = ["stdout", "stderr"].into_iter().filter_map(text).collect();
+            let output = Value::Object(whole.clone());
+            let shown = if printed.is_empty() { output.to_string() } else { printed.join("\n") };
+            made.content = ResultContent::Text(shown);
+            made.meta = output;
+            return true;
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => return false,
+    }
+    made.meta = output.clone();
+    true
+}
+
+/// A result with these fields, in the shape of another: what it leaves out is taken from there. None if it is about
+/// something else.
+fn merge_if_same_shape(one: &Value, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let one = one.as_object()?;
+    let is_part = !fields.is_empty() && fields.keys().all(|key| one.contains_key(key));
+    let is_more = one.keys().all(|key| fields.contains_key(key));
+    (is_part || is_more).then(|| {
+        let mut whole = one.clone();
+        whole.extend(fields.clone());
+        whole
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::content::ResultContent::Text;
+
+    use super::*;
+
+    #[test]
+    fn what_hooks_say_takes_the_place_of_a_result_only_in_its_shape() {
+        let ran = json!({"stdout": "old", "stderr": "", "interrupted": false});
+        let whole = json!({"stdout": "new", "stderr": "warned", "interrupted": false});
+        let more = json!({"stdout": "new", "stderr": "", "interrupted": false, "more": 1});
+        let filled = json!({"stdout": "new", "stderr": "", "interrupted": false});
+        let rows = [
+            ("a text", json!("new"), Some(("new", json!("new")))),
+            ("all fields", whole.clone(), Some(("new\nwarned", whole))),
+            ("more than all", more.clone(), Some(("new", more))),
+            ("some fields", json!({"stdout": "new"}), Some(("new", filled))),
+            ("another field", json!({"out": "new"}), None),
+            ("some and another", json!({"stdout": "new", "out": 1}), None),
+            ("no field", json!({}), None),
+            ("a number", json!(5), None),
+            ("no blocks", json!(["new"]), None),
+        ];
+        for (name, output, expected) in rows {
+            let mut made = super::super::failure_result("call", Text("old".into()), ran.clone());
+            let said = MergedOutput { tool_output: Some(output), ..MergedOutput::default() };
+            assert_eq!(apply_output_override(&mut made, "Bash", &said), expected.is_some(), "{name}");
+            let (content, meta) = expected.unwrap_or(("old", ran.clone()));
+            assert_eq!((made.content, made.meta), (Text(content.into()), meta), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_result_of_an_mcp_tool_is_replaced_by_one() {
+        for (tool, expected) in [("mcp__a__b", "new"), ("Bash", "old")] {
+            let mut made = super::super::failure_result("call", Text("old".into()), json!({}));
+            apply_output_override(&mut made, tool, &MergedOutput { mcp_tool_output: Some(json!("new")), ..MergedOutput::default() });
+            assert_eq!(made.content, Text(expected.into()), "{tool}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_an_mcp_tool_may_be_given_as_servers_give_theirs() {
+        let blocks = json!([{"type": "text", "text": "new"}]);
+        for output in [blocks.clone(), json!({"content": blocks, "isError": false})] {
+            let mut made = super::super::failure_result("call", Text("old".into()), json!({}));
+            let said = MergedOutput { mcp_tool_output: Some(output), ..MergedOutput::default() };
+            apply_output_override(&mut made, "mcp__a__b", &said);
+            assert_eq!(serde_json::to_value(&made.content).unwrap(), blocks);
+        }
+    }
+}

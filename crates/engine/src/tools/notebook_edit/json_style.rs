@@ -1,0 +1,63 @@
+//! How a notebook is written: where its parts stand in the text, and how a new one is written to look like the others.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Where in the text a value that was read from it stands.
+pub(super) fn byte_range(text: &str, value: &RawValue) -> Range<usize> {
+    let start = value.get().as_ptr().addr() - text.as_ptr().addr();
+    start..start + value.get().len()
+}
+
+pub(super) fn splice(text: &str, place: Range<usize>, new: &str) -> String {
+    [&text[..place.start], new, &text[place.end..]].concat()
+}
+
+/// How JSON is written around a cell.
+pub(super) struct JsonStyle {
+    /// The white space before a line of the cell; none if all stands on one line.
+    indent: Option<String>,
+    /// One step further in.
+    unit: String,
+}
+
+impl JsonStyle {
+    /// The style of a whole notebook.
+    pub(super) fn for_document(text: &str) -> Self {
+        Self { indent: text.contains('\n').then(String::new), unit: indent_unit(text) }
+    }
+
+    /// The style around a cell that stands at `place`.
+    pub(super) fn for_cell(text: &str, place: &Range<usize>) -> Self {
+        let line = text[..place.start].rfind('\n').map(|newline| &text[newline + 1..place.start]);
+        let indent = line.filter(|line| line.trim().is_empty()).map(str::to_owned);
+        Self { indent, unit: indent_unit(text) }
+    }
+
+    /// What stands between two cells after the comma.
+    pub(super) fn separator(&self) -> String {
+        self.indent.as_ref().map_or_else(|| " ".into(), |indent| format!("\n{indent}"))
+    }
+
+    pub(super) fn format(&self, value: &Map<String, Value>) -> Result<String, String> {
+        let Some(indent) = &self.indent else {
+            return serde_json::to_string(value).map_err(|error| error.to_string());
+        };
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
+        let mut bytes = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+        value.serialize(&mut serializer).map_err(|error| error.to_string())?;
+        let written = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+        Ok(written.replace('\n', &format!("\n{indent}")))
+    }
+}
+
+/// One step of indentation: how far the first line inside the notebook is set in.
+fn indent_unit(text: &str) -> String {
+    let line = text.lines().nth(1).unwrap_or(" ");
+    let unit = &line[..line.len() - line.trim_start().len()];
+    if unit.is_empty() { " ".into() } else { unit.into() }
+}

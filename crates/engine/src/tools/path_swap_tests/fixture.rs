@@ -1,0 +1,162 @@
+//! A session to make calls in, and somebody who swaps things under it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Frame;
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::permission_checker::{PermissionChecker, CheckDecision};
+use crate::frame_sender::FrameSender;
+use crate::permission::PermissionState;
+use crate::permission::state::{Bypass, InitialPermissions};
+use crate::settings::Settings;
+use crate::tool_set::{ToolEntry, AgentToolSet};
+use crate::tools::{ToolContext, ToolResult, builtin_tools};
+use crate::tool_scheduler::{ToolEnv, ToolCallResult, ToolCall, ToolScheduler};
+use crate::workspace::Workspace;
+
+/// How often things change places, at least.
+const MIN_SWAPS: usize = 100_000;
+/// How many calls are made meanwhile, at least.
+const MIN_CALLS: usize = 600;
+
+/// A session that asks nobody, in the folder `work`; beside it lies `outside`.
+pub(super) struct SwapTestSession {
+    dir: TempDir,
+    pub(super) env: ToolEnv,
+    _host: mpsc::Receiver<Frame>,
+}
+
+impl SwapTestSession {
+    pub(super) fn new(mode: PermissionMode, deny: &[&str]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for name in ["work", "outside"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        let env = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
+        let workspace = Arc::new(Workspace::new(root.join("work"), root.join("spill"), env));
+        let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
+        let grants = InitialPermissions { mode, deny, ..InitialPermissions::default() };
+        let granted = PermissionState::new(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
+        let rights = granted.unwrap().state;
+        let offered: Vec<Arc<ToolEntry>> = builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
+        let (frames, host) = mpsc::channel(64);
+        let outbox = FrameSender::new("session".into(), frames, CancellationToken::new());
+        let env = ToolEnv {
+            tool_set: Arc::new(AgentToolSet::select(&offered, None, &rights, crate::responders::UserPresence::Absent)),
+            checker: PermissionChecker::for_tests(rights, &workspace, outbox),
+            context: ToolContext::for_test(workspace),
+        };
+        Self { dir, env, _host: host }
+    }
+
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(below)
+    }
+
+    pub(super) fn write_file(&self, below: &str, text: &str) {
+        fs::create_dir_all(self.path(below).parent().unwrap()).unwrap();
+        fs::write(self.path(below), text).unwrap();
+    }
+
+    /// Makes a call the whole way.
+    pub(super) async fn run_tool(&self, tool: &str, input: Value) -> ToolCallResult {
+        let mut workshop = ToolScheduler::new(Arc::new(self.env.clone()));
+        workshop.submit(ToolCall { id: "toolu_1".into(), tool: tool.into(), input, bad_input: None });
+        workshop.mark_reply_complete();
+        workshop.next_result().await.unwrap()
+    }
+
+    /// Makes a call, and does something between the judgement and the work.
+    pub(super) async fn run_tool_after(&self, tool: &str, input: Value, between: impl FnOnce()) -> ToolResult {
+        let tool = self.env.tool_set.find(tool).unwrap();
+        let permit = self.env.checker.check(&tool, "toolu_1", input, &self.env.context.cancel).await.unwrap();
+        let CheckDecision::Allow { input, file: place } = permit.decision else { panic!("{permit:?}") };
+        between();
+        tool.tool().run(input, ToolContext { checked_file: place, ..self.env.context.clone() }).await
+    }
+}
+
+pub(super) fn result_text(made: &ToolCallResult) -> String {
+    match &made.content {
+        ResultContent::Text(text) => text.clone(),
+        ResultContent::Blocks(blocks) => serde_json::to_string(blocks).unwrap(),
+    }
+}
+
+pub(super) fn swap_paths(one: &Path, other: &Path) {
+    if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_err() {
+        // A file system that cannot do it at once.
+        let aside = one.with_extension("aside");
+        for (from, to) in [(one, aside.as_path()), (other, one), (&aside, other)] {
+            fs::rename(from, to).unwrap();
+        }
+    }
+}
+
+/// Somebody who swaps two things all the time, as fast as the system can.
+pub(super) struct PathSwapper {
+    swaps: Arc<AtomicUsize>,
+    stopped: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl PathSwapper {
+    pub(super) fn start(one: PathBuf, other: PathBuf) -> Self {
+        let (swaps, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (count, end) = (Arc::clone(&swaps), Arc::clone(&stopped));
+        let thread = std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                swap_paths(&one, &other);
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Self { swaps, stopped, thread }
+    }
+
+    pub(super) fn has_run_enough(&self, calls: usize) -> bool {
+        assert!(!self.thread.is_finished(), "nothing is swapped any more");
+        calls >= MIN_CALLS && self.swaps.load(Ordering::Relaxed) >= MIN_SWAPS
+    }
+
+    pub(super) fn stop(self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+    }
+}
+
+/// All that can be seen of a folder and of what is in it.
+pub(super) type DirSnapshot = BTreeMap<PathBuf, EntrySnapshot>;
+
+/// All that can be seen of one entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EntrySnapshot {
+    pub(super) bytes: Vec<u8>,
+    inode: u64,
+    /// When the bytes and when the rest changed last.
+    times: [(i64, i64); 2],
+}
+
+/// Looks at a folder. Even a file that was made and removed at once leaves its trace in the times.
+pub(super) fn snapshot_dir(folder: &Path) -> DirSnapshot {
+    let facts = |path: &Path| {
+        let found = fs::symlink_metadata(path).unwrap();
+        let times = [(found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec())];
+        EntrySnapshot { bytes: fs::read(path).unwrap_or_default(), inode: found.ino(), times }
+    };
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.chain([folder.to_path_buf()]).map(|path| (path.clone(), facts(&path))).collect()
+}

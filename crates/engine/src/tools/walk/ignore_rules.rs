@@ -1,0 +1,290 @@
+//! Which files are ignored: what `.ignore` files say, from the folder of a file up to the root of the disk; what
+//! `.gitignore` files and `.git/info/exclude` say, up to the top of the repository; and the user's own git settings.
+//!
+//! The walk's library knows these files too, but it opens whatever has their name and reads it to the end. Here only
+//! regular files of a sensible size are read, and what was left out is remembered for the answer.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::files::{self, FileKind};
+
+/// The largest ignore file that is read.
+const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
+/// How many bytes of ignore files one walk reads in all: each becomes a matcher many times its size.
+const MAX_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
+/// How many left out files are named.
+const MAX_NAMED_FILES: usize = 3;
+
+/// What ignore files say about the files below one folder.
+pub(super) struct IgnoreRules {
+    /// Where the walk begins, as it is named and as it really lies.
+    root: PathBuf,
+    real: PathBuf,
+    /// The rules for what lies directly in each folder that the walk goes into.
+    dirs: RwLock<HashMap<PathBuf, Arc<DirRules>>>,
+    global_rules: Gitignore,
+    reader: IgnoreFileReader,
+}
+
+/// The rules of one folder, and of those above it.
+#[derive(Default)]
+struct DirRules {
+    parent: Option<Arc<DirRules>>,
+    ignore: Option<Gitignore>,
+    gitignore: Option<Gitignore>,
+    exclude: Option<Gitignore>,
+    /// Whether a repository begins here: what git is told above does not concern it.
+    is_repository_root: bool,
+}
+
+/// What the rules say about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IgnoreDecision {
+    /// Nothing.
+    Unmatched,
+    /// It is ignored.
+    Ignored,
+    /// It counts, even if it is hidden.
+    Included,
+}
+
+impl IgnoreRules {
+    /// The rules for a walk that begins at `root`.
+    pub(super) fn for_root(root: &Path) -> Self {
+        let real = files::real_path(root).unwrap_or_else(|| root.to_path_buf());
+        let reader = IgnoreFileReader::default();
+        let mut rules = Arc::new(DirRules::default());
+        let above: Vec<&Path> = real.ancestors().collect();
+        for folder in above.into_iter().rev() {
+            rules = rules.for_child(folder, &reader);
+        }
+        let global_rules = reader.read_global_rules(root, git_config_files(), ignore::gitignore::gitconfig_excludes_path);
+        let dirs = RwLock::new(HashMap::from([(root.to_path_buf(), rules)]));
+        Self { root: root.to_path_buf(), real, dirs, global_rules, reader }
+    }
+
+    /// What the rules say about an entry of the walk.
+    pub(super) fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
+        let rules = path.parent().and_then(|folder| self.rules_for(folder));
+        let own = rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_folder));
+        own.or(|| IgnoreDecision::from_match(&self.global_rules.matched(path, is_folder)))
+    }
+
+    /// Reads the rules of a folder that the walk goes into.
+    pub(super) fn enter_dir(&self, folder: &Path) {
+        let Some(above) = folder.parent().and_then(|above| self.rules_for(above)) else { return };
+        let rules = above.for_child(&self.real_path(folder), &self.reader);
+        self.dirs.write().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), rules);
+    }
+
+    /// Ignore files that were not read; empty if there are none.
+    pub(super) fn take_skipped_files(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.reader.skipped_files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn rules_for(&self, folder: &Path) -> Option<Arc<DirRules>> {
+        self.dirs.read().unwrap_or_else(PoisonError::into_inner).get(folder).cloned()
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.root) {
+            Ok(below) => self.real.join(below),
+            Err(_) => path.to_path_buf(),
+        }
+    }
+}
+
+impl DirRules {
+    /// The rules for what lies in a folder below; the same if it has none of its own.
+    fn for_child(self: &Arc<Self>, folder: &Path, reader: &IgnoreFileReader) -> Arc<Self> {
+        let ignore = reader.read_rules(folder, &folder.join(".ignore"));
+        let gitignore = reader.read_rules(folder, &folder.join(".gitignore"));
+        let git = folder.join(".git");
+        let control = files::file_kind(&git).unwrap_or(FileKind::Missing);
+        let exclude = git_dir(folder, git, control);
+        let exclude = exclude.and_then(|git| reader.read_rules(folder, &git.join("info/exclude")));
+        let is_top = control != FileKind::Missing || exists(&folder.join(".jj"));
+        if ignore.is_none() && gitignore.is_none() && exclude.is_none() && !is_top {
+            return self.clone();
+        }
+        Arc::new(Self { parent: Some(self.clone()), ignore, gitignore, exclude, is_repository_root: is_top })
+    }
+
+    /// What the nearest rule says: of all `.ignore` files, then of the repository's `.gitignore` files, then of its
+    /// others.
+    fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
+        fn nearest<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_folder: bool) -> IgnoreDecision {
+            let mut words = files.map(|rules| IgnoreDecision::from_match(&rules.matched(path, is_folder)));
+            words.find(|word| *word != IgnoreDecision::Unmatched).unwrap_or(IgnoreDecision::Unmatched)
+        }
+        nearest(self.ancestors().filter_map(|rules| rules.ignore.as_ref()), path, is_folder)
+            .or(|| nearest(self.ancestors_in_repository().filter_map(|rules| rules.gitignore.as_ref()), path, is_folder))
+            .or(|| nearest(self.ancestors_in_repository().filter_map(|rules| rules.exclude.as_ref()), path, is_folder))
+    }
+
+    fn ancestors(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |rules| rules.parent.as_deref())
+    }
+
+    fn ancestors_in_repository(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |rules| rules.parent.as_deref().filter(|_| !rules.is_repository_root))
+    }
+}
+
+impl IgnoreDecision {
+    fn from_match<T>(found: &Match<T>) -> Self {
+        match found {
+            Match::None => Self::Unmatched,
+            Match::Ignore(_) => Self::Ignored,
+            Match::Whitelist(_) => Self::Included,
+        }
+    }
+
+    fn or(self, other: impl FnOnce() -> Self) -> Self {
+        if self == Self::Unmatched { other() } else { self }
+    }
+}
+
+/// Reads ignore files, within limits.
+#[derive(Default)]
+struct IgnoreFileReader {
+    bytes: AtomicU64,
+    skipped_files: Mutex<Vec<PathBuf>>,
+}
+
+impl IgnoreFileReader {
+    /// The rules in a file about what lies below `folder`. None if there is no such file, or none that can be used.
+    fn read_rules(&self, folder: &Path, file: &Path) -> Option<Gitignore> {
+        let text = self.read_text(file)?;
+        let mut rules = GitignoreBuilder::new(folder);
+        for line in text.trim_start_matches('\u{feff}').lines() {
+            // A line that makes no sense says nothing.
+            let _ = rules.add_line(None, line);
+        }
+        rules.build().ok().filter(|rules| !rules.is_empty())
+    }
+
+    fn read_text(&self, file: &Path) -> Option<String> {
+        let size = match files::file_kind(file) {
+            Ok(FileKind::Missing) => return None,
+            Ok(FileKind::File(stamp)) => stamp.size,
+            Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) | Err(_) => u64::MAX,
+        };
+        let fits = size <= MAX_IGNORE_FILE_BYTES && self.bytes.fetch_add(size, Ordering::Relaxed) + size <= MAX_TOTAL_BYTES;
+        let read = fits.then(|| files::read(file, MAX_IGNORE_FILE_BYTES).ok()).flatten();
+        if read.is_none() {
+            self.skipped_files.lock().unwrap_or_else(PoisonError::into_inner).push(file.to_path_buf());
+        }
+        read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The rules that the user has for all repositories. `which` reads git's own settings to find the file that holds
+    /// them, and reads them to the end: it is asked only if all of them are files of a sensible size.
+    fn read_global_rules(
+        &self,
+        root: &Path,
+        settings: Vec<PathBuf>,
+        which: impl FnOnce() -> Option<PathBuf>,
+    ) -> Gitignore {
+        let is_sane = |file: &PathBuf| match files::file_kind(file) {
+            Ok(FileKind::Missing) => true,
+            Ok(FileKind::File(stamp)) => stamp.size <= MAX_IGNORE_FILE_BYTES,
+            Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) | Err(_) => false,
+        };
+        if let Some(odd) = settings.into_iter().find(|file| !is_sane(file)) {
+            self.skipped_files.lock().unwrap_or_else(PoisonError::into_inner).push(odd);
+            return Gitignore::empty();
+        }
+        which().and_then(|file| self.read_rules(root, &file)).unwrap_or_else(Gitignore::empty)
+    }
+}
+
+/// Where git's settings lie that are not of one repository, whether they exist or not.
+fn git_config_files() -> Vec<PathBuf> {
+    let in_folder = |(variable, name): (&str, &str)| {
+        std::env::var_os(variable).map(|folder| PathBuf::from(folder).join(name))
+    };
+    let usual = [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(std::env::var_os);
+    let files = usual.into_iter().filter_map(in_folder).chain(named.map(PathBuf::from));
+    files.chain([PathBuf::from("/etc/gitconfig")]).collect()
+}
+
+fn exists(path: &Path) -> bool {
+    files::file_kind(path).is_ok_and(|kind| kind != FileKind::Missing)
+}
+
+/// Where git keeps what it knows of a folder, if the folder is the top of a working tree: `kind` is what its `.git` is.
+fn git_dir(folder: &Path, git: PathBuf, kind: FileKind) -> Option<PathBuf> {
+    match kind {
+        FileKind::Directory => Some(git),
+        FileKind::File(_) => linked_git_dir(folder, &git),
+        FileKind::Missing | FileKind::Pipe | FileKind::Socket | FileKind::Device => None,
+    }
+}
+
+/// The repository of a working tree whose `.git` is a file: for a linked one the repository that it belongs to, for a
+/// submodule its own.
+fn linked_git_dir(folder: &Path, git: &Path) -> Option<PathBuf> {
+    let line = |file: &Path| {
+        let (bytes, _) = files::read(file, 4096).ok()?;
+        String::from_utf8(bytes).ok()?.lines().next().map(|line| line.trim_end().to_owned())
+    };
+    let own = folder.join(line(git)?.strip_prefix("gitdir: ")?);
+    Some(match line(&own.join("commondir")) {
+        Some(common) => own.join(common),
+        None => own,
+    })
+}
+
+/// A sentence on the ignore files that were not used; empty if all were.
+pub(super) fn skipped_files_note(left_out: &[PathBuf], cwd: &Path) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = left_out.iter().take(MAX_NAMED_FILES).map(|path| super::display_path(path, cwd)).collect();
+    let more = left_out.len().saturating_sub(MAX_NAMED_FILES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "\n(Ignore files that are no regular files, cannot be read or are too large were not followed: {}{more}.)",
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    #[test]
+    fn the_users_own_rules_are_read_only_from_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, rules) = (folder.path().join("pipe"), folder.path().join("rules"));
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        fs::write(&rules, "*.bak\n").unwrap();
+        let none = folder.path().join("none");
+        for (settings, file, expected, left_out) in [
+            (vec![none.clone()], Some(rules.clone()), 1, vec![]),
+            (vec![none.clone(), rules.clone()], Some(pipe.clone()), 0, vec![pipe.clone()]),
+            (vec![none.clone()], None, 0, vec![]),
+        ] {
+            let reader = IgnoreFileReader::default();
+            assert_eq!(reader.read_global_rules(folder.path(), settings, || file).len(), expected);
+            assert_eq!(reader.skipped_files.into_inner().unwrap(), left_out);
+        }
+        let reader = IgnoreFileReader::default();
+        let never = || panic!("the settings must not be read");
+        assert!(reader.read_global_rules(folder.path(), vec![pipe.clone()], never).is_empty());
+        assert_eq!(reader.skipped_files.into_inner().unwrap(), [pipe]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Which files a search is about, told by their names alone: globs, file types, and whether hidden files count.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::types::{Types, TypesBuilder};
+
+use crate::tools::ToolError;
+
+/// Which files count. All paths are relative to the folder where the walk begins.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct NameFilter {
+    /// One of these must match, if there are any.
+    included: GlobSet,
+    /// None of these may match, neither a file nor a folder above it.
+    excluded: GlobSet,
+    /// The names with a leading dot that the globs speak of. Other hidden names do not count.
+    hidden_names: GlobSet,
+    types: Option<Types>,
+}
+
+impl NameFilter {
+    /// Files whose whole path matches the pattern.
+    pub(in crate::tools) fn from_pattern(pattern: &str) -> Result<Self, ToolError> {
+        Ok(Self {
+            included: build_glob_set(&[pattern.to_owned()])?,
+            hidden_names: build_glob_set(&hidden_name_globs(pattern))?,
+            ..Self::default()
+        })
+    }
+
+    /// Files as a filter names them, in the manner of a `.gitignore`: a glob without a slash counts at every depth, `!`
+    /// takes away, a name may be a folder. Several globs stand apart by spaces or commas. `folder` is what leads from
+    /// the current folder to where the walk begins; globs may begin with it.
+    pub(in crate::tools) fn from_filter(filter: &str, folder: &str) -> Result<Self, ToolError> {
+        let (unwanted, wanted): (Vec<&str>, Vec<&str>) =
+            split_globs(filter).into_iter().partition(|glob| glob.starts_with('!'));
+        let dotted: Vec<String> = wanted.iter().flat_map(|glob| hidden_name_globs(glob)).collect();
+        let spread = |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, folder)).collect::<Vec<_>>();
+        Ok(Self {
+            included: build_glob_set(&spread(&wanted))?,
+            excluded: build_glob_set(&spread(&unwanted))?,
+            hidden_names: build_glob_set(&dotted)?,
+            types: None,
+        })
+    }
+
+    /// Only files of this type, by ripgrep's names.
+    pub(in crate::tools) fn with_file_type(self, name: &str) -> Result<Self, ToolError> {
+        let types = TypesBuilder::new().add_defaults().select(name).build().map_err(|_| {
+            ToolError::Rejected(format!(
+                "`{name}` is no file type that ripgrep knows. Use glob instead: `*.{name}`."
+            ))
+        })?;
+        Ok(Self { types: Some(types), ..self })
+    }
+
+    /// Whether hidden files can count at all.
+    pub(in crate::tools) fn includes_hidden(&self) -> bool {
+        !self.hidden_names.is_empty()
+    }
+
+    /// Whether files that count can lie in this folder.
+    pub(in crate::tools) fn may_enter(&self, folder: &Path) -> bool {
+        self.is_visible(folder) && !self.excluded.is_match(folder)
+    }
+
+    /// Whether this file counts.
+    pub(in crate::tools) fn matches(&self, file: &Path) -> bool {
+        (self.included.is_empty() || self.included.is_match(file))
+            && self.is_visible(file)
+            && !self.excluded.is_match(file)
+            && self.types.as_ref().is_none_or(|types| !types.matched(file, false).is_ignore())
+    }
+
+    /// The walk leaves hidden names out by itself; only where some of them count must we look. What git keeps for itself
+    /// never counts, even where an ignore file says `!.*`.
+    fn is_visible(&self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else { return true };
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        !is_hidden || (name != ".git" && (!self.includes_hidden() || self.hidden_names.is_match(Path::new(name))))
+    }
+}
+
+/// Whether a glob names just one file.
+pub(in crate::tools) fn is_literal(glob: &str) -> bool {
+    !glob.contains(['*', '?', '[', '{', '\\'])
+}
+
+fn build_glob_set(patterns: &[String]) -> Result<GlobSet, ToolError> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build().map_err(
+            |error| ToolError::Rejected(format!("`{pattern}` is not a valid glob: {}.", error.kind())),
+        )?;
+        set.add(glob);
+    }
+    set.build().map_err(|error| ToolError::Rejected(format!("These globs cannot be used: {}.", error.kind())))
+}
+
+/// The globs of a filter, split at spaces and commas that are not within braces or brackets.
+fn split_globs(filter: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let is_gap = |letter: char| {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (letter == ',' || letter.is_whitespace())
+    };
+    filter.split(is_gap).filter(|glob| !glob.is_empty()).collect()
+}
+
+/// A glob of a filter as globs on the whole path.
+fn expand_filter_glob(glob: &str, folder: &str) -> Vec<String> {
+    let glob = glob.trim_start_matches('!').trim_start_matches("./");
+    let inner = glob.strip_prefix(folder).filter(|inner| inner.starts_with('/') && !folder.is_empty());
+    let glob = inner.unwrap_or(glob);
+    let name = glob.trim_end_matches('/');
+    let anchored = match name.strip_prefix('/') {
+        Some(rest) => rest.to_owned(),
+        None if name.contains('/') => name.to_owned(),
+        None => format!("**/{name}"),
+    };
+    let contents = format!("{anchored}/**");
+    if glob.ends_with('/') {
+        vec![contents]
+    } else if is_literal(name) {
+        vec![anchored, contents]
+    } else {
+        vec![anchored]
+    }
+}
+
+/// The names with a leading dot in a glob, as globs on single names. May name more than the glob can match.
+fn hidden_name_globs(glob: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in glob.split(['/', ',', '}']) {
+        for (at, _) in part.match_indices('.') {
+            let begins = at == 0 || part[..at].ends_with(['{', '!']);
+            let name = &part[at..];
+            if begins && name != "." && name != ".." {
+                let known = name.split('{').next().unwrap_or(name);
+                names.push(if known == name { name.to_owned() } else { format!("{known}*") });
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(names: &NameFilter, file: &str) -> bool {
+        let path = Path::new(file);
+        path.ancestors().skip(1).all(|folder| names.may_enter(folder)) && names.matches(path)
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_path() {
+        let rows = [
+            ("a star stays in its folder", "*.py", "a.py", true),
+            ("a star does not go deeper", "*.py", "d/a.py", false),
+            ("two stars match no folder too", "**/*.py", "a.py", true),
+            ("two stars go deeper", "**/*.py", "d/e/a.py", true),
+            ("two stars in the middle", "src/**/a.py", "src/a.py", true),
+            ("braces choose", "**/*.{ts,tsx}", "d/a.tsx", true),
+            ("braces may hold folders", "{a/b,c}/*.rs", "a/b/x.rs", true),
+            ("brackets choose", "[ab].rs", "b.rs", true),
+            ("a hidden name that is spoken of", "**/.env", "d/.env", true),
+            ("a hidden folder that is spoken of", "**/.github/*.yml", ".github/a.yml", true),
+            ("a hidden name cut by braces", "**/.git{hub,lab}/*.yml", ".gitlab/a.yml", true),
+            ("a hidden name within braces", "**/{.env,*.py}", ".env", true),
+            ("another hidden name beside it", "**/{.env,*.py}", ".x.py", false),
+            ("the repository's own folder", "**/.*/HEAD", ".git/HEAD", false),
+        ];
+        for (name, pattern, file, expected) in rows {
+            assert_eq!(admits(&NameFilter::from_pattern(pattern).unwrap(), file), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_filter_reads_like_a_gitignore() {
+        let rows = [
+            ("no slash means any depth", "*.py", "", "d/a.py", true),
+            ("another ending", "*.py", "", "d/a.rs", false),
+            ("a slash means from the top", "src/*.py", "", "src/a.py", true),
+            ("not from below the top", "src/*.py", "", "x/src/a.py", false),
+            ("a leading slash", "/*.py", "", "d/a.py", false),
+            ("commas", "*.ts, *.tsx", "", "a.tsx", true),
+            ("spaces", "*.ts *.tsx", "", "a.ts", true),
+            ("commas within braces", "*.{ts,tsx}", "", "a.tsx", true),
+            ("a folder with a slash", "src/", "", "d/src/x/a.py", true),
+            ("a folder without", "src", "", "src/a.py", true),
+            ("the search folder's own name", "src/x/*.py", "src", "x/a.py", true),
+            ("taken away", "!*.py", "", "a.py", false),
+            ("the rest stays", "!*.py", "", "a.rs", true),
+            ("a folder taken away", "!target", "", "target/a.rs", false),
+            ("wanted but taken away", "*.rs,!**/gen/**", "", "gen/a.rs", false),
+            ("a hidden folder", ".github/**", "", ".github/w/a.yml", true),
+        ];
+        for (name, filter, folder, file, expected) in rows {
+            assert_eq!(admits(&NameFilter::from_filter(filter, folder).unwrap(), file), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn types_have_ripgreps_names() {
+        let names = NameFilter::default().with_file_type("py").unwrap();
+        assert_eq!((admits(&names, "d/a.py"), admits(&names, "d/a.rs")), (true, false));
+        assert!(NameFilter::default().with_file_type("tsx").unwrap_err().reason().contains("`*.tsx`"));
+    }
+
+    #[test]
+    fn a_broken_glob_is_refused() {
+        assert!(NameFilter::from_pattern("a{b").unwrap_err().reason().contains("not a valid glob"));
+    }
+}

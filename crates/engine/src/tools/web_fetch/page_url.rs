@@ -1,0 +1,103 @@
+//! Addresses of pages: which can be fetched, and where a redirect leads. Pure.
+
+use std::net::IpAddr;
+
+use whimbrel_models::http::Url;
+
+/// Where a redirect leads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum RedirectTarget {
+    /// To the same host: it is followed.
+    SameHost(Url),
+    /// To another host: whoever asked decides.
+    OtherHost(Url),
+}
+
+/// An address as the model wrote it, as it is fetched; or what is wrong with it.
+pub(super) fn parse_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|error| {
+        format!("{text:?} is no address: {error}. Give all of it, as in https://example.com/page.")
+    })?;
+    normalize(url)
+}
+
+/// Where a redirect leads; or why it cannot be followed.
+pub(super) fn resolve_redirect(from: &Url, location: &str) -> Result<RedirectTarget, String> {
+    let to = from.join(location).map_err(|error| format!("it leads to {location:?}: {error}."))?;
+    let to = normalize(to)?;
+    Ok(if to.host_str() == from.host_str() { RedirectTarget::SameHost(to) } else { RedirectTarget::OtherHost(to) })
+}
+
+/// Checks what kind of address it is, and goes over to https; only this machine itself is asked without.
+fn normalize(mut url: Url) -> Result<Url, String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("Only http and https addresses can be fetched, not {}:.", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("An address with a user or a password is not fetched.".into());
+    }
+    url.set_fragment(None);
+    if url.scheme() == "http" && !is_loopback(&url) && url.set_scheme("https").is_err() {
+        return Err(format!("{url} cannot be asked for by https."));
+    }
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_fetched_by_https_or_not_at_all() {
+        let table = [
+            ("https stays", "https://a.org/x?y=1#part", Ok("https://a.org/x?y=1")),
+            ("http goes over", " http://a.org ", Ok("https://a.org/")),
+            ("with its port", "http://a.org:8080/", Ok("https://a.org:8080/")),
+            ("loopback stays", "http://127.0.0.1:8080/", Ok("http://127.0.0.1:8080/")),
+            ("loopback in disguise", "http://2130706433/", Ok("http://127.0.0.1/")),
+            ("loopback, v6", "http://[::1]/", Ok("http://[::1]/")),
+            ("loopback by name", "http://localhost:3000/", Ok("http://localhost:3000/")),
+            ("no scheme", "a.org/x", Err("https://example.com/page")),
+            ("nothing", "", Err("is no address")),
+            ("no host", "https://", Err("is no address")),
+            ("a file", "file:///etc/passwd", Err("not file:")),
+            ("a password", "https://me:secret@a.org/", Err("password")),
+        ];
+        for (name, text, expected) in table {
+            match (parse_url(text), expected) {
+                (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected, "{name}"),
+                (Err(why), Err(words)) => assert!(why.contains(words), "{name}: {why}"),
+                (found, _) => panic!("{name}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_redirect_is_followed_on_the_same_host_only() {
+        let from = Url::parse("https://a.org/x/y").unwrap();
+        let url = |text: &str| Url::parse(text).unwrap();
+        let table = [
+            ("a path", "/z", Ok(RedirectTarget::SameHost(url("https://a.org/z")))),
+            ("a name", "z", Ok(RedirectTarget::SameHost(url("https://a.org/x/z")))),
+            ("back to http", "http://a.org/z", Ok(RedirectTarget::SameHost(url("https://a.org/z")))),
+            ("another host", "https://b.org/z", Ok(RedirectTarget::OtherHost(url("https://b.org/z")))),
+            ("a host below", "//www.a.org/", Ok(RedirectTarget::OtherHost(url("https://www.a.org/")))),
+            ("a file", "file:///etc/passwd", Err("not file:")),
+            ("a password", "https://me:secret@b.org/", Err("password")),
+            ("nonsense", "https://", Err("leads to")),
+        ];
+        for (name, location, expected) in table {
+            match (resolve_redirect(&from, location), expected) {
+                (Ok(next), Ok(expected)) => assert_eq!(next, expected, "{name}"),
+                (Err(why), Err(words)) => assert!(why.contains(words), "{name}: {why}"),
+                (found, _) => panic!("{name}: {found:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A search by a server that the user has chosen: one that answers like SearXNG, with JSON.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use whimbrel_models::http::{HttpClient, NotFetched, Url};
+
+use super::Input;
+use super::results::{SearchResults, WebPage, ResultPart};
+use crate::tools::{ToolContext, ToolError};
+
+/// The variable with the server's address. It is the user's own choice, so it may lie in their own network.
+pub(super) const SEARCH_URL_VARIABLE: &str = "WHIMBREL_SEARCH_URL";
+
+/// The longest time for all of it.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most bytes of an answer.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// How many pages are told.
+const MAX_RESULTS: usize = 10;
+
+/// How much is told of a page, in bytes.
+const MAX_SNIPPET_BYTES: usize = 400;
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    results: Vec<Hit>,
+}
+
+#[derive(Deserialize)]
+struct Hit {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default, alias = "snippet")]
+    content: Option<String>,
+}
+
+pub(super) async fn search(server: &str, input: &Input, call: &ToolContext) -> Result<SearchResults, ToolError> {
+    let mut url: Url = server.trim().parse().map_err(|_| {
+        ToolError::Failed(format!("{SEARCH_URL_VARIABLE} is no address: {server:?}. The user has to mend it."))
+    })?;
+    url.query_pairs_mut().append_pair("q", &input.query).append_pair("format", "json");
+    let asked = tokio::time::timeout(SEARCH_TIMEOUT, send_request(&url, call));
+    let late =
+        |_| ToolError::Failed(format!("The search server did not answer within {} seconds.", SEARCH_TIMEOUT.as_secs()));
+    let Some(answer) = call.cancel.run_until_cancelled(asked).await else {
+        return Err(ToolError::Failed("The search was interrupted.".into()));
+    };
+    let answer: Answer = serde_json::from_slice(&answer.map_err(late)??).map_err(|error| {
+        ToolError::Failed(format!(
+            "The search server's answer is not the JSON of SearXNG ({error}). The user has to switch JSON on there, or change {SEARCH_URL_VARIABLE}."
+        ))
+    })?;
+    let pages: Vec<WebPage> =
+        answer.results.into_iter().filter(|hit| matches_domains(&hit.url, input)).take(MAX_RESULTS).map(to_web_page).collect();
+    Ok(SearchResults { parts: vec![ResultPart::Pages { id: call.id.clone(), pages }], searches: 1 })
+}
+
+async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, ToolError> {
+    let door = HttpClient::from_env(|name| call.workspace.variable(name));
+    let got = door.get(url, "application/json", |_| true).await;
+    let response = got.map_err(|error| match error {
+        NotFetched::Forbidden(_) => ToolError::Failed(format!("The search server cannot be asked: {error}.")),
+        NotFetched::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
+    })?;
+    if response.status != 200 {
+        let status = format!("{} {}", response.status, response.status_text());
+        return Err(ToolError::Failed(format!("The search server answered {}.", status.trim_end())));
+    }
+    response.read_all(MAX_ANSWER_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))
+}
+
+/// Whether a page is on a site that is wanted.
+fn matches_domains(url: &str, input: &Input) -> bool {
+    let Ok(url) = url.parse::<Url>() else { return false };
+    if !matches!(url.scheme(), "http" | "https") {
+        return false;
+    }
+    let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+    let on = |domain: &String| {
+        let domain = domain.trim().trim_start_matches("*.").to_ascii_lowercase();
+        host == domain || host.ends_with(&format!(".{domain}"))
+    };
+    (input.allowed_domains.is_empty() || input.allowed_domains.iter().any(on))
+        && !input.blocked_domains.iter().any(on)
+}
+
+fn to_web_page(hit: Hit) -> WebPage {
+    let mut snippet = hit.content.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    snippet.truncate(snippet.floor_char_boundary(MAX_SNIPPET_BYTES));
+    WebPage { title: hit.title, url: hit.url, snippet }
+}

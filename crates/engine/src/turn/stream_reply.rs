@@ -1,0 +1,257 @@
+//! Listening to the model: one call, and what it says recorded as it says it.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::assemble::{ReplyAssembler, FinishedBlock};
+use whimbrel_models::call::{ModelCall, ScheduledRetry, CallStep};
+use whimbrel_models::{ReplyItem, ReplyEvent, ModelError, ModelErrorKind, Request, TaskBudget};
+use whimbrel_wire::message::StreamEvent;
+use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
+use whimbrel_wire::{Block, RawJson, StopReason};
+
+use crate::agent::Agent;
+use crate::conversation::{ReplyHead, Attribution};
+use crate::cost::MeteredCall;
+use crate::next_step::TurnEvent;
+use crate::tool_scheduler::{ToolCall, ToolScheduler};
+use crate::{clock, ids, fallback};
+
+/// What came of one model call.
+pub(super) struct ReplyOutcome {
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) error: Option<ModelError>,
+    /// Whether the fault left whole blocks behind.
+    is_cut: bool,
+    pub(super) text: Option<String>,
+    pub(super) first_event_at: Option<std::time::Instant>,
+}
+
+impl ReplyOutcome {
+    pub(super) fn to_turn_event(&self, calls: usize) -> TurnEvent {
+        match &self.error {
+            Some(fault) if !self.is_cut => match fault.kind {
+                ModelErrorKind::PromptTooLong | ModelErrorKind::TooLarge => TurnEvent::ContextTooLong,
+                _ if fallback::unavailability(fault).is_some() => TurnEvent::Unavailable,
+                _ => TurnEvent::Failed,
+            },
+            _ => TurnEvent::Replied { stop_reason: if self.is_cut { None } else { self.stop_reason.clone() }, tool_calls: calls },
+        }
+    }
+}
+
+/// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
+pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler, cancel: &CancellationToken) -> ReplyOutcome {
+    let mut heard = ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
+    let asked = agent.model();
+    let (model, name) = match agent.engine.resolve(&asked) {
+        Ok(found) => found,
+        Err(fault) => return ReplyOutcome { error: Some(fault), ..heard },
+    };
+    agent.conversation.prepare_for_model(&asked, agent.engine.providers().dialect(&asked));
+    agent.conversation.flush().await;
+    let request = build_request(agent, &asked, name);
+    if !agent.conversation.is_main()
+        && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
+    {
+        let text = format!("The task budget of {total} tokens is used up.");
+        return ReplyOutcome { error: Some(ModelError::new(ModelErrorKind::SpendLimit, text)), ..heard };
+    }
+    if agent.limits.partial_messages && agent.conversation.attribution().parent_tool_use_id().is_none() {
+        agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
+    }
+    let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
+    let admitted = MeteredCall::start(call, agent.engine.clone(), agent.ledger.clone(), asked);
+    // What takes more room than waiting for the next event does is on the heap while it lasts.
+    let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
+        Some(Ok(call)) => call,
+        Some(Err(fault)) => return ReplyOutcome { error: Some(fault), ..heard },
+        None => return heard,
+    };
+    let mut assembly = ReplyAssembler::default();
+    let mut unheard = HiddenBlocks::default();
+    loop {
+        let step = tokio::select! {
+            biased;
+            () = cancel.cancelled() => break,
+            () = workshop.drive(), if workshop.is_running() => continue,
+            step = call.next() => step,
+        };
+        match step {
+            None => break,
+            Some(Ok(CallStep::Item(mut delta))) => {
+                if !delta.event.is_keepalive() {
+                    heard.first_event_at.get_or_insert_with(clock::monotonic);
+                }
+                match handle_delta(agent, &mut assembly, workshop, &mut unheard, &mut delta).await {
+                    Ok(Some(text)) => heard.text = Some(text),
+                    Ok(None) => {}
+                    Err(fault) => {
+                        heard.error = Some(fault);
+                        break;
+                    }
+                }
+            }
+            Some(Ok(CallStep::Retry(retry))) => {
+                assembly = ReplyAssembler::default();
+                unheard = HiddenBlocks::default();
+                agent.conversation.drop_pending_thinking();
+                notify_retry(agent, &retry).await;
+            }
+            Some(Ok(CallStep::Truncated(fault)) | Err(fault)) if fault.kind == ModelErrorKind::Interrupted => {
+                cancel.cancel();
+                break;
+            }
+            Some(Ok(CallStep::Truncated(fault))) => {
+                if let Some(finished) = assembly.take_pending_call() {
+                    Box::pin(record_block(agent, &assembly, workshop, finished)).await;
+                }
+                heard.is_cut = true;
+                heard.error = Some(fault);
+            }
+            Some(Err(fault)) => heard.error = Some(fault),
+        }
+    }
+    heard.stop_reason = assembly.stop_reason.clone();
+    if cancel.is_cancelled()
+        && let Some(text) = assembly.open_text()
+    {
+        Box::pin(agent.conversation.reply(&reply_head(&assembly), Block::text(text), true)).await;
+    }
+    agent.conversation.drop_pending_thinking();
+    if !assembly.id.is_empty() {
+        agent.conversation.note_usage(&assembly.usage);
+    }
+    heard
+}
+
+/// The blocks of a reply that the host does not hear: of a subagent it hears what it hears as messages, too.
+#[derive(Default)]
+struct HiddenBlocks(Vec<usize>);
+
+impl HiddenBlocks {
+    /// Whether the host gets this event.
+    fn should_forward(&mut self, event: &ReplyEvent, speaker: &Attribution) -> bool {
+        match event {
+            ReplyEvent::Ping => false,
+            ReplyEvent::BlockStart { index, block } => {
+                let heard = speaker.is_visible(block);
+                if !heard {
+                    self.0.push(*index);
+                }
+                heard
+            }
+            ReplyEvent::BlockDelta { index, .. } | ReplyEvent::BlockStop { index } => !self.0.contains(index),
+            _ => true,
+        }
+    }
+}
+
+/// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
+async fn handle_delta(
+    agent: &mut Agent,
+    assembly: &mut ReplyAssembler,
+    workshop: &mut ToolScheduler,
+    unheard: &mut HiddenBlocks,
+    delta: &mut ReplyItem,
+) -> Result<Option<String>, ModelError> {
+    let finished = assembly.push_event(&delta.event)?;
+    let text = match finished.map(|finished| Box::pin(record_block(agent, assembly, workshop, finished))) {
+        Some(recording) => recording.await,
+        None => None,
+    };
+    if let Some(event) = delta.raw.take()
+        && unheard.should_forward(&delta.event, agent.conversation.attribution())
+    {
+        forward_event(agent, event).await;
+    }
+    Ok(text)
+}
+
+/// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
+async fn record_block(
+    agent: &mut Agent,
+    assembly: &ReplyAssembler,
+    workshop: &mut ToolScheduler,
+    finished: FinishedBlock,
+) -> Option<String> {
+    let FinishedBlock { mut block, bad_input } = finished;
+    let mut text = None;
+    let mut wanted = None;
+    match &mut block {
+        Block::Text { text: said, .. } => {
+            agent.progress.record_text(said);
+            text = Some(said.clone());
+        }
+        Block::ToolUse { id, name, input } => {
+            agent.conversation.make_call_id_unique(id);
+            agent.structured_output.record_call(name, id);
+            agent.instructions.watch_call(name, input);
+            agent.progress.record_tool_call(name);
+            wanted = Some(ToolCall { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
+        }
+        _ => {}
+    }
+    if text.as_deref() != Some("") {
+        agent.conversation.reply(&reply_head(assembly), block, false).await;
+    }
+    if let Some(wanted) = wanted {
+        workshop.submit(wanted);
+    }
+    text
+}
+
+/// What the model is asked; `asked` is its whole name, `model` the one that its provider knows.
+fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
+    let knobs = agent.runtime_settings.current();
+    let dialect = agent.engine.providers().dialect(asked);
+    let catalog = agent.engine.catalog();
+    let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
+    let thinking = match knobs.thinking {
+        Some(wanted) => catalog.supported_thinking(&model, wanted, max_tokens),
+        None => catalog.default_thinking(&model, max_tokens),
+    };
+    Request {
+        thinking: agent.conversation.effective_thinking(thinking, dialect),
+        thinking_display: knobs.thinking_display,
+        effort: knobs.effort.filter(|_| catalog.supports_effort(&model)),
+        task_budget: agent.limits.task_budget_tokens.map(|total| agent.ledger.task_budget(total)),
+        max_tokens,
+        model,
+        preamble: agent.preamble.clone(),
+        history: agent.conversation.history.snapshot(),
+        betas: agent.limits.betas.clone(),
+        session_id: agent.frame_sender.session_id().to_owned(),
+        raw_events: agent.limits.partial_messages,
+    }
+}
+
+async fn notify_retry(agent: &Agent, retry: &ScheduledRetry) {
+    agent.frame_sender.notify(retry_notice(retry)).await;
+}
+
+/// A repetition as the host is told of it.
+pub(crate) fn retry_notice(retry: &ScheduledRetry) -> ApiRetry {
+    ApiRetry {
+        attempt: retry.attempt,
+        max_retries: retry.max_retries,
+        retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
+        error_status: retry.status,
+        error: retry.failure.clone(),
+        ..ApiRetry::default()
+    }
+}
+
+async fn forward_event(agent: &Agent, event: RawJson) {
+    let session_id = agent.frame_sender.session_id().to_owned();
+    let parent_tool_use_id = agent.conversation.attribution().parent_tool_use_id().map(Into::into);
+    let frame = StreamEvent { event, parent_tool_use_id, session_id, uuid: ids::new_uuid(), ttft_ms: None };
+    agent.frame_sender.send(frame).await;
+}
+
+fn reply_head(assembly: &ReplyAssembler) -> ReplyHead {
+    ReplyHead {
+        id: assembly.id.clone(),
+        request_id: assembly.request_id.clone(),
+        model: assembly.model.clone(),
+        usage: assembly.usage.clone(),
+    }
+}

@@ -1,0 +1,129 @@
+//! The `result` frame that ends every turn, pure.
+
+use std::time::Duration;
+
+use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
+
+use crate::agent::AgentLimits;
+use crate::cost::Spend;
+use crate::turn::TurnOutcome;
+use crate::next_step::TurnEnd;
+
+/// What a result is made of.
+pub struct ResultInput<'a> {
+    /// How the turn went.
+    pub outcome: TurnOutcome,
+    /// What it cost.
+    pub spend: &'a Spend,
+    /// Calls that were not permitted.
+    pub denials: Vec<Denial>,
+    /// How long it took.
+    pub duration: Duration,
+    /// What started it, when it was not a prompt.
+    pub origin: Option<Origin>,
+    /// The limits, for the error texts.
+    pub limits: &'a AgentLimits,
+    /// Which result of the session this is, from 0.
+    pub index: u32,
+    /// How many prompts wait.
+    pub queued: usize,
+    /// The session.
+    pub session_id: String,
+    /// The message's own id.
+    pub uuid: String,
+}
+
+/// The result frame of a turn.
+pub fn build_result(report: ResultInput<'_>) -> TurnResult {
+    let ResultInput { outcome: ending, spend, denials, duration: took, origin, limits, index, queued, session_id, uuid } = report;
+    let (subtype, is_error, terminal, error) = classify(ending.end, limits);
+    let succeeded = subtype == Outcome::Success;
+    TurnResult {
+        subtype,
+        is_error,
+        duration_ms: millis(took),
+        duration_api_ms: millis(spend.turn_api_time),
+        num_turns: ending.num_turns,
+        result: succeeded.then_some(ending.text),
+        errors: (!succeeded).then(|| error.into_iter().collect()),
+        stop_reason: ending.stop_reason,
+        session_id,
+        total_cost_usd: spend.total_usd(),
+        usage: spend.turn_usage.clone(),
+        model_usage: spend.models.iter().cloned().collect(),
+        permission_denials: denials,
+        structured_output: ending.structured_output,
+        terminal_reason: Some(terminal),
+        api_error_status: ending.fault.and_then(|fault| fault.status).filter(|_| is_error),
+        origin,
+        ttft_ms: ending.time_to_first_token.map(millis),
+        queued_turn_count: u32::try_from(queued).ok(),
+        result_index: Some(index),
+        user_message_uuid: None,
+        user_message_uuids: None,
+        local_command: None,
+        startup_failure_reason: None,
+        deferred_tool_use: ending.deferred_call.map(|call| *call),
+        uuid,
+    }
+}
+
+/// The result of a session that could not be started.
+pub fn setup_error_result(error: String, session_id: String, uuid: String) -> TurnResult {
+    let ending = TurnOutcome { num_turns: 0, ..TurnOutcome::new(TurnEnd::AbortedStreaming) };
+    let result = build_result(ResultInput {
+        outcome: ending,
+        spend: &Spend::default(),
+        denials: Vec::new(),
+        duration: Duration::ZERO,
+        origin: None,
+        limits: &AgentLimits::default(),
+        index: 0,
+        queued: 0,
+        session_id,
+        uuid,
+    });
+    TurnResult {
+        queued_turn_count: None,
+        errors: Some(vec![error]),
+        terminal_reason: Some(TerminalReason::TurnSetupFailed),
+        ..result
+    }
+}
+
+fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReason, Option<String>) {
+    let interrupted = || Some("The turn was interrupted.".to_owned());
+    match end {
+        TurnEnd::Done => (Outcome::Success, false, TerminalReason::Completed, None),
+        TurnEnd::HookStopped => (Outcome::Success, false, TerminalReason::HookStopped, None),
+        TurnEnd::Deferred => (Outcome::Success, false, TerminalReason::ToolDeferred, None),
+        TurnEnd::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
+        TurnEnd::ApiError => (Outcome::Success, true, TerminalReason::ApiError, None),
+        TurnEnd::OutputLimit | TurnEnd::Stalled => (Outcome::Success, true, TerminalReason::ModelError, None),
+        TurnEnd::AbortedStreaming => {
+            (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedStreaming, interrupted())
+        }
+        TurnEnd::AbortedTools => {
+            (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted())
+        }
+        TurnEnd::ContextTooLong => (Outcome::Success, true, TerminalReason::PromptTooLong, None),
+        TurnEnd::BudgetExceeded => {
+            let text = format!("Reached the maximum budget (${}).", limits.max_budget_usd.unwrap_or_default());
+            (Outcome::ErrorMaxBudgetUsd, true, TerminalReason::BudgetExhausted, Some(text))
+        }
+        TurnEnd::NoStructuredOutput => {
+            let text = "The model gave no answer in the shape that was asked for.".to_owned();
+            let reason = TerminalReason::StructuredOutputRetryExhausted;
+            (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
+        }
+        TurnEnd::MaxTurns => {
+            let text =
+                format!("Reached the maximum number of turns ({}).", limits.max_turns.unwrap_or_default());
+            (Outcome::ErrorMaxTurns, true, TerminalReason::MaxTurns, Some(text))
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

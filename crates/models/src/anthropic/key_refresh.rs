@@ -1,0 +1,133 @@
+//! The Messages API with a key that is fetched: a key that the server refuses is fetched anew, once.
+
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+
+use super::Anthropic;
+use crate::downgrade::OptionalPart;
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::key::KeySource;
+use crate::model::{ReplyItem, Model};
+use crate::request::Request;
+
+/// A server, and who has its key.
+pub(crate) struct KeyRefreshingModel {
+    server: Arc<Anthropic>,
+    source: Arc<dyn KeySource>,
+}
+
+impl KeyRefreshingModel {
+    pub(crate) fn new(server: Arc<Anthropic>, source: Arc<dyn KeySource>) -> Self {
+        Self { server, source }
+    }
+}
+
+impl Model for KeyRefreshingModel {
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+        let (server, source) = (Arc::clone(&self.server), Arc::clone(&self.source));
+        stream::once(async move {
+            let key = source.key(None).await?;
+            match server.open_reply(Arc::clone(&request), Some(&key)).await {
+                Err(fault) if fault.kind == ModelErrorKind::Authentication => {
+                    let fresh = source.key(Some(key.clone())).await?;
+                    // The same again would be refused again.
+                    if fresh == key { Err(fault) } else { server.open_reply(request, Some(&fresh)).await }
+                }
+                opened => opened,
+            }
+        })
+        .try_flatten()
+        .boxed()
+    }
+
+    fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
+        self.server.mark_unsupported(model, part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::BoxFuture;
+    use whimbrel_wire::{Block, Role};
+
+    use super::*;
+    use crate::history::History;
+    use crate::http::HttpClient;
+    use crate::test_server::{ResponseAction, Server, answer};
+    use crate::request::Preamble;
+
+    /// Gives these keys in turn, the last one for ever, and notes which were refused.
+    struct FakeKeySource {
+        keys: Mutex<Vec<&'static str>>,
+        rejected: Mutex<Vec<Option<String>>>,
+    }
+
+    impl KeySource for FakeKeySource {
+        fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
+            let mut keys = self.keys.lock().unwrap();
+            if refused.is_some() && keys.len() > 1 {
+                keys.remove(0);
+            }
+            self.rejected.lock().unwrap().push(refused);
+            let key = keys[0].to_owned();
+            Box::pin(std::future::ready(Ok(key)))
+        }
+    }
+
+    fn unauthorized_response() -> Vec<ResponseAction> {
+        answer(401, "", r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#)
+    }
+
+    fn ok_response() -> Vec<ResponseAction> {
+        let body = r#"{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
+        answer(200, "content-type: application/json\r\n", body)
+    }
+
+    #[tokio::test]
+    async fn a_key_that_is_refused_is_fetched_anew_once() {
+        let rows = [
+            ("good at once", vec![ok_response()], vec!["a"], vec!["a"], None),
+            ("good the second time", vec![unauthorized_response(), ok_response()], vec!["a", "b"], vec!["a", "b"], None),
+            ("the same again", vec![unauthorized_response()], vec!["a"], vec!["a"], Some("apiKeyHelper")),
+            (
+                "never good",
+                vec![unauthorized_response(), unauthorized_response()],
+                vec!["a", "b", "c"],
+                vec!["a", "b"],
+                Some("apiKeyHelper"),
+            ),
+        ];
+        for (name, answers, keys, expected, fault) in rows {
+            let server = Server::start(answers).await;
+            let source = Arc::new(FakeKeySource { keys: Mutex::new(keys), rejected: Mutex::default() });
+            let api = Anthropic::from_env(
+                |name| (name == "ANTHROPIC_BASE_URL").then(|| server.url.clone()),
+                HttpClient::from_env(|_| None),
+            );
+            let model = KeyRefreshingModel::new(Arc::new(api), source);
+            let mut history = History::new();
+            history.push(Role::User, &Block::text("hi"));
+            let request = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());
+            let last = model.stream_reply(Arc::new(request)).collect::<Vec<_>>().await.pop().unwrap();
+            let seen = server.requests();
+            let sent: Vec<_> = seen.iter().map(|seen| seen.header("x-api-key").unwrap()).collect();
+            assert_eq!(sent, expected, "{name}");
+            let bearers: Vec<_> = seen.iter().map(|seen| seen.header("authorization").unwrap()).collect();
+            assert_eq!(
+                bearers,
+                expected.iter().map(|key| format!("Bearer {key}")).collect::<Vec<_>>(),
+                "{name}"
+            );
+            match fault {
+                None => assert!(last.is_ok(), "{name}: {last:?}"),
+                Some(part) => assert!(
+                    last.as_ref().is_err_and(|fault| fault.message.contains(part)),
+                    "{name}: {last:?}"
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a person can do about a refusal, pure: added to what the provider said, which rarely tells.
+
+use crate::fault::{ModelError, ModelErrorKind};
+use crate::key::API_KEY_HELPER;
+
+/// What was asked, as far as a remedy depends on it.
+pub(crate) struct RequestSummary<'a> {
+    /// The model's name.
+    pub(crate) model: &'a str,
+    /// The variable that holds the key, where one is known.
+    pub(crate) key_variable: Option<&'a str>,
+    /// How many bytes the request had.
+    pub(crate) size: usize,
+}
+
+/// Adds the remedy to the fault's text. The key itself is never told.
+pub(crate) fn with_hint(fault: ModelError, asked: &RequestSummary<'_>) -> ModelError {
+    match hint(fault.kind, asked) {
+        Some(remedy) => ModelError { message: format!("{} ({remedy})", fault.message), ..fault },
+        None => fault,
+    }
+}
+
+fn hint(kind: ModelErrorKind, asked: &RequestSummary<'_>) -> Option<String> {
+    let RequestSummary { model, key_variable: key, size } = asked;
+    Some(match (kind, key) {
+        (ModelErrorKind::Authentication, Some(API_KEY_HELPER)) => {
+            format!(
+                "The server does not accept the key that the command of {API_KEY_HELPER} prints: run it by hand and see."
+            )
+        }
+        (ModelErrorKind::Authentication, Some(key)) => {
+            format!("The server does not accept what {key} holds: set {key} to a valid key.")
+        }
+        (ModelErrorKind::Authentication, None) => {
+            "The server wants a key: name the variable that holds it with the endpoint.".to_owned()
+        }
+        (ModelErrorKind::Forbidden, key) => format!(
+            "{} may not use {model} here: ask for access, use another key, or {CHOOSE_MODEL}.",
+            key.map_or_else(|| "You".to_owned(), |key| format!("The key in {key}")),
+        ),
+        (ModelErrorKind::ModelNotFound, _) => {
+            format!("The model asked for is {model}: check the name and the base URL, or {CHOOSE_MODEL}.")
+        }
+        (ModelErrorKind::TooLarge, _) => format!(
+            "The request has {}: shorten the conversation, and leave out large files, pictures and documents.",
+            format_size(*size)
+        ),
+        (ModelErrorKind::PromptTooLong, _) => format!(
+            "The conversation does not fit {model}: shorten it, begin a new one, or choose a model with a larger window."
+        ),
+        _ => return None,
+    })
+}
+
+const CHOOSE_MODEL: &str = "choose another model";
+
+fn format_size(bytes: usize) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_can_be_done_about_it() {
+        use ModelErrorKind::*;
+        let asked = RequestSummary { model: "claude-x", key_variable: Some("MY_KEY"), size: 34_100_000 };
+        let keyless = RequestSummary { key_variable: None, ..asked };
+        let table: [(&str, ModelErrorKind, &RequestSummary<'_>, &[&str]); 7] = [
+            ("A9 401", Authentication, &asked, &["said (", "set MY_KEY to a valid key"]),
+            ("401 without a variable", Authentication, &keyless, &["name the variable"]),
+            ("A10 403", Forbidden, &asked, &["The key in MY_KEY may not use claude-x", "another model"]),
+            ("403 without a variable", Forbidden, &keyless, &["You may not use claude-x"]),
+            ("A10 404", ModelNotFound, &asked, &["claude-x", "base URL", "another model"]),
+            ("A14 413", TooLarge, &asked, &["34.1 MB", "shorten the conversation"]),
+            ("A12 too long", PromptTooLong, &asked, &["claude-x", "shorten it", "larger window"]),
+        ];
+        for (name, kind, asked, parts) in table {
+            let message = with_hint(ModelError::new(kind, "said"), asked).message;
+            for part in parts {
+                assert!(message.contains(part), "{name}: {message}");
+            }
+        }
+        assert_eq!(with_hint(ModelError::new(Server, "said"), &asked).message, "said");
+        assert_eq!(format_size(12_345), "13 KB");
+    }
+}

@@ -1,0 +1,61 @@
+//! How the network is reached, as the environment says.
+
+use ::http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Url;
+
+use super::proxy_rules::ProxyRules;
+use crate::fault::{ModelError, ModelErrorKind};
+
+/// How the network is reached, as the environment says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct NetworkConfig {
+    pub(super) http_proxy: Option<String>,
+    pub(super) https_proxy: Option<String>,
+    /// Who is reached without them.
+    pub(super) no_proxy: String,
+    /// A PEM file with further root certificates.
+    pub(super) extra_roots: Option<String>,
+    /// Another one, which many programs share and which need not be there.
+    pub(super) shared_roots: Option<String>,
+}
+
+impl NetworkConfig {
+    pub(super) fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
+        let any =
+            |names: &[&str]| names.iter().find_map(|name| get(name).filter(|value| !value.trim().is_empty()));
+        let all = any(&["ALL_PROXY", "all_proxy"]);
+        Self {
+            http_proxy: any(&["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
+            https_proxy: any(&["HTTPS_PROXY", "https_proxy"]).or(all),
+            no_proxy: any(&["NO_PROXY", "no_proxy"]).unwrap_or_default(),
+            extra_roots: any(&["NODE_EXTRA_CA_CERTS"]),
+            shared_roots: any(&["SSL_CERT_FILE"]),
+        }
+    }
+
+    /// Which proxy stands before which host, if there is any.
+    pub(super) fn proxy_rules(&self) -> Result<Option<ProxyRules>, ModelError> {
+        if self.http_proxy.is_none() && self.https_proxy.is_none() {
+            return Ok(None);
+        }
+        let read = |address: &Option<String>| address.as_deref().map(parse_proxy).transpose();
+        Ok(Some(ProxyRules::new(read(&self.http_proxy)?, read(&self.https_proxy)?, &self.no_proxy)))
+    }
+}
+
+/// The address of a proxy, which may lack its `http://`.
+fn parse_proxy(text: &str) -> Result<String, ModelError> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let address = Url::parse(&whole).ok().filter(Url::has_host).map(String::from);
+    // What the matcher does not understand it would pass over, and requests would go out without the proxy.
+    let far = Uri::from_static("http://far.invalid/");
+    let understood =
+        |address: &String| Matcher::builder().http(address.as_str()).build().intercept(&far).is_some();
+    // An address may hold a password, so it is not repeated.
+    address.filter(understood).ok_or_else(|| {
+        let message = "The proxy named in the environment is no valid address: it has to look like \
+                       http://host:port or https://host:port.";
+        ModelError::new(ModelErrorKind::InvalidRequest, message)
+    })
+}

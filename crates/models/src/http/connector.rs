@@ -1,0 +1,202 @@
+//! Making connections: directly or past a proxy, plain or with TLS, in time.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::http::HeaderMap;
+use ::http::header::PROXY_AUTHORIZATION;
+use ::http::uri::{Scheme, Uri};
+use futures::future::{BoxFuture, FutureExt};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::Intercept;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use super::stream::ClientStream;
+use super::dns::Resolver;
+use super::proxy_rules::ProxyRules;
+use super::tls::TlsSettings;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why no connection was made, where the reason is ours.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error("it took too long")]
+    Timeout,
+    #[error("the host has no name that a certificate could be for")]
+    InvalidServerName,
+    #[error(
+        "The proxy named in the environment speaks {0}, which is not supported: it has to look like \
+         http://host:port or https://host:port."
+    )]
+    UnsupportedProxy(String),
+    #[error("the proxy {at} cannot be used")]
+    Proxy {
+        /// Its host and port.
+        at: String,
+        source: BoxError,
+    },
+}
+
+/// Makes connections for a client. Cloning is cheap, as every request does it.
+#[derive(Clone)]
+pub(super) struct Connector(Arc<ConnectorConfig>);
+
+/// What connections are made with.
+pub(super) struct ConnectorConfig {
+    pub(super) tcp: HttpConnector<Resolver>,
+    pub(super) tls: Arc<TlsSettings>,
+    pub(super) proxies: Option<ProxyRules>,
+    /// The longest time for all of it: name, connection, proxy, TLS.
+    pub(super) timeout: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(ways: ConnectorConfig) -> Self {
+        Self(Arc::new(ways))
+    }
+
+    /// Puts the password of the proxy on a request that the proxy reads; one inside a tunnel it does not.
+    pub(super) fn add_proxy_auth(&self, to: &Uri, headers: &mut HeaderMap) {
+        if let Some(proxy) = self.forwarding_proxy(to)
+            && let Some(password) = proxy.basic_auth()
+        {
+            headers.entry(PROXY_AUTHORIZATION).or_insert_with(|| password.clone());
+        }
+    }
+
+    /// The host and port of the proxy that reads a request and passes it on.
+    pub(super) fn forwarding_proxy_address(&self, to: &Uri) -> Option<String> {
+        self.forwarding_proxy(to).map(|proxy| host_and_port(proxy.uri()))
+    }
+
+    fn forwarding_proxy(&self, to: &Uri) -> Option<Intercept> {
+        if is_secure(to) { None } else { self.0.proxy_for(to) }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<ClientStream>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let ways = Arc::clone(&self.0);
+        async move { ways.connect(to).await.map(TokioIo::new) }.boxed()
+    }
+}
+
+impl ConnectorConfig {
+    fn proxy_for(&self, to: &Uri) -> Option<Intercept> {
+        self.proxies.as_ref()?.proxy_for(to)
+    }
+
+    async fn connect(self: Arc<Self>, to: Uri) -> Result<ClientStream, BoxError> {
+        let proxy = self.proxy_for(&to);
+        let scheme = proxy.as_ref().and_then(|proxy| proxy.uri().scheme_str()).unwrap_or("http");
+        if !matches!(scheme, "http" | "https") {
+            return Err(ConnectError::UnsupportedProxy(scheme.to_owned()).into());
+        }
+        // First of all: roots that cannot be read are so for every server.
+        let tls = if is_secure(&to) { Some(self.tls.client_config()?) } else { None };
+        let end = Instant::now() + self.timeout;
+        let line = match proxy {
+            None => with_deadline(end, self.connect_tcp(to.clone())).await?,
+            Some(proxy) => {
+                let at = host_and_port(proxy.uri());
+                let past = Arc::clone(&self).connect_via_proxy(proxy, to.clone(), tls.is_some());
+                with_deadline(end, past).await.map_err(|source| ConnectError::Proxy { at, source })?
+            }
+        };
+        match tls {
+            None => Ok(line),
+            Some(tls) => with_deadline(end, start_tls(line, &to, tls)).await,
+        }
+    }
+
+    /// A connection to a proxy that passes requests on, or through it to the server.
+    async fn connect_via_proxy(self: Arc<Self>, proxy: Intercept, to: Uri, through: bool) -> Result<ClientStream, BoxError> {
+        if through {
+            self.open_tunnel(&proxy, to).await
+        } else {
+            Ok(self.connect_to_proxy(proxy.uri().clone()).await?.into_proxied())
+        }
+    }
+
+    /// A connection to a server that goes through a proxy.
+    async fn open_tunnel(self: Arc<Self>, proxy: &Intercept, to: Uri) -> Result<ClientStream, BoxError> {
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), ProxyConnector(self));
+        if let Some(password) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(password.clone());
+        }
+        Ok(tunnel.call(to).await?.into_inner())
+    }
+
+    /// A connection to a proxy. What is said there is always HTTP/1.1.
+    async fn connect_to_proxy(&self, proxy: Uri) -> Result<ClientStream, BoxError> {
+        let tcp = self.connect_tcp(proxy.clone()).await?;
+        if !is_secure(&proxy) {
+            return Ok(tcp);
+        }
+        let mut tls = ClientConfig::clone(&*self.tls.client_config()?);
+        tls.alpn_protocols.clear();
+        start_tls(tcp, &proxy, Arc::new(tls)).await
+    }
+
+    async fn connect_tcp(&self, to: Uri) -> Result<ClientStream, BoxError> {
+        let stream = self.tcp.clone().call(to).await?;
+        Ok(ClientStream::from_tcp(stream.into_inner()))
+    }
+}
+
+/// What is done before the end of the time that a connection may take.
+async fn with_deadline(end: Instant, step: impl Future<Output = Result<ClientStream, BoxError>>) -> Result<ClientStream, BoxError> {
+    tokio::time::timeout_at(end, step).await.unwrap_or_else(|_| Err(ConnectError::Timeout.into()))
+}
+
+/// Host and port of a proxy, without its password.
+fn host_and_port(proxy: &Uri) -> String {
+    let host = proxy.host().unwrap_or_default();
+    proxy.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn is_secure(to: &Uri) -> bool {
+    to.scheme() == Some(&Scheme::HTTPS)
+}
+
+async fn start_tls(line: ClientStream, to: &Uri, tls: Arc<ClientConfig>) -> Result<ClientStream, BoxError> {
+    let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::InvalidServerName)?;
+    Ok(ClientStream::from_tls(TlsConnector::from(tls).connect(name, line).await?))
+}
+
+/// The connection below a tunnel.
+#[derive(Clone)]
+struct ProxyConnector(Arc<ConnectorConfig>);
+
+impl Service<Uri> for ProxyConnector {
+    type Response = TokioIo<ClientStream>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, proxy: Uri) -> Self::Future {
+        let ways = Arc::clone(&self.0);
+        async move { ways.connect_to_proxy(proxy).await.map(TokioIo::new) }.boxed()
+    }
+}

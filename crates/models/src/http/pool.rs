@@ -1,0 +1,106 @@
+//! A way out: connections that are kept and shared, and requests that are sent over them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::ACCEPT;
+use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::AUTHORIZATION};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::HttpClientLimits;
+use super::address::Address;
+use super::connector::{Connector, ConnectorConfig};
+use super::dns::Resolver;
+use super::config::NetworkConfig;
+use super::request_body::SendingBody;
+use super::error;
+use super::tls::TlsSettings;
+use crate::fault::ModelError;
+
+/// How long a connection is kept that nobody uses.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often a connection of HTTP/2 is asked whether it lives, and how long it may take to say so.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+/// How soon the system asks the same of a silent connection, and how often.
+const TCP_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const TCP_KEEPALIVE_RETRIES: u32 = 3;
+/// How long the system waits until what was sent has arrived.
+#[cfg(any(target_os = "android", target_os = "linux"))]
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A client with its connections.
+pub(super) struct ConnectionPool {
+    client: Client<Connector, Box<SendingBody>>,
+    connector: Connector,
+}
+
+impl ConnectionPool {
+    pub(super) fn new(
+        route: &NetworkConfig,
+        limits: &HttpClientLimits,
+        trust: &Arc<TlsSettings>,
+        names: Resolver,
+    ) -> Result<Self, ModelError> {
+        let mut tcp = HttpConnector::new_with_resolver(names);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        // Shared among the addresses of a host, so that one that is dead leaves time for the next.
+        tcp.set_connect_timeout(Some(limits.connect));
+        tcp.set_keepalive(Some(TCP_KEEPALIVE_INTERVAL));
+        tcp.set_keepalive_interval(Some(TCP_KEEPALIVE_INTERVAL));
+        tcp.set_keepalive_retries(Some(TCP_KEEPALIVE_RETRIES));
+        #[cfg(any(target_os = "android", target_os = "linux"))]
+        tcp.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
+        let ways = ConnectorConfig { tcp, tls: Arc::clone(trust), proxies: route.proxy_rules()?, timeout: limits.connect };
+        let connector = Connector::new(ways);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
+            .http2_keep_alive_timeout(HTTP2_PING_INTERVAL)
+            .build(connector.clone());
+        Ok(Self { client, connector })
+    }
+
+    /// Sends a request and waits for the head of the answer, whatever its status. Redirects are not followed: they
+    /// would carry the key to whoever is named there.
+    pub(super) fn send(
+        &self,
+        method: Method,
+        address: &Address,
+        mut headers: HeaderMap,
+        body: Box<SendingBody>,
+    ) -> impl Future<Output = Result<Response<Incoming>, Error>> + Send + use<> {
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        if let Some(login) = &address.basic_auth {
+            headers.entry(AUTHORIZATION).or_insert_with(|| login.clone());
+        }
+        self.connector.add_proxy_auth(&address.uri, &mut headers);
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = address.uri.clone();
+        *request.headers_mut() = headers;
+        self.client.request(request)
+    }
+
+    /// The answer of the server that was asked, or the fault, also where a proxy answers in its own name.
+    pub(super) fn check_response(
+        &self,
+        address: &Address,
+        answer: Result<Response<Incoming>, Error>,
+    ) -> Result<Response<Incoming>, ModelError> {
+        let proxy = || self.connector.forwarding_proxy_address(&address.uri);
+        match answer {
+            Err(error) => Err(error::send_error(address.host(), proxy(), &error)),
+            Ok(answer) if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => match proxy() {
+                Some(proxy) => Err(error::proxy_auth_error(address.host(), &proxy)),
+                None => Ok(answer),
+            },
+            Ok(answer) => Ok(answer),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A connection as bytes: plain, or with TLS around it, once or twice.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+/// A connection to a server, or to the proxy that passes requests on.
+pub(super) struct ClientStream {
+    transport: Transport,
+    /// Whether requests go to a proxy, which has to be told the whole address.
+    proxied: bool,
+}
+
+/// What a connection is made of.
+enum Transport {
+    Plain(TcpStream),
+    /// Boxed, so that a plain connection does not hold the room for it.
+    Tls(Box<TlsStream<ClientStream>>),
+}
+
+impl ClientStream {
+    pub(super) fn from_tcp(tcp: TcpStream) -> Self {
+        Self { transport: Transport::Plain(tcp), proxied: false }
+    }
+
+    pub(super) fn from_tls(tls: TlsStream<Self>) -> Self {
+        Self { transport: Transport::Tls(Box::new(tls)), proxied: false }
+    }
+
+    pub(super) fn into_proxied(self) -> Self {
+        Self { proxied: true, ..self }
+    }
+}
+
+impl Connection for ClientStream {
+    fn connected(&self) -> Connected {
+        let connected = Connected::new().proxy(self.proxied);
+        match &self.transport {
+            Transport::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                connected.negotiated_h2()
+            }
+            Transport::Plain(_) | Transport::Tls(_) => connected,
+        }
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().transport {
+            Transport::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
+            Transport::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().transport {
+            Transport::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            Transport::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().transport {
+            Transport::Plain(tcp) => Pin::new(tcp).poll_flush(context),
+            Transport::Tls(tls) => Pin::new(tls).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().transport {
+            Transport::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
+            Transport::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().transport {
+            Transport::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, slices),
+            Transport::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.transport {
+            Transport::Plain(tcp) => tcp.is_write_vectored(),
+            Transport::Tls(tls) => tls.is_write_vectored(),
+        }
+    }
+}

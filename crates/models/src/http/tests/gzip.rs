@@ -1,0 +1,84 @@
+//! Answers that come packed.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+use crate::test_server::{chunk, last_chunk};
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n";
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Text that packs badly, so that it is much in both forms.
+fn noise(size: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let step = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b'a' + (state >> 27) as u8
+    };
+    (0..size).map(step).collect()
+}
+
+async fn post(acts: impl IntoIterator<Item = ResponseAction>) -> Response {
+    let server = Server::start([acts.into_iter().collect()]).await;
+    door(&[]).post(&server.url, HeaderMap::new(), String::new()).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_comes_packed_is_given_unpacked_however_it_is_cut() {
+    let text = noise(300_000);
+    let whole = gzip(&text);
+    let two = [gzip(&text[..1000]), gzip(&text[1000..])].concat();
+    for (name, bytes, size) in
+        [("large", &whole, 50_000), ("small", &whole, 700), ("two members", &two, 4096), ("one", &two, 1)]
+    {
+        let bytes = if size == 1 { &gzip(&text[..500]) } else { bytes };
+        let expected = if size == 1 { &text[..500] } else { &text };
+        let acts = [ResponseAction::Write(HEAD.to_vec())].into_iter().chain(bytes.chunks(size).map(chunk));
+        let response = post(acts.chain([last_chunk()])).await;
+        assert_eq!(response.header("content-encoding"), None, "{name}");
+        assert_eq!(response.read_all(1 << 20).await.unwrap(), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_come_is_given_before_more_comes() {
+    let text = noise(100_000);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&text).unwrap();
+    encoder.flush().unwrap();
+    let begun = encoder.get_ref().clone();
+    let mut chunks = post([ResponseAction::Write(HEAD.to_vec()), chunk(&begun), ResponseAction::Hang]).await.into_body();
+    let mut got = Vec::new();
+    while got.len() < text.len() {
+        got.extend_from_slice(&chunks.next().await.unwrap().unwrap());
+    }
+    assert_eq!(got, text);
+}
+
+#[tokio::test]
+async fn what_is_packed_badly_is_a_cut_answer_and_an_empty_body_is_none() {
+    let good = gzip(b"hello");
+    let mut wrong = good.clone();
+    let last = wrong.len() - 1;
+    wrong[last] ^= 1;
+    for (name, bytes) in [
+        ("no gzip", b"hello, this is text".as_slice()),
+        ("half", &good[..good.len() / 2]),
+        ("without its end", &good[..good.len() - 4]),
+        ("another sum", &wrong),
+        ("more behind", &[good.as_slice(), b"more"].concat()),
+    ] {
+        let response = post([ResponseAction::Write(HEAD.to_vec()), chunk(bytes), last_chunk()]).await;
+        assert_eq!(response.read_all(100).await.unwrap_err().kind, ModelErrorKind::Cut, "{name}");
+    }
+    let empty = post([ResponseAction::Write(HEAD.to_vec()), last_chunk()]).await;
+    assert_eq!(empty.read_all(100).await.unwrap(), "");
+}

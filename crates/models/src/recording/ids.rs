@@ -1,0 +1,173 @@
+//! Ids that are drawn at random: finding them in texts, and putting others in their place. Pure.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::timestamps;
+
+/// How long a UUID is.
+const UUID_LEN: usize = 36;
+
+/// How long a short id is: a letter for its kind, and digits to the base of 16.
+const SHORT_ID_LEN: usize = 9;
+
+/// A value without the ids and moments in it, and those ids in the order in which they first appear.
+pub(super) fn normalize(mut value: Value) -> (Value, Vec<String>) {
+    let mut ids: Vec<String> = Vec::new();
+    for_each_string(&mut value, &mut |text| {
+        *text = replace_matches(text, timestamps::find_next, |_| Some("<moment>".to_owned()));
+        *text = replace_matches(text, find_next, |id| {
+            let at = ids.iter().position(|known| known == id).unwrap_or_else(|| {
+                ids.push(id.to_owned());
+                ids.len() - 1
+            });
+            Some(format!("<id {}>", at + 1))
+        });
+    });
+    (value, ids)
+}
+
+/// The ids of a recording, and what stands for them now. No two of them mean one.
+#[derive(Debug, Default)]
+pub(super) struct IdMap {
+    current_ids: HashMap<String, String>,
+    recorded_ids: HashMap<String, String>,
+}
+
+impl IdMap {
+    /// Whether ids of the recording can mean those of now, which stand in the same places.
+    pub(super) fn is_consistent(&self, then: &[String], now: &[String]) -> bool {
+        then.len() == now.len() && then.iter().zip(now).all(|(then, now)| self.can_map(then, now))
+    }
+
+    fn can_map(&self, then: &str, now: &str) -> bool {
+        self.current_ids.get(then).is_none_or(|known| known == now)
+            && self.recorded_ids.get(now).is_none_or(|known| known == then)
+    }
+
+    /// From here on the ids of the recording mean those of now, where they can.
+    pub(super) fn insert_pairs(&mut self, then: &[String], now: &[String]) {
+        for (then, now) in then.iter().zip(now) {
+            if self.can_map(then, now) {
+                self.current_ids.insert(then.clone(), now.clone());
+                self.recorded_ids.insert(now.clone(), then.clone());
+            }
+        }
+    }
+
+    /// A text with the ids of now.
+    pub(super) fn substitute(&self, text: &str) -> String {
+        replace_matches(text, find_next, |id| self.current_ids.get(id).cloned())
+    }
+
+    /// Whether nothing has another id than before.
+    pub(super) fn is_identity(&self) -> bool {
+        self.current_ids.iter().all(|(then, now)| then == now)
+    }
+}
+
+/// Calls something with every text in a value.
+pub(super) fn for_each_string(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| for_each_string(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| for_each_string(field, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text with other words in the place of what is found in it.
+fn replace_matches(
+    text: &str,
+    find: fn(&str, usize) -> Option<Range<usize>>,
+    mut with: impl FnMut(&str) -> Option<String>,
+) -> String {
+    let (mut replaced, mut rest) = (String::new(), 0);
+    while let Some(found) = find(text, rest) {
+        replaced += &text[rest..found.start];
+        let id = &text[found.clone()];
+        replaced += &with(id).unwrap_or_else(|| id.to_owned());
+        rest = found.end;
+    }
+    replaced + &text[rest..]
+}
+
+/// The next id from a place on.
+fn find_next(text: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let begins = |at: usize| is_word(at) && (at == 0 || !is_word(at - 1));
+    (from..bytes.len()).filter(|at| begins(*at)).find_map(|at| {
+        let fits = |length: usize, is_id: fn(&[u8]) -> bool| {
+            let end = at + length;
+            (bytes.get(at..end).is_some_and(is_id) && !is_word(end)).then_some(at..end)
+        };
+        fits(UUID_LEN, is_uuid).or_else(|| fits(SHORT_ID_LEN, is_short_id))
+    })
+}
+
+fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.iter().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => is_hex_digit(*byte),
+    })
+}
+
+fn is_short_id(bytes: &[u8]) -> bool {
+    let Some((kind, digits)) = bytes.split_first() else { return false };
+    // Something with letters only is a word.
+    kind.is_ascii_lowercase()
+        && digits.iter().all(|byte| is_hex_digit(*byte))
+        && digits.iter().any(u8::is_ascii_digit)
+}
+
+fn is_hex_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_found_wherever_they_stand() {
+        let uuid = "0f0e0d0c-1111-4222-8333-444455556666";
+        let rows = [
+            ("agentId: ac7e76fd0 (go on)", "agentId: <id 1> (go on)"),
+            ("b47f9d230\nb47f9d230, a47f9d230", "<id 1>\n<id 1>, <id 2>"),
+            (&format!("/p/{uuid}/tool-results/o12345678.txt"), "/p/<id 1>/tool-results/<id 2>.txt"),
+            ("agent-a12345678.jsonl", "agent-<id 1>.jsonl"),
+            (
+                "badefaced toolu_a12345678x xa12345678 a1234567 A12345678",
+                "badefaced toolu_a12345678x xa12345678 a1234567 A12345678",
+            ),
+            ("größe a12345678ß", "größe <id 1>ß"),
+            ("a12345678 at 2026-11-16T15:02:56.455364894Z.", "<id 1> at <moment>."),
+            ("", ""),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(normalize(json!([text])).0, json!([expected]), "{text}");
+        }
+        assert_eq!(normalize(json!({"a": "a12345678", "b": ["a12345678"]})).1, ["a12345678"]);
+    }
+
+    #[test]
+    fn one_id_means_one_other() {
+        let ids = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let mut now = IdMap::default();
+        assert!(now.is_identity());
+        now.insert_pairs(&ids(&["a00000001", "b00000001"]), &ids(&["a00000002", "b00000001"]));
+        assert!(!now.is_identity());
+        assert!(now.is_consistent(&ids(&["a00000001"]), &ids(&["a00000002"])));
+        assert!(!now.is_consistent(&ids(&["a00000001"]), &ids(&["a00000003"])));
+        assert!(!now.is_consistent(&ids(&["a00000001"]), &[]));
+        assert!(!now.is_consistent(&ids(&["a00000009"]), &ids(&["a00000002"])), "that one is another already");
+        now.insert_pairs(&ids(&["a00000009", "d00000001"]), &ids(&["a00000002", "d00000002"]));
+        assert_eq!(now.substitute("a00000009 d00000001"), "a00000009 d00000002");
+        assert_eq!(now.substitute("ask a00000001 or c00000001"), "ask a00000002 or c00000001");
+    }
+}

@@ -1,0 +1,145 @@
+//! Making a recording.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use whimbrel_wire::RawJson;
+
+use super::recording_error;
+use super::step::{RecordedError, RecordedStep, outline_request};
+use crate::downgrade::OptionalPart;
+use crate::fault::ModelError;
+use crate::model::{ReplyItem, Model};
+use crate::request::Request;
+
+/// A recording that grows.
+pub(super) struct RecordingWriter {
+    path: PathBuf,
+    state: Mutex<WriterState>,
+}
+
+struct WriterState {
+    file: File,
+    step_count: usize,
+    /// The messages whose text stands in it.
+    written_digests: HashSet<String>,
+    /// Why it is not whole any more.
+    error: Option<String>,
+}
+
+/// A model whose replies are recorded.
+pub(super) struct RecordingModel {
+    model: Arc<dyn Model>,
+    recording: Arc<RecordingWriter>,
+}
+
+/// A step that is under way; written down when it is dropped, however far it has come.
+struct StepGuard {
+    recording: Arc<RecordingWriter>,
+    step: Option<RecordedStep>,
+    is_complete: bool,
+}
+
+impl RecordingWriter {
+    /// Begins a recording in a file that is not there yet, and that nobody else can read.
+    pub(super) fn create(path: &Path) -> Result<Self, String> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).map_err(|error| format!("{error}."))?;
+        Ok(Self {
+            path: path.to_owned(),
+            state: Mutex::new(WriterState { file, step_count: 0, written_digests: HashSet::new(), error: None }),
+        })
+    }
+
+    fn write_step(&self, mut step: RecordedStep) {
+        let mut state = self.state();
+        state.step_count += 1;
+        step.step = state.step_count;
+        for outline in &mut step.asked {
+            if !state.written_digests.insert(outline.digest.clone()) {
+                outline.text = None;
+            }
+        }
+        let line = serde_json::to_string(&step).map(|line| line + "\n").map_err(|error| error.to_string());
+        let written =
+            line.and_then(|line| state.file.write_all(line.as_bytes()).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            state.error.get_or_insert(format!("{error}."));
+        }
+    }
+
+    /// Why the recording cannot go on, if it cannot. A recording with a hole in it would be worth nothing.
+    fn write_error(&self) -> Option<ModelError> {
+        self.state().error.as_ref().map(|why| recording_error("cannot be written", &self.path, why))
+    }
+
+    fn state(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RecordingModel {
+    pub(super) fn new(model: Arc<dyn Model>, recording: Arc<RecordingWriter>) -> Arc<Self> {
+        Arc::new(Self { model, recording })
+    }
+}
+
+impl Model for RecordingModel {
+    fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
+        if let Some(fault) = self.recording.write_error() {
+            return stream::once(std::future::ready(Err(fault))).boxed();
+        }
+        let step = RecordedStep {
+            step: 0,
+            model: request.model.clone(),
+            asked: outline_request(&request),
+            events: Vec::new(),
+            fault: None,
+        };
+        let mut writing = StepGuard { recording: Arc::clone(&self.recording), step: Some(step), is_complete: false };
+        let heard = self.model.stream_reply(request).map(move |item| {
+            writing.record_item(&item);
+            item
+        });
+        heard.boxed()
+    }
+
+    fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
+        self.model.mark_unsupported(model, part);
+    }
+}
+
+impl StepGuard {
+    fn record_item(&mut self, item: &Result<ReplyItem, ModelError>) {
+        let Some(step) = &mut self.step else { return };
+        match item {
+            Ok(delta) => {
+                let event: Option<RawJson> = delta.raw.clone().or_else(|| delta.event.to_raw_json());
+                step.events.extend(event);
+                self.is_complete |= delta.event == crate::event::ReplyEvent::MessageStop;
+            }
+            Err(fault) => {
+                step.fault = Some(RecordedError::from_error(fault));
+                self.is_complete = true;
+            }
+        }
+    }
+}
+
+impl Drop for StepGuard {
+    fn drop(&mut self) {
+        let Some(mut step) = self.step.take() else { return };
+        if !self.is_complete {
+            step.fault = Some(RecordedError::abandoned());
+        }
+        self.recording.write_step(step);
+    }
+}

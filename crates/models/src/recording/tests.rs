@@ -1,0 +1,228 @@
+use futures::StreamExt;
+use serde_json::json;
+use whimbrel_wire::{Block, Role};
+
+use super::*;
+use crate::assemble::ReplyAssembler;
+use crate::history::History;
+use crate::providers::Providers;
+use crate::request::Preamble;
+use crate::scripted::Scripted;
+
+const NAME: &str = "scripted:test";
+
+fn request(said: &[&str]) -> Arc<Request> {
+    let mut history = History::new();
+    for (at, text) in said.iter().enumerate() {
+        let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
+        history.push(role, &Block::text(*text));
+    }
+    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
+}
+
+/// What a model says to a request: its text, or its fault.
+async fn request_text(providers: &Providers, said: &[&str]) -> Result<String, ModelError> {
+    let (model, _) = providers.resolve(NAME)?;
+    let mut stream = model.stream_reply(request(said));
+    let (mut assembly, mut text) = (ReplyAssembler::default(), String::new());
+    while let Some(delta) = stream.next().await {
+        if let Some(finished) = assembly.push_event(&delta?.event)?
+            && let Block::Text { text: more, .. } = finished.block
+        {
+            text += &more;
+        }
+    }
+    Ok(text)
+}
+
+fn recording_providers(path: &Path, replies: serde_json::Value) -> Providers {
+    let providers = Providers::offline();
+    providers.add_script("test", Arc::new(Scripted::replies(replies).unwrap()));
+    providers.with_recording(Recording::record_to(path))
+}
+
+fn replaying_providers(path: &Path) -> Providers {
+    Providers::offline().with_recording(Recording::replay_from(path))
+}
+
+#[tokio::test]
+async fn what_was_said_is_said_again_to_the_same_requests_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let failure = json!({"fault": {"kind": "overloaded", "status": 529, "message": "full"}});
+    let first = recording_providers(&path, json!(["One.", "Two.", failure, "Three."]));
+    assert_eq!(request_text(&first, &["a"]).await.unwrap(), "One.");
+    assert_eq!(request_text(&first, &["<system-reminder>Monday", "x", "b"]).await.unwrap(), "Two.");
+    assert_eq!(request_text(&first, &["c"]).await.unwrap_err().kind, ModelErrorKind::Overloaded);
+    assert_eq!(request_text(&first, &["c"]).await.unwrap(), "Three.");
+
+    let again = replaying_providers(&path);
+    let fault = request_text(&again, &["c"]).await.unwrap_err();
+    assert_eq!((fault.kind, fault.status, &*fault.message), (ModelErrorKind::Overloaded, Some(529), "full"));
+    assert_eq!(request_text(&again, &["c"]).await.unwrap(), "Three.");
+    assert_eq!(request_text(&again, &["<system-reminder>Tuesday", "x", "b"]).await.unwrap(), "Two.");
+    assert_eq!(request_text(&again, &["a"]).await.unwrap(), "One.");
+    let over = request_text(&again, &["a"]).await.unwrap_err();
+    assert!(over.message.contains("it has 4 steps, and one more is asked for"), "{over}");
+}
+
+#[tokio::test]
+async fn where_a_session_leaves_its_recording_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording_providers(&path, json!(["One.", "Two."]));
+    request_text(&first, &["a"]).await.unwrap();
+    request_text(&first, &["a", "One.", "b"]).await.unwrap();
+
+    let again = replaying_providers(&path);
+    request_text(&again, &["a"]).await.unwrap();
+    let left = request_text(&again, &["a", "One.", "B"]).await.unwrap_err();
+    assert_eq!(left.kind, ModelErrorKind::Script);
+    for part in ["step 2 (m)", "message 3 was", "\"b\"", "\"B\""] {
+        assert!(left.message.contains(part), "{part}: {left}");
+    }
+    let told = again.describe_unplayed().unwrap();
+    assert!(told.starts_with("1 of the 2 recorded steps") && told.contains("step 2 (m)"), "{told}");
+    let longer = request_text(&again, &["a", "One.", "b", "c", "d"]).await.unwrap_err();
+    assert!(longer.message.contains("message 4 was not there"), "{longer}");
+    assert_eq!(
+        request_text(&again, &["a", "One.", "b"]).await.unwrap(),
+        "Two.",
+        "the right request is still answered"
+    );
+    assert_eq!(again.describe_unplayed(), None);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_difference_begins_where_it_is_and_ids_and_moments_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording_providers(&path, json!(["One.", "Two."]));
+    let long = |id: &str, at: &str, end: &str| {
+        format!("{id} at {at}: {} {end} {}", "x".repeat(500), "y".repeat(500))
+    };
+    let then = long("a11111111", "2026-11-16T15:02:56.455364894Z", "green");
+    request_text(&first, &["a", "One.", &then]).await.unwrap();
+    request_text(&first, &["a", "One.", &then, "Two.", "b"]).await.unwrap();
+    let texts = std::fs::read_to_string(&path).unwrap().matches("green").count();
+    assert_eq!(texts, 1, "each message is kept once");
+
+    let again = replaying_providers(&path);
+    let now = long("a22222222", "2027-01-01T00:00:00Z", "blue");
+    let left = request_text(&again, &["a", "One.", &now]).await.unwrap_err();
+    for part in ["step 1", "message 3 was ... xxx", "x green yyy", "x blue yyy"] {
+        assert!(left.message.contains(part), "{part}: {left}");
+    }
+    assert!(!left.message.contains("a22222222") && left.message.len() < 600, "{left}");
+    let same = long("a22222222", "2027-01-01T00:00:00Z", "green");
+    assert_eq!(request_text(&again, &["a", "One.", &same]).await.unwrap(), "One.");
+    let left = request_text(&again, &["a", "One.", &same, "Two.", "c"]).await.unwrap_err();
+    assert!(left.message.contains("step 2") && left.message.contains("message 5 was"), "{left}");
+}
+
+#[tokio::test]
+async fn a_recording_that_cannot_be_used_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let missing = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
+    assert!(missing.message.contains("tape.jsonl cannot be played"), "{missing}");
+    std::fs::write(&path, "nonsense\n").unwrap();
+    let spoilt = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
+    assert!(spoilt.message.contains("line 1 is no step"), "{spoilt}");
+    let taken = request_text(&recording_providers(&path, json!(["One."])), &["a"]).await.unwrap_err();
+    assert!(taken.message.contains("tape.jsonl cannot be made"), "an older one is not overwritten: {taken}");
+}
+
+#[tokio::test]
+async fn a_recording_that_broke_off_is_good_up_to_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording_providers(&path, json!(["One.", "Two."]));
+    request_text(&first, &["a"]).await.unwrap();
+    let (model, _) = first.resolve(NAME).unwrap();
+    let mut cut = model.stream_reply(request(&["b"]));
+    cut.next().await.unwrap().unwrap();
+    drop(cut);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{{\"step\":3,\"mod")).unwrap();
+
+    let again = replaying_providers(&path);
+    assert_eq!(request_text(&again, &["a"]).await.unwrap(), "One.");
+    assert_eq!(request_text(&again, &["b"]).await.unwrap_err().kind, ModelErrorKind::Interrupted);
+}
+
+#[tokio::test]
+async fn a_reply_that_was_left_and_asked_for_again_is_cut_and_one_that_was_not_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording_providers(&path, json!(["One.", "Two.", "Three."]));
+    let (model, _) = first.resolve(NAME).unwrap();
+    for _ in 0..2 {
+        let mut cut = model.stream_reply(request(&["a"]));
+        cut.next().await.unwrap().unwrap();
+    }
+    let again = replaying_providers(&path);
+    assert_eq!(request_text(&again, &["a"]).await.unwrap_err().kind, ModelErrorKind::Cut);
+    assert_eq!(request_text(&again, &["a"]).await.unwrap_err().kind, ModelErrorKind::Interrupted);
+}
+
+#[tokio::test]
+async fn ids_that_were_drawn_anew_do_not_leave_a_recording_and_are_put_into_its_replies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording_providers(&path, json!(["Ask a11111111, not a22222222.", "Done."]));
+    let then = ["a", "Started a11111111 and a22222222."];
+    assert!(request_text(&first, &then).await.unwrap().contains("a11111111"));
+    request_text(&first, &["a", "x", "a11111111 says b."]).await.unwrap();
+
+    let again = replaying_providers(&path);
+    let now = ["a", "Started a33333333 and a11111111."];
+    assert_eq!(request_text(&again, &now).await.unwrap(), "Ask a33333333, not a11111111.");
+    assert_eq!(request_text(&again, &["a", "x", "a33333333 says b."]).await.unwrap(), "Done.");
+
+    let other = replaying_providers(&path);
+    let left = request_text(&other, &["a", "Started a33333333 and a33333333."]).await.unwrap_err();
+    assert!(left.message.contains("message 2 was"), "{left}");
+}
+
+#[tokio::test]
+async fn results_may_have_come_in_another_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let ask = async |providers: &Providers, ids: [&str; 2]| {
+        let mut history = History::new();
+        for id in ids {
+            let content = Some(format!("{id} is done").into());
+            let result = Block::ToolResult { tool_use_id: id.into(), content, is_error: None };
+            history.push(Role::User, &result);
+        }
+        history.push(Role::User, &Block::text("More?"));
+        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let (model, _) = providers.resolve(NAME).unwrap();
+        let said: Vec<_> = model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+        said.into_iter().all(|delta| delta.is_ok())
+    };
+    assert!(ask(&recording_providers(&path, json!(["One."])), ["t1", "t2"]).await);
+    assert!(ask(&replaying_providers(&path), ["t2", "t1"]).await);
+    assert!(!ask(&replaying_providers(&path), ["t2", "t3"]).await);
+}
+
+#[tokio::test]
+async fn ids_in_thinking_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let ask = async |providers: &Providers, thought: &str, agent: &str| {
+        let mut history = History::new();
+        history.push(Role::User, &Block::text("Go."));
+        let thinking = Block::Thinking { thinking: format!("I wait for {thought}."), signature: "s".into() };
+        history.push(Role::Assistant, &thinking);
+        history.push(Role::Assistant, &Block::text(format!("{agent} is at work.")));
+        history.push(Role::User, &Block::text("And now?"));
+        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let (model, _) = providers.resolve(NAME).unwrap();
+        let said: Vec<_> = model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+        said.into_iter().all(|delta| delta.is_ok())
+    };
+    assert!(ask(&recording_providers(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);
+    assert!(ask(&replaying_providers(&path), "ac7e76fd0", "a1490b8c6").await);
+}

@@ -1,0 +1,144 @@
+//! A tiny HTTP server on the loopback interface, for tests: it plays answers from a list and notes what it was asked.
+
+#![expect(clippy::unwrap_used, reason = "for tests only")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A server; it ends with the test's runtime.
+pub(crate) struct Server {
+    /// Its address.
+    pub(crate) url: String,
+    state: Arc<Mutex<ServerState>>,
+}
+
+#[derive(Default)]
+struct ServerState {
+    responses: VecDeque<Vec<ResponseAction>>,
+    connections: usize,
+    seen: Vec<RecordedRequest>,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecordedRequest {
+    /// The first line.
+    pub(crate) request_line: String,
+    /// Headers, names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The body.
+    pub(crate) body: Vec<u8>,
+}
+
+impl RecordedRequest {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the server does to answer.
+#[derive(Debug, Clone)]
+pub(crate) enum ResponseAction {
+    /// Writes these bytes.
+    Write(Vec<u8>),
+    /// Writes them again and again while anybody listens.
+    Repeat(Vec<u8>),
+    /// Says nothing more.
+    Hang,
+    /// Closes the connection.
+    Close,
+}
+
+impl Server {
+    /// A server that gives these answers in turn. Without any it accepts connections and never reads.
+    pub(crate) async fn start(answers: impl IntoIterator<Item = Vec<ResponseAction>>) -> Self {
+        let answers: VecDeque<_> = answers.into_iter().collect();
+        let deaf = answers.is_empty();
+        let notes = Arc::new(Mutex::new(ServerState { responses: answers, ..ServerState::default() }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = notes.clone();
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                shared.lock().unwrap().connections += 1;
+                if deaf {
+                    held.push(stream);
+                } else {
+                    tokio::spawn(serve(stream, shared.clone()));
+                }
+            }
+        });
+        Self { url, state: notes }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.state.lock().unwrap().connections
+    }
+
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.state.lock().unwrap().seen.clone()
+    }
+}
+
+async fn serve(stream: TcpStream, notes: Arc<Mutex<ServerState>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let seen = read_request(&mut stream).await?;
+        let answer = {
+            let mut notes = notes.lock().unwrap();
+            notes.seen.push(seen);
+            notes.responses.pop_front()?
+        };
+        for act in answer {
+            match act {
+                ResponseAction::Write(bytes) => stream.write_all(&bytes).await.ok()?,
+                ResponseAction::Repeat(bytes) => loop {
+                    stream.write_all(&bytes).await.ok()?;
+                },
+                ResponseAction::Hang => std::future::pending().await,
+                ResponseAction::Close => return None,
+            }
+        }
+    }
+}
+
+async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<RecordedRequest> {
+    let mut seen = RecordedRequest::default();
+    stream.read_line(&mut seen.request_line).await.ok().filter(|size| *size > 0)?;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok().filter(|size| *size > 0)?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    seen.body = vec![0; seen.header("content-length").map_or(0, |size| size.parse().unwrap())];
+    stream.read_exact(&mut seen.body).await.ok()?;
+    Some(seen)
+}
+
+/// An answer with a head and a body that is all there.
+pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<ResponseAction> {
+    let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
+    vec![ResponseAction::Write([head.as_bytes(), body.as_bytes()].concat())]
+}
+
+/// The head of an event stream, whose body follows in chunks.
+pub(crate) fn stream_head() -> ResponseAction {
+    ResponseAction::Write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(),
+    )
+}
+
+/// A piece of a body that comes in chunks.
+pub(crate) fn chunk(bytes: &[u8]) -> ResponseAction {
+    ResponseAction::Write([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
+}
+
+/// The end of a body that comes in chunks.
+pub(crate) fn last_chunk() -> ResponseAction {
+    ResponseAction::Write(b"0\r\n\r\n".to_vec())
+}

@@ -1,0 +1,233 @@
+//! Tokens as a provider tells them, and whether what it tells can be believed.
+//!
+//! Replies are billed by these figures, also those that broke off. A figure that is missing, negative or beyond all
+//! sense counts as nought, and the bill is marked: its cost is unknown rather than nothing.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use whimbrel_wire::Usage;
+use whimbrel_wire::content::{CacheCreation, ServerToolUse};
+
+/// No reply has more tokens than this; a larger figure is a mistake.
+const MAX_TOKENS: u64 = 1_000_000_000;
+
+/// What has been told about the tokens of one attempt at a reply.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReportedUsage {
+    /// The tokens, without figures that make no sense.
+    pub usage: Usage,
+    /// What is known of the tokens that were read.
+    pub input_status: UsageStatus,
+    /// What is known of the tokens that were written.
+    pub output_status: UsageStatus,
+}
+
+/// How far a figure is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsageStatus {
+    /// Nothing was said.
+    #[default]
+    Missing,
+    /// It was told.
+    Valid,
+    /// What was said makes no sense.
+    Invalid,
+}
+
+/// Figures of our own making are all known.
+impl From<Usage> for ReportedUsage {
+    fn from(usage: Usage) -> Self {
+        Self { usage, input_status: UsageStatus::Valid, output_status: UsageStatus::Valid }
+    }
+}
+
+impl ReportedUsage {
+    /// Reads the figures of the Messages API: whatever is there, as far as it makes sense.
+    pub fn from_json(value: &Value) -> Self {
+        let Some(fields) = value.as_object() else { return Self::default() };
+        let (mut input, mut output) = (CountReader::new(), CountReader::new());
+        let within = |name: &str| fields.get(name).and_then(Value::as_object);
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        let (cached, served) = (within("cache_creation"), within("server_tool_use"));
+        let usage = Usage {
+            input_tokens: input.required(fields, "input_tokens"),
+            cache_creation_input_tokens: input.optional(Some(fields), "cache_creation_input_tokens"),
+            cache_read_input_tokens: input.optional(Some(fields), "cache_read_input_tokens"),
+            output_tokens: output.required(fields, "output_tokens"),
+            server_tool_use: ServerToolUse {
+                web_search_requests: output.optional(served, "web_search_requests"),
+                web_fetch_requests: output.optional(served, "web_fetch_requests"),
+            },
+            service_tier: text("service_tier").unwrap_or_default().to_owned(),
+            cache_creation: CacheCreation {
+                ephemeral_1h_input_tokens: input.optional(cached, "ephemeral_1h_input_tokens"),
+                ephemeral_5m_input_tokens: input.optional(cached, "ephemeral_5m_input_tokens"),
+            },
+            inference_geo: text("inference_geo").map(Into::into),
+            iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned().map(Box::new),
+            speed: text("speed").map(Into::into),
+        };
+        Self { usage, input_status: input.status, output_status: output.status }
+    }
+
+    /// The same as a reply begins with them: its output has hardly begun, so what is said of it is not the last word. If
+    /// nothing follows, the cost is unknown.
+    #[must_use]
+    pub(crate) fn into_partial(mut self) -> Self {
+        if self.output_status == UsageStatus::Valid {
+            self.output_status = UsageStatus::Missing;
+        }
+        self
+    }
+
+    /// Takes later figures in: where they have any, they replace the earlier ones.
+    pub fn merge(&mut self, later: &Self) {
+        merge_usage(&mut self.usage, &later.usage);
+        self.input_status = match (self.input_status, later.input_status) {
+            (UsageStatus::Invalid, _) | (_, UsageStatus::Invalid) => UsageStatus::Invalid,
+            (earlier, UsageStatus::Missing) => earlier,
+            (_, UsageStatus::Valid) => UsageStatus::Valid,
+        };
+        // What had been written before is no word on what was written in the end.
+        self.output_status = match (self.output_status, later.output_status) {
+            (UsageStatus::Invalid, _) => UsageStatus::Invalid,
+            (_, later) => later,
+        };
+    }
+
+    /// Whether a price can be made of them.
+    pub fn is_complete(&self) -> bool {
+        self.input_status == UsageStatus::Valid && self.output_status == UsageStatus::Valid
+    }
+}
+
+impl<'de> Deserialize<'de> for ReportedUsage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_json(&Value::deserialize(deserializer)?))
+    }
+}
+
+/// Reads counts, and remembers whether they make sense.
+pub(crate) struct CountReader {
+    /// What has been learned so far.
+    pub(crate) status: UsageStatus,
+}
+
+impl CountReader {
+    pub(crate) fn new() -> Self {
+        Self { status: UsageStatus::Missing }
+    }
+
+    /// A figure without which the others are worth nothing.
+    pub(crate) fn required(&mut self, fields: &Map<String, Value>, name: &str) -> u64 {
+        let told = fields.get(name).is_some_and(|value| !value.is_null());
+        if told && self.status == UsageStatus::Missing {
+            self.status = UsageStatus::Valid;
+        }
+        self.optional(Some(fields), name)
+    }
+
+    /// A figure that may be missing.
+    pub(crate) fn optional(&mut self, fields: Option<&Map<String, Value>>, name: &str) -> u64 {
+        let value = match fields.and_then(|fields| fields.get(name)) {
+            None | Some(Value::Null) => return 0,
+            Some(value) => value,
+        };
+        let whole = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
+        match value.as_u64().or_else(whole).filter(|count| *count <= MAX_TOKENS) {
+            Some(count) => count,
+            None => {
+                self.status = UsageStatus::Invalid;
+                0
+            }
+        }
+    }
+}
+
+/// Later figures replace earlier ones where there are any.
+pub(crate) fn merge_usage(usage: &mut Usage, later: &Usage) {
+    let replace = |old: &mut u64, new: u64| {
+        if new > 0 {
+            *old = new;
+        }
+    };
+    replace(&mut usage.input_tokens, later.input_tokens);
+    replace(&mut usage.output_tokens, later.output_tokens);
+    replace(&mut usage.cache_creation_input_tokens, later.cache_creation_input_tokens);
+    replace(&mut usage.cache_read_input_tokens, later.cache_read_input_tokens);
+    replace(&mut usage.server_tool_use.web_search_requests, later.server_tool_use.web_search_requests);
+    replace(&mut usage.server_tool_use.web_fetch_requests, later.server_tool_use.web_fetch_requests);
+    usage.merge_text_fields(later);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_or_makes_no_sense_is_not_taken_for_nought() {
+        use UsageStatus::{Invalid, Missing, Valid};
+        let table = [
+            ("all there", json!({"input_tokens": 3, "output_tokens": 4}), (3, 4), (Valid, Valid)),
+            ("nought is a figure", json!({"input_tokens": 0, "output_tokens": 0}), (0, 0), (Valid, Valid)),
+            (
+                "null is no figure",
+                json!({"input_tokens": 3, "output_tokens": null, "cache_read_input_tokens": null}),
+                (3, 0),
+                (Valid, Missing),
+            ),
+            ("only what was written", json!({"output_tokens": 4}), (0, 4), (Missing, Valid)),
+            ("A36 nothing", json!({}), (0, 0), (Missing, Missing)),
+            ("A36 null", Value::Null, (0, 0), (Missing, Missing)),
+            ("A36 words", json!("many"), (0, 0), (Missing, Missing)),
+            ("A36 negative", json!({"input_tokens": -3, "output_tokens": 4}), (0, 4), (Invalid, Valid)),
+            ("A36 huge", json!({"input_tokens": 3, "output_tokens": 1e30}), (3, 0), (Valid, Invalid)),
+            ("A36 a text", json!({"input_tokens": 3, "output_tokens": "x"}), (3, 0), (Valid, Invalid)),
+            (
+                "A36 the cache",
+                json!({"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": u64::MAX}),
+                (3, 4),
+                (Invalid, Valid),
+            ),
+            ("a fraction", json!({"input_tokens": 3.0, "output_tokens": 4.5}), (3, 4), (Valid, Valid)),
+        ];
+        for (name, value, tokens, words) in table {
+            let ReportedUsage { usage, input_status: input, output_status: output } = ReportedUsage::from_json(&value);
+            assert_eq!((usage.input_tokens, usage.output_tokens), tokens, "{name}");
+            assert_eq!((input, output), words, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bill_is_known_when_both_sides_have_been_told_in_the_end() {
+        let read = |value: Value| ReportedUsage::from_json(&value);
+        let begun = || read(json!({"input_tokens": 9, "output_tokens": 1}));
+        let table = [
+            ("the usual", begun(), read(json!({"output_tokens": 5})), (9, 5, true)),
+            ("no word at the end", begun(), ReportedUsage::default(), (9, 1, false)),
+            (
+                "all at the end",
+                ReportedUsage::default(),
+                read(json!({"input_tokens": 2, "output_tokens": 5})),
+                (2, 5, true),
+            ),
+            (
+                "never a word on the input",
+                ReportedUsage::default(),
+                read(json!({"output_tokens": 5})),
+                (0, 5, false),
+            ),
+            ("nonsense at the end", begun(), read(json!({"output_tokens": -5})), (9, 1, false)),
+        ];
+        for (name, mut bill, later, expected) in table {
+            bill.merge(&later);
+            let Usage { input_tokens, output_tokens, .. } = bill.usage;
+            assert_eq!((input_tokens, output_tokens, bill.is_complete()), expected, "{name}");
+        }
+        let mut spoiled = read(json!({"input_tokens": -1, "output_tokens": -1}));
+        spoiled.merge(&begun());
+        assert!(!spoiled.is_complete(), "what made no sense once is not mended");
+    }
+}

@@ -1,0 +1,132 @@
+//! A whole reply told as the events of a stream, pure: for answers that come in one piece, and for scripts.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use whimbrel_wire::{Block, StopReason, Usage};
+
+use crate::event::{BlockDelta, ReplyEvent};
+use crate::usage::ReportedUsage;
+
+/// A reply as the Messages API gives it without streaming.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct WholeReply {
+    /// The provider's id of the reply.
+    #[serde(default)]
+    pub id: String,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: String,
+    /// What it said.
+    pub content: Vec<Block>,
+    /// Why it stopped.
+    #[serde(default)]
+    pub stop_reason: Option<StopReason>,
+    /// The stop sequence that appeared.
+    #[serde(default)]
+    pub stop_sequence: Option<String>,
+    /// Tokens.
+    #[serde(default)]
+    pub usage: ReportedUsage,
+}
+
+impl WholeReply {
+    /// The events of this reply, with text in pieces of at most `size` characters.
+    pub fn events(&self, size: usize) -> Vec<ReplyEvent> {
+        let told = &self.usage.usage;
+        let begun = Usage { output_tokens: told.output_tokens.min(1), ..told.clone() };
+        let ended = Usage { output_tokens: told.output_tokens, ..Usage::default() };
+        let mut events = vec![ReplyEvent::MessageStart {
+            id: self.id.clone(),
+            model: self.model.clone(),
+            usage: ReportedUsage { usage: begun, ..self.usage },
+        }];
+        for (index, block) in self.content.iter().enumerate() {
+            let (empty, deltas) = split_block(block, size);
+            events.push(ReplyEvent::BlockStart { index, block: empty });
+            events.extend(deltas.into_iter().map(|delta| ReplyEvent::BlockDelta { index, delta }));
+            events.push(ReplyEvent::BlockStop { index });
+        }
+        events.push(ReplyEvent::MessageDelta {
+            stop_reason: self.stop_reason.clone(),
+            stop_sequence: self.stop_sequence.clone(),
+            usage: ReportedUsage { usage: ended, ..self.usage },
+        });
+        events.push(ReplyEvent::MessageStop);
+        events
+    }
+}
+
+/// A block as it begins, and what is added to it until it is complete.
+fn split_block(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
+    match block {
+        Block::Text { text, citations } => {
+            let cited = citations.iter().flat_map(Value::as_array).flatten();
+            let cited = cited.map(|citation| BlockDelta::Citation { citation: citation.clone() });
+            let texts = split_text(text, size).map(|text| BlockDelta::Text { text });
+            (Block::text(""), texts.chain(cited).collect())
+        }
+        Block::Thinking { thinking, signature } => {
+            let thoughts = split_text(thinking, size).map(|thinking| BlockDelta::Thinking { thinking });
+            let signed = BlockDelta::Signature { signature: signature.clone() };
+            let empty = Block::Thinking { thinking: String::new(), signature: String::new() };
+            (empty, thoughts.chain([signed]).collect())
+        }
+        Block::ToolUse { id, name, input } => {
+            // An input is an object; one that is a string is what the model wrote, however bad.
+            let written = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            let inputs = split_text(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
+            let empty =
+                Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
+            (empty, inputs.collect())
+        }
+        other => (other.clone(), Vec::new()),
+    }
+}
+
+fn split_text(text: &str, size: usize) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.char_indices().nth(size.max(1)).map_or(rest.len(), |(at, _)| at);
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::assemble::ReplyAssembler;
+
+    #[test]
+    fn a_reply_taken_apart_and_assembled_is_the_same() {
+        let content = json!([
+            {"type": "thinking", "thinking": "hm, größer", "signature": "sig"},
+            {"type": "text", "text": "one two three", "citations": [{"at": 1}]},
+            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "true"}},
+            {"type": "brand_new", "field": 1},
+        ]);
+        let value = json!({
+            "id": "m", "type": "message", "role": "assistant", "model": "x", "content": content,
+            "stop_reason": "tool_use", "usage": {"input_tokens": 7, "output_tokens": 5},
+        });
+        let whole: WholeReply = serde_json::from_value(value).unwrap();
+        for size in [1, 4, usize::MAX] {
+            let mut assembly = ReplyAssembler::default();
+            let events = whole.events(size);
+            let taken = events.iter().filter_map(|event| assembly.push_event(event).unwrap());
+            let blocks: Vec<Block> = taken.map(|finished| finished.block).collect();
+            assert_eq!(blocks, whole.content, "in pieces of {size}");
+            assert!(assembly.complete);
+            assert_eq!(
+                (assembly.usage, assembly.stop_reason),
+                (whole.usage.usage.clone(), whole.stop_reason.clone())
+            );
+        }
+    }
+}

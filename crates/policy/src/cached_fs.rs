@@ -1,0 +1,126 @@
+//! The disk as one decision sees it: what was looked at is remembered while there is room, and only so many directories
+//! are read.
+//!
+//! That saves time where a command names thousands of files. It promises little about a disk that changes meanwhile.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::fs::{EntryKind, FsView, DirEntry};
+
+/// How many paths are remembered; further ones are looked at each time.
+const MAX_CACHED_PATHS: usize = 50_000;
+
+/// How many names are looked at, one by one or in directories, until no more directories are read.
+const MAX_NAMES: usize = 80_000;
+
+/// As how many names it counts to look at an entry by itself, and to open a directory.
+const LSTAT_COST: usize = 2;
+const OPEN_DIR_COST: usize = 8;
+
+/// How many names that are read again count as one, and how many of these it is to open a directory again.
+const REREAD_DISCOUNT: usize = 8;
+const REOPEN_COST: usize = 8;
+
+/// What directories hold, of which so many names were asked for.
+type DirCache = HashMap<(OsString, usize), Option<Rc<[DirEntry]>>>;
+
+/// A view of the disk that remembers. Paths are kept as text, which is told apart faster than components are.
+#[derive(Debug)]
+pub(crate) struct CachedFs<'a> {
+    fs: &'a dyn FsView,
+    entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
+    links: RefCell<HashMap<OsString, Option<PathBuf>>>,
+    directories: RefCell<DirCache>,
+    /// What was looked at, in parts of a name.
+    cost: Cell<usize>,
+}
+
+impl<'a> CachedFs<'a> {
+    pub(crate) fn new(fs: &'a dyn FsView) -> Self {
+        Self {
+            fs,
+            entries: RefCell::default(),
+            links: RefCell::default(),
+            directories: RefCell::default(),
+            cost: Cell::new(0),
+        }
+    }
+
+    fn add_cost(&self, names: usize) {
+        self.cost.set(self.cost.get() + names * REREAD_DISCOUNT);
+    }
+
+    fn add_reread_cost(&self, names: usize) {
+        self.cost.set(self.cost.get() + names + REOPEN_COST);
+    }
+}
+
+impl FsView for CachedFs<'_> {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        if let Some(known) = self.entries.borrow().get(path.as_os_str()) {
+            return *known;
+        }
+        let found = self.fs.lstat(path);
+        self.add_cost(LSTAT_COST);
+        let mut entries = self.entries.borrow_mut();
+        if entries.len() < MAX_CACHED_PATHS {
+            entries.insert(path.as_os_str().to_owned(), found);
+        }
+        found
+    }
+
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.links.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let found = self.fs.readlink(path);
+        let mut links = self.links.borrow_mut();
+        if links.len() < MAX_CACHED_PATHS {
+            links.insert(path.as_os_str().to_owned(), found.clone());
+        }
+        found
+    }
+
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        Some(self.list(path, limit)?.iter().map(|entry| entry.name.clone()).collect())
+    }
+
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
+        if self.is_budget_exhausted() {
+            return None;
+        }
+        let key = (path.as_os_str().to_owned(), limit);
+        if let Some(known) = self.directories.borrow().get(&key) {
+            self.add_reread_cost(known.as_ref().map_or(0, |known| known.len()));
+            return known.clone();
+        }
+        let found = self.fs.list(path, limit);
+        self.add_cost(OPEN_DIR_COST + found.as_ref().map_or(0, |found| found.len()));
+        self.directories.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    fn is_budget_exhausted(&self) -> bool {
+        self.cost.get() >= MAX_NAMES * REREAD_DISCOUNT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_looked_at_once_for_a_decision() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let seen = CachedFs::new(&crate::fs::RealFs);
+        assert_eq!(seen.lstat(&path), None);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(seen.lstat(&path), None);
+        assert_eq!(CachedFs::new(&crate::fs::RealFs).lstat(&path), Some(EntryKind::File));
+    }
+}

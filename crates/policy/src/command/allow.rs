@@ -1,0 +1,233 @@
+//! The narrow reading: is every part of the command certain to be allowed or harmless?
+
+use std::path::PathBuf;
+
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+
+use super::ShellCommand;
+use super::git_repository::RepositoryTrust;
+use super::path_obstacles::{PathObstacle, is_in_work_dirs};
+use crate::command_pattern::CommandPattern;
+use crate::decide::DecisionInput;
+use crate::decision::{Decision, Reason};
+use crate::ruleset::SourcedRule;
+use crate::shell::{AllowSpelling, RequiredRule, CommandClass, UnanalyzableCause, SimpleCommand, RedirectTargetKind, Redirect, Value, RedirectDirection};
+
+/// What can be said of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Approval<'a> {
+    /// A rule allows it.
+    Rule(&'a SourcedRule),
+    /// It only reads.
+    ReadOnly,
+    /// It is one of the file commands, and edits are accepted.
+    AcceptedEdit,
+    /// Nothing allows it.
+    NotApproved,
+}
+
+/// How many parts are told one by one, and looked at for what to tell.
+const MAX_REPORTED: usize = 100;
+
+impl ShellCommand<'_> {
+    /// Whether the command is read-only without the help of any rule about commands.
+    pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
+        self.script.unanalyzable.is_empty()
+            && self.directory_obstacle(case).is_none()
+            && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, case))
+    }
+
+    /// The rule that allows the command, if rules allow every part of it; the first of them.
+    pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
+        if self.whole_command_obstacle(case).is_some() {
+            return None;
+        }
+        let mut first = None;
+        for part in self.script.checked_commands() {
+            match self.approval(part, case) {
+                Approval::Rule(rule) => first = first.or(Some(rule)),
+                Approval::ReadOnly | Approval::AcceptedEdit | Approval::NotApproved => return None,
+            }
+        }
+        first.cloned()
+    }
+
+    /// Whether every part is read-only, allowed by a rule, or an edit where edits are accepted.
+    pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
+        self.whole_command_obstacle(case).is_none()
+            && self.script.checked_commands().all(|part| self.approval(part, case) != Approval::NotApproved)
+    }
+
+    /// Why nothing allows the command, and the first path that stands in the way.
+    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        let blocked = self.blocked_path(case);
+        let shown = blocked.as_ref().map(|path| path.display().to_string());
+        if let Some(kind) = self.unanalyzable_cause(case) {
+            return (Reason::Unanalyzable(kind), shown);
+        }
+        let parts: Vec<&SimpleCommand> = self.script.checked_commands().collect();
+        if let [part] = parts.as_slice()
+            && let Some(program) = self.git_program(part, case)
+        {
+            return (Reason::GitProgram(program), shown);
+        }
+        let reason = match (parts.as_slice(), blocked) {
+            ([_, _, ..], _) => {
+                Reason::Subcommands(parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, case)).collect())
+            }
+            (_, Some(path)) if !is_in_work_dirs(&path, case) => Reason::WorkingDir { path },
+            (_, Some(_) | None) => Reason::NeedsApproval,
+        };
+        (reason, shown)
+    }
+
+    fn subcommand_decision(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> (String, Decision) {
+        let decision = match self.approval(part, case) {
+            Approval::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
+            Approval::ReadOnly => Decision::Allow(Reason::ReadOnly),
+            Approval::AcceptedEdit => Decision::Allow(Reason::Mode(case.mode)),
+            Approval::NotApproved => match (self.git_program(part, case), self.path_obstacle(part, case)) {
+                (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
+                (None, Some(PathObstacle::Path(path))) if !is_in_work_dirs(&path, case) => {
+                    Decision::ask(Reason::WorkingDir { path })
+                }
+                (None, Some(PathObstacle::Path(_) | PathObstacle::Unknown) | None) => {
+                    Decision::ask(Reason::NeedsApproval)
+                }
+            },
+        };
+        (part.raw.clone(), decision)
+    }
+
+    /// The first path that a part may not touch.
+    pub(crate) fn blocked_path(&self, case: &DecisionInput<'_>) -> Option<PathBuf> {
+        let of_parts = self.script.checked_commands().take(MAX_REPORTED).filter_map(|part| self.path_obstacle(part, case));
+        self.directory_obstacle(case).into_iter().chain(of_parts).find_map(|obstacle| match obstacle {
+            PathObstacle::Path(path) => Some(path),
+            PathObstacle::Unknown => None,
+        })
+    }
+
+    /// What is not understood, unless a rule names the whole command.
+    pub(crate) fn unanalyzable_cause(&self, case: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
+        let first = self.script.unanalyzable.first().copied()?;
+        match self.whole_command_rule(case) {
+            Some(_) => self.script.first_unliftable_cause(),
+            None => Some(first),
+        }
+    }
+
+    fn whole_command_obstacle(&self, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        let not_understood = self.unanalyzable_cause(case).map(|_| PathObstacle::Unknown);
+        not_understood.or_else(|| self.directory_obstacle(case))
+    }
+
+    /// The rule that names the whole command, letter by letter.
+    fn whole_command_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+        let mut rules = case.rules.command_rules(PermissionBehavior::Allow, case.call.tool);
+        rules
+            .find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.normalized_text))
+            .map(|(reference, _)| reference)
+    }
+
+    /// What can be said of one part.
+    pub(crate) fn approval<'a>(&self, part: &SimpleCommand, case: &DecisionInput<'a>) -> Approval<'a> {
+        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, case).is_none()) {
+            return Approval::NotApproved;
+        }
+        let scope_kept = !part.restricts_paths || self.operand_obstacle(part, case).is_none();
+        if let Some(rule) = self.allow_rule_for(part, case).filter(|_| scope_kept) {
+            return Approval::Rule(rule);
+        }
+        if self.is_read_only_ignoring_redirects(part, case) {
+            return Approval::ReadOnly;
+        }
+        match part.class {
+            CommandClass::AcceptEdits if self.is_accepted_edit(part, case) => Approval::AcceptedEdit,
+            _ => Approval::NotApproved,
+        }
+    }
+
+    fn allow_rule_for<'a>(&self, part: &SimpleCommand, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+        if let Some(rule) = self.whole_command_rule(case) {
+            return Some(rule);
+        }
+        if part.allow_spellings.is_empty() {
+            return None;
+        }
+        let exact_only = part.has_risky_glob || part.class == CommandClass::ExactRuleOnly;
+        let mut rules = case.rules.command_rules(PermissionBehavior::Allow, case.call.tool);
+        let means = |pattern: &CommandPattern| {
+            let named = part.allow_spellings.iter().any(|spelling| spelling_matches(pattern, spelling));
+            let literally =
+                pattern.is_exact() && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
+            (named && (pattern.is_exact() || !exact_only)) || literally
+        };
+        rules.find(|(_, pattern)| means(pattern)).map(|(reference, _)| reference)
+    }
+
+    fn is_read_only_with_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+        let harmless = |redirect: &Redirect| {
+            redirect.target_kind == RedirectTargetKind::Null
+                || redirect.direction == RedirectDirection::Read && self.redirect_obstacle(redirect, part, case).is_none()
+        };
+        part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, case)
+    }
+
+    /// Whether a part only reads, its redirects aside.
+    fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+        let harmless = match part.class {
+            CommandClass::NoCommand => part.assignments.is_empty(),
+            CommandClass::ReadOnly => {
+                !part.has_risky_glob
+                    && !self.glob_may_yield_option(part)
+                    && (part.program.as_deref() != Some("git")
+                        || self.repository_trust(case) == RepositoryTrust::Trusted)
+            }
+            CommandClass::AcceptEdits | CommandClass::ExactRuleOnly | CommandClass::Other => false,
+        };
+        harmless
+            && part.assignments.iter().all(|assignment| assignment.safe)
+            && self.operand_obstacle(part, case).is_none()
+    }
+
+    /// Whether a glob finds a file whose name the command would take for an option.
+    fn glob_may_yield_option(&self, part: &SimpleCommand) -> bool {
+        let globs = part.words.iter().filter_map(|word| match &word.value {
+            Value::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
+            Value::Glob(_) | Value::Literal(_) | Value::Unknown { .. } => None,
+        });
+        globs.into_iter().any(|glob| {
+            self.directories.shell_dirs.iter().any(|at| {
+                let found = self.expand_glob(glob, at);
+                let option = |path: &PathBuf| {
+                    path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
+                };
+                found.paths.iter().any(option) || self.path_context.fs.is_budget_exhausted()
+            })
+        })
+    }
+
+    fn is_accepted_edit(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
+        let inside = |value: &Value| match value {
+            Value::Literal(text) => {
+                let spelled = self.resolve_from_shell_dirs(text);
+                spelled.iter().all(|path| case.dirs.contains(path) && !self.may_be_moved(path, part))
+            }
+            Value::Glob(_) | Value::Unknown { .. } => false,
+        };
+        case.mode == PermissionMode::AcceptEdits
+            && self.script.cd_targets.is_empty()
+            && part.assignments.iter().all(|assignment| assignment.safe)
+            && part.reads.iter().chain(&part.writes).all(inside)
+    }
+}
+
+fn spelling_matches(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
+    let fits = match spelling.required_rule {
+        RequiredRule::AnyRule => true,
+        RequiredRule::NamingRule => pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default()),
+        RequiredRule::ExactRule => pattern.is_exact(),
+    };
+    fits && pattern.matches(&spelling.text)
+}

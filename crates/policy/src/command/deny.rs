@@ -1,0 +1,122 @@
+//! The wide search: does a deny or ask rule mean some part of the command, under any spelling, at any depth?
+
+use std::collections::{HashMap, HashSet};
+
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+
+use super::ShellCommand;
+use super::deny_paths::MatchCertainty;
+use crate::command_pattern::CommandPattern;
+use crate::decide::DecisionInput;
+use crate::decision::{Decision, Reason};
+use crate::ruleset::SourcedRule;
+use crate::shell::{DenySpelling, UnanalyzableCause, MatchStart};
+
+impl ShellCommand<'_> {
+    /// What the rules with this behavior say about the command.
+    pub(crate) fn decide_by_rules(&self, case: &DecisionInput<'_>, behavior: PermissionBehavior) -> Option<Decision> {
+        if behavior == PermissionBehavior::Deny && self.is_too_complex_to_search(case) {
+            return Some(Decision::Deny(Reason::Unanalyzable(UnanalyzableCause::TooDeep)));
+        }
+        if let Some(rule) = self.match_command_rules(case, behavior) {
+            return Some(decision_for(behavior, Reason::Rule(rule.clone())));
+        }
+        let (rule, certainty) = self.match_path_rules(case, behavior)?;
+        match certainty {
+            MatchCertainty::Certain => Some(decision_for(behavior, Reason::Rule(rule.clone()))),
+            MatchCertainty::BudgetExhausted if case.mode == PermissionMode::BypassPermissions => {
+                Some(decision_for(behavior, Reason::PossibleRule(rule.clone())))
+            }
+            MatchCertainty::Below | MatchCertainty::BudgetExhausted => {
+                Some(Decision::ask(Reason::PossibleRule(rule.clone())))
+            }
+            MatchCertainty::Possible => (case.mode != PermissionMode::BypassPermissions)
+                .then(|| Decision::ask(Reason::PossibleRule(rule.clone()))),
+        }
+    }
+
+    /// Whether the command is nested too deep to be searched, while there is something to search for and nobody else
+    /// would look.
+    fn is_too_complex_to_search(&self, case: &DecisionInput<'_>) -> bool {
+        case.mode == PermissionMode::BypassPermissions
+            && (self.script.truncated
+                || self.script.has_untracked_values
+                || self.script.unanalyzable.contains(&UnanalyzableCause::TooDeep))
+            && case.rules.has_scoped_restrictions()
+    }
+
+    fn match_command_rules<'a>(&self, case: &DecisionInput<'a>, behavior: PermissionBehavior) -> Option<&'a SourcedRule> {
+        let (references, patterns): (Vec<_>, Vec<_>) = case.rules.command_rules(behavior, case.call.tool).unzip();
+        if patterns.is_empty() {
+            return None;
+        }
+        let patterns = PatternIndex::new(&patterns);
+        let mut first = None;
+        // Many parts may have the same text.
+        let mut seen = HashSet::new();
+        let parts = self.script.commands.iter().chain(&self.script.commands_if_empty);
+        for spelling in parts.flat_map(|part| &part.deny_spellings) {
+            let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
+            if counts && seen.insert((&spelling.text, spelling.match_start, spelling.deny_only)) {
+                first = patterns.first_match(spelling, first);
+            }
+        }
+        first.and_then(|first| references.get(first).copied())
+    }
+}
+
+/// Patterns of commands, by the character that a text must begin with to be matched.
+struct PatternIndex<'a> {
+    all: &'a [&'a CommandPattern],
+    /// Those that begin with this character, in lower case; those that may begin with anything are in each.
+    by_first_byte: HashMap<u8, Vec<usize>>,
+    /// Those that may begin with anything.
+    any_start: Vec<usize>,
+}
+
+impl<'a> PatternIndex<'a> {
+    fn new(all: &'a [&'a CommandPattern]) -> Self {
+        let begins = |at: &usize| all.get(*at).and_then(|pattern| pattern.first_byte());
+        let any_start: Vec<usize> = (0..all.len()).filter(|at| begins(at).is_none()).collect();
+        let mut by_first_byte: HashMap<u8, Vec<usize>> = HashMap::new();
+        for byte in (0..all.len()).filter_map(|at| begins(&at)) {
+            let may = |at: &usize| begins(at).is_none_or(|begins| begins == byte);
+            by_first_byte.entry(byte).or_insert_with(|| (0..all.len()).filter(may).collect());
+        }
+        Self { all, by_first_byte, any_start }
+    }
+
+    /// Those that may match a text, in order.
+    fn candidates(&self, text: &str) -> impl Iterator<Item = (usize, &CommandPattern)> {
+        let first = text.bytes().next().unwrap_or_default().to_ascii_lowercase();
+        let places = self.by_first_byte.get(&first).unwrap_or(&self.any_start);
+        places.iter().filter_map(|at| Some((*at, *self.all.get(*at)?)))
+    }
+
+    /// The first pattern that means a spelling, or the one that is known to be before it.
+    fn first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
+        let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
+                     means: &dyn Fn(&CommandPattern) -> bool| {
+            let before = (&mut found).take_while(|(at, _)| known.is_none_or(|known| *at < known));
+            before.filter(|(_, pattern)| means(pattern)).map(|(at, _)| at).next()
+        };
+        let text = &spelling.text;
+        let found = match spelling.match_start {
+            MatchStart::EveryWord => first(&mut self.all.iter().copied().enumerate(), &|pattern| {
+                pattern.matches_at_any_word(text)
+            }),
+            MatchStart::Beginning => first(&mut self.candidates(text), &|pattern| pattern.matches(text)),
+        };
+        let lowered = (spelling.match_start == MatchStart::Beginning && spelling.deny_only).then(|| text.to_lowercase());
+        let lowered = lowered
+            .and_then(|text| first(&mut self.candidates(&text), &|pattern| pattern.matches_lowercase(&text)));
+        [known, found, lowered].into_iter().flatten().min()
+    }
+}
+
+fn decision_for(behavior: PermissionBehavior, reason: Reason) -> Decision {
+    match behavior {
+        PermissionBehavior::Deny => Decision::Deny(reason),
+        PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),
+    }
+}

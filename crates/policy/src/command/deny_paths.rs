@@ -1,0 +1,225 @@
+//! The wide search among files: does a rule mean a path that the command touches, or something below it?
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use whimbrel_wire::permission::PermissionBehavior;
+
+use super::symlinks::follows_symlinks;
+use super::word_paths::{SearchBudget, LookupKind, Unresolved, WordPaths};
+use super::moved_links::MovedBy;
+use super::{ShellCommand, read_operands};
+use crate::dir_walk::{LinkPolicy, match_rules_below};
+use crate::decide::DecisionInput;
+use crate::folded_path::FoldedPath;
+use crate::path_pattern::PathPattern;
+use crate::paths::ResolvedPath;
+use crate::ruleset::SourcedRule;
+use crate::shell::{SimpleCommand, RedirectTargetKind, Value, RedirectDirection};
+
+/// How sure it is that a rule is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum MatchCertainty {
+    /// It may be, if an unknown word turns out so.
+    Possible,
+    /// Something that the rule means lies below what is touched, or there is too much below to tell.
+    Below,
+    /// It may be, but there was more to look at than is looked at. Whoever makes it too much must not gain by it.
+    BudgetExhausted,
+    /// It is.
+    Certain,
+}
+
+/// What a part does with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum PathUse {
+    Read,
+    /// Read to be put elsewhere, which an edit rule refuses too.
+    Copy,
+    Write,
+    /// Changed, removed or moved with all that lies below.
+    WriteBelow,
+}
+
+/// How far a part goes from the path that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum PathDepth {
+    Itself,
+    /// To everything below it.
+    Below,
+    /// To everything below it, and to where links lead.
+    ThroughLinks,
+}
+
+/// The rules about files with one behavior, and what was found of them so far.
+struct PathRuleSearch<'c, 'a, 'r> {
+    command: &'c ShellCommand<'a>,
+    behavior: PermissionBehavior,
+    rules: Vec<&'r SourcedRule>,
+    /// Those about reading first.
+    patterns: Vec<&'r PathPattern>,
+    /// How many are about reading.
+    read_rule_count: usize,
+    budget: SearchBudget,
+    /// What was judged, and by which parts it may be moved. The same twice says the same.
+    checked: HashMap<(&'c Value, PathUse, PathDepth), MovedBy>,
+    /// Which rules mean something below which directory.
+    walk_results: HashMap<(PathBuf, LinkPolicy), Vec<bool>>,
+    best_match: Option<(&'r SourcedRule, MatchCertainty)>,
+}
+
+impl ShellCommand<'_> {
+    /// The rule about files that is meant most certainly, the first of them.
+    pub(super) fn match_path_rules<'r>(
+        &self,
+        case: &DecisionInput<'r>,
+        behavior: PermissionBehavior,
+    ) -> Option<(&'r SourcedRule, MatchCertainty)> {
+        let (mut references, mut patterns): (Vec<_>, Vec<_>) = case.rules.read_rules(behavior).unzip();
+        let reads = patterns.len();
+        for (reference, pattern) in case.rules.edit_rules(behavior) {
+            references.push(reference);
+            patterns.push(pattern);
+        }
+        if patterns.is_empty() {
+            return None;
+        }
+        let mut search = PathRuleSearch {
+            command: self,
+            behavior,
+            rules: references,
+            patterns,
+            read_rule_count: reads,
+            budget: SearchBudget::default(),
+            checked: HashMap::new(),
+            walk_results: HashMap::new(),
+            best_match: None,
+        };
+        for part in self.script.commands.iter().chain(&self.script.commands_if_empty) {
+            search.check_command(part);
+            if search.has_match_at_least(MatchCertainty::Certain) {
+                break;
+            }
+        }
+        search.best_match
+    }
+}
+
+impl<'c> PathRuleSearch<'c, '_, '_> {
+    fn check_command(&mut self, part: &'c SimpleCommand) {
+        let through_links = follows_symlinks(part);
+        for (value, usage) in touched_values(part) {
+            let depth = match (part.recursive || usage == PathUse::WriteBelow, through_links) {
+                (false, _) => PathDepth::Itself,
+                (true, false) => PathDepth::Below,
+                (true, true) => PathDepth::ThroughLinks,
+            };
+            let touch = (value, usage, depth);
+            let shift = match self.checked.get(&touch) {
+                Some(shift) => *shift,
+                None => {
+                    let shift = self.check_value(value, usage, depth);
+                    self.checked.insert(touch, shift);
+                    shift
+                }
+            };
+            if self.best_match.is_none() && self.command.is_moved_by_other(shift, part) {
+                self.record_match(self.applicable_patterns(usage).first().map(|_| 0), MatchCertainty::Possible);
+            }
+            if self.has_match_at_least(MatchCertainty::Certain) {
+                return;
+            }
+        }
+    }
+
+    fn has_match_at_least(&self, certainty: MatchCertainty) -> bool {
+        self.best_match.is_some_and(|(_, best)| best >= certainty)
+    }
+
+    /// Notes that the rule at some place is meant, if that is more than is known.
+    fn record_match(&mut self, rule: Option<usize>, certainty: MatchCertainty) {
+        if !self.has_match_at_least(certainty)
+            && let Some(reference) = rule.and_then(|at| self.rules.get(at))
+        {
+            self.best_match = Some((reference, certainty));
+        }
+    }
+
+    /// The rules that a use of a path concerns.
+    fn applicable_patterns(&self, usage: PathUse) -> &[&PathPattern] {
+        let edits = match usage {
+            PathUse::Read => false,
+            PathUse::Copy => self.behavior == PermissionBehavior::Deny,
+            PathUse::Write | PathUse::WriteBelow => true,
+        };
+        let count = if edits { self.patterns.len() } else { self.read_rule_count };
+        self.patterns.get(..count).unwrap_or_default()
+    }
+
+    /// Looks what the rules say of one word, the surest first: what says less than is known already is left out.
+    fn check_value(&mut self, value: &Value, usage: PathUse, depth: PathDepth) -> MovedBy {
+        let reached = self.command.word_paths(value, &mut self.budget);
+        let shift = reached.paths().fold(MovedBy::Nothing, |shift, path| shift.merge(self.command.moved_by(path)));
+        let inside: Vec<FoldedPath> = reached.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
+        let folded: Vec<FoldedPath> = reached.paths().flat_map(FoldedPath::all_spellings).collect();
+        let rules = self.applicable_patterns(usage);
+        let any = (!rules.is_empty()).then_some(0);
+        let first = |means: &dyn Fn(&PathPattern) -> bool| rules.iter().position(|rule| means(rule));
+        let real = first(&|rule| folded.iter().chain(&inside).any(|path| rule.matches_folded(path)));
+        let of_missing = |missing: Unresolved| match missing {
+            Unresolved::Nothing => None,
+            Unresolved::InKnownDirs => first(&|rule| inside.iter().any(|path| rule.may_match_below_folded(path))),
+            Unresolved::Anything => any,
+        };
+        let unsearched = of_missing(reached.unsearched).filter(|_| real.is_none());
+        let possible = self.best_match.is_none().then(|| of_missing(reached.unknown)).flatten();
+        let concerned = rules.len();
+        self.record_match(real, MatchCertainty::Certain);
+        self.record_match(unsearched, MatchCertainty::BudgetExhausted);
+        if depth != PathDepth::Itself && !self.has_match_at_least(MatchCertainty::Below) {
+            let below = self.first_match_below(&reached, depth, concerned);
+            self.record_match(below, MatchCertainty::Below);
+        }
+        self.record_match(possible, MatchCertainty::Possible);
+        shift
+    }
+
+    /// The first of so many rules that means something below what was reached.
+    fn first_match_below(&mut self, reached: &WordPaths, depth: PathDepth, concerned: usize) -> Option<usize> {
+        let links = if depth == PathDepth::ThroughLinks { LinkPolicy::Follow } else { LinkPolicy::Ignore };
+        reached.paths().filter_map(|path| self.match_below(path, links, concerned)).min()
+    }
+
+    fn match_below(&mut self, path: &ResolvedPath, links: LinkPolicy, concerned: usize) -> Option<usize> {
+        let key = (path.physical.clone(), links);
+        if !self.walk_results.contains_key(&key) {
+            let meant = if self.budget.take(LookupKind::Walk, 1) {
+                match_rules_below(&self.patterns, &path.physical, links, &self.command.path_context)
+            } else {
+                // What there was too much of may hold it: that is no less than having found it.
+                let root = FoldedPath::new(&path.physical);
+                let may_hold =
+                    |rule: &&PathPattern| links == LinkPolicy::Follow || rule.may_match_below_folded(&root);
+                self.patterns.iter().map(may_hold).collect()
+            };
+            self.walk_results.insert(key.clone(), meant);
+        }
+        self.walk_results.get(&key)?.iter().take(concerned).position(|meant| *meant)
+    }
+}
+
+/// Everything that a part touches, and how.
+fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&Value, PathUse)> {
+    let program = part.program.as_deref();
+    let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };
+    let write = if part.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };
+    let redirects = part.redirects.iter().filter(|redirect| redirect.target_kind != RedirectTargetKind::Null);
+    let redirects = redirects.map(|redirect| match redirect.direction {
+        RedirectDirection::Read => (&redirect.target, PathUse::Read),
+        RedirectDirection::Write => (&redirect.target, PathUse::Write),
+    });
+    let operands = read_operands(part).map(move |value| (value, read));
+    let writes = part.writes.iter().map(move |value| (value, write));
+    let sweeps = part.bulk_write_dirs.iter().map(|value| (value, PathUse::WriteBelow));
+    operands.chain(writes).chain(sweeps).chain(redirects)
+}

@@ -1,0 +1,112 @@
+//! What a command puts into a directory: `cp a/x b` makes `b/x` if `b` is a directory. That file is written, so it is judged
+//! like every other.
+
+use std::path::Path;
+
+use super::ShellCommand;
+use crate::fs::EntryKind;
+use crate::shell::{CommandClass, DirTarget, SimpleCommand, Value};
+
+/// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
+const MAX_DIR_TARGETS: usize = 2_500;
+
+impl ShellCommand<'_> {
+    /// Adds the files that the parts put into directories to what they write.
+    pub(super) fn add_dir_targets(&mut self) {
+        let (mut all, mut uncounted) = (0, false);
+        let places = self.directories.all().count();
+        for at in 0..self.script.commands.len() {
+            let Some(part) = self.script.commands.get(at).filter(|part| !part.dir_targets.is_empty()) else {
+                continue;
+            };
+            let mut made = Vec::new();
+            for landing in &part.dir_targets {
+                if (all + made.len()) * places > MAX_DIR_TARGETS {
+                    made.push(Value::Unknown { before: String::new(), after: String::new(), nonempty: false });
+                    uncounted = true;
+                    break;
+                }
+                if self.may_be_directory(&landing.directory, at) {
+                    let names = self.file_names(landing);
+                    uncounted |= matches!(landing.from, Value::Glob(_)) && names.contains(&None);
+                    made.extend(names.into_iter().filter_map(|name| join_value(&landing.directory, name)));
+                }
+            }
+            all += made.len();
+            if let Some(part) = self.script.commands.get_mut(at) {
+                part.writes.extend(made);
+            }
+        }
+        self.dir_targets_truncated = uncounted;
+    }
+
+    /// Whether a target is a directory when the part at this place runs, as far as can be told.
+    fn may_be_directory(&self, target: &Value, at: usize) -> bool {
+        let Value::Literal(text) = target else { return true };
+        let named =
+            text.is_empty() || text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | ".."));
+        named
+            || self.resolve(text).iter().any(|path| match self.path_context.fs.lstat(&path.physical) {
+                Some(EntryKind::Directory) => true,
+                Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => false,
+                None => self.may_create_directory(at),
+            })
+    }
+
+    /// Whether some other part could make a directory.
+    fn may_create_directory(&self, except: usize) -> bool {
+        let makes = |part: &SimpleCommand| match part.class {
+            CommandClass::NoCommand | CommandClass::ReadOnly => false,
+            CommandClass::AcceptEdits => matches!(part.program.as_deref(), Some("mkdir" | "mv")),
+            CommandClass::ExactRuleOnly | CommandClass::Other => true,
+        };
+        self.script.commands.iter().enumerate().any(|(at, part)| at != except && makes(part))
+    }
+
+    /// The names that something has; none where one is not known.
+    fn file_names(&self, landing: &DirTarget) -> Vec<Option<String>> {
+        let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        match &landing.from {
+            Value::Literal(text) => last(Path::new(text)).map(Some).into_iter().collect(),
+            Value::Glob(glob) => {
+                let mut names = Vec::new();
+                for directory in self.directories.all() {
+                    let expansion = self.expand_glob(glob, directory);
+                    names.extend(expansion.paths.iter().filter_map(|path| last(path)).map(Some));
+                    names.extend((!expansion.complete).then_some(None));
+                }
+                names
+            }
+            Value::Unknown { .. } => vec![None],
+        }
+    }
+}
+
+/// An entry of a directory.
+fn join_value(directory: &Value, name: Option<String>) -> Option<Value> {
+    let unknown = |before: String, after: String| Value::Unknown { before, after, nonempty: false };
+    Some(match (directory, name) {
+        (Value::Literal(text), Some(name)) if text.is_empty() => Value::Literal(name),
+        (Value::Literal(text), Some(name)) => {
+            Value::Literal(format!("{}/{name}", text.trim_end_matches('/')))
+        }
+        (Value::Literal(text), None) => unknown(format!("{text}/"), String::new()),
+        (Value::Glob(glob), Some(name)) => Value::Glob(format!("{glob}/{}", escape_glob(&name))),
+        (Value::Glob(_), None) => return None,
+        (Value::Unknown { before, after, .. }, name) => {
+            unknown(before.clone(), format!("{after}/{}", name.as_deref().map(escape_glob).unwrap_or_default()))
+        }
+    })
+}
+
+/// A name as it stands in a pattern.
+fn escape_glob(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for character in name.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}

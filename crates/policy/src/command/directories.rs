@@ -1,0 +1,172 @@
+//! Where the parts of a command may run: where the shell is, and wherever `cd` may lead from there.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::glob_expansion::GlobCache;
+use crate::paths::{PathContext, is_proc_path, lexical_path, physical_path, resolve_absolute};
+use crate::shell::{SimpleCommand, Script, Value};
+
+/// How many directories are followed at most.
+const MAX_DIRECTORIES: usize = 64;
+
+/// How many there may be, each with every word of the command in it; long words count as several.
+const MAX_DIRECTORY_WORDS: usize = 12_000;
+
+/// How long a word is that counts as two.
+const LONG_WORD_BYTES: usize = 16;
+
+/// The directories that a command may be in.
+#[derive(Debug)]
+pub(super) struct PossibleDirs {
+    /// Where the shell is, then where `cd` may lead.
+    pub(super) shell_dirs: Vec<PathBuf>,
+    /// Where single commands are told to work.
+    pub(super) option_dirs: Vec<PathBuf>,
+    /// Whether `cd` may also lead where nobody knows.
+    pub(super) may_be_anywhere: bool,
+    /// Whether there are more than were followed.
+    pub(super) truncated: bool,
+    /// How many of either sort are followed for this command.
+    limit: usize,
+}
+
+impl PossibleDirs {
+    pub(super) fn from_script(script: &Script, globs: &GlobCache, around: &PathContext<'_>) -> Self {
+        let words: usize = script.commands.iter().map(word_weight).sum();
+        let mut found = Self {
+            shell_dirs: vec![around.cwd.to_owned()],
+            option_dirs: Vec::new(),
+            may_be_anywhere: !script.cd_path.is_empty(),
+            truncated: false,
+            limit: (MAX_DIRECTORY_WORDS / words.max(1)).clamp(1, MAX_DIRECTORIES),
+        };
+        let search: Vec<&str> =
+            script.cd_path.iter().filter_map(Value::as_literal).flat_map(|path| path.split(':')).collect();
+        for target in &script.cd_directories {
+            if found.truncated {
+                break;
+            }
+            if target.is_unknown() {
+                found.may_be_anywhere = true;
+                found.add(around.home.to_owned());
+            }
+            for next in found.resolve_target(target, &search, globs, around) {
+                found.add(next);
+            }
+        }
+        if script.may_repeat {
+            found.follow_repeated_parents(script, around);
+        }
+        for target in &script.option_directories {
+            found.may_be_anywhere |= target.is_unknown();
+            for next in found.resolve_option_dir(target, globs, around) {
+                if found.option_dirs.len() >= found.limit {
+                    found.truncated = true;
+                } else if !found.option_dirs.contains(&next) {
+                    found.option_dirs.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
+        self.shell_dirs.iter().chain(&self.option_dirs).map(PathBuf::as_path)
+    }
+
+    /// Whether a path may also be somewhere that was not looked at.
+    pub(super) fn may_be_elsewhere(&self, text: &str) -> bool {
+        self.truncated && !text.starts_with('/')
+    }
+
+    fn add(&mut self, directory: PathBuf) {
+        if self.shell_dirs.contains(&directory) {
+            return;
+        }
+        if self.shell_dirs.len() >= self.limit {
+            self.truncated = true;
+            return;
+        }
+        self.shell_dirs.push(directory);
+    }
+
+    /// What runs more than once may go up more than once.
+    fn follow_repeated_parents(&mut self, script: &Script, around: &PathContext<'_>) {
+        let targets: HashSet<&str> = script.cd_directories.iter().filter_map(Value::as_literal).collect();
+        let up: Vec<&str> =
+            targets.into_iter().filter(|target| target.split('/').all(|part| part == "..")).collect();
+        let mut at = 0;
+        while let Some(from) = self.shell_dirs.get(at).filter(|_| !self.truncated).cloned() {
+            for target in &up {
+                let path = from.join(target);
+                self.add(lexical_path(&path));
+                self.add(physical_path(&path, around.fs));
+            }
+            at += 1;
+        }
+    }
+
+    /// Where a command is told to work, also from where another one was told to.
+    fn resolve_option_dir(
+        &mut self,
+        target: &Value,
+        globs: &GlobCache,
+        around: &PathContext<'_>,
+    ) -> Vec<PathBuf> {
+        let mut found = self.resolve_target(target, &[], globs, around);
+        let chained = self.option_dirs.iter().filter_map(|from| Some(lexical_path(&from.join(target.as_literal()?))));
+        found.extend(chained.filter(|path| around.fs.lstat(path).is_some()));
+        found
+    }
+
+    /// Where a target leads from each directory, one after the other.
+    fn resolve_target(
+        &mut self,
+        target: &Value,
+        search: &[&str],
+        globs: &GlobCache,
+        around: &PathContext<'_>,
+    ) -> Vec<PathBuf> {
+        let mut starts = self.shell_dirs.clone();
+        for prefix in search.iter().filter(|prefix| !prefix.is_empty()) {
+            starts.extend(self.shell_dirs.iter().map(|at| at.join(prefix)));
+        }
+        let mut found = Vec::new();
+        for start in &starts {
+            let around = PathContext { cwd: start, ..*around };
+            // By a name that stands for the shell's own directory, it would lead back to itself once it is there.
+            let named_by_process = is_proc_path(start);
+            let own = |path: &Path| {
+                (!named_by_process)
+                    .then(|| resolve_absolute(path, &around))
+                    .filter(|there| there.via_proc)
+                    .map(|own| own.physical)
+            };
+            match target {
+                Value::Literal(text) => {
+                    let path = start.join(text);
+                    // Whether `..` goes back along a link is a matter of options.
+                    let back = text.split('/').any(|part| part == "..").then(|| physical_path(&path, around.fs));
+                    found.push(lexical_path(&path));
+                    found.extend(back.into_iter().chain(own(&path)));
+                }
+                Value::Glob(pattern) => {
+                    let expansion = globs.expand(pattern, start, around.fs);
+                    self.truncated |= !expansion.complete;
+                    found.extend(expansion.paths.iter().cloned());
+                    found.extend(expansion.paths.iter().filter_map(|path| own(path)));
+                }
+                Value::Unknown { .. } => {}
+            }
+        }
+        found
+    }
+}
+
+/// How many words a part has.
+fn word_weight(part: &SimpleCommand) -> usize {
+    let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
+    words + part.redirects.len()
+}

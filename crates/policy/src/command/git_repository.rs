@@ -1,0 +1,61 @@
+//! Which git repository a read-only git command would speak of. Its settings can name programs to run, so only the
+//! session's own repository is read without a question, and only if it is trusted or names no programs.
+
+use std::path::Path;
+
+use super::ShellCommand;
+use crate::call::GitProgram;
+use crate::decide::DecisionInput;
+use crate::fs::{EntryKind, FsView};
+use crate::paths::physical_path;
+use crate::shell::{CommandClass, SimpleCommand};
+
+/// What is to be said of the repository that the shell stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RepositoryTrust {
+    /// It may be read.
+    Trusted,
+    /// There is none, or it is not the session's own.
+    Foreign,
+    /// Reading it runs this.
+    RunsProgram(GitProgram),
+}
+
+impl ShellCommand<'_> {
+    /// The first repository at or above the shell's directory.
+    pub(super) fn repository_trust(&self, case: &DecisionInput<'_>) -> RepositoryTrust {
+        let fs = self.path_context.fs;
+        let primary = &case.dirs.primary.physical;
+        let at = physical_path(self.path_context.cwd, fs);
+        for directory in at.ancestors() {
+            match fs.lstat(&directory.join(".git")) {
+                Some(EntryKind::Directory | EntryKind::File) if primary.starts_with(directory) => {
+                    let runs = case.context.git_inspector.and_then(|all| all.configured_program(directory));
+                    return runs.map_or(RepositoryTrust::Trusted, RepositoryTrust::RunsProgram);
+                }
+                Some(_) => return RepositoryTrust::Foreign,
+                None if is_bare_repository(directory, fs) => return RepositoryTrust::Foreign,
+                None => {}
+            }
+        }
+        RepositoryTrust::Foreign
+    }
+
+    /// What stands in the way of a git command that only reads.
+    pub(super) fn git_program(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<GitProgram> {
+        if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
+            return None;
+        }
+        match self.repository_trust(case) {
+            RepositoryTrust::RunsProgram(program) => Some(program),
+            RepositoryTrust::Trusted | RepositoryTrust::Foreign => None,
+        }
+    }
+}
+
+/// Whether git would take the directory itself for a repository.
+fn is_bare_repository(directory: &Path, fs: &dyn FsView) -> bool {
+    fs.lstat(&directory.join("HEAD")).is_some()
+        && fs.lstat(&directory.join("objects")).is_some()
+        && fs.lstat(&directory.join("refs")).is_some()
+}

@@ -1,0 +1,199 @@
+//! Looking at the disk: what a glob would become.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::glob_names::{ComponentMatcher, GlobOptions};
+use crate::dir_walk::{WalkResult, find_below};
+use crate::fs::FsView;
+use crate::paths::physical_path;
+
+/// How many names a glob may become before its matches are only guessed at.
+pub(super) const MAX_MATCHES: usize = 1_000;
+
+/// What a glob becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GlobExpansion {
+    /// The paths that match.
+    pub(super) paths: Vec<PathBuf>,
+    /// Whether these are all.
+    pub(super) complete: bool,
+}
+
+/// How many components at a glob's end are looked up one by one, so that other globs find the rest looked up.
+const MAX_SHARED_DEPTH: usize = 8;
+
+/// What globs became, each looked up once.
+#[derive(Debug, Default)]
+pub(super) struct GlobCache {
+    options: GlobOptions,
+    /// By the directory that they begin at, then by their text.
+    cached: RefCell<HashMap<OsString, HashMap<String, Rc<GlobExpansion>>>>,
+}
+
+impl GlobCache {
+    pub(super) fn with_options(options: GlobOptions) -> Self {
+        Self { options, cached: RefCell::default() }
+    }
+
+    /// What the shell would put in a glob's place, from this directory.
+    pub(super) fn expand(&self, pattern: &str, from: &Path, fs: &dyn FsView) -> Rc<GlobExpansion> {
+        self.expand_cached(pattern, start_directory(pattern, from), fs, MAX_SHARED_DEPTH)
+    }
+
+    fn expand_cached(&self, pattern: &str, from: &Path, fs: &dyn FsView, depth: usize) -> Rc<GlobExpansion> {
+        if let Some(known) = self.cached.borrow().get(from.as_os_str()).and_then(|known| known.get(pattern)) {
+            return Rc::clone(known);
+        }
+        let expansion = match pattern.trim_end_matches('/').rsplit_once('/') {
+            Some((above, component)) if depth > 0 && has_wildcard(above) => {
+                expand_component(&self.expand_cached(above, from, fs, depth - 1), component, self.options, fs)
+            }
+            _ => expand_uncached(pattern, from, self.options, fs),
+        };
+        let expansion = Rc::new(expansion);
+        let mut known = self.cached.borrow_mut();
+        let known = known.entry(from.as_os_str().to_owned()).or_default();
+        known.insert(pattern.to_owned(), Rc::clone(&expansion));
+        expansion
+    }
+}
+
+/// What the shell would put in a glob's place, from this directory. Quoted characters are escaped by a backslash.
+fn expand_uncached(pattern: &str, from: &Path, reading: GlobOptions, fs: &dyn FsView) -> GlobExpansion {
+    let begun = GlobExpansion { paths: vec![start_directory(pattern, from).to_owned()], complete: true };
+    let components = pattern.split('/').filter(|component| !component.is_empty());
+    components.fold(begun, |above, component| expand_component(&above, component, reading, fs))
+}
+
+fn start_directory<'a>(pattern: &str, from: &'a Path) -> &'a Path {
+    if pattern.starts_with('/') { Path::new("/") } else { from }
+}
+
+/// One component further.
+fn expand_component(above: &GlobExpansion, component: &str, reading: GlobOptions, fs: &dyn FsView) -> GlobExpansion {
+    let mut paths = Vec::new();
+    let mut complete = above.complete;
+    let names = ComponentMatcher::new(component, reading);
+    let plain = (!has_wildcard(component)).then(|| unescape(component));
+    for path in &above.paths {
+        if fs.is_budget_exhausted() {
+            break;
+        }
+        if let Some(name) = &plain {
+            let entry = path.join(name);
+            let there =
+                matches!(component, "." | "..") || path.starts_with("/proc") || fs.lstat(&entry).is_some();
+            paths.extend(there.then_some(entry));
+            continue;
+        }
+        if reading.is_globstar(component) {
+            let real = physical_path(path, fs);
+            let all = find_below(&real, fs, |entry, _| {
+                paths.push(entry.strip_prefix(&real).map_or_else(|_| path.clone(), |rest| path.join(rest)));
+                paths.len() > MAX_MATCHES
+            });
+            complete = complete && all == WalkResult::NotFound;
+        }
+        // There every process sees itself: what we would see is not what the command sees.
+        complete = complete && !(path.starts_with("/proc") && path.components().count() > 3);
+        let Some(found) = fs.list(path, MAX_MATCHES + 1) else { continue };
+        complete = complete && found.len() <= MAX_MATCHES;
+        // Older shells take the folder above for a hidden file.
+        let above = OsString::from("..");
+        let matching = found.iter().map(|entry| &entry.name).chain([&above]).filter(|name| names.matches(name));
+        paths.extend(matching.map(|name| path.join(name)));
+    }
+    complete = complete && paths.len() <= MAX_MATCHES && !fs.is_budget_exhausted();
+    paths.truncate(MAX_MATCHES);
+    GlobExpansion { paths, complete }
+}
+
+/// The part of a glob before its first component with a wildcard, unescaped.
+pub(super) fn literal_prefix(pattern: &str) -> PathBuf {
+    let absolute = PathBuf::from(if pattern.starts_with('/') { "/" } else { "" });
+    pattern
+        .split('/')
+        .filter(|component| !component.is_empty())
+        .take_while(|component| !has_wildcard(component))
+        .fold(absolute, |path, component| path.join(unescape(component)))
+}
+
+/// Whether a glob has a wildcard before its last component.
+pub(super) fn has_wildcard_in_directory(pattern: &str) -> bool {
+    pattern.trim_end_matches('/').rsplit_once('/').is_some_and(|(directory, _)| has_wildcard(directory))
+}
+
+pub(super) fn has_wildcard(component: &str) -> bool {
+    let mut escaped = false;
+    component.chars().any(|character| {
+        let wild = !escaped && matches!(character, '*' | '?' | '[');
+        escaped = character == '\\' && !escaped;
+        wild
+    })
+}
+
+/// The text of a glob, its escapes taken out.
+pub(super) fn unescape(component: &str) -> String {
+    let mut out = String::with_capacity(component.len());
+    let mut characters = component.chars();
+    while let Some(character) = characters.next() {
+        out.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::FakeFs;
+
+    #[test]
+    fn what_globs_become() {
+        let fs =
+            FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
+        let shared = GlobCache::default();
+        let rows: [(&str, &[&str]); 17] = [
+            ("*.ts", &["/w/a.ts", "/w/b.ts"]),
+            ("/w/*.ts", &["/w/a.ts", "/w/b.ts"]),
+            ("*/c.ts", &["/w/sub/c.ts"]),
+            ("s*/*.ts", &["/w/sub/c.ts"]),
+            ("s*//c.ts/", &["/w/sub/c.ts"]),
+            ("/*/sub/c.ts", &["/w/sub/c.ts"]),
+            (".e*", &["/w/.env"]),
+            (".*", &["/w/.env", "/w/.."]),
+            ("?.ts", &["/w/a.ts", "/w/b.ts"]),
+            ("[a].ts", &["/w/a.ts"]),
+            ("\\[x\\]*", &["/w/[x].txt"]),
+            (".[[:lower:]]nv", &["/w/.env"]),
+            (".[[=e=]]nv", &["/w/.env"]),
+            (".[a\\]e]nv", &["/w/.env"]),
+            ("[[:digit:]].ts", &["/w/a.ts", "/w/b.ts"]),
+            ("none*", &[]),
+            ("{a*", &["/w/{a,b}"]),
+        ];
+        for (pattern, expected) in rows {
+            let got = expand_uncached(pattern, Path::new("/w"), GlobOptions::default(), &fs);
+            assert_eq!(*shared.expand(pattern, Path::new("/w"), &fs), got, "{pattern}");
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(got, GlobExpansion { paths: expected, complete: true }, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn too_many_matches_are_said_to_be_too_many() {
+        let files: Vec<String> = (0..1_100).map(|number| format!("/w/{number}")).collect();
+        let fs = FakeFs::with_files(files.iter().map(String::as_str));
+        assert!(!expand_uncached("*", Path::new("/w"), GlobOptions::default(), &fs).complete);
+    }
+
+    #[test]
+    fn what_stands_before_the_first_wildcard() {
+        for (pattern, expected) in [("a/b*/c", "a"), ("/a\\*/x*", "/a*"), ("*", ""), ("/*", "/")] {
+            assert_eq!(literal_prefix(pattern), Path::new(expected), "{pattern}");
+        }
+    }
+}

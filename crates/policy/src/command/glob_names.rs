@@ -1,0 +1,155 @@
+//! The names that a component of a glob stands for, as the shell reads it.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::path_pattern::escape_braces;
+use crate::shell::{SimpleCommand, Script, Value};
+
+/// How the shell reads globs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct GlobOptions {
+    /// Whether a star may stand for a dot at the start.
+    match_hidden: bool,
+    /// Whether case may not count.
+    ignore_case: bool,
+    /// Whether two stars may stand for any number of directories.
+    globstar: bool,
+}
+
+impl GlobOptions {
+    /// As the command may have set it.
+    pub(super) fn from_script(script: &Script) -> Self {
+        let words = script.commands.iter().flat_map(|part| &part.words).map(|word| &word.value);
+        let given = script.commands.iter().flat_map(|part| &part.assignments);
+        let mut options = Self::default();
+        for text in words.chain(given.map(|given| &given.value)).filter_map(Value::as_literal) {
+            // Shells differ in how they write the names of options.
+            if !text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"glob")) {
+                continue;
+            }
+            let text = text.to_ascii_lowercase().replace('_', "");
+            options.match_hidden |= text.contains("dotglob") || text.contains("globdots");
+            options.ignore_case |= text.contains("caseglob");
+            options.globstar |= text.contains("globstar");
+        }
+        let unknown = |part: &SimpleCommand| {
+            part.program.as_deref() == Some("shopt") && part.words.iter().any(|word| word.value.is_unknown())
+        };
+        let sets_bashopts = |part: &SimpleCommand| {
+            let mut given = part.assignments.iter();
+            given.any(|given| given.name == "BASHOPTS" && given.value.as_literal().is_none())
+        };
+        let anyhow = script.commands.iter().any(|part| unknown(part) || sets_bashopts(part));
+        options.match_hidden |= anyhow || script.text.contains("GLOBIGNORE");
+        options.ignore_case |= anyhow;
+        options.globstar |= anyhow;
+        options
+    }
+
+    /// Whether a component may stand for everything below.
+    pub(super) fn is_globstar(self, component: &str) -> bool {
+        self.globstar && component == "**"
+    }
+}
+
+/// The names that a component of a glob stands for.
+pub(super) struct ComponentMatcher<'a> {
+    component: &'a str,
+    reading: GlobOptions,
+    /// What they begin with.
+    prefix: &'a str,
+    /// What they end in.
+    suffix: &'a str,
+    /// None if the glob cannot be read: then it may be anything.
+    matcher: OnceCell<Option<GlobMatcher>>,
+}
+
+impl<'a> ComponentMatcher<'a> {
+    pub(super) fn new(component: &'a str, reading: GlobOptions) -> Self {
+        let special = ['*', '?', '[', ']', '\\'];
+        let prefix = component.split(special).next().unwrap_or_default();
+        let suffix = component.rsplit(special).next().unwrap_or_default();
+        Self { component, reading, prefix, suffix, matcher: OnceCell::new() }
+    }
+
+    pub(super) fn matches(&self, name: &OsStr) -> bool {
+        let bytes = name.as_encoded_bytes();
+        let hidden_too = self.reading.match_hidden || self.component.starts_with(['.', '\\', '[']);
+        let same_ends = || bytes.starts_with(self.prefix.as_bytes()) && bytes.ends_with(self.suffix.as_bytes());
+        (self.reading.ignore_case || same_ends())
+            && (hidden_too || !bytes.starts_with(b"."))
+            && self.matcher().is_none_or(|matcher| matcher.is_match(name))
+    }
+
+    fn matcher(&self) -> Option<&GlobMatcher> {
+        let build = || {
+            if has_unsupported_class(self.component) {
+                return None;
+            }
+            let glob = GlobBuilder::new(&escape_braces(self.component))
+                .backslash_escape(true)
+                .case_insensitive(self.reading.ignore_case)
+                .build();
+            glob.ok().map(|glob| glob.compile_matcher())
+        };
+        self.matcher.get_or_init(build).as_ref()
+    }
+}
+
+/// Whether a class in brackets is written in a way that shells read otherwise than the glob library: `[[:alpha:]]`,
+/// `[[=a=]]`, or with a backslash in it.
+fn has_unsupported_class(component: &str) -> bool {
+    let (mut escaped, mut class) = (false, false);
+    let mut before = None;
+    for character in component.chars() {
+        let nested = before == Some('[') && matches!(character, ':' | '.' | '=');
+        if class && (nested || character == '\\') {
+            return true;
+        }
+        class = class || character == '[' && !escaped;
+        escaped = character == '\\' && !escaped;
+        before = Some(character);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::command::glob_expansion::GlobCache;
+    use crate::fs::FakeFs;
+    use crate::shell::{ShellContext, analyze};
+
+    #[test]
+    fn a_command_may_change_how_globs_are_read() {
+        let fs = FakeFs::with_files(["/w/.env", "/w/a", "/x/y/z"]);
+        let rows: [(&str, &str, &[&str]); 13] = [
+            ("cat *", "*", &["/w/a"]),
+            ("shopt -s dot''glob; cat *", "*", &["/w/.env", "/w/a"]),
+            ("bash -O dotglob -c 'cat *'", "*", &["/w/.env", "/w/a"]),
+            (": ${GLOBIGNORE:=x}; cat *", "*", &["/w/.env", "/w/a"]),
+            ("setopt GLOB_DOTS; cat *", "*", &["/w/.env", "/w/a"]),
+            ("BASHOPTS=$X bash -c 'cat *'", "*", &["/w/.env", "/w/a"]),
+            ("GLOBIGNORE=x; cat *", "*", &["/w/.env", "/w/a"]),
+            ("export GLOBIGNORE=x; cat *", "*", &["/w/.env", "/w/a"]),
+            ("shopt -s $X; cat *", "*", &["/w/.env", "/w/a"]),
+            ("cat /**/z", "/**/z", &[]),
+            ("shopt -s globstar; cat /**/z", "/**/z", &["/x/y/z"]),
+            ("cat .E*", ".E*", &[]),
+            ("shopt -s nocaseglob; cat .E*", ".E*", &["/w/.env"]),
+        ];
+        for (command, glob, expected) in rows {
+            let script = analyze(command, &ShellContext { home: "/h" });
+            let expansions = GlobCache::with_options(GlobOptions::from_script(&script));
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            let mut got = expansions.expand(glob, Path::new("/w"), &fs).paths.clone();
+            got.retain(|path| !path.ends_with(".."));
+            assert_eq!(got, expected, "{command}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Commands whose name is a glob: the shell runs the file that it finds, so the search looks what that is.
+
+use super::ShellCommand;
+use crate::shell::{self, UnanalyzableCause, SimpleCommand, CheckScope, Value, Word};
+
+/// How many files are followed, and how many bytes of commands that makes; with more the command counts as one that
+/// cannot be searched.
+const MAX_FILES: usize = 1_000;
+const MAX_BYTES: usize = 200_000;
+
+impl ShellCommand<'_> {
+    /// Adds what commands with a glob for a name would run.
+    pub(super) fn add_glob_programs(&mut self) {
+        let Some(lines) = self.glob_program_lines() else {
+            self.script.unanalyzable.push(UnanalyzableCause::TooDeep);
+            return;
+        };
+        let home = self.path_context.home.to_string_lossy();
+        let surroundings = shell::ShellContext { home: &home };
+        for line in lines {
+            let parts = shell::analyze(&line, &surroundings).commands.into_iter();
+            self.script.commands.extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
+        }
+    }
+
+    /// The commands that there would be with the names of files; nothing if these are too many.
+    fn glob_program_lines(&self) -> Option<Vec<String>> {
+        let mut lines: Vec<String> = Vec::new();
+        for part in &self.script.commands {
+            let Some((Word { value: Value::Glob(glob), .. }, arguments)) = part.words.split_first() else {
+                continue;
+            };
+            let arguments: String = arguments.iter().map(|word| format!(" {}", word_text(word))).collect();
+            for directory in self.directories.all() {
+                let found = self.expand_glob(glob, directory);
+                let files = lines.len() + found.paths.len();
+                if !found.complete || files > MAX_FILES || files * arguments.len() > MAX_BYTES {
+                    return None;
+                }
+                let line =
+                    |path: &std::path::PathBuf| format!("{}{arguments}", quote(&path.to_string_lossy()));
+                lines.extend(found.paths.iter().map(line));
+            }
+        }
+        Some(lines)
+    }
+}
+
+fn word_text(word: &Word) -> String {
+    word.value.as_literal().map_or_else(|| word.raw.clone(), quote)
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

@@ -1,0 +1,186 @@
+//! Paths that stand in the way of allowing: those outside the working directories that no rule opens.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use whimbrel_wire::permission::PermissionMode;
+
+use super::ShellCommand;
+use super::glob_expansion::literal_prefix;
+use super::symlinks::follows_symlinks;
+use crate::dir_walk::{WalkResult, find_below};
+use crate::decide::DecisionInput;
+use crate::file_access::{allow_rule_for_edit, allow_rule_for_read};
+use crate::fs::EntryKind;
+use crate::paths::{ResolvedPath, resolve_absolute};
+use crate::shell::{CommandClass, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Value, RedirectDirection};
+
+/// Why a part or its paths are not allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathObstacle {
+    /// This path.
+    Path(PathBuf),
+    /// A name that is not known.
+    Unknown,
+}
+
+impl ShellCommand<'_> {
+    /// The first path of a part, redirects included, that stands in the way.
+    pub(crate) fn path_obstacle(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        self.path_obstacles(part, case).next()
+    }
+
+    /// The paths of a part, redirects included, that stand in the way.
+    pub(crate) fn path_obstacles<'p>(
+        &'p self,
+        part: &'p SimpleCommand,
+        case: &'p DecisionInput<'_>,
+    ) -> impl Iterator<Item = PathObstacle> {
+        let scoped = part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
+        let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
+        let redirects =
+            part.redirects.iter().filter_map(move |redirect| self.redirect_obstacle(redirect, part, case));
+        operands.chain(redirects)
+    }
+
+    /// The first operand that may not be touched.
+    pub(super) fn operand_obstacle(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        self.operand_obstacles(part, case).next()
+    }
+
+    fn operand_obstacles<'p>(&'p self, part: &'p SimpleCommand, case: &'p DecisionInput<'_>) -> impl Iterator<Item = PathObstacle> {
+        let through_links = follows_symlinks(part);
+        let mut seen = HashSet::new();
+        let reads = super::read_operands(part)
+            .filter(move |value| seen.insert(*value))
+            .filter_map(move |value| self.read_obstacle(value, part, through_links, case));
+        reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, part, case)))
+    }
+
+    fn read_obstacle(
+        &self,
+        value: &Value,
+        part: &SimpleCommand,
+        through_links: bool,
+        case: &DecisionInput<'_>,
+    ) -> Option<PathObstacle> {
+        let readable = |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_read(case, path).is_some();
+        let blocked = |text: &str| {
+            self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
+                () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
+                () if !readable(path) => Some(PathObstacle::Path(path.physical.clone())),
+                () if through_links => {
+                    self.walked.link_obstacle(&path.physical, || self.link_obstacle_below(&path.physical, &readable))
+                }
+                () => None,
+            })
+        };
+        match value {
+            Value::Literal(text) => blocked(text),
+            Value::Glob(glob) => {
+                if let Some(obstacle) = blocked(&literal_prefix(glob).to_string_lossy()) {
+                    return Some(obstacle);
+                }
+                for directory in &self.directories.shell_dirs {
+                    let expansion = self.expand_glob(glob, directory);
+                    let mut paths = expansion.paths.iter().map(|path| path.to_string_lossy());
+                    if let Some(obstacle) = paths.find_map(|path| blocked(&path)) {
+                        return Some(obstacle);
+                    }
+                    if !expansion.complete {
+                        return Some(PathObstacle::Unknown);
+                    }
+                }
+                None
+            }
+            Value::Unknown { .. } => Some(PathObstacle::Unknown),
+        }
+    }
+
+    fn write_obstacle(&self, value: &Value, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        let Value::Literal(text) = value else { return Some(PathObstacle::Unknown) };
+        let writable = |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_edit(case, path).is_some();
+        self.first_not_accepted(text, part, writable)
+    }
+
+    pub(super) fn redirect_obstacle(
+        &self,
+        redirect: &Redirect,
+        part: &SimpleCommand,
+        case: &DecisionInput<'_>,
+    ) -> Option<PathObstacle> {
+        match redirect.target_kind {
+            RedirectTargetKind::Null => return None,
+            RedirectTargetKind::Stream | RedirectTargetKind::Network => return Some(PathObstacle::Unknown),
+            RedirectTargetKind::File => {}
+        }
+        let Value::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
+        if redirect.direction == RedirectDirection::Read {
+            return self.read_obstacle(&redirect.target, part, false, case);
+        }
+        let accepted = |path: &ResolvedPath| {
+            allow_rule_for_edit(case, path).is_some()
+                || case.mode == PermissionMode::AcceptEdits && case.dirs.contains(path)
+        };
+        self.first_not_accepted(text, part, accepted)
+    }
+
+    fn first_not_accepted(
+        &self,
+        text: &str,
+        part: &SimpleCommand,
+        accepted: impl Fn(&ResolvedPath) -> bool,
+    ) -> Option<PathObstacle> {
+        self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
+            () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
+            () if !accepted(path) => Some(PathObstacle::Path(path.physical.clone())),
+            () => None,
+        })
+    }
+
+    /// Where a link below a directory leads, if it leads out of what may be read.
+    fn link_obstacle_below(&self, directory: &Path, readable: &impl Fn(&ResolvedPath) -> bool) -> Option<PathObstacle> {
+        let mut away = None;
+        let below = find_below(directory, self.path_context.fs, |path, kind| {
+            if kind == EntryKind::Link {
+                away = Some(resolve_absolute(path, &self.path_context)).filter(|path| !readable(path));
+            }
+            away.is_some()
+        });
+        match below {
+            WalkResult::NotFound => None,
+            WalkResult::LimitExceeded => Some(PathObstacle::Unknown),
+            WalkResult::Found => Some(away.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical))),
+        }
+    }
+
+    /// What is wrong with going elsewhere: where to, twice, or together with writing or git.
+    pub(crate) fn directory_obstacle(&self, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        if self.directories.truncated {
+            return Some(PathObstacle::Unknown);
+        }
+        let target = match self.script.cd_targets.as_slice() {
+            [] => return None,
+            [Some(Value::Literal(target))] => target,
+            _ => return Some(PathObstacle::Unknown),
+        };
+        let around = self.path_context;
+        let path = resolve_absolute(&around.cwd.join(target), &around);
+        if !case.dirs.contains(&path) {
+            return Some(PathObstacle::Path(path.physical));
+        }
+        let stays = path.physical == crate::paths::physical_path(around.cwd, around.fs);
+        let writes = |part: &SimpleCommand| {
+            let mut redirects = part.redirects.iter();
+            !part.writes.is_empty() || redirects.any(|to| to.direction == RedirectDirection::Write && to.target_kind != RedirectTargetKind::Null)
+        };
+        let uses_git = |part: &SimpleCommand| part.program.as_deref() == Some("git");
+        let mut parts = self.script.commands.iter().filter(|part| part.check_scope != CheckScope::Guess);
+        parts.any(|part| writes(part) || !stays && uses_git(part)).then_some(PathObstacle::Unknown)
+    }
+}
+
+/// Whether a physical path lies in a working directory; what stands in the way is then not where it is.
+pub(super) fn is_in_work_dirs(path: &Path, case: &DecisionInput<'_>) -> bool {
+    case.dirs.all().any(|dir| dir.contains(path))
+}

@@ -1,0 +1,118 @@
+//! Where the paths of a command lead. Many paths lie in few directories, so each directory is followed once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::ShellCommand;
+use crate::fs::EntryKind;
+use crate::paths::{ResolvedPath, PathContext, lexical_path, resolve_absolute};
+
+/// How many spellings of paths are remembered.
+const MAX_CACHED_RESOLUTIONS: usize = 20_000;
+
+/// What was looked up.
+#[derive(Debug, Default)]
+pub(super) struct ResolutionCache {
+    /// Where paths lead, while there is room.
+    by_text: RefCell<HashMap<String, Rc<[ResolvedPath]>>>,
+    /// What the directories are like that paths lie in.
+    directory_routes: RefCell<HashMap<OsString, DirRoute>>,
+}
+
+/// What is on the way to a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DirRoute {
+    /// Nothing but directories.
+    Plain,
+    /// There is no such directory, and no link on the way to where it would be.
+    Missing,
+    /// Links, or a place that each process sees differently.
+    Indirect,
+}
+
+impl ShellCommand<'_> {
+    /// A path that a command names, from each directory that it may be in.
+    pub(super) fn resolve(&self, text: &str) -> Rc<[ResolvedPath]> {
+        if let Some(known) = self.spelled.by_text.borrow().get(text) {
+            return Rc::clone(known);
+        }
+        let spelled: Rc<[ResolvedPath]> = self.resolve_from(text, self.directories.all()).into();
+        let mut known = self.spelled.by_text.borrow_mut();
+        if known.len() * spelled.len() < MAX_CACHED_RESOLUTIONS {
+            known.insert(text.to_owned(), Rc::clone(&spelled));
+        }
+        spelled
+    }
+
+    /// A path from each directory that the shell itself may be in.
+    pub(super) fn resolve_from_shell_dirs(&self, text: &str) -> Rc<[ResolvedPath]> {
+        if text.starts_with('/') || self.directories.option_dirs.is_empty() {
+            return self.resolve(text);
+        }
+        self.resolve_from(text, self.directories.shell_dirs.iter().map(PathBuf::as_path)).into()
+    }
+
+    fn resolve_from<'d>(&self, text: &str, from: impl Iterator<Item = &'d Path>) -> Vec<ResolvedPath> {
+        let path = Path::new(text);
+        if path.is_absolute() {
+            return vec![self.resolve_one(path, self.path_context.cwd)];
+        }
+        from.map(|at| self.resolve_one(&at.join(path), at)).collect()
+    }
+
+    /// Where an absolute path leads for a command that is in some directory.
+    fn resolve_one(&self, path: &Path, at: &Path) -> ResolvedPath {
+        let around = PathContext { cwd: at, ..self.path_context };
+        match split_parent(path) {
+            Some((directory, path)) if self.is_plain_path(path, directory, &around) => ResolvedPath {
+                lexical: path.to_owned(),
+                hops: Vec::new(),
+                physical: path.to_owned(),
+                via_proc: false,
+            },
+            _ => resolve_absolute(path, &around),
+        }
+    }
+
+    /// Whether a path lies where it says.
+    fn is_plain_path(&self, path: &Path, directory: &Path, around: &PathContext<'_>) -> bool {
+        let known = self.spelled.directory_routes.borrow().get(directory.as_os_str()).copied();
+        let way = known.unwrap_or_else(|| {
+            let way = route_to(directory, around);
+            self.spelled.directory_routes.borrow_mut().insert(directory.as_os_str().to_owned(), way);
+            way
+        });
+        match way {
+            DirRoute::Plain => around.fs.lstat(path) != Some(EntryKind::Link),
+            DirRoute::Missing => true,
+            DirRoute::Indirect => false,
+        }
+    }
+}
+
+/// The directory that a path lies in, and the path without a slash at its end, if there is nothing in it but names.
+fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
+    let text = path.to_str()?.trim_end_matches('/');
+    let named = text.strip_prefix('/')?.split('/').all(|name| !matches!(name, "" | "." | ".."));
+    // What processes see of themselves is not for us to remember.
+    let own = text.starts_with("/proc/") || text.starts_with("/dev/");
+    let (directory, _) =
+        text.rsplit_once('/').filter(|(directory, _)| named && !own && !directory.is_empty())?;
+    Some((Path::new(directory), Path::new(text)))
+}
+
+fn route_to(directory: &Path, around: &PathContext<'_>) -> DirRoute {
+    let spelled = resolve_absolute(directory, around);
+    if spelled.is_linked() || spelled.via_proc || !spelled.hops.is_empty() {
+        return DirRoute::Indirect;
+    }
+    debug_assert_eq!(spelled.lexical, lexical_path(directory));
+    match around.fs.lstat(directory) {
+        Some(EntryKind::Directory) => DirRoute::Plain,
+        None => DirRoute::Missing,
+        Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => DirRoute::Indirect,
+    }
+}

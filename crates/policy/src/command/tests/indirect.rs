@@ -1,0 +1,131 @@
+//! What is refused stays refused however it is carried: in other options, by other commands, into another tree.
+
+use super::*;
+
+#[test]
+fn what_options_write_is_found_in_every_form() {
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(sub/**)"]);
+    let forms = [
+        ("curl", "s", "o", "output"),
+        ("wget", "q", "O", "output-document"),
+        ("sort", "u", "o", "output"),
+        ("cp", "r", "t", "target-directory"),
+    ];
+    for mode in [Default, BypassPermissions] {
+        for (program, flag, letter, long) in forms {
+            for option in [
+                format!("-{letter} sub/x"),
+                format!("-{letter}sub/x"),
+                format!("-{flag}{letter} sub/x"),
+                format!("-{flag}{letter}sub/x"),
+                format!("--{long} sub/x"),
+                format!("--{long}=sub/x"),
+                format!("--{}=sub/x", &long[..5]),
+            ] {
+                check(&room, mode, &[(&format!("{program} {option} a"), 'D')]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_writers_are_handed_is_found() {
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./sub/**)"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("echo sub/f | xargs rm", 'D'),
+                ("xargs rm <<< sub/f", 'D'),
+                ("echo x > $PWD/sub/f", 'D'),
+                ("echo x > $(pwd)/sub/f", 'D'),
+                ("sed -n 1,3p notes.txt", 'A'),
+                ("find src -name '*.ts' -exec wc {} +", 'A'),
+            ],
+        );
+    }
+    check(&room, Default, &[("ls | xargs rm", '?'), ("find . -exec touch {} +", '?')]);
+    check(
+        &room,
+        BypassPermissions,
+        &[("rm -rf \"$PWD\"", '?'), ("rm -rf $(pwd)", '?'), ("rm -rf ~root", '?')],
+    );
+}
+
+#[test]
+fn scripts_of_other_languages_are_refused_for_commands_and_nothing_else() {
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Bash(git clean *)", "Bash(rm *)", "Read(./sub/**)"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("awk 'BEGIN { system(\"git clean -fd\") }'", 'D'),
+                ("awk \"BEGIN { system(\\\"git clean -fd $X\\\") }\"", 'D'),
+                ("awk 'BEGIN { system(\"git -C . clean -fd\") }'", 'D'),
+                ("awk 'BEGIN { system(\"cat sub/x\") }'", 'D'),
+                ("git -c core.pager=\"git clean -fd $X\" log", 'D'),
+                ("sed '1egit clean -fd' f", 'D'),
+                ("sed 's/x/git clean -fd/e;p' f", 'D'),
+                ("perl -e 'system(\"git clean -fd\")'", 'D'),
+                ("python3 -c 'import os; os.system(\"rm x\")'", 'D'),
+                ("awk '/a|b/ { print \"(\" $1 \")\" }' f", 'A'),
+                ("awk '!/sub|node_modules/' f", 'A'),
+                ("awk '/rmdir|format/ { s += $1 * $2 }' f", 'A'),
+                ("cd src && awk '/a|b/ { print \"touch x\" }' f", 'A'),
+                ("sed -i 's/e (x/y/' f", 'A'),
+                ("sed -i 's/rm -f/x/' f", 'A'),
+                ("sed -e '/e/d' -e '/rmdir/d' f", 'A'),
+                ("python3 -c 'print(\"git clean\")'", 'A'),
+                ("git -c user.name=\"$NAME\" commit -m x", 'A'),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_list_of_arguments_is_read_too() {
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/**)"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("xargs -a sub/x echo", 'D'),
+                ("xargs -asub/x echo", 'D'),
+                ("xargs -ra sub/x echo", 'D'),
+                ("xargs --arg-file=sub/x echo", 'D'),
+                ("ls | xargs echo", 'A'),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_limit_holds_in_a_work_tree_too() {
+    let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/secrets/**)"]);
+    room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"]);
+    check(
+        &room,
+        BypassPermissions,
+        &[
+            ("cat .claude/worktrees/w/sub/secrets/k2.txt", 'D'),
+            ("cd .claude/worktrees/w; cat sub/secrets/k2.txt", 'D'),
+            ("cat .claude/worktrees/w/sub/x", 'A'),
+        ],
+    );
+    let read = serde_json::json!({"file_path": "/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"});
+    assert_eq!(decision_letter(&room.decide(BypassPermissions, "Read", &read)), 'D');
+}
+
+#[test]
+fn a_value_that_doubles_is_not_followed_for_ever() {
+    let doubling = |count: usize, last: &str| format!("x=zap; {}{last}", "x=$x$x; ".repeat(count));
+    let room = Fixture::new().with_rules(&["Bash"], &[], &["Bash(zapzap *)"]);
+    for mode in [Default, BypassPermissions] {
+        check(&room, mode, &[(&doubling(1, "$x y"), 'D'), (&doubling(200, "$x y"), 'D')]);
+    }
+    check(&room, BypassPermissions, &[(&doubling(200, "declare y=$x$x; ls"), 'D')]);
+    check(&Fixture::new(), BypassPermissions, &[(&doubling(200, "echo $x"), 'A')]);
+}

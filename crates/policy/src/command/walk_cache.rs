@@ -1,0 +1,45 @@
+//! What was found below directories, so that each is walked through once for every question.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::path_obstacles::PathObstacle;
+use crate::dir_walk::{WalkResult, find_below};
+use crate::fs::{EntryKind, FsView};
+use crate::protected::is_protected;
+
+/// The answers so far. Paths are kept as text, which is told apart faster than components are.
+#[derive(Debug, Default)]
+pub(super) struct WalkCache {
+    links: RefCell<HashMap<OsString, WalkResult>>,
+    protected: RefCell<HashMap<OsString, WalkResult>>,
+    away: RefCell<HashMap<OsString, Option<PathObstacle>>>,
+}
+
+impl WalkCache {
+    /// Whether there is a link at or below a path.
+    pub(super) fn find_links(&self, path: &Path, fs: &dyn FsView) -> WalkResult {
+        get_or_insert(&self.links, path, || find_below(path, fs, |_, kind| kind == EntryKind::Link))
+    }
+
+    /// Whether something protected lies at or below a path.
+    pub(super) fn find_protected(&self, path: &Path, fs: &dyn FsView) -> WalkResult {
+        get_or_insert(&self.protected, path, || find_below(path, fs, |path, _| is_protected(path)))
+    }
+
+    /// What was said of where the links below a directory lead.
+    pub(super) fn link_obstacle(&self, path: &Path, look: impl FnOnce() -> Option<PathObstacle>) -> Option<PathObstacle> {
+        get_or_insert(&self.away, path, look)
+    }
+}
+
+fn get_or_insert<T: Clone>(known: &RefCell<HashMap<OsString, T>>, path: &Path, look: impl FnOnce() -> T) -> T {
+    if let Some(known) = known.borrow().get(path.as_os_str()) {
+        return known.clone();
+    }
+    let found = look();
+    known.borrow_mut().insert(path.as_os_str().to_owned(), found.clone());
+    found
+}

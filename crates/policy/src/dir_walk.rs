@@ -1,0 +1,213 @@
+//! What lies below a directory: one walk, however many rules ask.
+
+use std::path::{Path, PathBuf};
+
+use crate::folded_path::FoldedPath;
+use crate::fs::{EntryKind, FsView};
+use crate::path_pattern::PathPattern;
+use crate::paths::{PathContext, physical_path, resolve_absolute};
+
+/// How many entries are looked at below a directory before we stop.
+const MAX_ENTRIES: usize = 10_000;
+
+/// How many directories are looked at that links lead to.
+const MAX_LINK_TARGETS: usize = 32;
+
+/// What was found below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WalkResult {
+    /// Something that was looked for.
+    Found,
+    /// Nothing.
+    NotFound,
+    /// There was too much to look at.
+    LimitExceeded,
+}
+
+/// What a walk does at an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WalkStep {
+    /// Goes on, also below the entry.
+    Descend,
+    /// Goes on, but not below it.
+    Skip,
+    /// Ends: everything was found.
+    Stop,
+}
+
+/// Whether a walk minds where links lead that it meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum LinkPolicy {
+    Ignore,
+    Follow,
+}
+
+/// Looks for an entry below a directory, the directory itself included. Links are not followed.
+pub(crate) fn find_below(
+    directory: &Path,
+    fs: &dyn FsView,
+    mut wanted: impl FnMut(&Path, EntryKind) -> bool,
+) -> WalkResult {
+    walk_dir(directory, fs, |path, kind| if wanted(path, kind) { WalkStep::Stop } else { WalkStep::Descend })
+}
+
+/// For each rule, whether something that it means lies below a directory, or there is too much below it to tell.
+pub(crate) fn match_rules_below(
+    rules: &[&PathPattern],
+    root: &Path,
+    links: LinkPolicy,
+    around: &PathContext<'_>,
+) -> Vec<bool> {
+    let mut meant = vec![false; rules.len()];
+    let folded = FoldedPath::new(root);
+    let may_match = |rule: &PathPattern| links == LinkPolicy::Follow || rule.may_match_below_folded(&folded);
+    let mut open: Vec<(usize, &PathPattern)> =
+        rules.iter().copied().enumerate().filter(|(_, rule)| may_match(rule)).collect();
+    if open.is_empty() {
+        return meant;
+    }
+    // Where links lead that are followed, each once.
+    let mut roots = vec![root.to_owned()];
+    let mut next = 0;
+    let mut walked = WalkResult::NotFound;
+    while let Some(root) = roots.get(next).cloned() {
+        next += 1;
+        let found = walk_dir(&root, around.fs, |path, kind| {
+            let mut spellings = vec![FoldedPath::new(path)];
+            if links == LinkPolicy::Follow && kind == EntryKind::Link {
+                let target = resolve_absolute(path, around);
+                spellings.extend(FoldedPath::all_spellings(&target));
+                if !roots.iter().any(|root| target.physical.starts_with(root)) {
+                    roots.push(target.physical);
+                }
+            }
+            open.retain(|(at, rule)| {
+                let hit = spellings.iter().any(|path| rule.matches_folded(path));
+                if let Some(meant) = meant.get_mut(*at) {
+                    *meant |= hit;
+                }
+                !hit
+            });
+            let leads_on = || {
+                links == LinkPolicy::Follow
+                    || spellings
+                        .iter()
+                        .any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
+            };
+            match () {
+                () if open.is_empty() => WalkStep::Stop,
+                () if kind == EntryKind::Directory && leads_on() => WalkStep::Descend,
+                () => WalkStep::Skip,
+            }
+        });
+        if open.is_empty() {
+            break;
+        }
+        if found == WalkResult::LimitExceeded || next >= MAX_LINK_TARGETS {
+            walked = WalkResult::LimitExceeded;
+            break;
+        }
+    }
+    for (at, rule) in open {
+        if let Some(meant) = meant.get_mut(at) {
+            *meant = walked == WalkResult::LimitExceeded || matches_behind_links(rule, root, around.fs);
+        }
+    }
+    meant
+}
+
+/// Whether something that a rule means lies below a directory by a way through links, where a walk does not come by.
+fn matches_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
+    let meant = |known: &PathBuf| {
+        let real = physical_path(known, fs);
+        let as_named =
+            |path: &Path| path.strip_prefix(&real).map_or_else(|_| known.clone(), |path| known.join(path));
+        real != *known && find_below(&real, fs, |path, _| rule.matches(&as_named(path))) != WalkResult::NotFound
+    };
+    rule.fixed_paths().iter().filter(|known| known.starts_with(root)).any(meant)
+}
+
+/// Goes through what lies below a directory, the directory itself first.
+fn walk_dir(directory: &Path, fs: &dyn FsView, mut visit: impl FnMut(&Path, EntryKind) -> WalkStep) -> WalkResult {
+    let Some(kind) = fs.lstat(directory) else { return WalkResult::NotFound };
+    let mut todo = vec![(directory.to_owned(), Some(kind))];
+    let mut seen = 0_usize;
+    while let Some((path, kind)) = todo.pop() {
+        let Some(kind) = kind.or_else(|| fs.lstat(&path)) else { continue };
+        match visit(&path, kind) {
+            WalkStep::Stop => return WalkResult::Found,
+            WalkStep::Descend if kind == EntryKind::Directory => {}
+            WalkStep::Descend | WalkStep::Skip => continue,
+        }
+        let entries = fs.list(&path, MAX_ENTRIES);
+        let entries = entries.as_deref().unwrap_or_default();
+        seen += entries.len();
+        if seen >= MAX_ENTRIES || fs.is_budget_exhausted() {
+            return WalkResult::LimitExceeded;
+        }
+        todo.extend(entries.iter().map(|entry| (path.join(&entry.name), entry.kind)));
+    }
+    WalkResult::NotFound
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_wire::permission::PermissionBehavior;
+
+    use super::*;
+    use crate::fs::FakeFs;
+    use crate::path_pattern::Anchors;
+
+    fn disk() -> FakeFs {
+        FakeFs::with_files(["/w/a/b/secret", "/w/c/d", "/w/Keys/one/x", "/data/private/y"])
+            .with_link("/w/c/link", "/w/a")
+            .with_link("/w/docs", "/data")
+    }
+
+    #[test]
+    fn looking_below() {
+        let named = |name: &'static str| move |path: &Path, _| path.ends_with(name);
+        let below = |root: &str| find_below(Path::new(root), &disk(), named("secret"));
+        let rows = [
+            ("/w", WalkResult::Found),
+            ("/w/a/b/secret", WalkResult::Found),
+            ("/w/c", WalkResult::NotFound),
+            ("/none", WalkResult::NotFound),
+        ];
+        for (root, expected) in rows {
+            assert_eq!(below(root), expected, "{root}");
+        }
+    }
+
+    #[test]
+    fn which_rules_mean_something_below() {
+        let fs = disk();
+        let anchors = Anchors { home: "/h".into(), original_cwd: "/w".into(), source_root: "/w".into() };
+        let rules = ["secret", "none", "keys/ONE/**", "docs/private/**", "/a/x", "//data/**"];
+        let rules = rules.map(|rule| {
+            PathPattern::new(rule, PermissionBehavior::Deny, &anchors, &Path::to_path_buf).unwrap()
+        });
+        let around = PathContext { cwd: Path::new("/w"), home: Path::new("/h"), fs: &fs };
+        let meant = |root: &str, links| {
+            let meant = match_rules_below(&rules.each_ref(), Path::new(root), links, &around);
+            meant.iter().map(|meant| if *meant { '+' } else { '-' }).collect::<String>()
+        };
+        let rows = [
+            ("/w", LinkPolicy::Ignore, "+-++--"),
+            ("/w", LinkPolicy::Follow, "+-++-+"),
+            ("/w/c", LinkPolicy::Ignore, "------"),
+            ("/w/a", LinkPolicy::Ignore, "+-----"),
+            ("/data", LinkPolicy::Ignore, "-----+"),
+        ];
+        for (root, links, expected) in rows {
+            assert_eq!(meant(root, links), expected, "{root} {links:?}");
+        }
+    }
+
+    #[test]
+    fn below_too_much_may_lie_anything() {
+        let files: Vec<String> = (0..MAX_ENTRIES).map(|number| format!("/w/{number}")).collect();
+        let fs = FakeFs::with_files(files.iter().map(String::as_str));
+        assert_eq!(find_below(Path::new("/w"), &fs, |_, _| false), WalkResult::LimitExceeded);
+    }
+}

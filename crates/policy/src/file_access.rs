@@ -1,0 +1,255 @@
+//! The file tools: which path a call is about, and which rules cover it.
+
+use std::path::{Component, Path, PathBuf};
+
+use whimbrel_wire::permission::PermissionBehavior;
+
+use crate::dir_walk::{LinkPolicy, match_rules_below};
+use crate::decide::DecisionInput;
+use crate::decision::{Danger, Reason};
+use crate::fs::FsView;
+use crate::path_pattern::PathPattern;
+use crate::paths::{ResolvedPath, PathContext, is_suspicious, resolve, resolve_absolute};
+use crate::resolved_file::ResolvedFile;
+use crate::ruleset::{SourcedRule, RuleSet, RuleSource};
+use crate::tool_kind::ToolKind;
+
+/// What a file tool does with its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    /// Reads a file.
+    Read,
+    /// Looks through a directory.
+    Search,
+    /// Changes a file.
+    Edit,
+}
+
+/// A path and what is done with it.
+#[derive(Debug, Clone)]
+pub(crate) struct FileAccess {
+    pub(crate) access: AccessKind,
+    pub(crate) path: ResolvedPath,
+    /// The file; none if it looks through a directory.
+    pub(crate) resolved_file: Option<ResolvedFile>,
+}
+
+impl FileAccess {
+    pub(crate) fn new(written: Option<&str>, case: &DecisionInput<'_>) -> Self {
+        let around = case.context.surroundings();
+        let access = match case.context.tool.kind {
+            ToolKind::Edit => AccessKind::Edit,
+            ToolKind::Search => AccessKind::Search,
+            _ => AccessKind::Read,
+        };
+        let written = written.filter(|written| !written.is_empty()).unwrap_or(".");
+        let path = match case.input_text("pattern") {
+            Some(pattern) if case.call.tool == "Glob" => {
+                let root = resolve(written, &around).lexical;
+                resolve_absolute(&glob_root(&root, pattern), &around)
+            }
+            _ => resolve(written, &around),
+        };
+        let resolved_file = (access != AccessKind::Search).then(|| ResolvedFile::new(written, &path));
+        Self { access, path, resolved_file }
+    }
+
+    pub(crate) fn is_edit(&self) -> bool {
+        self.access == AccessKind::Edit
+    }
+
+    pub(crate) fn is_in_work_dirs(&self, case: &DecisionInput<'_>) -> bool {
+        case.dirs.contains(&self.path)
+    }
+
+    pub(crate) fn is_edit_of(&self, plan: &Path) -> bool {
+        self.is_edit() && self.path.spellings().all(|path| path == plan)
+    }
+
+    /// The refusing or asking rule that matches some spelling. What may not be read may not be changed either.
+    pub(crate) fn restricting_rule<'a>(
+        &self,
+        case: &DecisionInput<'a>,
+        behavior: PermissionBehavior,
+    ) -> Option<&'a SourcedRule> {
+        let edits = case.rules.edit_rules(behavior).filter(|_| self.is_edit());
+        let (references, rules): (Vec<_>, Vec<_>) = case.rules.read_rules(behavior).chain(edits).unzip();
+        // What is refused is left out of what a search finds; what is asked about has to be asked about before.
+        let below = match (self.access, behavior) {
+            (AccessKind::Search, PermissionBehavior::Ask) => {
+                match_rules_below(&rules, &self.path.physical, LinkPolicy::Ignore, &case.context.surroundings())
+            }
+            _ => Vec::new(),
+        };
+        let means = |at: usize, rule: &PathPattern| {
+            matches_any_spelling(rule, &self.path) || below.get(at).is_some_and(|meant| *meant)
+        };
+        let found = rules.iter().enumerate().position(|(at, rule)| means(at, rule))?;
+        references.get(found).copied()
+    }
+
+    /// The rule that allows the call by its path.
+    pub(crate) fn allow_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
+        match self.access {
+            AccessKind::Edit => allow_rule_for_edit(case, &self.path),
+            AccessKind::Search => allow_rule_for_read(case, &self.path),
+            AccessKind::Read => allow_rule_for_read(case, &self.path).or_else(|| allow_rule_for_edit(case, &self.path)),
+        }
+    }
+
+    pub(crate) fn dangerous_write(&self, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+        let planned = case.context.plan_file.as_deref().is_some_and(|plan| self.is_edit_of(plan));
+        if !self.is_edit() || planned {
+            return None;
+        }
+        let danger = write_danger(case, &self.path)?;
+        Some((danger, self.path.physical.display().to_string()))
+    }
+
+    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        if self.is_in_work_dirs(case) {
+            return (Reason::NeedsApproval, None);
+        }
+        let path = self.path.physical.clone();
+        let blocked = path.display().to_string();
+        (Reason::WorkingDir { path }, Some(blocked))
+    }
+}
+
+/// The rule about reading that lets a path be read: each spelling is covered by some rule or lies inside the working
+/// directories.
+pub(crate) fn allow_rule_for_read<'a>(case: &DecisionInput<'a>, path: &ResolvedPath) -> Option<&'a SourcedRule> {
+    let inside = |spelling: &Path| !path.via_proc && case.dirs.all().any(|dir| dir.contains(spelling));
+    let mut granting = None;
+    for spelling in path.spellings() {
+        let mut rules = case.rules.read_rules(PermissionBehavior::Allow);
+        match rules.find(|(_, rule)| rule.matches(spelling)) {
+            Some((reference, _)) => granting = granting.or(Some(reference)),
+            None if inside(spelling) => {}
+            None => return None,
+        }
+    }
+    granting
+}
+
+/// The rule about changing that covers every spelling.
+pub(crate) fn allow_rule_for_edit<'a>(case: &DecisionInput<'a>, path: &ResolvedPath) -> Option<&'a SourcedRule> {
+    case.rules
+        .edit_rules(PermissionBehavior::Allow)
+        .find(|(_, rule)| path.spellings().all(|spelling| rule.matches(spelling)))
+        .map(sourced_rule)
+}
+
+/// Why a write needs a question whatever the rules say.
+pub(crate) fn write_danger(case: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
+    if path.spellings().any(|path| case.is_protected(path)) && !is_allowed_by_session_rule(case, path) {
+        return Some(Danger::ProtectedPath);
+    }
+    path.spellings().any(is_suspicious).then_some(Danger::SuspiciousPath)
+}
+
+/// Whether an answer in this session has named the protected place itself.
+fn is_allowed_by_session_rule(case: &DecisionInput<'_>, path: &ResolvedPath) -> bool {
+    case.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
+        reference.source == RuleSource::Session
+            && rule.fixed_paths().iter().any(|known| case.is_protected(known))
+            && path.spellings().all(|spelling| rule.matches(spelling))
+    })
+}
+
+/// Whether a pattern matches some spelling.
+pub(crate) fn matches_any_spelling(rule: &PathPattern, path: &ResolvedPath) -> bool {
+    path.spellings().any(|spelling| rule.matches(spelling))
+}
+
+fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a SourcedRule {
+    reference
+}
+
+/// Where a Glob begins: its root, moved by what stands before the first wildcard and by every `..`.
+fn glob_root(root: &Path, pattern: &str) -> PathBuf {
+    let wild = |part: &str| part.contains(['*', '?', '[', '{']);
+    let mut at = root.to_owned();
+    let mut seen_wildcard = false;
+    let components: Vec<Component<'_>> = Path::new(pattern).components().collect();
+    for (index, component) in components.iter().enumerate() {
+        let last = index + 1 == components.len();
+        match component {
+            Component::RootDir => at = PathBuf::from("/"),
+            Component::ParentDir => {
+                at.pop();
+            }
+            Component::Normal(name) if !seen_wildcard && !wild(&name.to_string_lossy()) && !last => {
+                at.push(name);
+            }
+            Component::Normal(_) => seen_wildcard = true,
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    at
+}
+
+/// Which files a search must leave out of its results.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadFilter<'a> {
+    rules: &'a RuleSet,
+    fs: &'a dyn FsView,
+    home: &'a Path,
+}
+
+impl<'a> ReadFilter<'a> {
+    /// A filter by these rules; none if no rule hides anything, so that a search need not ask.
+    pub fn new(rules: &'a RuleSet, fs: &'a dyn FsView, home: &'a Path) -> Option<Self> {
+        rules.read_rules(PermissionBehavior::Deny).next()?;
+        Some(Self { rules, fs, home })
+    }
+
+    /// Whether a hit, by its absolute path, must not be shown.
+    pub fn hides(&self, path: &Path) -> bool {
+        let around = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
+        let path = resolve_absolute(path, &around);
+        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_spelling(rule, &path))
+    }
+
+    /// The same for an absolute path without dots and without links on its way, which needs no look at the disk.
+    pub fn hides_resolved(&self, path: &Path) -> bool {
+        self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| rule.matches(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn where_a_glob_begins() {
+        let rows = [
+            ("**/*.rs", "/w"),
+            ("src/*.rs", "/w/src"),
+            ("../outside/*", "/outside"),
+            ("/etc/*", "/etc"),
+            ("/etc/passwd", "/etc"),
+            ("*/../../x", "/"),
+            ("{a,b}/c", "/w"),
+        ];
+        for (pattern, expected) in rows {
+            assert_eq!(glob_root(Path::new("/w"), pattern), Path::new(expected), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_search_leaves_out_what_may_not_be_read() {
+        let room = Fixture::new().with_rules(&[], &[], &["Read(secrets/**)", "Read(.env)"]);
+        let filter = ReadFilter::new(&room.rules, &room.fs, Path::new("/fx/home")).unwrap();
+        let hidden =
+            ["/fx/proj/secrets/key.txt", "/fx/proj/sub/.env", "/fx/proj/link_secret", "/fx/proj/SECRETS/x"];
+        for path in hidden {
+            assert!(filter.hides(Path::new(path)), "{path}");
+            assert_eq!(filter.hides_resolved(Path::new(path)), !path.contains("link"), "{path}");
+        }
+        assert!(!filter.hides(Path::new("/fx/proj/notes.txt")));
+        let free = Fixture::new();
+        assert!(ReadFilter::new(&free.rules, &free.fs, Path::new("/fx/home")).is_none());
+    }
+}

@@ -1,0 +1,170 @@
+//! A room to judge calls in, for tests: the fixture's tree as an imagined disk.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::call::{Call, CallContext, PreToolDecision, GitInspector, SandboxFacts, ToolFacts};
+use crate::decide::decide_and_resolve;
+use crate::decision::Decision;
+use crate::work_dirs::WorkDirs;
+use crate::fs::FakeFs;
+use crate::resolved_file::ResolvedDecision;
+use crate::ruleset::{RuleLayer, RuleSet, RuleSource};
+
+pub(crate) struct Fixture {
+    pub(crate) fs: FakeFs,
+    pub(crate) rules: RuleSet,
+    pub(crate) dirs: WorkDirs,
+    hook: Option<PreToolDecision>,
+    sandbox: Option<SandboxFacts>,
+    plan: Option<PathBuf>,
+    protected: Vec<PathBuf>,
+    repositories: Option<&'static dyn GitInspector>,
+}
+
+const FIXTURE_FILES: [&str; 23] = [
+    "/fx/proj/src/app.ts",
+    "/fx/proj/docs/x.md",
+    "/fx/proj/notes.txt",
+    "/fx/proj/vendor/pkg/src/lib.js",
+    "/fx/proj/[x].txt",
+    "/fx/proj/secrets/key.txt",
+    "/fx/proj/sub/secrets/k2.txt",
+    "/fx/proj/.env",
+    "/fx/proj/sub/.env",
+    "/fx/proj/package.json",
+    "/fx/proj/.claude/settings.json",
+    "/fx/proj/.git/HEAD",
+    "/fx/proj/.git/config",
+    "/fx/proj/.git/objects/",
+    "/fx/proj/.git/refs/",
+    "/fx/outside/data.txt",
+    "/fx/outside/.env",
+    "/fx/extra/e.txt",
+    "/fx/proj-evil/loot.txt",
+    "/fx/extra-evil/e.txt",
+    "/fx/home/.ssh/id_rsa",
+    "/fx/home/.bashrc",
+    "/etc/passwd",
+];
+
+const TOOL_FIELDS: [&str; 12] = [
+    "command",
+    "run_in_background",
+    "file_path",
+    "notebook_path",
+    "path",
+    "pattern",
+    "url",
+    "model",
+    "isolation",
+    "subagent_type",
+    "skill",
+    "args",
+];
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let fs = FakeFs::with_files(FIXTURE_FILES)
+            .with_link("/fx/proj/link_out", "/fx/outside")
+            .with_link("/fx/proj/link_secret", "secrets/key.txt")
+            .with_link("/fx/proj/link_etc", "/etc/passwd");
+        let cwd = Path::new("/fx/proj");
+        let dirs = WorkDirs::new(cwd, &fs);
+        let rules = RuleSet::new(Path::new("/fx/home"), cwd);
+        Self {
+            fs,
+            rules,
+            dirs,
+            hook: None,
+            sandbox: None,
+            plan: None,
+            protected: Vec::new(),
+            repositories: None,
+        }
+    }
+
+    pub(crate) fn with_rules(mut self, allow: &[&str], ask: &[&str], deny: &[&str]) -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let layer = RuleLayer {
+            allow: texts(allow),
+            ask: texts(ask),
+            deny: texts(deny),
+            ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/fx/proj"))
+        };
+        self.add_layer(&layer);
+        self
+    }
+
+    pub(crate) fn add_layer(&mut self, layer: &RuleLayer) {
+        let loaded = self.rules.add_layer(layer, &self.fs);
+        assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+    }
+
+    pub(crate) fn with_hook(self, hook: PreToolDecision) -> Self {
+        Self { hook: Some(hook), ..self }
+    }
+
+    pub(crate) fn with_sandbox(self, sandbox: SandboxFacts) -> Self {
+        Self { sandbox: Some(sandbox), ..self }
+    }
+
+    pub(crate) fn with_plan_file(self, path: &str) -> Self {
+        Self { plan: Some(path.into()), ..self }
+    }
+
+    pub(crate) fn with_protected(self, paths: &[&str]) -> Self {
+        Self { protected: paths.iter().map(PathBuf::from).collect(), ..self }
+    }
+
+    pub(crate) fn with_git_inspector(self, repositories: &'static dyn GitInspector) -> Self {
+        Self { repositories: Some(repositories), ..self }
+    }
+
+    pub(crate) fn decide(&self, mode: PermissionMode, tool: &str, input: &Value) -> Decision {
+        self.decide_as(mode, ToolFacts::for_tool(tool, &TOOL_FIELDS), tool, input)
+    }
+
+    pub(crate) fn decide_as(
+        &self,
+        mode: PermissionMode,
+        tool_facts: ToolFacts,
+        tool: &str,
+        input: &Value,
+    ) -> Decision {
+        self.decide_and_resolve_as(mode, tool_facts, tool, input).decision
+    }
+
+    /// The decision, and the file that it is about.
+    pub(crate) fn decide_and_resolve(&self, mode: PermissionMode, tool: &str, input: &Value) -> ResolvedDecision {
+        self.decide_and_resolve_as(mode, ToolFacts::for_tool(tool, &TOOL_FIELDS), tool, input)
+    }
+
+    fn decide_and_resolve_as(&self, mode: PermissionMode, tool_facts: ToolFacts, tool: &str, input: &Value) -> ResolvedDecision {
+        let (hook, plan_file) = (self.hook.clone(), self.plan.clone());
+        let facts = CallContext {
+            hook,
+            sandbox: self.sandbox,
+            plan_file,
+            protected_paths: &self.protected,
+            git_inspector: self.repositories,
+            ..CallContext::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_facts)
+        };
+        decide_and_resolve(&Call { tool, input }, &self.rules, mode, &self.dirs, &facts)
+    }
+
+    pub(crate) fn decide_bash(&self, mode: PermissionMode, command: &str) -> Decision {
+        self.decide(mode, "Bash", &serde_json::json!({"command": command}))
+    }
+}
+
+/// `A`, `D` or `?`.
+pub(crate) fn decision_letter(decision: &Decision) -> char {
+    match decision {
+        Decision::Allow(_) => 'A',
+        Decision::Deny(_) => 'D',
+        Decision::Ask(_) => '?',
+    }
+}

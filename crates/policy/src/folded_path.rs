@@ -1,0 +1,161 @@
+//! A path in the form in which rules that refuse or ask compare it: case and composed letters are the same, and a work
+//! tree stands for its project. It is made once and handed to every rule.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::paths::ResolvedPath;
+
+/// A folded path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoldedPath {
+    /// Without doubled slashes and single dots, so that it can be compared as text.
+    text: String,
+    /// The same place in the project, for a path in one of its work trees; in each, for one in a work tree of a work tree.
+    in_project: Vec<String>,
+}
+
+impl FoldedPath {
+    pub(crate) fn new(path: &Path) -> Self {
+        let text = fold_text(&normalize_separators(path).to_string_lossy());
+        let in_project = project_paths(&text);
+        Self { text, in_project }
+    }
+
+    /// All texts, if there are several.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.text.as_str()).chain(self.in_project.iter().map(String::as_str))
+    }
+
+    /// All spellings of a path.
+    pub(crate) fn all_spellings(path: &ResolvedPath) -> impl Iterator<Item = Self> {
+        path.spellings().map(Self::new)
+    }
+}
+
+/// What a path has below another one, both folded and tidy; nothing if it does not lie there.
+pub(crate) fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
+    if base.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix(base)?;
+    if rest.is_empty() || base.ends_with('/') { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// The same for texts that differ only in case or in how letters are composed.
+pub(crate) fn fold_path(path: &Path) -> PathBuf {
+    PathBuf::from(fold_text(&path.to_string_lossy()))
+}
+
+/// The same for a path, tidy, as text.
+pub(crate) fn fold_path_text(path: &Path) -> String {
+    fold_text(&normalize_separators(path).to_string_lossy())
+}
+
+fn fold_text(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    // Letter by letter, as rules are folded: at the end of a word, a sigma would become another letter.
+    text.nfc().flat_map(fold_char).nfc().collect()
+}
+
+/// A letter as it is compared.
+pub(crate) fn fold_char(letter: char) -> impl Iterator<Item = char> {
+    letter.to_lowercase().map(|letter| if letter == 'ς' { 'σ' } else { letter })
+}
+
+/// The path without doubled slashes, single dots and a slash at its end.
+fn normalize_separators(path: &Path) -> Cow<'_, Path> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut names = bytes.strip_prefix(b"/").unwrap_or(bytes).split(|byte| *byte == b'/');
+    let untidy = bytes.len() > 1 && names.any(|name| matches!(name, b"" | b"."));
+    if untidy { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
+}
+
+/// How many work trees of work trees are looked through.
+const MAX_NESTED_WORKTREES: usize = 8;
+
+/// The places in projects that a path in a work tree stands for. The folder of all work trees stands for the project: what
+/// lies below it does.
+fn project_paths(text: &str) -> Vec<String> {
+    const FOLDER: &str = "/.claude/worktrees/";
+    let mut found: Vec<String> = Vec::new();
+    if !text.contains("/.claude") {
+        return found;
+    }
+    for end in ["/.claude", "/.claude/worktrees"] {
+        found.extend(text.strip_suffix(end).map(str::to_owned));
+    }
+    let mut at = 0;
+    let mut next = Some(text.to_owned());
+    while let Some(text) = next {
+        for (start, _) in text.match_indices(FOLDER) {
+            let (project, rest) = (&text[..start], &text[start + FOLDER.len()..]);
+            let below = rest.find('/').map_or("", |end| &rest[end..]);
+            let place = format!("{project}{below}");
+            if found.len() < MAX_NESTED_WORKTREES && !found.contains(&place) {
+                found.push(place);
+            }
+        }
+        next = found.get(at).cloned();
+        at += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_are_the_same_fold_to_the_same() {
+        let rows = [
+            ("/w/A/b", "/w/a/b"),
+            ("/w//a/./b/", "/w/a/b"),
+            ("/w/a/.", "/w/a"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/w/Cafe\u{301}", "/w/caf\u{e9}"),
+            ("/w/\u{212a}ey", "/w/key"),
+            ("/w/ΟΔΟΣ", "/w/οδοσ"),
+            ("/w/οδος", "/w/οδοσ"),
+            ("/w/../x", "/w/../x"),
+            ("", ""),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(FoldedPath::new(Path::new(path)).texts().next(), Some(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_work_tree_stands_for_its_project() {
+        let tree = FoldedPath::new(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
+        let all = ["/w/a", "/w/.claude/worktrees/two/a", "/w/.claude/worktrees/one/a"];
+        assert!(all.iter().all(|place| tree.texts().any(|text| text == *place)), "{tree:?}");
+        for (path, place) in
+            [("/w/.claude", "/w"), ("/w/.claude/worktrees", "/w"), ("/w/.claude/worktrees/one", "/w")]
+        {
+            assert_eq!(FoldedPath::new(Path::new(path)).texts().last(), Some(place), "{path}");
+        }
+        assert_eq!(FoldedPath::new(Path::new("/w/.claude/settings.json")).texts().count(), 1);
+    }
+
+    #[test]
+    fn what_lies_below() {
+        let rows = [
+            ("/w/a", "/w", Some("a")),
+            ("/w", "/w", Some("")),
+            ("/wa", "/w", None),
+            ("/w", "/", Some("w")),
+            ("/", "/", Some("")),
+            ("a/b", "", Some("a/b")),
+            ("/", "/w", None),
+        ];
+        for (path, base, expected) in rows {
+            assert_eq!(strip_base(path, base), expected, "{path} {base}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Checking the options of a command against those that are permitted. This is the narrow reading; `given` is the wide one.
+
+use super::{Value, Word};
+
+/// The options that are permitted to a command whose flags are checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AllowedOptions {
+    /// Letters without a value, which may be bundled.
+    pub(super) flags: &'static str,
+    /// Letters with a value, joined or in the next word.
+    pub(super) values: &'static str,
+    /// Letters whose value is a file to read.
+    pub(super) paths: &'static str,
+    /// Long options without a value.
+    pub(super) long: &'static [&'static str],
+    /// Long options with a value, after `=` or in the next word.
+    pub(super) long_values: &'static [&'static str],
+    /// Long options whose value stands after `=` or is left out.
+    pub(super) long_optional: &'static [&'static str],
+    /// Long options whose value is a file to read.
+    pub(super) long_paths: &'static [&'static str],
+    /// Whether `-5` is an option.
+    pub(super) digits: bool,
+}
+
+/// No options at all; rows begin from it.
+pub(super) const NONE_ALLOWED: AllowedOptions = AllowedOptions {
+    flags: "",
+    values: "",
+    paths: "",
+    long: &[],
+    long_values: &[],
+    long_optional: &[],
+    long_paths: &[],
+    digits: false,
+};
+
+/// The arguments of a command, sorted.
+#[derive(Debug, Default)]
+pub(super) struct CheckedArgs<'a> {
+    /// What is not an option.
+    pub(super) operands: Vec<&'a Value>,
+    /// Values of options that name files to read.
+    pub(super) paths: Vec<Value>,
+    /// The options seen: letters as `-x`, long ones as `--name`.
+    pub(super) options: Vec<String>,
+}
+
+impl CheckedArgs<'_> {
+    /// Whether one of the options was given.
+    pub(super) fn has_option(&self, options: &[&str]) -> bool {
+        self.options.iter().any(|seen| options.contains(&seen.as_str()))
+    }
+
+    /// What is read: the files that options name, then the operands from some place on.
+    pub(super) fn read_values(&self, skip: usize) -> Vec<Value> {
+        self.paths
+            .iter()
+            .cloned()
+            .chain(self.operands.iter().skip(skip).map(|value| (*value).clone()))
+            .collect()
+    }
+}
+
+/// Sorts the arguments. Nothing if there is an option that is not on the list, an abbreviated one, or a word whose
+/// value is not certain where it matters.
+pub(super) fn check_args<'a>(words: &'a [Word], options: &AllowedOptions) -> Option<CheckedArgs<'a>> {
+    let mut arguments = CheckedArgs::default();
+    let mut rest = words.iter();
+    let mut only_operands = false;
+    while let Some(word) = rest.next() {
+        let text = match &word.value {
+            Value::Literal(text) => text.as_str(),
+            Value::Glob(pattern) if pattern.starts_with('-') => return None,
+            Value::Glob(_) => {
+                arguments.operands.push(&word.value);
+                continue;
+            }
+            Value::Unknown { .. } => return None,
+        };
+        if only_operands || text == "-" || !text.starts_with('-') {
+            arguments.operands.push(&word.value);
+        } else if text == "--" {
+            only_operands = true;
+        } else if let Some(long) = text.strip_prefix("--") {
+            check_long(long, options, &mut rest, &mut arguments)?;
+        } else {
+            check_short(text.get(1..)?, options, &mut rest, &mut arguments)?;
+        }
+    }
+    Some(arguments)
+}
+
+fn check_long<'a>(
+    text: &str,
+    options: &AllowedOptions,
+    rest: &mut impl Iterator<Item = &'a Word>,
+    arguments: &mut CheckedArgs<'a>,
+) -> Option<()> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+    arguments.options.push(format!("--{name}"));
+    if options.long_paths.contains(&name) || options.long_values.contains(&name) {
+        let value = match value {
+            Some(value) => Value::Literal(value.to_owned()),
+            None => Value::Literal(rest.next()?.value.as_literal()?.to_owned()),
+        };
+        if options.long_paths.contains(&name) {
+            arguments.paths.push(value);
+        }
+        return Some(());
+    }
+    let known = options.long_optional.contains(&name) || (value.is_none() && options.long.contains(&name));
+    known.then_some(())
+}
+
+fn check_short<'a>(
+    text: &str,
+    options: &AllowedOptions,
+    rest: &mut impl Iterator<Item = &'a Word>,
+    arguments: &mut CheckedArgs<'a>,
+) -> Option<()> {
+    for (at, letter) in text.char_indices() {
+        arguments.options.push(format!("-{letter}"));
+        if options.values.contains(letter) || options.paths.contains(letter) {
+            let joined = text.get(at + letter.len_utf8()..)?;
+            let value = if joined.is_empty() { rest.next()?.value.as_literal()? } else { joined };
+            if options.paths.contains(letter) {
+                arguments.paths.push(Value::Literal(value.to_owned()));
+            }
+            return Some(());
+        }
+        if !(options.flags.contains(letter) || (options.digits && letter.is_ascii_digit())) {
+            return None;
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,329 @@
+//! From what the parser found to parts: each command is looked at, then what it would run in turn.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use super::cursor::Parser;
+use super::limits::AnalysisLimits;
+use super::simple_command::{self, ExpandedCommand};
+use super::alternatives::CommandTexts;
+use super::memo::Memo;
+use super::env::{LAST_VALUE, ExpansionMode, VariableEnv};
+use super::syntax::{AssignmentForm, ParsedScript, RawWord, RawCommand};
+use super::{
+    Assignment, UnanalyzableCause, MAX_ANALYZED_LENGTH, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script, ShellContext, Value, RedirectDirection, Word,
+};
+use super::{safe_assignment, builtins, effects, unparsed_text, hidden_characters, path_limits, directories, redirects, assign, expand};
+
+/// How deep texts of commands inside texts are followed.
+pub(super) const MAX_TEXT_DEPTH: usize = 10;
+
+/// Looks at a whole command.
+pub(super) struct Analyzer<'a> {
+    pub(super) variables: VariableEnv<'a>,
+    pub(super) script: Script,
+    pub(super) limits: AnalysisLimits,
+    pub(super) text_depth: usize,
+    /// Whether the text at hand may be no command at all.
+    pub(super) is_guess: bool,
+    /// Whether the words at hand are already searched as text.
+    pub(super) already_searched: bool,
+    /// Whether the command at hand is in the body of a function.
+    pub(super) in_function: bool,
+    /// What parts are given to read by here-strings, and print by other readings than the first.
+    pub(super) command_texts: BTreeMap<usize, CommandTexts>,
+    /// Which variables functions set whenever they are called; none if that is not certain.
+    pub(super) function_assignments: HashMap<String, Option<HashSet<String>>>,
+    /// Texts that may run when variables have other values.
+    pub(super) deferred_texts: Vec<String>,
+    pub(super) memo: Memo,
+}
+
+impl<'a> Analyzer<'a> {
+    /// Analyses a text.
+    pub(super) fn run(text: &str, surroundings: &'a ShellContext<'a>) -> Script {
+        let mut inspector = Self {
+            variables: VariableEnv::new(surroundings.home, text),
+            script: Script { text: text.trim().to_owned(), ..Script::default() },
+            limits: AnalysisLimits::for_text(text),
+            text_depth: 0,
+            is_guess: false,
+            already_searched: false,
+            in_function: false,
+            command_texts: BTreeMap::new(),
+            function_assignments: HashMap::new(),
+            deferred_texts: Vec::new(),
+            memo: Memo::default(),
+        };
+        if text.len() > MAX_ANALYZED_LENGTH && text.chars().count() > MAX_ANALYZED_LENGTH {
+            inspector.note_unanalyzable(UnanalyzableCause::TooLong);
+        }
+        if hidden_characters::has_hidden_character(text) {
+            inspector.note_unanalyzable(UnanalyzableCause::HiddenCharacter);
+        }
+        inspector.parse_and_analyze(text);
+        for text in std::mem::take(&mut inspector.deferred_texts) {
+            inspector.analyze_text(&text);
+        }
+        if text.contains("\\\n") {
+            // Once more with continued lines joined, wherever they are.
+            inspector.analyze_text(&text.replace("\\\n", ""));
+        }
+        if inspector.script.commands.is_empty() {
+            inspector.note_unanalyzable(UnanalyzableCause::Syntax);
+        }
+        if inspector.variables.is_budget_exhausted() {
+            inspector.mark_truncated();
+        }
+        path_limits::replace_long_paths(&mut inspector.script);
+        inspector.script
+    }
+
+    /// Notes an obstacle, once. Those of a text inside a text are no obstacle to the command that carries it.
+    pub(super) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
+        if self.text_depth == 0 && !self.script.unanalyzable.contains(&kind) {
+            self.script.unanalyzable.push(kind);
+        }
+    }
+
+    /// Takes a text apart that a command would run.
+    pub(super) fn analyze_text(&mut self, text: &str) {
+        let key = self.text_key(text);
+        if self.recall(&key).is_some() {
+            return;
+        }
+        let (before, start) = (self.analysis_state(), self.script.commands.len());
+        self.analyze_new_text(text);
+        self.memoize(key, before, start);
+    }
+
+    fn analyze_new_text(&mut self, text: &str) {
+        if self.text_depth >= MAX_TEXT_DEPTH || !self.limits.take_text(text) {
+            if !self.is_guess {
+                self.search_as_text(text);
+            }
+            return;
+        }
+        self.text_depth += 1;
+        let covered = std::mem::take(&mut self.already_searched);
+        let in_function = std::mem::take(&mut self.in_function);
+        // Who knows whether the text is run, and in which shell: what is certain here is not in it, nor the other way round.
+        let settled = self.variables.definite_count();
+        let floor = self.variables.set_definite_floor(settled);
+        self.parse_and_analyze(text);
+        self.variables.rollback_definite(settled);
+        self.variables.set_definite_floor(floor);
+        self.in_function = in_function;
+        self.already_searched = covered;
+        self.text_depth -= 1;
+    }
+
+    /// Takes a text apart that may be a command. If it is none, nothing is the worse for it.
+    pub(super) fn analyze_possible_command(&mut self, text: &str) {
+        let (start, places) = (self.script.commands.len(), self.script.cd_targets.len());
+        let guessing = std::mem::replace(&mut self.is_guess, true);
+        self.analyze_text(text);
+        self.is_guess = guessing;
+        self.script.cd_targets.truncate(places);
+        for part in self.script.commands.iter_mut().skip(start) {
+            part.opaque = false;
+            part.check_scope = CheckScope::Guess;
+        }
+    }
+
+    /// Leaves a text to be searched as it is.
+    pub(super) fn search_as_text(&mut self, text: &str) {
+        if !self.limits.take_searched_text(text) {
+            self.mark_truncated();
+            return;
+        }
+        let home = self.variables.home;
+        self.script.commands.push(if self.is_guess {
+            unparsed_text::possible_command(text)
+        } else {
+            unparsed_text::unparsed_command(text, home)
+        });
+    }
+
+    fn parse_and_analyze(&mut self, text: &str) {
+        let mut harvest = ParsedScript::default();
+        if let Err(stop) = Parser::new(text, 0, self.text_depth > 0, &mut harvest).parse_program() {
+            harvest.note_unanalyzable(stop.0);
+            harvest.unparsed_texts.push(text.to_owned());
+        }
+        for kind in std::mem::take(&mut harvest.unanalyzable) {
+            self.note_unanalyzable(kind);
+        }
+        self.script.background |= harvest.background && self.text_depth == 0;
+        self.assign_loop_variables(&harvest);
+        if harvest.may_repeat {
+            self.script.may_repeat = true;
+            self.variables.may_repeat = true;
+            self.propagate_values(&harvest);
+        }
+        // A function may stand in for a builtin.
+        self.variables.has_untracked_changes |= harvest.functions.iter().any(|(name, _)| builtins::sets_variables(name));
+        let parts = self.analyze_commands(&harvest);
+        self.analyze_aliases(&harvest);
+        self.analyze_shell_input(&harvest, &parts);
+        for leftover in &harvest.unparsed_texts {
+            self.search_as_text(leftover);
+        }
+    }
+
+    /// Looks at one command, and answers where its part is, and where the parts end of what it would run in turn.
+    pub(super) fn analyze_command(&mut self, command: &RawCommand) -> Range<usize> {
+        let key = self.command_key(command);
+        if let Some(known) = key.as_ref().and_then(|key| self.recall(key)) {
+            return known;
+        }
+        if self.text_depth > 0 && !self.limits.take_command() {
+            self.mark_truncated();
+            return self.script.commands.len()..self.script.commands.len();
+        }
+        let before = self.analysis_state();
+        let at = self.analyze_new_command(command);
+        if let Some(key) = key {
+            self.memoize(key, before, at);
+        }
+        at..self.script.commands.len()
+    }
+
+    /// Looks at one command, and answers where its part is; what it would run in turn comes after.
+    fn analyze_new_command(&mut self, command: &RawCommand) -> usize {
+        let mut kinds = Vec::new();
+        let settled = self.variables.definite_count();
+        let assignments: Vec<(String, Assignment)> = command
+            .assignments
+            .iter()
+            .map(|given| {
+                let value = expand::expand_single(&given.value, &self.variables, &mut kinds);
+                self.record_assignment(command, given, &value);
+                let safe =
+                    given.form == AssignmentForm::Plain && safe_assignment::is_safe_assignment(&given.name, &given.value.raw, &value);
+                (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
+            })
+            .collect();
+        let redirects = self.expand_redirects(command, LAST_VALUE, &mut kinds);
+        let words = self.expand_words(&command.words, LAST_VALUE, &mut kinds);
+        if let Some(Value::Literal(name)) = words.first().map(|word| &word.value)
+            && !name.is_ascii()
+            && !command.is_test
+        {
+            kinds.push(UnanalyzableCause::NonAsciiCommand);
+        }
+        let others = self.other_expansions(command);
+        let unfollowed = others.is_none();
+        self.script.has_untracked_values |= unfollowed || self.variables.overflowed;
+        let others = others.unwrap_or_default();
+        for kind in kinds {
+            self.note_unanalyzable(kind);
+        }
+        let at = self.script.commands.len();
+        let mut part =
+            simple_command::checked_command(&ExpandedCommand { command, words: &words, assignments: &assignments, redirects });
+        part.opaque |= unfollowed || assign::assigns_command_table(command) || assign::gives_bash_unknown_command(&part);
+        if self.text_depth > 0 {
+            part.check_scope = CheckScope::DenyOnly;
+        }
+        let places = self.script.cd_directories.len();
+        self.record_directory_change(&part);
+        self.record_builtin_values(command, &words, &others);
+        if command.may_fail {
+            // If something cannot be opened, nothing is assigned.
+            self.variables.rollback_definite(settled);
+        }
+        self.script.commands.push(part);
+        self.record_texts(at, command, &others);
+        if !command.is_test {
+            self.analyze_nested(at, &words, 0);
+        }
+        for reading in others {
+            let known = self.script.cd_directories.len();
+            self.analyze_expansion(command, reading);
+            self.keep_new_directories(places, known);
+        }
+        at
+    }
+
+    pub(super) fn expand_words(&self, words: &[RawWord], reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> Vec<Word> {
+        let mut out = Vec::with_capacity(words.len());
+        for raw in words {
+            out.extend(expand::expand_word(raw, &self.variables, reading, kinds));
+        }
+        out
+    }
+
+    pub(super) fn expand_redirects(
+        &self,
+        command: &RawCommand,
+        reading: ExpansionMode,
+        kinds: &mut Vec<UnanalyzableCause>,
+    ) -> Vec<Redirect> {
+        let redirect = |redirect: &super::syntax::RawRedirect| {
+            if !redirects::is_plain_target(&redirect.target) {
+                kinds.push(UnanalyzableCause::RedirectTarget);
+            }
+            let target = expand::expand_single_with(&redirect.target, &self.variables, reading, kinds);
+            let place = redirect_target_kind(&target);
+            Redirect { direction: if redirect.writes { RedirectDirection::Write } else { RedirectDirection::Read }, target, target_kind: place }
+        };
+        command.redirects.iter().map(redirect).collect()
+    }
+
+    /// Where `cd` goes.
+    fn record_directory_change(&mut self, part: &SimpleCommand) {
+        let plain = part.program.as_deref().map(effects::program_name).unwrap_or_default();
+        if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
+            let target = match part.class {
+                super::CommandClass::ReadOnly => part.words.last().map(|word| word.value.clone()),
+                _ => None,
+            };
+            self.script.cd_targets.push(target);
+            let named = |word: &Word| word.value.as_literal() == part.program.as_deref();
+            let start = part.words.iter().position(named).unwrap_or_default();
+            self.record_directories(part.words.get(start..).unwrap_or_default());
+        } else {
+            self.record_directories(&part.words);
+        }
+        let set = part.assignments.iter().filter(|set| set.name == "CDPATH");
+        self.script.cd_path.extend(set.map(|set| set.value.clone()));
+    }
+
+    /// Where a command goes or works, in every form.
+    fn record_directories(&mut self, words: &[Word]) {
+        self.script.cd_directories.extend(directories::cd_targets(words));
+        self.script.option_directories.extend(directories::option_directories(words));
+        self.script.cd_path.extend(directories::cd_path_values(words));
+    }
+
+    /// A command behind another one: searched only.
+    pub(super) fn search_words(&mut self, words: &[Word], depth: usize) {
+        if words.is_empty() {
+            return;
+        }
+        if !self.limits.take_words(words.len()) {
+            self.mark_truncated();
+            return;
+        }
+        let at = self.script.commands.len();
+        self.script.commands.push(simple_command::searched_command(words));
+        self.record_directories(words);
+        self.analyze_nested(at, words, depth);
+    }
+}
+
+/// What a redirect's target is by its name.
+fn redirect_target_kind(target: &Value) -> RedirectTargetKind {
+    let text = match target {
+        Value::Literal(text) | Value::Glob(text) => text.as_str(),
+        Value::Unknown { before, .. } => before.as_str(),
+    };
+    match text {
+        "/dev/null" if target.as_literal().is_some() => RedirectTargetKind::Null,
+        "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" => RedirectTargetKind::Stream,
+        _ if text.starts_with("/dev/fd/") => RedirectTargetKind::Stream,
+        _ if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => RedirectTargetKind::Network,
+        _ => RedirectTargetKind::File,
+    }
+}

@@ -1,0 +1,311 @@
+//! The arguments of a command that may have any option, read once: the operands, and what each option was given.
+//!
+//! This is the wide reading, for refusing. Bundles of letters are taken apart letter by letter, shortened long options
+//! count for every option that they may stand for, and the value of an option that is not known may be a file.
+
+use super::{Value, Word};
+
+/// How many letters of a bundle are told apart. Longer ones are no bundles.
+const MAX_BUNDLE_LENGTH: usize = 64;
+
+/// No name is longer: what is, has a path in it.
+const MAX_NAME_LENGTH: usize = 255;
+
+/// How many letters are told apart before a long path.
+const MAX_LETTERS_BEFORE_PATH: usize = 4;
+
+/// No path is longer.
+const MAX_PATH_LENGTH: usize = 4_096;
+
+/// What is known of a command's options.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OptionSpec {
+    /// Letters without a value. If none are listed, every letter that is not listed elsewhere is one.
+    pub(super) flags: &'static str,
+    /// Letters with a value that is no file.
+    pub(super) values: &'static str,
+    /// Long options without a value in the next word, dashes left out.
+    pub(super) long: &'static [&'static str],
+    /// Long options with a value that is no file, dashes left out.
+    pub(super) long_values: &'static [&'static str],
+    /// Options whose value is a file that is read.
+    pub(super) reads: &'static [&'static str],
+    /// Options whose value is a file that is written.
+    pub(super) writes: &'static [&'static str],
+}
+
+/// Nothing; rows begin from it.
+pub(super) const NO_OPTIONS: OptionSpec =
+    OptionSpec { flags: "", values: "", long: &[], long_values: &[], reads: &[], writes: &[] };
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OptionRole {
+    Flag,
+    Value,
+    Read,
+    Written,
+    Unknown,
+}
+
+impl OptionSpec {
+    fn letter_role(&self, letter: char, option: &str) -> OptionRole {
+        match () {
+            () if self.reads.contains(&option) => OptionRole::Read,
+            () if self.writes.contains(&option) => OptionRole::Written,
+            () if self.values.contains(letter) => OptionRole::Value,
+            () if self.flags.contains(letter) || letter.is_ascii_digit() => OptionRole::Flag,
+            () => OptionRole::Unknown,
+        }
+    }
+
+    fn long_role(&self, option: &str) -> OptionRole {
+        let name = option.trim_start_matches('-');
+        match () {
+            () if self.reads.contains(&option) => OptionRole::Read,
+            () if self.writes.contains(&option) => OptionRole::Written,
+            () if self.long_values.contains(&name) => OptionRole::Value,
+            () if self.long.contains(&name) => OptionRole::Flag,
+            () => OptionRole::Unknown,
+        }
+    }
+}
+
+/// The arguments of a command, sorted.
+#[derive(Debug, Default)]
+pub(super) struct ParsedArgs<'a> {
+    /// What is not an option.
+    pub(super) operands: Vec<&'a Value>,
+    /// Files that options name for reading.
+    pub(super) reads: Vec<Value>,
+    /// Files that options name for writing.
+    pub(super) writes: Vec<Value>,
+    /// Values of options that are not known: files perhaps.
+    pub(super) possible_files: Vec<Value>,
+    /// The options seen: letters as `-x`, long ones as `--name`.
+    pub(super) options: Vec<String>,
+    /// Whether there was an option that is not known, so that operands may be its value.
+    pub(super) has_unknown_option: bool,
+}
+
+impl ParsedArgs<'_> {
+    /// Whether one of the options was given.
+    pub(super) fn has_option(&self, options: &[&str]) -> bool {
+        self.options.iter().any(|seen| options.contains(&seen.as_str()))
+    }
+
+    /// Whether one of the options was given, or a long one that may be short for one of them.
+    pub(super) fn may_have_option(&self, options: &[&str]) -> bool {
+        let short_for = |seen: &str| seen.len() > 2 && options.iter().any(|option| option.starts_with(seen));
+        self.has_option(options) || self.options.iter().any(|seen| seen.starts_with("--") && short_for(seen))
+    }
+
+    /// What is read: the files that options name or may name, then the operands from some place on.
+    pub(super) fn all_reads(&self, skip: usize) -> Vec<Value> {
+        let named = self.reads.iter().chain(&self.possible_files);
+        named.chain(self.operands.iter().skip(skip).copied()).cloned().collect()
+    }
+}
+
+/// Sorts the arguments of a command.
+pub(super) fn parse_args<'a>(words: &'a [Word], known: &OptionSpec) -> ParsedArgs<'a> {
+    let mut given = ParsedArgs::default();
+    let mut rest = words.iter();
+    let mut only_operands = false;
+    while let Some(word) = rest.next() {
+        let text = leading_text(&word.value);
+        if only_operands || text == "-" || !text.starts_with('-') {
+            given.has_unknown_option |= text == "-" && word.value.is_unknown() && !only_operands;
+            given.operands.push(&word.value);
+        } else if text == "--" {
+            only_operands = true;
+        } else if text.starts_with("--") {
+            given.parse_long(word, text, known, &mut rest);
+        } else if text.len() > 2 && (known.reads.contains(&text) || known.writes.contains(&text)) {
+            // `-in FILE`: one dash and a whole word.
+            let list = if known.reads.contains(&text) { &mut given.reads } else { &mut given.writes };
+            list.extend(rest.next().map(|word| word.value.clone()));
+        } else {
+            given.parse_bundle(word, text, known, &mut rest);
+        }
+    }
+    given
+}
+
+impl<'a> ParsedArgs<'a> {
+    fn parse_long(&mut self, word: &'a Word, text: &str, known: &OptionSpec, rest: &mut impl Iterator<Item = &'a Word>) {
+        let at = text.find('=');
+        let name = text.get(..at.unwrap_or(text.len())).unwrap_or(text);
+        let joined = at.map(|at| value_after(&word.value, at + 1));
+        self.options.push(name.to_owned());
+        let role = known.long_role(name);
+        let shortened = |list: &[&str]| {
+            role == OptionRole::Unknown && name.len() > 2 && list.iter().any(|option| option.starts_with(name))
+        };
+        let (read, written) = (shortened(known.reads), shortened(known.writes));
+        self.has_unknown_option |= role == OptionRole::Unknown;
+        match role {
+            OptionRole::Flag => {}
+            OptionRole::Value => {
+                if joined.is_none() {
+                    rest.next();
+                }
+            }
+            OptionRole::Unknown if !read && !written => self.possible_files.extend(joined),
+            OptionRole::Read | OptionRole::Written | OptionRole::Unknown => {
+                let value = joined.or_else(|| rest.next().map(|word| word.value.clone()));
+                if read || role == OptionRole::Read {
+                    self.reads.extend(value.clone());
+                }
+                if written || role == OptionRole::Written {
+                    self.writes.extend(value);
+                }
+            }
+        }
+    }
+
+    fn parse_bundle(
+        &mut self,
+        word: &'a Word,
+        text: &str,
+        known: &OptionSpec,
+        rest: &mut impl Iterator<Item = &'a Word>,
+    ) {
+        let mut guessed = false;
+        let letters = if text.len() > MAX_NAME_LENGTH { MAX_LETTERS_BEFORE_PATH } else { MAX_BUNDLE_LENGTH };
+        for (at, letter) in text.char_indices().skip(1).take(letters) {
+            let option = format!("-{letter}");
+            let role = known.letter_role(letter, &option);
+            self.options.push(option);
+            let end = at + letter.len_utf8();
+            let joined =
+                (end < text.len() || word.value.as_literal().is_none()).then(|| value_after(&word.value, end));
+            match role {
+                OptionRole::Flag => {}
+                OptionRole::Unknown => {
+                    if !guessed || !known.flags.is_empty() {
+                        self.add_guess(joined, known);
+                    }
+                    guessed = true;
+                }
+                OptionRole::Value => {
+                    if joined.is_none() {
+                        rest.next();
+                    }
+                    return;
+                }
+                OptionRole::Read | OptionRole::Written => {
+                    let value = joined.or_else(|| rest.next().map(|word| word.value.clone()));
+                    let list = if role == OptionRole::Read { &mut self.reads } else { &mut self.writes };
+                    list.extend(value);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What follows a letter that is not known may be its value.
+    fn add_guess(&mut self, joined: Option<Value>, known: &OptionSpec) {
+        let all_listed = !known.flags.is_empty();
+        self.has_unknown_option |= all_listed;
+        let Some(joined) = joined.filter(|value| leading_text(value).len() <= MAX_PATH_LENGTH) else { return };
+        if all_listed {
+            self.possible_files.push(joined);
+        } else if let Some(at) = leading_text(&joined).find('/') {
+            // Letters that nobody has listed are flags, unless a path follows them.
+            self.possible_files.push(value_after(&joined, at));
+        }
+    }
+}
+
+/// The text that a word begins with, as far as it is known.
+fn leading_text(value: &Value) -> &str {
+    match value {
+        Value::Literal(text) | Value::Glob(text) => text,
+        Value::Unknown { before, .. } => before,
+    }
+}
+
+/// The value without its first bytes.
+fn value_after(value: &Value, at: usize) -> Value {
+    let cut = |text: &str| text.get(at..).unwrap_or_default().to_owned();
+    match value {
+        Value::Literal(text) => Value::Literal(cut(text)),
+        Value::Glob(text) => Value::Glob(cut(text)),
+        Value::Unknown { before, after, nonempty: guarded } => {
+            Value::Unknown { before: cut(before), after: after.clone(), nonempty: *guarded }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: OptionSpec = OptionSpec {
+        flags: "qs",
+        values: "n",
+        long: &["quiet"],
+        long_values: &["count"],
+        reads: &["-f", "--file"],
+        writes: &["-o", "--output"],
+    };
+
+    fn words(text: &str) -> Vec<Word> {
+        let word = |raw: &str| Word { raw: raw.to_owned(), value: Value::Literal(raw.to_owned()) };
+        text.split(' ').map(word).collect()
+    }
+
+    fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+        values.into_iter().map(|value| leading_text(value).to_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn however_an_option_is_written_its_value_is_found() {
+        for (writes, operands) in [
+            ("-o V", ""),
+            ("-oV", ""),
+            ("-qo V", ""),
+            ("-qsoV", ""),
+            ("--output V", ""),
+            ("--output=V", ""),
+            ("--out=V", ""),
+            ("--outp V", ""),
+            ("-n 3 -o V a", "a"),
+            ("-qn 3 -o V a", "a"),
+            ("-n3 a --count 7 b -o V", "a b"),
+            ("-o V -- -o W", "-o W"),
+        ] {
+            let words = words(writes);
+            let given = parse_args(&words, &KNOWN);
+            assert_eq!((texts(&given.writes).as_str(), texts(&given.reads).as_str()), ("V", ""), "{writes}");
+            assert_eq!(texts(given.operands.iter().copied()), operands, "{writes}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_may_name_files() {
+        for (text, guesses) in
+            [("--strange=V", "V"), ("-xV", "V"), ("-qxV", "V"), ("-x", ""), ("--strange", "")]
+        {
+            let words = words(text);
+            let given = parse_args(&words, &KNOWN);
+            assert!(given.has_unknown_option, "{text}");
+            assert!(texts(&given.possible_files).starts_with(guesses), "{text}");
+        }
+        let sure = words("-q -s --quiet --quiet=x -5 a");
+        assert!(!parse_args(&sure, &KNOWN).has_unknown_option);
+        let loose = words("-xy/etc/passwd");
+        assert_eq!(texts(&parse_args(&loose, &NO_OPTIONS).possible_files), "/etc/passwd");
+    }
+
+    #[test]
+    fn a_value_that_is_not_known_is_still_that_options_value() {
+        let unknown =
+            |before: &str| Value::Unknown { before: before.to_owned(), after: String::new(), nonempty: false };
+        let words = [Word { raw: "--output=$X".to_owned(), value: unknown("--output=") }];
+        assert_eq!(parse_args(&words, &KNOWN).writes, [unknown("")]);
+        let words = [Word { raw: "-qod$X".to_owned(), value: unknown("-qod") }];
+        assert_eq!(parse_args(&words, &KNOWN).writes, [unknown("d")]);
+    }
+}

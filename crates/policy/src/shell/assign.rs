@@ -1,0 +1,211 @@
+//! Which values variables are given, by assignments and wrappers; and which names commands get.
+
+use std::collections::HashMap;
+
+use super::analyzer::Analyzer;
+use super::lexer::leading_name;
+use super::env::{LAST_VALUE, ExpansionMode};
+use super::syntax::{AssignmentForm, ParsedScript, RawAssignment, RawWord, RawCommand};
+use super::{SimpleCommand, Value, Word, expand};
+
+/// Variables that bash itself looks into for what a command name means.
+const COMMAND_TABLE_VARS: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
+
+/// Of longer texts with something unknown in them only one reading is followed.
+const MAX_MULTI_TEXT_LENGTH: usize = 256;
+
+/// How long a meaning of a command may be that counts as one.
+const ALIAS_UNIT_LENGTH: usize = 256;
+
+/// Variables whose value bash runs, or a file that it runs.
+const VARS_RUN_BY_BASH: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
+
+/// Variables whose value is a command to bash or to programs in wide use.
+const COMMAND_VARS: &[&str] = &[
+    "PROMPT_COMMAND",
+    "BASH_ENV",
+    "SHELL",
+    "PAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+];
+
+impl Analyzer<'_> {
+    /// Notes what a variable that is given a word is if what is not known is nothing.
+    pub(super) fn record_texts_if_empty(&mut self, name: &str, word: &RawWord) {
+        let mut texts: Vec<String> = Vec::new();
+        for choice in 0..self.variables.count_empty_alternatives(std::iter::once(word)) {
+            let left = expand::expand_single_with(word, &self.variables, ExpansionMode::UnknownAsEmpty(choice), &mut Vec::new());
+            texts.extend(left.as_literal().map(str::to_owned));
+            if texts.last().is_none_or(|text| text.len() > MAX_MULTI_TEXT_LENGTH) || !self.limits.take_values(1) {
+                break;
+            }
+        }
+        for text in texts.iter().rev() {
+            self.variables.add_text_if_empty(name, text);
+        }
+    }
+
+    /// Everything that a word may be where it is not split, what it was given last at the end.
+    pub(super) fn possible_values(&mut self, word: &RawWord) -> Vec<Option<String>> {
+        let choices = if self.variables.has_only_last_values(word) { 1 } else { self.variables.count_alternatives(word) };
+        if choices > 1 && !self.limits.take_values(choices) {
+            self.variables.overflowed = true;
+            return vec![None];
+        }
+        let value = |choice| {
+            let value = expand::expand_single_with(word, &self.variables, ExpansionMode::NthValue(choice), &mut Vec::new());
+            value.as_literal().map(str::to_owned)
+        };
+        (0..choices).rev().map(value).collect()
+    }
+
+    /// An assignment in front of a command, or one alone.
+    pub(super) fn record_assignment(&mut self, command: &RawCommand, given: &RawAssignment, value: &Value) {
+        let doubtful = !self.variables.has_only_last_values(&given.value) && self.variables.may_have_other_values(&given.value);
+        let mut values = self.possible_values(&given.value);
+        if doubtful {
+            values.insert(0, None);
+        }
+        self.record_texts_if_empty(&given.name, &given.value);
+        self.apply_assignment(command, given, values);
+        if let Some(text) = value.as_literal() {
+            self.analyze_value(text);
+            self.analyze_command_value(&given.name, text);
+        }
+    }
+
+    /// Gives a variable the values of an assignment.
+    pub(super) fn apply_assignment(&mut self, command: &RawCommand, given: &RawAssignment, values: Vec<Option<String>>) {
+        let name = given.name.as_str();
+        match &given.form {
+            AssignmentForm::Plain if !command.words.is_empty() => {
+                for value in values {
+                    self.variables.add_temporary_value(name, value);
+                }
+            }
+            AssignmentForm::Plain => {
+                let several = values.len() > 1;
+                for value in values {
+                    self.variables.add_value(name, value);
+                }
+                if several {
+                    self.variables.mark_definite_any(name);
+                } else {
+                    self.variables.mark_definite(name);
+                }
+            }
+            AssignmentForm::Appended => {
+                if self.limits.take_values(values.len() * self.variables.value_count(name)) {
+                    self.variables.append(name, &values);
+                } else {
+                    self.variables.overflowed = true;
+                    self.variables.add_value(name, None);
+                }
+            }
+            AssignmentForm::Element(subscript) => {
+                for value in values {
+                    if let Some(text) = value.as_ref().filter(|_| COMMAND_TABLE_VARS.contains(&name)) {
+                        self.variables.add_alias(subscript, text);
+                    }
+                    self.variables.add_value(name, value);
+                }
+                // The first element is what the bare name stands for.
+                self.variables.add_value(name, None);
+            }
+            AssignmentForm::Array => {
+                self.variables.add_value(name, None);
+            }
+        }
+    }
+
+    /// Prompts, start-up files and arithmetic expand values once more, so commands in one are searched.
+    pub(super) fn analyze_value(&mut self, value: &str) {
+        if value.contains(['$', '`']) && value.contains(['(', '`']) {
+            self.analyze_text(value);
+        }
+    }
+
+    /// Values that bash or another program would run.
+    pub(super) fn analyze_command_value(&mut self, name: &str, value: &str) {
+        if COMMAND_TABLE_VARS.contains(&name) || COMMAND_VARS.contains(&name) {
+            self.analyze_text(value);
+        }
+    }
+
+    /// Variables that a wrapper such as `env` gives to what it runs.
+    pub(super) fn record_wrapper_variables(&mut self, at: usize, words: &[Word]) {
+        for word in words {
+            let text = expand::value_text(&word.value);
+            let name = leading_name(&text);
+            let value = text.get(name.len()..).and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
+            let known = word.value.as_literal().is_some();
+            self.variables.add_temporary_value(name, known.then(|| value.to_owned()));
+            if known {
+                self.analyze_value(value);
+                self.analyze_command_value(name, value);
+            } else if VARS_RUN_BY_BASH.contains(&name) {
+                self.mark_opaque(at);
+            }
+        }
+    }
+
+    /// Commands whose name was given another meaning are searched by that meaning too.
+    pub(super) fn analyze_aliases(&mut self, harvest: &ParsedScript) {
+        if !self.variables.has_aliases() {
+            return;
+        }
+        let mut seen: HashMap<_, usize> = HashMap::new();
+        for command in &harvest.commands {
+            let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
+            let times = seen.entry((raw, self.analysis_state())).or_default();
+            *times += 1;
+            // What runs again may find another disk than the first time; once more changes nothing, unless it moves.
+            if *times > 2 {
+                continue;
+            }
+            let words = self.expand_words(&command.words, LAST_VALUE, &mut Vec::new());
+            let Some((first, rest)) = words.split_first() else { continue };
+            for text in self.variables.aliases(first.value.as_literal().unwrap_or_default()) {
+                if !self.limits.take_aliases(1 + text.len() / ALIAS_UNIT_LENGTH) {
+                    self.mark_truncated();
+                    return;
+                }
+                let rest: Vec<String> = rest.iter().map(|word| expand::value_text(&word.value)).collect();
+                self.analyze_text(&format!("{text} {}", rest.join(" ")));
+                // After one that ends in a blank, the next word may be one, too.
+                let Some((next, rest)) = rest.split_first().filter(|_| text.ends_with([' ', '\t'])) else {
+                    continue;
+                };
+                for meaning in self.variables.aliases(next) {
+                    if !self.limits.take_aliases(1 + (text.len() + meaning.len()) / ALIAS_UNIT_LENGTH) {
+                        self.mark_truncated();
+                        return;
+                    }
+                    self.analyze_text(&format!("{text} {meaning} {}", rest.join(" ")));
+                }
+            }
+        }
+    }
+}
+
+/// Whether something that is not known is given to bash to run.
+pub(super) fn gives_bash_unknown_command(part: &SimpleCommand) -> bool {
+    let run = |name: &str| VARS_RUN_BY_BASH.contains(&name);
+    part.assignments.iter().any(|given| run(&given.name) && given.value.as_literal().is_none())
+}
+
+/// Whether an assignment changes what command names mean.
+pub(super) fn assigns_command_table(command: &RawCommand) -> bool {
+    let table = |text: &str| COMMAND_TABLE_VARS.contains(&leading_name(text));
+    command.assignments.iter().any(|given| table(&given.name))
+        || command.words.iter().skip(1).any(|word: &RawWord| table(&word.raw) && word.raw.contains('='))
+}

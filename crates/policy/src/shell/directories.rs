@@ -1,0 +1,130 @@
+//! Where commands go and work: all that `cd` and its like may be given, and the directory that a wrapper chooses.
+
+use super::effects::program_name;
+use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
+use super::{Value, Word};
+
+/// A directory that nobody knows before the command runs.
+const UNKNOWN_DIR: Value = Value::Unknown { before: String::new(), after: String::new(), nonempty: false };
+
+/// Where `cd` and its like may lead: each operand, whatever options stand before it.
+pub(super) fn cd_targets(words: &[Word]) -> Vec<Value> {
+    let Some((name, arguments)) = split_program(words) else { return Vec::new() };
+    if !matches!(name.as_str(), "cd" | "chdir" | "pushd" | "popd") {
+        return Vec::new();
+    }
+    let given = parse_args(arguments, &NO_OPTIONS);
+    let operands = given.operands.iter().map(|value| match value.as_literal() {
+        // Back to where the shell was, which may be before this command.
+        Some("-") => UNKNOWN_DIR,
+        Some(text) if text.starts_with('+') => UNKNOWN_DIR,
+        _ => (*value).clone(),
+    });
+    let found: Vec<Value> = operands.collect();
+    if found.is_empty() { vec![UNKNOWN_DIR] } else { found }
+}
+
+/// Programs that work in a directory of their choice, with their options; those that are "read" name it.
+const DIR_OPTIONS: &[(&str, OptionSpec)] = &[
+    ("env", OptionSpec { flags: "i0v", values: "uS", reads: &["-C", "--chdir"], ..NO_OPTIONS }),
+    ("sudo", OptionSpec { values: "aCcghpRrTtUu", reads: &["-D", "--chdir"], ..NO_OPTIONS }),
+    ("systemd-run", OptionSpec { values: "puEHM", reads: &["--working-directory"], ..NO_OPTIONS }),
+    ("unshare", OptionSpec { values: "RSG", reads: &["-w", "--wd"], ..NO_OPTIONS }),
+    ("nsenter", OptionSpec { values: "tSGr", reads: &["-w", "--wd"], ..NO_OPTIONS }),
+    ("git", OptionSpec { values: "c", reads: &["-C", "--work-tree"], ..NO_OPTIONS }),
+    ("make", OptionSpec { values: "fIojlW", reads: &["-C", "--directory"], ..NO_OPTIONS }),
+    ("tar", OptionSpec { values: "fTXbgIKLNV", reads: &["-C", "--directory"], ..NO_OPTIONS }),
+];
+
+/// The directories that a program is told to work in.
+pub(super) fn option_directories(words: &[Word]) -> Vec<Value> {
+    split_program(words).map(|(name, arguments)| option_directories_of(&name, arguments)).unwrap_or_default()
+}
+
+/// As `chosen`, by the plain name and the arguments.
+pub(super) fn option_directories_of(name: &str, arguments: &[Word]) -> Vec<Value> {
+    let Some((_, known)) = DIR_OPTIONS.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
+    parse_args(arguments, known).reads
+}
+
+/// What a builtin sets `CDPATH` to; not known if it names the variable in another way.
+pub(super) fn cd_path_values(words: &[Word]) -> Vec<Value> {
+    let arguments = words.get(1..).unwrap_or_default();
+    let mentions = arguments.iter().filter(|word| word.raw.contains("CDPATH"));
+    let value = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once("CDPATH=")) {
+        Some((_, value)) => Value::Literal(value.to_owned()),
+        None => UNKNOWN_DIR,
+    };
+    mentions.map(value).collect()
+}
+
+fn split_program(words: &[Word]) -> Option<(String, &[Word])> {
+    let (first, arguments) = words.split_first()?;
+    Some((program_name(first.value.as_literal()?), arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Script, ShellContext, Value, analyze};
+
+    fn script(text: &str) -> Script {
+        analyze(text, &ShellContext { home: "/home/u" })
+    }
+
+    fn literals(values: &[Value]) -> Vec<&str> {
+        values.iter().map(|value| value.as_literal().unwrap_or("?")).collect()
+    }
+
+    #[test]
+    fn whatever_form_a_change_of_directory_has_its_targets_are_kept() {
+        let rows: [(&str, &[&str]); 14] = [
+            ("cd a", &["a"]),
+            ("cd -P a", &["a"]),
+            ("cd -- a", &["a"]),
+            ("cd -L -e a", &["a"]),
+            ("time cd a; ls", &["a"]),
+            ("time -p cd a", &["a"]),
+            ("FOO=1 cd a", &["a"]),
+            ("\\cd a", &["a"]),
+            ("builtin cd a", &["a"]),
+            ("cd a/{b,c}", &["a/b", "a/c"]),
+            ("eval 'cd a'", &["a"]),
+            ("pushd a", &["a"]),
+            ("cd", &["?"]),
+            ("cd -", &["?"]),
+        ];
+        for (text, expected) in rows {
+            let found = script(text).cd_directories;
+            let mut found = literals(&found);
+            found.dedup();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrapper_may_choose_the_directory() {
+        for text in [
+            "env -C a cat x",
+            "env -iC a cat x",
+            "env -Ca cat x",
+            "env --chdir=a cat x",
+            "env --chd a cat x",
+            "sudo -nD a cat x",
+            "nice env -C a cat x",
+            "git -C a show",
+            "tar -xC a -f b",
+        ] {
+            assert_eq!(literals(&script(text).option_directories).first(), Some(&"a"), "{text}");
+        }
+        assert_eq!(script("cat -C a").option_directories, []);
+    }
+
+    #[test]
+    fn the_search_path_of_directories_is_kept() {
+        for text in ["CDPATH=a cd b", "export CDPATH=a; cd b", "declare -x CDPATH=a"] {
+            assert_eq!(literals(&script(text).cd_path), ["a"], "{text}");
+        }
+        assert_eq!(literals(&script("read CDPATH").cd_path), ["?"]);
+        assert_eq!(script("cd b").cd_path, []);
+    }
+}

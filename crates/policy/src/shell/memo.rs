@@ -1,0 +1,96 @@
+//! What was inspected before. The same command or text says the same again, as long as variables mean the same and it
+//! moves nothing.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::SimpleCommand;
+use super::analyzer::Analyzer;
+use super::syntax::RawCommand;
+
+/// So many parts are told one by one, whether they repeat each other or not.
+const MEMO_THRESHOLD: usize = 200;
+
+/// Programs that may make paths lead elsewhere, so that it matters how often they run.
+const MOVING_PROGRAMS: &[&str] = &["ln", "mv", "cp", "rsync"];
+
+/// What was inspected.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    entries: HashMap<String, MemoEntry>,
+    /// Whether nothing is to be remembered, because it is taken for less than it says.
+    pub(super) paused: bool,
+}
+
+/// One that was inspected.
+#[derive(Debug)]
+struct MemoEntry {
+    commands: Range<usize>,
+    state_before: AnalysisState,
+}
+
+/// What an inspection depends on and may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct AnalysisState {
+    /// What variables mean.
+    variables: (usize, bool, usize),
+    /// How often the directory was or may have been changed.
+    directory_changes: usize,
+    level: usize,
+}
+
+impl Analyzer<'_> {
+    pub(super) fn analysis_state(&self) -> AnalysisState {
+        let places = self.script.cd_targets.len() + self.script.cd_directories.len();
+        AnalysisState { variables: self.variables.version(), directory_changes: places, level: self.text_depth }
+    }
+
+    /// The parts that came of the same before.
+    pub(super) fn recall(&self, key: &str) -> Option<Range<usize>> {
+        let now = self.analysis_state();
+        let same = |seen: &&MemoEntry| seen.state_before.variables == now.variables && seen.state_before.level <= now.level;
+        let seen = self.memo.entries.get(key).filter(same)?;
+        (self.script.commands.len() > MEMO_THRESHOLD).then(|| seen.commands.clone())
+    }
+
+    /// Notes what came of an inspection, if it comes of it every time.
+    pub(super) fn memoize(&mut self, key: String, before: AnalysisState, start: usize) {
+        let parts = start..self.script.commands.len();
+        let moves = |part: &SimpleCommand| {
+            !part.dir_targets.is_empty() || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
+        };
+        let made = self.script.commands.get(parts.clone()).unwrap_or_default();
+        let lasting = self.analysis_state() == before && !self.script.truncated && !made.iter().any(moves);
+        if lasting && !self.memo.paused {
+            self.memo.entries.insert(key, MemoEntry { commands: parts, state_before: before });
+        }
+    }
+
+    /// The name that a text is remembered by.
+    pub(super) fn text_key(&self, text: &str) -> String {
+        format!("{}\0{text}", if self.is_guess { 'g' } else { 't' })
+    }
+
+    /// The name that a command is remembered by; none if there is more to it than its words.
+    pub(super) fn command_key(&self, command: &RawCommand) -> Option<String> {
+        let bare = command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
+        if !bare || command.words.is_empty() {
+            return None;
+        }
+        let flags = [
+            command.is_test,
+            command.in_substitution,
+            command.after_pipe,
+            command.before_pipe,
+            self.text_depth == 0,
+            self.is_guess,
+        ];
+        let mut key = String::from("c");
+        key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
+        for word in &command.words {
+            key.push('\0');
+            key.push_str(&word.raw);
+        }
+        Some(key)
+    }
+}

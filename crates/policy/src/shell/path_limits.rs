@@ -1,0 +1,49 @@
+//! Paths that are too long to be followed.
+//!
+//! No system opens a path of more than 4,096 bytes, and nobody has files hundreds of folders deep. To look where such a path
+//! leads would take time that grows with its square.
+
+use super::{Script, Value};
+
+/// The longest path that a system opens.
+const MAX_PATH_LENGTH: usize = 4_096;
+
+/// How many folders deep paths are followed.
+const MAX_PATH_DEPTH: usize = 256;
+
+/// Puts something below the root that is not known in the place of every path that is too long.
+pub(super) fn replace_long_paths(script: &mut Script) {
+    for part in script.commands.iter_mut().chain(&mut script.commands_if_empty) {
+        let lists = [&mut part.reads, &mut part.writes, &mut part.bulk_write_dirs, &mut part.removals];
+        lists.into_iter().flatten().for_each(replace_if_too_long);
+        part.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
+        for landing in &mut part.dir_targets {
+            replace_if_too_long(&mut landing.directory);
+            replace_if_too_long(&mut landing.from);
+        }
+    }
+    script.cd_targets.iter_mut().flatten().for_each(replace_if_too_long);
+    script
+        .cd_directories
+        .iter_mut()
+        .chain(&mut script.option_directories)
+        .chain(&mut script.cd_path)
+        .for_each(replace_if_too_long);
+}
+
+fn replace_if_too_long(value: &mut Value) {
+    let length = match value {
+        Value::Literal(text) | Value::Glob(text) => text.len(),
+        Value::Unknown { before, after, .. } => before.len() + after.len(),
+    };
+    let deep = |text: &str| text.bytes().filter(|byte| *byte == b'/').count() > MAX_PATH_DEPTH;
+    let overlong = length > MAX_PATH_LENGTH
+        || length > MAX_PATH_DEPTH
+            && match value {
+                Value::Literal(text) | Value::Glob(text) => deep(text),
+                Value::Unknown { before, after, .. } => deep(before) || deep(after),
+            };
+    if overlong {
+        *value = Value::Unknown { before: "/".into(), after: String::new(), nonempty: false };
+    }
+}

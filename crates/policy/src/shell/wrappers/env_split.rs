@@ -1,0 +1,111 @@
+//! `env -S TEXT`: the text is split into words by rules of its own, and those stand in its place among the arguments.
+
+use crate::shell::{Value, Word};
+
+/// The words of a text after `-S`.
+pub(super) fn split_env_text(text: &str) -> Vec<Word> {
+    let mut splitter = Splitter::default();
+    splitter.run(text);
+    splitter.end_word();
+    splitter.words
+}
+
+#[derive(Debug, Default)]
+struct Splitter {
+    words: Vec<Word>,
+    /// The literal text of the word at hand, up to something unknown.
+    before: String,
+    /// What follows the last unknown stretch, if there is one.
+    after: Option<String>,
+    /// Whether a word has begun.
+    has_begun: bool,
+}
+
+impl Splitter {
+    fn run(&mut self, text: &str) {
+        let mut quote = None;
+        let mut rest = text.chars().peekable();
+        while let Some(character) = rest.next() {
+            match (character, quote) {
+                ('\'' | '"', None) => {
+                    quote = Some(character);
+                    self.has_begun = true;
+                }
+                (_, Some(open)) if open == character => quote = None,
+                ('\\', Some('\'')) if !matches!(rest.peek(), Some('\\' | '\'')) => self.push('\\'),
+                ('\\', _) => match rest.next() {
+                    Some('_') if quote.is_none() => self.end_word(),
+                    Some('_') => self.push(' '),
+                    // The rest counts for nothing.
+                    Some('c') | None => return,
+                    Some(escaped) => self.push(decode_escape(escaped)),
+                },
+                ('$', None | Some('"')) => {
+                    for _ in rest.by_ref().take_while(|character| *character != '}') {}
+                    self.has_begun = true;
+                    self.after = Some(String::new());
+                }
+                ('#', None) if !self.has_begun => return,
+                (' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r', None) => self.end_word(),
+                _ => self.push(character),
+            }
+        }
+    }
+
+    fn push(&mut self, character: char) {
+        self.has_begun = true;
+        self.after.as_mut().unwrap_or(&mut self.before).push(character);
+    }
+
+    fn end_word(&mut self) {
+        if !std::mem::take(&mut self.has_begun) {
+            return;
+        }
+        let before = std::mem::take(&mut self.before);
+        let value = match self.after.take() {
+            Some(after) => Value::Unknown { before, after, nonempty: false },
+            None => Value::Literal(before),
+        };
+        self.words.push(Word { raw: crate::shell::expand::value_text(&value), value });
+    }
+}
+
+/// The character that a backslash and a letter stand for.
+fn decode_escape(letter: char) -> char {
+    match letter {
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_env_text;
+
+    #[test]
+    fn texts_are_split_as_env_does() {
+        let rows: &[(&str, &[&str])] = &[
+            ("zap x", &["zap", "x"]),
+            (r"zap\_x", &["zap", "x"]),
+            ("  -- zap  x ", &["--", "zap", "x"]),
+            (r#""FOO=a b" zap"#, &["FOO=a b", "zap"]),
+            (r#"z''ap "x\_y""#, &["zap", "x y"]),
+            (r"zap\cfoo", &["zap"]),
+            ("zap #x", &["zap"]),
+            ("zap#x", &["zap#x"]),
+            (r"'a\b' 'it\'s'", &[r"a\b", "it's"]),
+            ("''", &[""]),
+            ("a${B}c", &["?"]),
+            ("", &[]),
+        ];
+        for (text, expected) in rows {
+            let found = split_env_text(text);
+            let found: Vec<&str> = found.iter().map(|word| word.value.as_literal().unwrap_or("?")).collect();
+            assert_eq!(found, *expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a call is about: a command, a file, a host, or nothing that rules look into. Each step of `decide` asks here.
+
+use whimbrel_wire::permission::PermissionBehavior;
+
+use crate::command::ShellCommand;
+use crate::decide::DecisionInput;
+use crate::decision::{Danger, Decision, Reason};
+use crate::domain::parse_host;
+use crate::file_access::FileAccess;
+use crate::resolved_file::ResolvedFile;
+use crate::ruleset::SourcedRule;
+use crate::tool_kind::ToolKind;
+
+/// What a call is about.
+#[derive(Debug)]
+pub(crate) enum CallTarget<'a> {
+    /// A shell command.
+    Command(Box<ShellCommand<'a>>),
+    /// A file or a directory.
+    File(FileAccess),
+    /// A host.
+    Host(String),
+    /// Nothing that rules look into.
+    Other,
+}
+
+impl<'a> CallTarget<'a> {
+    pub(crate) fn for_call(case: &DecisionInput<'a>) -> Self {
+        let kind = case.context.tool.kind;
+        let text = kind.primary_field(case.call.tool).and_then(|field| case.input_text(field));
+        match (kind, text) {
+            (ToolKind::Shell, Some(text)) => Self::Command(Box::new(ShellCommand::new(text, case))),
+            (ToolKind::Read | ToolKind::Edit | ToolKind::Search, text) => {
+                Self::File(FileAccess::new(text, case))
+            }
+            (ToolKind::WebFetch, Some(text)) => parse_host(text).map_or(Self::Other, Self::Host),
+            _ => Self::Other,
+        }
+    }
+
+    pub(crate) fn host(&self) -> Option<&str> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Command(_) | Self::File(_) | Self::Other => None,
+        }
+    }
+
+    /// The one file that the call reads or changes.
+    pub(crate) fn into_resolved_file(self) -> Option<ResolvedFile> {
+        match self {
+            Self::File(file) => file.resolved_file,
+            Self::Command(_) | Self::Host(_) | Self::Other => None,
+        }
+    }
+
+    /// What the rules about commands or files with this behavior say.
+    pub(crate) fn decide_by_rules(&self, case: &DecisionInput<'_>, behavior: PermissionBehavior) -> Option<Decision> {
+        match self {
+            Self::Command(command) => command.decide_by_rules(case, behavior),
+            Self::File(file) => {
+                let reason = Reason::Rule(file.restricting_rule(case, behavior)?.clone());
+                Some(match behavior {
+                    PermissionBehavior::Deny => Decision::Deny(reason),
+                    PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),
+                })
+            }
+            Self::Host(_) | Self::Other => None,
+        }
+    }
+
+    /// Whether it is clear what would be done.
+    pub(crate) fn is_fully_analyzed(&self) -> bool {
+        match self {
+            Self::Command(command) => command.script.unanalyzable.is_empty() && !command.script.is_opaque(),
+            Self::File(_) | Self::Host(_) | Self::Other => true,
+        }
+    }
+
+    pub(crate) fn critical_removal(&self, case: &DecisionInput<'_>) -> Option<String> {
+        match self {
+            Self::Command(command) => command.critical_removal(case),
+            Self::File(_) | Self::Host(_) | Self::Other => None,
+        }
+    }
+
+    pub(crate) fn dangerous_write(&self, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+        match self {
+            Self::Command(command) => command.dangerous_write(case),
+            Self::File(file) => file.dangerous_write(case),
+            Self::Host(_) | Self::Other => None,
+        }
+    }
+
+    /// Whether more comes of a command than was followed.
+    pub(crate) fn is_truncated(&self) -> bool {
+        matches!(self, Self::Command(command) if command.script.truncated)
+    }
+
+    pub(crate) fn runs_in_background(&self) -> bool {
+        matches!(self, Self::Command(command) if command.script.background)
+    }
+
+    pub(crate) fn edits_plan_file(&self, case: &DecisionInput<'_>) -> bool {
+        match (self, &case.context.plan_file) {
+            (Self::File(file), Some(plan)) => file.is_edit_of(plan),
+            _ => false,
+        }
+    }
+
+    /// Whether a command is read-only without the help of any rule about commands.
+    pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
+        matches!(self, Self::Command(command) if command.is_read_only(case))
+    }
+
+    /// Whether a grant of the whole tool says too little, because limits could be evaded by what cannot be seen.
+    pub(crate) fn may_evade_restrictions(&self, case: &DecisionInput<'_>) -> bool {
+        matches!(self, Self::Command(command) if command.script.is_opaque() && case.rules.has_scoped_restrictions())
+    }
+
+    /// The rule about commands or files that allows the call.
+    pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
+        match self {
+            Self::Command(command) => command.allow_rule(case),
+            Self::File(file) => file.allow_rule(case).cloned(),
+            Self::Host(_) | Self::Other => None,
+        }
+    }
+
+    pub(crate) fn is_accepted_edit(&self, case: &DecisionInput<'_>) -> bool {
+        match self {
+            Self::Command(command) => command.is_covered(case),
+            Self::File(file) => file.is_edit() && file.is_in_work_dirs(case),
+            Self::Host(_) | Self::Other => false,
+        }
+    }
+
+    /// Whether everything in the call is read-only or allowed part by part.
+    pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
+        match self {
+            Self::Command(command) => command.is_covered(case),
+            Self::File(file) => !file.is_edit() && file.is_in_work_dirs(case),
+            Self::Host(_) | Self::Other => false,
+        }
+    }
+
+    /// Why nothing allows the call, and the path that stands in the way.
+    pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
+        match self {
+            Self::Command(command) => command.approval_reason(case),
+            Self::File(file) => file.approval_reason(case),
+            Self::Host(_) | Self::Other => (Reason::NeedsApproval, None),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! A throw-away folder in which bash runs commands whose programs are all stubs.
+#![expect(clippy::disallowed_methods, reason = "that programs are really run is the point")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+const BASH: &str = "/bin/bash";
+
+/// How long one command may take.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The programs that there are.
+const STUBS: &[&str] = &[
+    "tool", "npm", "make", "evil", "curl", "fail", "git", "ls", "cat", "head", "wc", "grep", "sort", "find",
+    "sed", "uniq", "date", "rm", "touch", "mkdir", "cp", "mv", "tee", "awk", "python3", "bash", "sh", "env",
+    "sudo", "timeout", "nice", "nohup", "stdbuf", "time", "xargs", "watch", "setsid",
+];
+
+/// Notes name, folder, the first line of its input, what runs it and its arguments; a wrapper then runs what it is for.
+const STUB: &str = r#"#!/bin/sh
+input=
+case ${0##*/} in bash|sh|xargs|env|sudo|timeout|nice|nohup|stdbuf|time|setsid|watch) ;; *) read -r input;; esac
+cd -P .
+printf '%s\0' "$0" "$PWD" "$input" "$BEHIND" "$#" "$@" >> '@LOG'
+export BEHIND="$BEHIND${0##*/} $*|||"
+case ${0##*/} in
+bash|sh) exec /bin/bash --norc --noprofile "$@";;
+env) while :; do case $1 in -i|-0|-v) shift;; -u|-C) shift 2;; --) shift; break;; -*) exit;; *=*) shift;; *) break;; esac; done;;
+sudo) while :; do case $1 in -u|-g) shift 2;; -*) shift;; *=*) shift;; *) break;; esac; done;;
+timeout) while :; do case $1 in -k|-s) shift 2;; -*) shift;; *) break;; esac; done; shift;;
+nice) case $1 in -n) shift 2;; -*) shift;; esac;;
+stdbuf|nohup|setsid|time) while :; do case $1 in -*) shift;; *) break;; esac; done;;
+watch) exec /bin/bash --norc --noprofile -c "$*";;
+xargs)
+    while :; do case $1 in -n|-I|-P|-d|-L) shift 2;; -*) shift;; *) break;; esac; done
+    while read -r line; do set -- "$@" $line; done;;
+find)
+    while [ $# -gt 0 ]; do case $1 in -exec|-execdir|-ok|-okdir) break;; esac; shift; done
+    [ $# -gt 0 ] && shift
+    for word do shift; [ "$word" = ';' ] && break; set -- "$@" "$word"; done;;
+fail) exit 1;;
+*) exit 0;;
+esac
+[ $# -gt 0 ] && exec "$@"
+exit 0
+"#;
+
+/// Limits itself, opens a trace, and holds a pipe by which the test sees when the last descendant has ended. A guard reads
+/// from another pipe: if the test goes away, it ends the whole group.
+const PRELUDE: &str = r#"ulimit -t 2; ulimit -f 64; ulimit -u 4096; ulimit -n 64; ulimit -c 0
+exec 7<&0 8>&1 9>>"$1" </dev/null >/dev/null 2>&1
+{ read -r -u 7; kill -KILL 0; } 8>&- 9>&- &
+exec 7<&-; export BASH_XTRACEFD=9
+exec /bin/bash --norc --noprofile -x -c "$2""#;
+
+/// What is in the working folder and beside it, with what each file says.
+const FILES: &[(&str, &str)] = &[
+    ("work/a.txt", "plain"),
+    ("work/x", "plain"),
+    ("work/-o", "plain"),
+    ("work/-exec", "plain"),
+    ("work/a b", "plain"),
+    ("work/src/b.txt", "plain"),
+    ("work/out/keep.txt", "plain"),
+    ("work/secret.txt", "MARK-secret"),
+    ("work/.env", "MARK-secret"),
+    ("work/.git/HEAD", "ref: refs/heads/main"),
+    ("work/.git/config", ""),
+    ("outside/data.txt", "MARK-outside"),
+    ("home/.ssh/key", "MARK-outside"),
+];
+
+/// One run of a stub.
+#[derive(Debug)]
+pub(crate) struct ProgramRun {
+    /// Its name if it was found where programs are, else its path.
+    pub(crate) program: String,
+    pub(crate) directory: PathBuf,
+    /// The first line that it read.
+    pub(crate) input: String,
+    pub(crate) arguments: Vec<String>,
+    /// The programs that run it, with their arguments.
+    pub(crate) ancestors: Vec<String>,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    pub(crate) runs: Vec<ProgramRun>,
+    /// The names that bash itself ran, programs among them.
+    pub(crate) builtins: Vec<String>,
+    /// Files that came, changed or went.
+    pub(crate) written: Vec<PathBuf>,
+}
+
+/// The folder.
+pub(crate) struct BashHarness {
+    root: PathBuf,
+    work: PathBuf,
+    _dir: TempDir,
+}
+
+impl BashHarness {
+    pub(crate) fn new() -> Self {
+        assert!(
+            Path::new(BASH).exists(),
+            "this test runs commands with {BASH}, which is not there: install bash"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let stage = Self { work: root.join("work"), root, _dir: folder };
+        fs::create_dir(stage.path("bin")).unwrap();
+        let first = stage.path("bin/stub");
+        fs::write(&first, stage.stub_script()).unwrap();
+        fs::set_permissions(&first, fs::Permissions::from_mode(0o755)).unwrap();
+        for name in STUBS {
+            fs::hard_link(&first, stage.path("bin").join(name)).unwrap();
+        }
+        stage.reset_files();
+        stage
+    }
+
+    /// What every stub runs.
+    fn stub_script(&self) -> String {
+        STUB.replace("@LOG", self.path("log").to_str().unwrap())
+    }
+
+    /// A place below the folder.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Where commands run.
+    pub(crate) fn work_dir(&self) -> &Path {
+        &self.work
+    }
+
+    /// Puts everything as it is in the beginning.
+    fn reset_files(&self) {
+        for room in ["work", "outside", "home"] {
+            if self.path(room).exists() {
+                fs::remove_dir_all(self.path(room)).unwrap();
+            }
+        }
+        for (path, text) in FILES {
+            let path = self.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::create_dir(self.path("work/.git/objects")).unwrap();
+        fs::create_dir(self.path("work/.git/refs")).unwrap();
+        symlink("../outside", self.path("work/link")).unwrap();
+        // Programs of the same name that no rule means; the others are found if the path for programs is changed.
+        fs::create_dir(self.path("work/0")).unwrap();
+        for place in ["work/tool", "work/0/tool", "work/src/tool"] {
+            fs::copy(self.path("bin/stub"), self.path(place)).unwrap();
+        }
+    }
+
+    /// Runs a command and tells what it did.
+    pub(crate) fn run_command(&self, command: &str) -> Observed {
+        self.run_command_with_env(command, &[])
+    }
+
+    /// The same in an environment that has more variables.
+    pub(crate) fn run_command_with_env(&self, command: &str, variables: &[(&str, &str)]) -> Observed {
+        for notes in ["log", "trace"] {
+            fs::write(self.path(notes), "").unwrap();
+        }
+        let before = self.snapshot_files();
+        self.run_bash(command, variables);
+        let after = self.snapshot_files();
+        assert_eq!(fs::read_to_string(self.path("bin/stub")).unwrap(), self.stub_script(), "the stubs were changed");
+        let runs = self.parse_log(&fs::read(self.path("log")).unwrap());
+        let builtins = traced_commands(&String::from_utf8_lossy(&fs::read(self.path("trace")).unwrap()));
+        let came = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+        let went = before.iter().filter(|(path, _)| !after.contains_key(*path));
+        let written: Vec<PathBuf> = came.chain(went).map(|(path, _)| path.clone()).collect();
+        if !written.is_empty() {
+            self.reset_files();
+        }
+        Observed { runs, builtins, written }
+    }
+
+    /// Runs bash until it and all that it started has ended, or is ended.
+    fn run_bash(&self, command: &str, variables: &[(&str, &str)]) {
+        let mut bash = Command::new(BASH);
+        bash.args(["--norc", "--noprofile", "-c", PRELUDE, "bash"])
+            .args([self.path("trace").to_str().unwrap(), command])
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .env("HOME", self.path("home"))
+            .env("LC_ALL", "C")
+            .envs(variables.iter().copied())
+            .current_dir(self.work_dir())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = bash.spawn().unwrap_or_else(|error| panic!("{BASH} cannot be started: {error}"));
+        let group = Pid::from_raw(child.id().try_into().unwrap());
+        let guarded = child.stdin.take().unwrap();
+        let mut pipe = child.stdout.take().unwrap();
+        let (ended, end) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let _ = pipe.read_to_end(&mut Vec::new());
+            let _ = ended.send(());
+        });
+        let _ = end.recv_timeout(COMMAND_TIMEOUT);
+        let _ = killpg(group, Signal::SIGKILL);
+        drop(guarded);
+        child.wait().unwrap();
+        reader.join().unwrap();
+    }
+
+    /// Reads what the stubs have noted.
+    fn parse_log(&self, log: &[u8]) -> Vec<ProgramRun> {
+        let text = String::from_utf8_lossy(log);
+        let mut fields = text.split('\0').map(str::to_owned);
+        let mut runs = Vec::new();
+        while let (Some(path), Some(directory), Some(input), Some(behind), Some(count)) =
+            (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
+        {
+            let count: usize = count.parse().unwrap_or_else(|_| panic!("the notes are mixed up: {text:?}"));
+            let in_place = Path::new(&path).parent() == Some(&self.path("bin"));
+            let name = path.rsplit('/').next().unwrap().to_owned();
+            let program = if in_place { name } else { path };
+            let arguments = fields.by_ref().take(count).collect();
+            let behind = behind.split_terminator("|||").map(str::to_owned).collect();
+            runs.push(ProgramRun { program, directory: directory.into(), input, arguments, ancestors: behind });
+        }
+        runs
+    }
+
+    /// All files with their texts, except those of the stage itself.
+    fn snapshot_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let own = ["bin", "log", "trace"].map(|name| self.path(name));
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
+                if own.contains(&path) {
+                    continue;
+                }
+                if kind.is_dir() {
+                    folders.push(path);
+                } else {
+                    let text = if kind.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+                    found.insert(path, text);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The command words in a trace, `command` and `builtin` looked through.
+fn traced_commands(trace: &str) -> Vec<String> {
+    let lines = trace.lines().filter(|line| line.starts_with('+'));
+    let words = lines.filter_map(|line| {
+        let line = line.trim_start_matches('+').strip_prefix(' ')?;
+        line.split(' ').find(|word| !matches!(*word, "command" | "builtin" | "-p" | "--"))
+    });
+    words.map(str::to_owned).collect()
+}

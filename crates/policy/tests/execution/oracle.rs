@@ -1,0 +1,224 @@
+//! What may have happened on the stage under the rules of a scene. Written apart from the code that is tested.
+
+use std::path::Path;
+
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::rule_setup::RuleSetup;
+use crate::harness::{ProgramRun, Observed, BashHarness};
+
+/// Programs that only read, if their arguments do.
+const READERS: &[&str] = &["ls", "cat", "head", "wc", "grep", "sort", "find", "sed", "uniq", "date", "git"];
+
+/// Programs that change files where edits are accepted.
+const EDITORS: &[&str] = &["rm", "touch", "mkdir", "cp", "mv", "sed"];
+
+/// Programs that run another, which is noted by itself.
+const WRAPPERS: &[&str] = &["timeout", "nice", "nohup", "stdbuf", "time", "xargs"];
+
+/// Programs that take commands.
+const SHELLS: &[&str] = &["bash", "sh", "watch"];
+
+/// Arguments that make a reader run or change something. Those that end in `*` begin so.
+const HARMFUL_ARGUMENTS: &[(&str, &[&str])] = &[
+    ("find", &["-exec*", "-ok*", "-delete", "-fprint*", "-fls"]),
+    ("sort", &["-o*", "--output*", "--compress-program*"]),
+    ("git", &["--output*", "-c", "--exec*", "--ext-diff"]),
+    ("sed", &["-i*", "--in-place*", "-f*"]),
+    ("date", &["-s*", "--set*"]),
+];
+
+/// Builtins that can change what later commands mean.
+const CHANGING: &[&str] = &[
+    "eval",
+    "exec",
+    "source",
+    ".",
+    "trap",
+    "alias",
+    "let",
+    "hash",
+    "enable",
+    "bind",
+    "complete",
+    "compgen",
+    "fc",
+    "unalias",
+    "mapfile",
+    "readarray",
+    "read",
+    "set",
+    "shopt",
+    "export",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "unset",
+    "pushd",
+    "popd",
+    "umask",
+    "ulimit",
+    "getopts",
+    "exit",
+    "return",
+    "shift",
+];
+
+/// Names whose files no rule of a project lets a command write.
+const PROTECTED: &[&str] = &[".git", ".bashrc", ".profile", ".claude"];
+
+/// What went wrong, if anything did.
+pub(crate) fn find_violation(scene: &RuleSetup, seen: &Observed, stage: &BashHarness) -> Option<String> {
+    let of_runs = seen.runs.iter().find_map(|run| find_run_violation(scene, run, stage));
+    // A rule for a shell covers what the shell writes.
+    let free =
+        seen.runs.iter().any(|run| SHELLS.contains(&run.program.as_str()) && is_allowed_by_rule(scene, &rule_text(run)));
+    let written = seen.written.iter().filter(|_| !free);
+    let of_files = written.into_iter().find_map(|path| find_write_violation(scene, path, stage));
+    let of_builtins = seen.builtins.iter().find(|name| {
+        let named = |rule: &&&str| {
+            rule.strip_prefix("Bash(").is_some_and(|rule| rule.split(' ').next() == Some(name))
+        };
+        !scene.is_open() && CHANGING.contains(&name.as_str()) && !scene.allow.iter().any(|rule| named(&rule))
+    });
+    let of_builtins = of_builtins.map(|name| format!("the builtin {name} ran, which no rule names"));
+    of_runs.or(of_files).or(of_builtins)
+}
+
+fn find_run_violation(scene: &RuleSetup, run: &ProgramRun, stage: &BashHarness) -> Option<String> {
+    let text = rule_text(run);
+    if let Some(rule) = scene.deny.iter().find(|rule| rule_covers(rule, &text)) {
+        return Some(format!("{run:?} ran in spite of {rule}"));
+    }
+    let secrets = std::iter::once(&run.input).chain(&run.arguments);
+    for secret in secrets.filter(|text| text.contains("MARK-")) {
+        let outside = !scene.is_open() && !scene.allow.iter().any(|rule| rule.starts_with("Read("));
+        if secret.contains("MARK-outside") && outside {
+            return Some(format!("{run:?} read what lies outside"));
+        }
+        if secret.contains("MARK-secret")
+            && scene.deny.contains(&"Read(secret.txt)")
+            && scene.deny.contains(&"Read(.env)")
+        {
+            return Some(format!("{run:?} read what may not be read"));
+        }
+    }
+    // A rule for a program covers whatever that program runs.
+    if scene.is_open() || run.ancestors.iter().any(|text| is_allowed_by_rule(scene, text)) {
+        return None;
+    }
+    if !run.directory.starts_with(stage.work_dir()) {
+        return Some(format!("{run:?} ran outside"));
+    }
+    let program = run.program.as_str();
+    let known = is_harmless_reader(run)
+        || WRAPPERS.contains(&program)
+        || scene.mode == PermissionMode::AcceptEdits && EDITORS.contains(&program);
+    let granted = scene.mode != PermissionMode::Plan && is_allowed_by_rule(scene, &text);
+    if !known && !granted {
+        return Some(format!("{run:?} ran, which nothing covers"));
+    }
+    // What ran, written plainly, must be allowed as well.
+    let plain = quote_run(run);
+    let alone = if program == "xargs" { format!("true | {plain}") } else { plain };
+    (!scene.allows(&alone, &run.directory, stage)).then(|| format!("{run:?} ran, but {alone} is not allowed"))
+}
+
+fn find_write_violation(scene: &RuleSetup, path: &Path, stage: &BashHarness) -> Option<String> {
+    let Ok(inside) = path.strip_prefix(stage.work_dir()) else {
+        return (!scene.is_open()).then(|| format!("{path:?} was written, outside"));
+    };
+    let name = path.file_name().unwrap().to_string_lossy();
+    let is_meant = |rule: &&str| match *rule {
+        "Edit(out/**)" => inside.starts_with("out"),
+        "Edit(out/keep.txt)" => inside == Path::new("out/keep.txt"),
+        "Edit(x.txt)" => name == "x.txt",
+        "Edit(*.log)" => name.ends_with(".log"),
+        "Read(secret.txt)" => name == "secret.txt",
+        "Read(.env)" => name == ".env",
+        _ => false,
+    };
+    if scene.deny.iter().any(&is_meant) {
+        return Some(format!("{path:?} was written in spite of a rule"));
+    }
+    if inside.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str() == *name)) {
+        return Some(format!("{path:?} was written, which is protected"));
+    }
+    let granted = scene.is_open()
+        || scene.mode == PermissionMode::AcceptEdits
+        || scene.mode != PermissionMode::Plan && scene.allow.iter().any(is_meant);
+    (!granted).then(|| format!("{path:?} was written, which nothing covers"))
+}
+
+/// Whether it is a reader without a harmful argument.
+fn is_harmless_reader(run: &ProgramRun) -> bool {
+    let harmful = HARMFUL_ARGUMENTS.iter().filter(|(program, _)| *program == run.program).flat_map(|(_, words)| *words);
+    let mut harmful = harmful.flat_map(|word| run.arguments.iter().map(move |argument| (*word, argument)));
+    let tells_version = run.program == "python3" && run.arguments == ["--version"];
+    tells_version
+        || READERS.contains(&run.program.as_str())
+            && !harmful.any(|(word, argument)| match word.strip_suffix('*') {
+                Some(begin) => argument.starts_with(begin),
+                None => argument == word,
+            })
+}
+
+/// The words with blanks between them. A blank inside a word is none that a rule means.
+fn rule_text(run: &ProgramRun) -> String {
+    let words = std::iter::once(&run.program).chain(&run.arguments);
+    words.map(|word| word.replace([' ', '\t', '\n'], "\u{1f}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a rule allows a call.
+fn is_allowed_by_rule(scene: &RuleSetup, text: &str) -> bool {
+    scene.allow.iter().any(|rule| rule_covers(rule, text))
+}
+
+/// Whether a rule about commands covers a text.
+fn rule_covers(rule: &str, text: &str) -> bool {
+    let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')) else {
+        return false;
+    };
+    let pattern = pattern.strip_suffix(":*").map_or_else(|| pattern.to_owned(), |front| format!("{front} *"));
+    pattern_matches(&pattern, text) || pattern.strip_suffix(" *").is_some_and(|front| pattern_matches(front, text))
+}
+
+/// Whether a pattern with stars fits a text.
+fn pattern_matches(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let pieces: Vec<&str> = pieces.collect();
+    let Some((last, middle)) = pieces.split_last() else { return rest.is_empty() };
+    for piece in middle {
+        let Some((_, after)) = rest.split_once(piece) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+/// The call with every word in quotes.
+fn quote_run(run: &ProgramRun) -> String {
+    let words = std::iter::once(&run.program).chain(&run.arguments);
+    words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn rules_cover_what_they_say() {
+    let rows = [
+        ("Bash(tool *)", "tool", true),
+        ("Bash(tool *)", "tool a b", true),
+        ("Bash(tool *)", "toolbox", false),
+        ("Bash(too*)", "toolbox", true),
+        ("Bash(make * all)", "make a all", true),
+        ("Bash(make * all)", "make all", false),
+        ("Bash(npm run test:*)", "npm run test x", true),
+        ("Bash(* --version)", "evil --version", true),
+        ("Bash(make all)", "make all x", false),
+        ("Edit(out/**)", "out/x", false),
+    ];
+    for (rule, text, expected) in rows {
+        assert_eq!(rule_covers(rule, text), expected, "{rule} {text}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Rules and a mode under which a command is judged, and the judge.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::json;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::harness::BashHarness;
+
+/// Allow rules. `@` stands for the folder of the stage.
+const ALLOW: &[&str] = &[
+    "Bash(tool *)",
+    "Bash(tool run)",
+    "Bash(tool run:*)",
+    "Bash(too*)",
+    "Bash(npm *)",
+    "Bash(npm run test:*)",
+    "Bash(make all)",
+    "Bash(make * all)",
+    "Bash(* --version)",
+    "Bash(git *)",
+    "Bash(git log *)",
+    "Bash(cat *)",
+    "Bash(grep *)",
+    "Bash(find *)",
+    "Bash(sed *)",
+    "Bash(sort *)",
+    "Bash(rm *)",
+    "Bash(touch *)",
+    "Bash(tee *)",
+    "Bash(env *)",
+    "Bash(xargs *)",
+    "Bash(echo *)",
+    "Bash(fail *)",
+    "Bash(python3 *)",
+    "Bash(bash *)",
+    "Bash(timeout *)",
+    "Bash(set *)",
+    "Bash(export *)",
+    "Edit(out/**)",
+    "Edit(x.txt)",
+    "Edit(*.log)",
+    "Read(/@/outside/**)",
+];
+
+/// Deny rules.
+const DENY: &[&str] = &[
+    "Bash(evil *)",
+    "Bash(evil:*)",
+    "Bash(curl *)",
+    "Bash(tool stop *)",
+    "Bash(npm publish:*)",
+    "Bash(* --force)",
+    "Read(secret.txt)",
+    "Read(.env)",
+    "Edit(out/keep.txt)",
+];
+
+/// Those of them that look at arguments.
+const ARGUMENT_RULES: &[&str] = &["Bash(tool stop *)", "Bash(npm publish:*)", "Bash(* --force)"];
+
+const MODES: [PermissionMode; 4] =
+    [PermissionMode::Default, PermissionMode::AcceptEdits, PermissionMode::Plan, PermissionMode::DontAsk];
+
+/// Where a command is judged.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleSetup {
+    pub(crate) allow: Vec<&'static str>,
+    pub(crate) deny: Vec<&'static str>,
+    pub(crate) mode: PermissionMode,
+}
+
+/// A few grants, seldom a refusal.
+pub(crate) fn rule_setups() -> impl Strategy<Value = RuleSetup> {
+    let deny = prop_oneof![2 => Just(Vec::new()), 1 => subsequence(DENY.to_vec(), 1..3)];
+    let mode = prop_oneof![4 => Just(PermissionMode::Default), 2 => Just(PermissionMode::AcceptEdits),
+        1 => select(MODES.to_vec())];
+    (subsequence(ALLOW.to_vec(), 1..10), deny, mode).prop_map(|(mut allow, deny, mode)| {
+        allow.push("Bash(tool *)");
+        RuleSetup { allow, deny, mode }
+    })
+}
+
+/// Everything is granted but for some refusals: of programs and files, whatever their arguments. Arguments that are only
+/// known when the command runs are not what a rule can be held against.
+pub(crate) fn open_rule_setups() -> impl Strategy<Value = RuleSetup> {
+    let mode = select(vec![PermissionMode::Default, PermissionMode::AcceptEdits]);
+    let deny: Vec<_> = DENY.iter().copied().filter(|rule| !ARGUMENT_RULES.contains(rule)).collect();
+    (subsequence(deny, 1..4), mode).prop_map(|(deny, mode)| RuleSetup { allow: vec!["Bash"], deny, mode })
+}
+
+impl RuleSetup {
+    /// Whether everything short of what is refused is granted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.allow.contains(&"Bash")
+    }
+
+    /// Whether a command may run in a folder.
+    pub(crate) fn allows(&self, command: &str, cwd: &Path, stage: &BashHarness) -> bool {
+        matches!(self.decide(command, cwd, stage), Decision::Allow(_))
+    }
+
+    fn decide(&self, command: &str, cwd: &Path, stage: &BashHarness) -> Decision {
+        let (work, home) = (stage.work_dir(), stage.path("home"));
+        let root = stage.path("");
+        let root = root.to_str().unwrap().trim_matches('/');
+        let texts = |texts: &[&str]| texts.iter().map(|text| text.replace('@', root)).collect();
+        let layer = RuleLayer {
+            allow: texts(&self.allow),
+            deny: texts(&self.deny),
+            ..RuleLayer::new(RuleSource::ProjectSettings, work)
+        };
+        let mut rules = RuleSet::new(&home, work);
+        let loaded = rules.add_layer(&layer, &RealFs);
+        assert_eq!(loaded.errors, []);
+        let facts = CallContext::new(cwd, &home, &RealFs, ToolFacts::for_tool("Bash", &["command"]));
+        let input = json!({"command": command});
+        decide(
+            &Call { tool: "Bash", input: &input },
+            &rules,
+            self.mode,
+            &WorkDirs::new(work, &RealFs),
+            &facts,
+        )
+    }
+}

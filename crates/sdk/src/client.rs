@@ -1,0 +1,184 @@
+//! The line to an engine: what the caller's handles and the sorter share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::Shared;
+use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link;
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::{TypedRequest, ControlRequest, Initialize, InitializeReply, Response};
+
+use crate::error::Error;
+
+/// One open line. It is held by every handle of a session, and by the task that sorts what the engine says.
+pub(crate) struct EngineClient {
+    to_engine: mpsc::Sender<link::IncomingFrame>,
+    pending: Mutex<PendingRequests>,
+    /// How many bytes of frames wait for the caller, and how many may before the engine is slowed down.
+    unread_bytes: AtomicUsize,
+    unread_limit: usize,
+    /// Fires when reading on may be due: frames were read, or somebody waits for an answer.
+    reader_wake: Notify,
+    /// The answer to the `initialize` that opened the line, if one did.
+    initialize_response: Option<Shared<oneshot::Receiver<Response>>>,
+    info: OnceCell<Box<InitializeReply>>,
+    pub(crate) finished: CancellationToken,
+    pub(crate) stop: CancellationToken,
+}
+
+/// Questions to the engine that have no answer yet.
+#[derive(Default)]
+struct PendingRequests {
+    by_id: HashMap<String, oneshot::Sender<Response>>,
+    /// The engine has ended: nobody will answer.
+    is_closed: bool,
+}
+
+/// A question that is given up when whoever asked no longer waits.
+struct PendingGuard<'a> {
+    client: &'a EngineClient,
+    id: String,
+}
+
+impl Drop for PendingGuard<'_> {
+    fn drop(&mut self) {
+        self.client.lock_pending().by_id.remove(&self.id);
+    }
+}
+
+impl EngineClient {
+    pub(crate) fn new(
+        to_engine: mpsc::Sender<link::IncomingFrame>,
+        finished: CancellationToken,
+        stop: CancellationToken,
+        unread_limit: usize,
+    ) -> Self {
+        Self {
+            to_engine,
+            pending: Mutex::default(),
+            unread_bytes: AtomicUsize::new(0),
+            unread_limit,
+            reader_wake: Notify::new(),
+            initialize_response: None,
+            info: OnceCell::new(),
+            finished,
+            stop,
+        }
+    }
+
+    /// Opens the session with an `initialize` and gives its id. The answer is kept for [`Line::info`].
+    pub(crate) fn initialize(&mut self, opening: Initialize) -> Result<String, Error> {
+        let id = new_request_id();
+        let (sender, receiver) = oneshot::channel();
+        self.lock_pending().by_id.insert(id.clone(), sender);
+        self.initialize_response = Some(futures::FutureExt::shared(receiver));
+        self.send_now(ControlRequest::new(id.clone(), opening))?;
+        Ok(id)
+    }
+
+    /// Sends a frame at once; for a line that has just been made, so that there is room.
+    pub(crate) fn send_now(&self, frame: impl Into<Frame>) -> Result<(), Error> {
+        self.to_engine.try_send(Ok(frame.into())).map_err(|_| Error::Over)
+    }
+
+    /// Sends a frame; waits while the engine is slow, but not once everything is to stop.
+    pub(crate) async fn send(&self, frame: impl Into<Frame>) -> Result<(), Error> {
+        let frame = Ok(frame.into());
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Error::Over),
+            sent = self.to_engine.send(frame) => sent.map_err(|_| Error::Over),
+        }
+    }
+
+    /// Asks the engine and waits for its answer.
+    pub(crate) async fn call<A: TypedRequest>(&self, ask: A) -> Result<A::Reply, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let waiting = PendingGuard { client: self, id: new_request_id() };
+        {
+            let mut calls = self.lock_pending();
+            if calls.is_closed {
+                return Err(Error::Over);
+            }
+            calls.by_id.insert(waiting.id.clone(), sender);
+        }
+        self.reader_wake.notify_one();
+        self.send(ControlRequest::new(waiting.id.clone(), ask)).await?;
+        Ok(receiver.await.map_err(|_| Error::Over)?.reply::<A>()?)
+    }
+
+    /// What the engine offers. It is asked at most once.
+    pub(crate) async fn info(&self) -> Result<&InitializeReply, Error> {
+        let asking = async {
+            let reply = match &self.initialize_response {
+                Some(opening) => opening.clone().await.map_err(|_| Error::Over)?.reply::<Initialize>()?,
+                None => self.call(Initialize::default()).await?,
+            };
+            Ok(Box::new(reply))
+        };
+        self.info.get_or_try_init(|| asking).await.map(|info| &**info)
+    }
+
+    /// Hands an answer to whoever waits for it; they may have gone away.
+    pub(crate) fn handle_response(&self, response: Response) {
+        let waiting = self.lock_pending().by_id.remove(response.request_id());
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(response);
+        }
+    }
+
+    /// So many bytes of frames wait more.
+    pub(crate) fn add_unread(&self, bytes: usize) {
+        self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many have been read.
+    pub(crate) fn remove_unread(&self, bytes: usize) {
+        if self.unread_bytes.fetch_sub(bytes, Ordering::Relaxed) > self.unread_limit {
+            self.reader_wake.notify_one();
+        }
+    }
+
+    /// Waits as long as too much is unread. Not while somebody waits for an answer, which may stand behind more frames,
+    /// and not once everything is to stop.
+    pub(crate) async fn wait_for_capacity(&self) {
+        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit && self.lock_pending().by_id.is_empty() {
+            tokio::select! {
+                () = self.reader_wake.notified() => {}
+                () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// The engine has ended: whoever waits for an answer gets none, and what still runs for the line ends.
+    pub(crate) fn close(&self) {
+        let mut calls = self.lock_pending();
+        calls.is_closed = true;
+        calls.by_id.clear();
+        drop(calls);
+        self.stop.cancel();
+    }
+
+    fn lock_pending(&self) -> MutexGuard<'_, PendingRequests> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Finishes the input when the last handle goes that could say something.
+pub(crate) struct InputGuard {
+    pub(crate) client: Arc<EngineClient>,
+}
+
+impl Drop for InputGuard {
+    fn drop(&mut self) {
+        self.client.finished.cancel();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the SDK names its own questions")]
+fn new_request_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}

@@ -1,0 +1,125 @@
+//! How much room a frame takes while it waits for its reader: an estimate that costs next to nothing.
+
+use std::io;
+
+use serde_json::{Map, Value};
+use whimbrel_wire::content::{Content, ResultContent, Source};
+use whimbrel_wire::system::SystemEvent;
+use whimbrel_wire::{Block, Frame};
+
+/// How many bytes a frame takes, more or less. What can be large is looked at; kinds that are rare are written out to be
+/// counted.
+pub(crate) fn estimate_size(frame: &Frame) -> usize {
+    match frame {
+        Frame::StreamEvent(event) => size_of_val(&**event) + event.event.as_str().len(),
+        Frame::Assistant(said) => size_of_val(&**said) + blocks_size(&said.message.content),
+        Frame::User(said) => {
+            let read = match &said.message.content {
+                Content::Text(text) => text.len(),
+                Content::Blocks(list) => blocks_size(list),
+            };
+            size_of_val(&**said) + read + said.tool_use_result.as_ref().map_or(0, value_size)
+        }
+        Frame::System(system) if let SystemEvent::Other(raw) = &system.event => raw.as_str().len(),
+        Frame::Unknown(raw) => raw.as_str().len(),
+        rare => serialized_size(rare),
+    }
+}
+
+fn blocks_size(list: &[Block]) -> usize {
+    list.iter().map(|one| size_of_val(one) + block_size(one)).sum()
+}
+
+fn block_size(block: &Block) -> usize {
+    match block {
+        Block::Text { text, citations } => text.len() + citations.as_ref().map_or(0, value_size),
+        Block::Thinking { thinking, signature } => thinking.len() + signature.len(),
+        Block::RedactedThinking { data } => data.len(),
+        Block::ToolUse { input, .. } => value_size(input),
+        Block::ToolResult { content, .. } => match content {
+            Some(ResultContent::Text(text)) => text.len(),
+            Some(ResultContent::Blocks(list)) => blocks_size(list),
+            None => 0,
+        },
+        Block::Image { source } | Block::Document { source, .. } => match source {
+            Source::Base64 { data, .. } | Source::Text { data, .. } => data.len(),
+            _ => 0,
+        },
+        Block::Other(fields) => map_size(fields),
+    }
+}
+
+fn value_size(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(list) => list.iter().map(self::value_size).sum(),
+            Value::Object(fields) => map_size(fields),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
+
+fn map_size(fields: &Map<String, Value>) -> usize {
+    fields.iter().map(|(name, field)| name.len() + value_size(field)).sum()
+}
+
+fn serialized_size(frame: &Frame) -> usize {
+    let mut counted = ByteCounter(0);
+    // Counting cannot fail, and a frame can always be written.
+    let _ = serde_json::to_writer(&mut counted, frame);
+    counted.0
+}
+
+/// Counts what is written.
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_makes_a_frame_large_is_seen() {
+        let long = "x".repeat(100_000);
+        let said = |block: Value| json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": [block]}});
+        let base64 = json!({"type": "base64", "media_type": "image/png", "data": long});
+        let frames = [
+            json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": long}}),
+            json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": ""}, "tool_use_result": {"a": [long]}}),
+            said(json!({"type": "text", "text": long})),
+            said(json!({"type": "thinking", "thinking": long})),
+            said(json!({"type": "redacted_thinking", "data": long})),
+            said(json!({"type": "tool_use", "id": "t", "name": "n", "input": {"a": {"b": long}}})),
+            said(json!({"type": "tool_result", "tool_use_id": "t", "content": long})),
+            said(
+                json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": base64}]}),
+            ),
+            said(json!({"type": "newer", "field": long})),
+            json!({"type": "newer", "field": long}),
+            json!({"type": "system", "subtype": "newer", "field": long}),
+            json!({"type": "keep_alive"}),
+        ];
+        for line in frames {
+            let line = line.to_string();
+            let weight = estimate_size(&whimbrel_wire::decode(&line).unwrap());
+            let least = if line.len() < 1000 { 1 } else { long.len() };
+            assert!(
+                (least..line.len() + 3000).contains(&weight),
+                "{weight} for {}",
+                &line[..80.min(line.len())]
+            );
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Sorts what the engine says: answers to whoever waits, questions to the callbacks, everything else to the reader.
+//! It never waits for a callback, and for the reader only as [`Frames`] says.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde::Deserialize;
+use tokio_util::task::AbortOnDropHandle;
+use whimbrel_wire::control::{ControlResponse, Initialize, McpMessageReply, Request, Response};
+use whimbrel_wire::system::SystemEvent;
+use whimbrel_wire::{Frame, RawJson};
+
+use crate::agent::Agent;
+use crate::callback::{Callbacks, with_input};
+use crate::controls::Controls;
+use crate::error::Error;
+use crate::frames::{Frames, FrameQueue, frame_queue};
+use crate::client::{InputGuard, EngineClient};
+use crate::transport::{Connection, FrameSource};
+
+/// Connects to an engine: what can be said to it, and what it says.
+pub(crate) fn open(agent: &Agent) -> Result<(Controls, Frames), Error> {
+    tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
+    start_router(agent, agent.connect()?)
+}
+
+/// Makes a connection one that can be used: opens it and starts to sort.
+fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), Error> {
+    let Connection { sender, incoming, finished, stop, needs_initialize: wants_initialize } = connection;
+    let mut line = EngineClient::new(sender, finished, stop, agent.unread_limit);
+    let opening = initialize_request(agent, wants_initialize).map(|opening| line.initialize(opening)).transpose()?;
+    let line = Arc::new(line);
+    let (shelf, frames) = frame_queue(&line);
+    let callbacks = agent.callbacks.clone();
+    let sorter = FrameRouter {
+        client: Arc::clone(&line),
+        queue: shelf,
+        callbacks,
+        callback_tasks: HashMap::new(),
+        initialize_id: opening,
+        reported: ReportedEnd::Nothing,
+    };
+    tokio::spawn(sorter.run(incoming));
+    Ok((Controls::new(InputGuard { client: line }), frames))
+}
+
+/// What the session is opened with, if anything: an engine in this process has the options already.
+fn initialize_request(agent: &Agent, wants_initialize: bool) -> Option<Initialize> {
+    let hooks = &agent.callbacks.hooks;
+    let hooks = (!hooks.is_empty()).then(|| hooks.to_matchers());
+    match wants_initialize {
+        true => Some(Initialize { hooks, ..agent.options.to_initialize() }),
+        false => hooks.map(|hooks| Initialize { hooks: Some(hooks), ..Initialize::default() }),
+    }
+}
+
+struct FrameRouter {
+    client: Arc<EngineClient>,
+    queue: FrameQueue,
+    callbacks: Callbacks,
+    /// Questions that a callback is answering. A task ends when its entry goes.
+    callback_tasks: HashMap<String, AbortOnDropHandle<()>>,
+    /// The `initialize` that has no answer yet.
+    initialize_id: Option<String>,
+    reported: ReportedEnd,
+}
+
+/// What the reader knows about the end of the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReportedEnd {
+    Nothing,
+    /// It has seen a result.
+    Result,
+    /// It has been told that the session cannot begin. Nothing else matters.
+    InitializeRejected,
+}
+
+impl FrameRouter {
+    async fn run(mut self, mut incoming: FrameSource) {
+        while let Some(frame) = incoming.next().await {
+            self.route(frame);
+            self.client.wait_for_capacity().await;
+        }
+        self.client.close();
+    }
+
+    fn route(&mut self, frame: Result<Frame, Error>) {
+        match frame {
+            Ok(Frame::ControlResponse(answer)) => self.handle_response(answer.response),
+            Ok(Frame::ControlRequest(asked)) => self.handle_request(asked.request_id, asked.request),
+            Ok(Frame::ControlCancel(cancel)) => drop(self.callback_tasks.remove(&cancel.request_id)),
+            Ok(Frame::KeepAlive(_)) => {}
+            Ok(frame) if is_sdk_only(&frame) => {}
+            _ if self.reported == ReportedEnd::InitializeRejected => {}
+            other => {
+                if let Ok(Frame::Result(_)) = other {
+                    self.reported = ReportedEnd::Result;
+                }
+                self.queue.push(other);
+            }
+        }
+    }
+
+    /// Takes an answer in. If it refuses the opening, the session must not go on without what was asked for.
+    fn handle_response(&mut self, response: Response) {
+        if self.initialize_id.as_deref() == Some(response.request_id()) {
+            self.initialize_id = None;
+            if let Response::Error { error, .. } = &response {
+                // An engine that ends with a result has said it there.
+                if self.reported == ReportedEnd::Nothing {
+                    self.queue.push(Err(Error::Refused(error.clone())));
+                }
+                self.reported = ReportedEnd::InitializeRejected;
+                self.client.stop.cancel();
+            }
+        }
+        self.client.handle_response(response);
+    }
+
+    /// Has a question of the engine answered, beside everything else.
+    fn handle_request(&mut self, id: String, request: Request) {
+        self.callback_tasks.retain(|_, task| !task.is_finished());
+        let (line, callbacks) = (Arc::clone(&self.client), self.callbacks.clone());
+        let question = id.clone();
+        let answering = tokio::spawn(async move {
+            let answer = tokio::select! {
+                answer = answer_request(id, request, callbacks) => answer,
+                () = line.stop.cancelled() => return,
+            };
+            // An engine that has ended needs no answer.
+            let _ = line.send(answer).await;
+        });
+        self.callback_tasks.insert(question, AbortOnDropHandle::new(answering));
+    }
+}
+
+/// The host's answer. A callback that panics gives an error, wherever it does.
+async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
+    match request {
+        Request::CanUseTool(asked) => match callbacks.can_use_tool {
+            Some(callback) => {
+                let input = asked.input.clone();
+                match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &with_input(answer, input)),
+                    Err(_) => ControlResponse::error(id, "the permission callback panicked"),
+                }
+            }
+            None => ControlResponse::error(id, "there is no permission callback"),
+        },
+        Request::HookCallback(asked) => match callbacks.hooks.find_callback(&asked.callback_id) {
+            Some(callback) => {
+                match AssertUnwindSafe(async { callback(asked.input).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &answer),
+                    Err(_) => ControlResponse::error(id, "the hook panicked"),
+                }
+            }
+            None => ControlResponse::error(id, format!("there is no hook {}", asked.callback_id)),
+        },
+        Request::McpMessage(asked) => {
+            let answering = callbacks.tool_servers.handle_message(&asked.server_name, &asked.message);
+            match AssertUnwindSafe(answering).catch_unwind().await {
+                Ok(Ok(mcp_response)) => ControlResponse::success(id, &McpMessageReply { mcp_response }),
+                Ok(Err(error)) => ControlResponse::error(id, error),
+                Err(_) => ControlResponse::error(id, "the tool panicked"),
+            }
+        }
+        Request::Elicitation(asked) if let Some(callback) = callbacks.elicitation => {
+            match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+                Ok(answer) => ControlResponse::success(id, &answer),
+                Err(_) => ControlResponse::error(id, "the elicitation callback panicked"),
+            }
+        }
+        other => ControlResponse::unsupported(id, other.subtype()),
+    }
+}
+
+/// Whether a frame is marked as one that an SDK reads and does not show.
+fn is_sdk_only(frame: &Frame) -> bool {
+    let raw = match frame {
+        Frame::System(system) => match &system.event {
+            SystemEvent::SessionStateChanged(changed) => return changed.sdk_host_only == Some(true),
+            SystemEvent::Other(raw) => raw,
+            _ => return false,
+        },
+        Frame::Unknown(raw) => raw,
+        _ => return false,
+    };
+    has_sdk_only_flag(raw)
+}
+
+fn has_sdk_only_flag(raw: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct SdkOnlyFlag {
+        #[serde(default)]
+        sdk_host_only: bool,
+    }
+    raw.as_str().contains("\"sdk_host_only\"") && raw.decode::<SdkOnlyFlag>().is_ok_and(|mark| mark.sdk_host_only)
+}
+
+#[cfg(test)]
+#[cfg(feature = "in-process")]
+mod tests;

@@ -1,0 +1,308 @@
+//! The sorter with an engine that is played by hand.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link;
+use whimbrel_wire::control::{CanUseTool, Cancel, ControlRequest, InitializeReply, InterruptReply, Request};
+use whimbrel_wire::decode;
+use whimbrel_wire::permission::PermissionResult;
+
+use super::*;
+
+/// An engine's end, moved by the test.
+struct FakeEngine {
+    from_host: mpsc::Receiver<link::IncomingFrame>,
+    to_host: mpsc::Sender<Frame>,
+    finished: CancellationToken,
+    stop: CancellationToken,
+}
+
+/// How many frames fit between the engine and the sorter.
+const CHANNEL_CAPACITY: usize = 4;
+
+fn open_with_fake_engine(agent: &Agent, wants_initialize: bool) -> (FakeEngine, Controls, Frames) {
+    let (sender, heard) = mpsc::channel(CHANNEL_CAPACITY);
+    let (says, receiver) = mpsc::channel(CHANNEL_CAPACITY);
+    let (finished, stop) = (CancellationToken::new(), CancellationToken::new());
+    let connection = Connection {
+        sender,
+        incoming: FrameSource::Frames(receiver, None),
+        finished: finished.clone(),
+        stop: stop.clone(),
+        needs_initialize: wants_initialize,
+    };
+    let (controls, frames) = start_router(agent, connection).unwrap();
+    (FakeEngine { from_host: heard, to_host: says, finished, stop }, controls, frames)
+}
+
+fn parse_frame(text: &str) -> Frame {
+    decode(text).unwrap()
+}
+
+/// A frame for the reader, of about a hundred bytes.
+fn filler_frame(number: usize) -> Frame {
+    parse_frame(&json!({"type": "word", "number": number, "filler": "x".repeat(60)}).to_string())
+}
+
+fn permission_request(id: &str) -> Frame {
+    let asked = json!({"tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"});
+    ControlRequest::new(id, serde_json::from_value::<CanUseTool>(asked).unwrap()).into()
+}
+
+impl FakeEngine {
+    /// The next thing that the host says.
+    async fn next_frame(&mut self) -> Frame {
+        with_timeout(self.from_host.recv()).await.unwrap().unwrap()
+    }
+
+    async fn next_request(&mut self) -> (String, Request) {
+        match self.next_frame().await {
+            Frame::ControlRequest(asked) => (asked.request_id, asked.request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn next_response(&mut self) -> Response {
+        match self.next_frame().await {
+            Frame::ControlResponse(answer) => answer.response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Talks until nothing more is taken, and says how much was.
+    async fn send_until_full(&self) -> usize {
+        for number in 0..10_000 {
+            // Everything else that can go on has gone on by then.
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            if self.to_host.try_send(filler_frame(number)).is_err() {
+                return number;
+            }
+        }
+        panic!("the engine is never slowed");
+    }
+}
+
+async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(10), wait).await.unwrap()
+}
+
+#[tokio::test]
+async fn answers_and_questions_pass_although_nobody_reads() {
+    let agent = Agent::new().can_use_tool(|_| async { PermissionResult::allow() });
+    let (mut engine, controls, mut frames) = open_with_fake_engine(&agent, false);
+    for number in 0..5000 {
+        engine.to_host.send(filler_frame(number)).await.unwrap();
+    }
+    engine.to_host.send(permission_request("q")).await.unwrap();
+    assert_eq!(engine.next_response().await.request_id(), "q");
+    let call = tokio::spawn(async move { controls.interrupt().await });
+    let (id, _) = engine.next_request().await;
+    engine.to_host.send(ControlResponse::success(id, &InterruptReply::default()).into()).await.unwrap();
+    with_timeout(call).await.unwrap().unwrap();
+    drop(engine.to_host);
+    for number in 0..5000 {
+        assert_eq!(frames.next().await.unwrap().unwrap(), filler_frame(number));
+    }
+    assert!(frames.next().await.is_none());
+}
+
+#[tokio::test]
+async fn beyond_the_limit_the_engine_is_slowed_until_its_frames_are_read() {
+    let agent = Agent::new().unread_limit(1000);
+    let (engine, _controls, mut frames) = open_with_fake_engine(&agent, false);
+    let said = engine.send_until_full().await;
+    assert!((10..30).contains(&said), "{said}");
+    for number in 0..said {
+        assert_eq!(with_timeout(frames.next()).await.unwrap().unwrap(), filler_frame(number));
+    }
+    assert!(engine.send_until_full().await >= 10);
+}
+
+#[tokio::test]
+async fn a_call_is_answered_even_beyond_the_limit_and_then_the_engine_waits_again() {
+    let agent = Agent::new().unread_limit(0);
+    let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
+    engine.send_until_full().await;
+    let call = tokio::spawn(async move { controls.interrupt().await });
+    let (id, _) = engine.next_request().await;
+    for number in 0..100 {
+        with_timeout(engine.to_host.send(filler_frame(number))).await.unwrap();
+    }
+    with_timeout(engine.to_host.send(ControlResponse::success(id, &InterruptReply::default()).into())).await.unwrap();
+    with_timeout(call).await.unwrap().unwrap();
+    engine.send_until_full().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_no_longer_counts() {
+    let agent = Agent::new().unread_limit(0);
+    let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
+    let call = tokio::spawn({
+        let controls = controls.clone();
+        async move { controls.interrupt().await }
+    });
+    engine.next_request().await;
+    call.abort();
+    assert!(call.await.is_err());
+    engine.send_until_full().await;
+}
+
+/// An agent whose callback never answers its first question: when it was entered, and when its future has gone.
+fn agent_with_stalled_callback() -> (Agent, oneshot::Receiver<()>, oneshot::Receiver<()>) {
+    let (enter, entered) = oneshot::channel();
+    let (held, gone) = oneshot::channel::<()>();
+    let first = std::sync::Mutex::new(Some((enter, held)));
+    let agent = Agent::new().can_use_tool(move |_| {
+        let first = first.lock().unwrap().take();
+        async move {
+            if let Some((enter, _held)) = first {
+                enter.send(()).unwrap();
+                std::future::pending::<()>().await;
+            }
+            PermissionResult::allow()
+        }
+    });
+    (agent, entered, gone)
+}
+
+#[tokio::test]
+async fn a_withdrawn_question_ends_its_callback_and_gets_no_answer() {
+    let (agent, entered, gone) = agent_with_stalled_callback();
+    let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
+    engine.to_host.send(permission_request("first")).await.unwrap();
+    with_timeout(entered).await.unwrap();
+    engine.to_host.send(Cancel { request_id: "first".into() }.into()).await.unwrap();
+    assert!(with_timeout(gone).await.is_err());
+    engine.to_host.send(permission_request("second")).await.unwrap();
+    assert_eq!(engine.next_response().await.request_id(), "second");
+}
+
+#[tokio::test]
+async fn a_callback_ends_with_the_run() {
+    let (agent, entered, gone) = agent_with_stalled_callback();
+    let (engine, _controls, frames) = open_with_fake_engine(&agent, false);
+    engine.to_host.send(permission_request("q")).await.unwrap();
+    with_timeout(entered).await.unwrap();
+    drop(frames);
+    assert!(with_timeout(gone).await.is_err());
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_refuses_the_call_wherever_it_does() {
+    let asked = AtomicUsize::new(0);
+    let agent = Agent::new().can_use_tool(move |_| {
+        assert!(asked.fetch_add(1, Ordering::Relaxed) > 0, "in the closure");
+        async { panic!("in its future") }
+    });
+    let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
+    for id in ["closure", "future"] {
+        engine.to_host.send(permission_request(id)).await.unwrap();
+        let answer = engine.next_response().await;
+        assert!(matches!(&answer, Response::Error { request_id, .. } if request_id == id), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn frames_that_are_marked_for_the_sdk_are_hidden() {
+    let (engine, _controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
+    let state = |mark: &str| {
+        parse_frame(&format!(
+            r#"{{"type":"system","subtype":"session_state_changed","state":"idle","uuid":"u","session_id":"s"{mark}}}"#
+        ))
+    };
+    let shown = [
+        state(""),
+        state(r#","sdk_host_only":false"#),
+        parse_frame(r#"{"type":"news","text":"\"sdk_host_only\""}"#),
+        parse_frame(r#"{"type":"news","sdk_host_only":false}"#),
+    ];
+    let hidden = [
+        state(r#","sdk_host_only":true"#),
+        parse_frame(r#"{"type":"news","sdk_host_only":true}"#),
+        parse_frame(r#"{"type":"system","subtype":"news","sdk_host_only":true,"uuid":"u","session_id":"s"}"#),
+        parse_frame(r#"{"type":"keep_alive"}"#),
+    ];
+    for (hidden, shown) in hidden.into_iter().zip(shown.clone()) {
+        engine.to_host.send(hidden).await.unwrap();
+        engine.to_host.send(shown).await.unwrap();
+    }
+    drop(engine.to_host);
+    for shown in shown {
+        assert_eq!(with_timeout(frames.next()).await.unwrap().unwrap(), shown);
+    }
+    assert!(with_timeout(frames.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn the_answer_to_the_opening_is_kept() {
+    let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), true);
+    let (id, request) = engine.next_request().await;
+    assert!(matches!(request, Request::Initialize(_)));
+    let reply = InitializeReply { pid: Some(7), ..InitializeReply::default() };
+    engine.to_host.send(ControlResponse::success(id, &reply).into()).await.unwrap();
+    let (one, two) = with_timeout(futures::future::join(controls.info(), controls.info())).await;
+    assert_eq!(one.unwrap(), &reply);
+    assert_eq!(two.unwrap(), &reply);
+    assert!(engine.from_host.is_empty());
+}
+
+#[tokio::test]
+async fn without_an_opening_the_engine_is_asked_once() {
+    let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), false);
+    let both = tokio::spawn(async move {
+        let (one, two) = futures::future::join(controls.info(), controls.info()).await;
+        one.unwrap() == two.unwrap()
+    });
+    let (id, _) = engine.next_request().await;
+    engine.to_host.send(ControlResponse::success(id, &InitializeReply::default()).into()).await.unwrap();
+    assert!(with_timeout(both).await.unwrap());
+    assert!(engine.from_host.is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_opening_is_the_first_item_and_ends_the_run() {
+    let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), true);
+    let (id, _) = engine.next_request().await;
+    engine.to_host.send(ControlResponse::error(id, "no such agent").into()).await.unwrap();
+    let first = with_timeout(frames.next()).await.unwrap();
+    assert!(matches!(&first, Err(Error::Refused(text)) if text == "no such agent"), "{first:?}");
+    assert!(engine.stop.is_cancelled());
+    engine.to_host.send(filler_frame(1)).await.unwrap();
+    drop(engine.to_host);
+    assert!(with_timeout(frames.next()).await.is_none());
+    assert!(matches!(controls.info().await, Err(Error::Refused(_))));
+    assert!(matches!(controls.send("hello?").await, Err(Error::Over)));
+}
+
+#[tokio::test]
+async fn the_end_of_the_engine_ends_every_wait() {
+    let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
+    let call = tokio::spawn({
+        let controls = controls.clone();
+        async move { controls.interrupt().await }
+    });
+    engine.next_request().await;
+    drop(engine.to_host);
+    assert!(matches!(with_timeout(call).await.unwrap(), Err(Error::Over)));
+    assert!(with_timeout(frames.next()).await.is_none());
+    assert!(matches!(controls.interrupt().await, Err(Error::Over)));
+    assert!(matches!(controls.send("hello?").await, Err(Error::Over)));
+}
+
+#[tokio::test]
+async fn the_last_controls_finish_the_input_and_the_frames_stop_the_run() {
+    let (engine, controls, frames) = open_with_fake_engine(&Agent::new(), false);
+    let another = controls.clone();
+    drop(controls);
+    assert!(!engine.finished.is_cancelled());
+    drop(another);
+    assert!(engine.finished.is_cancelled() && !engine.stop.is_cancelled());
+    drop(frames);
+    assert!(engine.stop.is_cancelled());
+}

@@ -1,0 +1,92 @@
+//! What can go wrong with a database, in words that name the file, the cause and the remedy.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+use whimbrel_engine::session::store::StoreError;
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) enum DatabaseError {
+    /// SQLite says so.
+    Sqlite(rusqlite::Error),
+    /// The system says so.
+    Io(io::Error),
+    /// The file is none of ours.
+    ForeignFile,
+    /// The database was made by a later version.
+    NewerVersion { theirs: usize, ours: usize },
+    /// What the database gives back is no line.
+    InvalidLine(serde_json::Error),
+}
+
+impl From<rusqlite::Error> for DatabaseError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<io::Error> for DatabaseError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<serde_json::Error> for DatabaseError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::InvalidLine(error)
+    }
+}
+
+impl DatabaseError {
+    /// The fault as a store tells it.
+    pub(crate) fn into_store_error(self, path: &Path) -> StoreError {
+        let path = path.display();
+        let damaged = |error: &dyn std::fmt::Display| {
+            format!(
+                "the database {path} is damaged ({error}); keep a copy of it and of its -wal file, and get back what can be read with `sqlite3 {path} .recover`"
+            )
+        };
+        let (kind, text) = match self {
+            Self::Io(error) => (error.kind(), format!("the database {path} cannot be opened: {error}")),
+            Self::ForeignFile => (
+                ErrorKind::InvalidInput,
+                format!("{path} is not a database of sessions; name another file, and it is made"),
+            ),
+            Self::NewerVersion { theirs, ours } => (
+                ErrorKind::Unsupported,
+                format!(
+                    "the database {path} has version {theirs}, and this program knows {ours}; use the newer program"
+                ),
+            ),
+            Self::InvalidLine(error) => (ErrorKind::InvalidData, damaged(&error)),
+            Self::Sqlite(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => {
+                    (ErrorKind::StorageFull, format!("there is no room for the database {path}; make some"))
+                }
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
+                    ErrorKind::ResourceBusy,
+                    format!(
+                        "another process keeps the database {path} locked; end it, or wait until it is done"
+                    ),
+                ),
+                Some(ErrorCode::NotADatabase) => (
+                    ErrorKind::InvalidData,
+                    format!(
+                        "{path} is not a database, or its beginning is damaged; name another file, or restore it"
+                    ),
+                ),
+                Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::InvalidData, damaged(&error)),
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
+                    ErrorKind::PermissionDenied,
+                    format!(
+                        "the database {path} cannot be written ({error}); check who owns it and its folder"
+                    ),
+                ),
+                _ => (ErrorKind::Other, format!("the database {path}: {error}")),
+            },
+        };
+        io::Error::new(kind, text).into()
+    }
+}

@@ -1,0 +1,157 @@
+//! The Messages API: a reply as events, or in one piece.
+
+use serde_json::{Value, json};
+
+use super::{ResolvedBlock, SseEvent, ResolvedReply, split_chunks};
+
+/// The reply in one piece.
+pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
+    let content: Vec<Value> = spoken.blocks.iter().map(block_json).collect();
+    let mut message = empty_message(spoken);
+    message["content"] = content.into();
+    message["stop_reason"] = json!(spoken.stop_reason);
+    message["usage"] = json!(spoken.usage);
+    message
+}
+
+/// The reply as events, in the order in which they are sent.
+pub(crate) fn stream_events(spoken: &ResolvedReply) -> Vec<SseEvent> {
+    let mut events = vec![typed_event(&json!({"type": "message_start", "message": empty_message(spoken)}))];
+    for (index, block) in spoken.blocks.iter().enumerate() {
+        let start = json!({"type": "content_block_start", "index": index, "content_block": block_start_json(block)});
+        events.push(typed_event(&start));
+        let deltas = block_deltas(block, spoken.chunk_size).into_iter();
+        events.extend(
+            deltas
+                .map(|delta| typed_event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))),
+        );
+        events.push(typed_event(&json!({"type": "content_block_stop", "index": index})));
+    }
+    events.push(typed_event(&json!({
+        "type": "message_delta",
+        "delta": {"stop_reason": spoken.stop_reason, "stop_sequence": null},
+        "usage": {"output_tokens": spoken.usage.output_tokens},
+    })));
+    events.push(typed_event(&json!({"type": "message_stop"})));
+    events
+}
+
+/// An event with its type as its name.
+pub(crate) fn typed_event(data: &Value) -> SseEvent {
+    SseEvent { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
+}
+
+/// A message before anything has been said: one token has been written.
+fn empty_message(spoken: &ResolvedReply) -> Value {
+    let mut usage = json!(spoken.usage);
+    usage["output_tokens"] = spoken.usage.output_tokens.min(1).into();
+    json!({
+        "id": format!("msg_{}", spoken.reply_number),
+        "type": "message",
+        "role": "assistant",
+        "model": spoken.model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": usage,
+    })
+}
+
+fn block_json(block: &ResolvedBlock) -> Value {
+    match block {
+        ResolvedBlock::Text(text) => json!({"type": "text", "text": text}),
+        ResolvedBlock::Thinking { thinking, signature } => {
+            json!({"type": "thinking", "thinking": thinking, "signature": signature})
+        }
+        ResolvedBlock::Tool { id, name, input, .. } => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": input})
+        }
+        ResolvedBlock::Verbatim(block) => block.clone(),
+    }
+}
+
+fn block_start_json(block: &ResolvedBlock) -> Value {
+    match block {
+        ResolvedBlock::Text(_) => json!({"type": "text", "text": ""}),
+        ResolvedBlock::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
+        ResolvedBlock::Tool { id, name, .. } => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+        ResolvedBlock::Verbatim(block) => block.clone(),
+    }
+}
+
+fn block_deltas(block: &ResolvedBlock, size: usize) -> Vec<Value> {
+    match block {
+        ResolvedBlock::Text(text) => {
+            split_chunks(text, size).map(|text| json!({"type": "text_delta", "text": text})).collect()
+        }
+        ResolvedBlock::Thinking { thinking, signature } => {
+            let thoughts =
+                split_chunks(thinking, size).map(|text| json!({"type": "thinking_delta", "thinking": text}));
+            thoughts.chain([json!({"type": "signature_delta", "signature": signature})]).collect()
+        }
+        ResolvedBlock::Tool { sent, .. } => {
+            split_chunks(sent, size).map(|text| json!({"type": "input_json_delta", "partial_json": text})).collect()
+        }
+        ResolvedBlock::Verbatim(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reply;
+
+    fn resolve_reply(reply: &Reply) -> ResolvedReply {
+        ResolvedReply::new(3, reply, "claude-test")
+    }
+
+    #[test]
+    fn a_reply_is_told_in_the_events_of_the_api() {
+        let reply = Reply::text("größer").and_tool("Bash", json!({"a": 1})).with_thinking("hm").chunk_size(4);
+        let told: Vec<Value> =
+            stream_events(&resolve_reply(&reply)).iter().map(|event| serde_json::from_str(&event.data).unwrap()).collect();
+        let brief: Vec<String> = told
+            .iter()
+            .map(|event| match &event["delta"] {
+                Value::Null => event["type"].as_str().unwrap().to_owned(),
+                delta => delta.to_string(),
+            })
+            .collect();
+        let expected = [
+            "message_start",
+            "content_block_start",
+            r#"{"type":"thinking_delta","thinking":"hm"}"#,
+            r#"{"type":"signature_delta","signature":"sig"}"#,
+            "content_block_stop",
+            "content_block_start",
+            r#"{"type":"text_delta","text":"größ"}"#,
+            r#"{"type":"text_delta","text":"er"}"#,
+            "content_block_stop",
+            "content_block_start",
+            r#"{"type":"input_json_delta","partial_json":"{\"a\""}"#,
+            r#"{"type":"input_json_delta","partial_json":":1}"}"#,
+            "content_block_stop",
+            r#"{"stop_reason":"tool_use","stop_sequence":null}"#,
+            "message_stop",
+        ];
+        assert_eq!(brief, expected);
+        assert_eq!(told[9]["content_block"]["id"], "toolu_3_1");
+    }
+
+    #[test]
+    fn input_that_is_not_json_is_sent_as_it_is() {
+        let reply = Reply::tool("Bash", json!({})).raw_tool_input("{bad");
+        let told = stream_events(&resolve_reply(&reply));
+        assert!(told[2].data.contains(r#""partial_json":"{bad""#));
+    }
+
+    #[test]
+    fn a_whole_reply_holds_the_same() {
+        let message = response_body(&resolve_reply(&Reply::text("hi")));
+        assert_eq!(message["content"], json!([{"type": "text", "text": "hi"}]));
+        assert_eq!(
+            (&message["stop_reason"], &message["usage"]["output_tokens"]),
+            (&json!("end_turn"), &json!(10))
+        );
+    }
+}

@@ -1,0 +1,339 @@
+//! A drill: the program is killed again and again, at any moment, and must go on each time with all that it had said and done.
+//!
+//! What is checked at every kill:
+//! - the session goes on, and what the provider is sent is what providers take;
+//! - every message that was heard is in the transcript;
+//! - no command ran twice, and every command that ran, also one of a subagent, is known to the model when the session goes
+//!   on, which is never told that nothing was done;
+//! - nothing that the program started is left.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::Instant;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::host::Host;
+use crate::script::{Reply, Script};
+
+/// How many kills one session has to bear; then another one begins, since a transcript without end only takes time.
+const KILLS_PER_SESSION: u64 = 40;
+
+/// How many replies with commands a session gives before it is done.
+const COMMAND_REPLIES: usize = 6;
+
+/// The number of the command that a subagent runs.
+const SUBAGENT_COMMAND: usize = 200;
+
+/// How many frames are heard before a kill, at most.
+const MAX_FRAMES_BEFORE_KILL: u64 = 28;
+
+/// How long after the last frame, at most, in microseconds.
+const MAX_KILL_DELAY_MICROS: u64 = 3_000;
+
+/// How long what was left behind may take to go.
+const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A program that is to be killed.
+#[derive(Debug, Clone)]
+pub struct KillTest {
+    program: PathBuf,
+    kills: u64,
+    seed: u64,
+}
+
+/// What a drill came to. A drill that finds anything wrong is an error instead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KillReport {
+    /// How often the program was killed.
+    pub kills: u64,
+    /// How many messages were heard, and found again.
+    pub messages: usize,
+    /// How many commands ran, each once.
+    pub commands: usize,
+    /// How often the program was killed while a command ran: the model learns that its outcome is unknown.
+    pub unknown_outcomes: usize,
+}
+
+impl KillTest {
+    /// A drill for a program.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), kills: 25, seed: 0x2545_f491 }
+    }
+
+    /// Kills it so often.
+    #[must_use]
+    pub fn kills(mut self, kills: u64) -> Self {
+        self.kills = kills;
+        self
+    }
+
+    /// Chooses other moments.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Does it. `tell` hears how many kills have been borne.
+    pub async fn run(&self, tell: impl Fn(u64)) -> Result<KillReport> {
+        let mut borne = KillReport::default();
+        let mut chance = RandomSource(self.seed | 1);
+        while borne.kills < self.kills {
+            let here = borne.kills;
+            let mut scene = KilledSession::new(&self.program)?;
+            for kill in 0..KILLS_PER_SESSION.min(self.kills - here) {
+                scene
+                    .kill_once(kill, &mut chance)
+                    .await
+                    .with_context(|| format!("kill {} (seed {:#x})", here + kill + 1, self.seed))?;
+                borne.kills += 1;
+                tell(borne.kills);
+            }
+            scene.run_to_end().await.context("the session that was never killed again")?;
+            borne.messages += scene.received_uuids.len();
+            borne.commands += scene.executed_commands()?.len();
+            borne.unknown_outcomes += scene.unknown_outcomes;
+        }
+        Ok(borne)
+    }
+}
+
+/// A source of numbers that anybody can have again.
+struct RandomSource(u64);
+
+impl RandomSource {
+    fn next_below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// One session and its folders.
+struct KilledSession {
+    program: PathBuf,
+    dirs: TempDir,
+    session: String,
+    /// The messages that were heard.
+    received_uuids: HashSet<String>,
+    /// Calls of which the model was told that nobody knows what became of them.
+    unknown_outcomes: usize,
+}
+
+impl KilledSession {
+    fn new(program: &Path) -> Result<Self> {
+        let folders = tempfile::Builder::new().prefix("drill-").tempdir()?;
+        fs::create_dir(folders.path().join("work"))?;
+        let session = "12345678-2222-4333-8444-555555555555".to_owned();
+        Ok(Self { program: program.to_owned(), dirs: folders, session, received_uuids: HashSet::new(), unknown_outcomes: 0 })
+    }
+
+    fn work_dir(&self) -> Result<PathBuf> {
+        Ok(self.dirs.path().join("work").canonicalize()?)
+    }
+
+    fn config_dir(&self) -> PathBuf {
+        self.dirs.path().join("config")
+    }
+
+    /// Starts the program, or lets it go on, and says something.
+    async fn start_host(&self, name: &str) -> Result<Host> {
+        let known = self.transcript_path().is_some();
+        let options = Options {
+            cwd: Some(self.work_dir()?.to_string_lossy().into_owned()),
+            permission_mode: Some(PermissionMode::BypassPermissions),
+            replay_user_messages: true,
+            resume: known.then(|| self.session.clone()),
+            session_id: (!known).then(|| self.session.clone()),
+            ..Options::default()
+        };
+        let mut host = Host::with_script(kill_script(name))
+            .program(&self.program)
+            .options(options)
+            .env("CLAUDE_CONFIG_DIR", self.config_dir().to_string_lossy())
+            .start()
+            .await?;
+        host.send_prompt(format!("Go {name}.")).await?;
+        Ok(host)
+    }
+
+    /// Lets it run for a while, kills it, and looks at what is left.
+    async fn kill_once(&mut self, kill: u64, chance: &mut RandomSource) -> Result<()> {
+        let before = self.executed_commands()?;
+        let mut host = self.start_host(&format!("k{kill}")).await?;
+        for _ in 0..chance.next_below(MAX_FRAMES_BEFORE_KILL) {
+            let frame = host.next_matching(&json!({})).await?;
+            if frame["type"] == "result" {
+                ensure!(frame["is_error"] == false, "the turn failed: {frame}");
+                break;
+            }
+        }
+        // Not only right after a frame, but also somewhere between two.
+        tokio::time::sleep(Duration::from_micros(chance.next_below(MAX_KILL_DELAY_MICROS))).await;
+        self.inspect_run(&host, &before)?;
+        // The program is killed with its host.
+        drop(host);
+        self.wait_until_no_process_left().await?;
+        self.check_transcripts()
+    }
+
+    /// Lets it run to its end.
+    async fn run_to_end(&mut self) -> Result<()> {
+        let before = self.executed_commands()?;
+        let mut host = self.start_host("end").await?;
+        let result = host.next_result().await?;
+        ensure!(result.result.as_deref() == Some("All done."), "{result:?}");
+        ensure!(host.finish().await?.code == 0, "the program failed");
+        self.inspect_run(&host, &before)?;
+        drop(host);
+        self.wait_until_no_process_left().await?;
+        self.check_transcripts()
+    }
+
+    /// Notes what was heard, and checks what the model was sent: `before` are the commands that had run until then.
+    fn inspect_run(&mut self, host: &Host, before: &[String]) -> Result<()> {
+        for heard in host.received() {
+            let said = matches!(heard.json["type"].as_str(), Some("user" | "assistant"));
+            self.received_uuids.extend(heard.json["uuid"].as_str().filter(|_| said).map(str::to_owned));
+        }
+        for (number, asked) in host.model_requests().iter().enumerate() {
+            check_message_order(&asked.body)?;
+            let text = asked.body["messages"].to_string();
+            if number == 0 {
+                self.unknown_outcomes = text.matches("Outcome unknown").count().max(self.unknown_outcomes);
+                for command in before {
+                    ensure!(text.contains(command), "the model does not know that {command} ran");
+                    let told = find_tool_result(&asked.body, command).unwrap_or_default();
+                    ensure!(
+                        !told.contains("Nothing was changed"),
+                        "{command} ran, but the model is told: {told}"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The commands that have run, in their order.
+    fn executed_commands(&self) -> Result<Vec<String>> {
+        let text = fs::read_to_string(self.work_dir()?.join("log.txt")).unwrap_or_default();
+        let commands: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = commands.iter().find(|command| !seen.insert(command.as_str())) {
+            bail!("{twice} ran twice");
+        }
+        Ok(commands)
+    }
+
+    fn check_transcripts(&self) -> Result<()> {
+        let mut kept = HashSet::new();
+        if let Some(path) = self.transcript_path() {
+            let agents = fs::read_dir(path.with_extension("").join("subagents"));
+            let agents = agents.into_iter().flatten().flatten().map(|entry| entry.path());
+            kept = agents.chain([path]).flat_map(|path| read_uuids(&path)).collect();
+        }
+        let lost: Vec<&String> = self.received_uuids.difference(&kept).collect();
+        ensure!(lost.is_empty(), "messages that were heard are not kept: {lost:?}");
+        self.executed_commands()?;
+        Ok(())
+    }
+
+    /// Whatever the program started worked in the same folder: nobody may be found there.
+    async fn wait_until_no_process_left(&self) -> Result<()> {
+        let (work, deadline) = (self.work_dir()?, Instant::now() + PROCESS_EXIT_TIMEOUT);
+        loop {
+            let left = processes_in(&work)?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "processes are left: {left:?}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn transcript_path(&self) -> Option<PathBuf> {
+        let folder = fs::read_dir(self.config_dir().join("projects")).ok()?.next()?.ok()?.path();
+        Some(folder.join(format!("{}.jsonl", self.session))).filter(|path| path.exists())
+    }
+}
+
+/// Calls one after the other and side by side, and one of a subagent, with words between; some leave something running.
+/// Each leaves its name.
+fn kill_script(name: &str) -> Script {
+    let bash = |number: usize| {
+        let rest = match number % 3 {
+            0 => "sleep 600 & ",
+            1 => "sleep 0.002; ",
+            _ => "",
+        };
+        json!({"command": format!("{rest}echo {name}-{number}. >> log.txt")})
+    };
+    let step = |number: usize| {
+        Reply::text(format!("Step {number}."))
+            .and_tool("Bash", bash(number))
+            .and_tool("Bash", bash(number + 100))
+    };
+    // A subagent asks the same model, so its replies come right after the call that sends it.
+    let errand = json!({"description": "One command", "prompt": format!("Do {name}-{SUBAGENT_COMMAND}.")});
+    let sent = [
+        Reply::text("An agent.").and_tool("Agent", errand),
+        Reply::text("I begin.").and_tool("Bash", bash(SUBAGENT_COMMAND)),
+        Reply::text("It is done."),
+    ];
+    let steps = (0..2).map(step).chain(sent).chain((2..COMMAND_REPLIES).map(step));
+    Script::from(steps.chain([Reply::text("All done.")]).collect::<Vec<Reply>>())
+}
+
+/// Whether a provider would take it: roles alternate, and each call has its result in the next message.
+fn check_message_order(body: &Value) -> Result<()> {
+    let messages = body["messages"].as_array().context("there are no messages")?;
+    let mut open: Vec<&str> = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        ensure!(message["role"] == role, "message {number} has the wrong role: {body}");
+        let blocks = message["content"].as_array().context("a message has no content")?;
+        let of = |kind: &str, field: &str| -> Vec<&str> {
+            let blocks = blocks.iter().filter(|block| block["type"] == kind);
+            blocks.filter_map(|block| block[field].as_str()).collect()
+        };
+        ensure!(of("tool_result", "tool_use_id") == open, "results do not fit the calls: {body}");
+        open = of("tool_use", "id");
+    }
+    ensure!(open.is_empty(), "a call has no result: {body}");
+    Ok(())
+}
+
+/// What the model is told of the call that runs a command.
+fn find_tool_result(body: &Value, command: &str) -> Option<String> {
+    let blocks = || {
+        body["messages"].as_array().into_iter().flatten().filter_map(|m| m["content"].as_array()).flatten()
+    };
+    let call = blocks().find(|block| block["input"].to_string().contains(command))?;
+    let result = blocks().find(|block| block["tool_use_id"] == call["id"])?;
+    Some(result["content"].to_string())
+}
+
+fn read_uuids(transcript: &Path) -> HashSet<String> {
+    let text = fs::read_to_string(transcript).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).collect()
+}
+
+/// The processes that work in a folder.
+fn processes_in(folder: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").context("processes can only be seen in /proc")?.flatten() {
+        // Whoever has ended meanwhile, or is somebody else's, does not work here.
+        if fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder) {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,265 @@
+//! What is left of a run when everything that differs from run to run is taken out, pure.
+//!
+//! - Ids that the engine makes up get names by the order in which they first appear: `<session-1>`, `<request-1>`,
+//!   `<task-1>`, `<agent-1>`. Any other UUID becomes `<uuid>`, unless the story itself names it.
+//! - Times become `<time>`; durations, delays and process ids become 0.
+//! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
+//! - What an engine offers beside tools grows with it and is no part of a story: `init` loses its commands, skills and
+//!   agents, and its version becomes `<version>`.
+//! - The provider's id of a request is left out: a script without a network has none.
+//! - In `usage`, figures that are nought are left out: they only make frames long.
+//! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
+
+use serde_json::Value;
+
+/// The fields that hold an id, and the name it gets.
+const ID_FIELDS: [(&str, &str); 5] = [
+    ("session_id", "session"),
+    ("request_id", "request"),
+    ("task_id", "task"),
+    ("agent_id", "agent"),
+    ("agentId", "agent"),
+];
+
+/// Ids shorter than this could be part of something else.
+const MIN_ID_LEN: usize = 6;
+
+/// What is known about a run before it is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct NormalizeOptions {
+    /// Texts of this run and the placeholders they get.
+    pub placeholders: Vec<(String, String)>,
+    /// A text whose ids are kept as they are.
+    pub scenario_text: String,
+}
+
+/// Takes everything out of the frames of a run that differs from run to run.
+pub fn normalize_frames(frames: &[Value], known: &NormalizeOptions) -> Vec<Value> {
+    let mut names = known.placeholders.clone();
+    // A folder inside another must be found first.
+    names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+    let frames: Vec<Value> = frames.iter().cloned().map(remove_request_id).collect();
+    names.extend(assign_id_names(&frames, known));
+    let mut frames: Vec<Value> = frames.iter().map(|frame| normalize_value(frame, "", &names, known)).collect();
+    frames.iter_mut().for_each(normalize_init);
+    sort_adjacent_results(&mut frames, |frame| tool_result_id(&frame["message"]["content"][0]));
+    frames
+}
+
+/// Takes out what the provider called the request.
+fn remove_request_id(mut frame: Value) -> Value {
+    if frame["type"] == "assistant"
+        && let Value::Object(fields) = &mut frame
+    {
+        fields.remove("request_id");
+    }
+    frame
+}
+
+/// Takes out of an `init` what grows with the engine.
+fn normalize_init(frame: &mut Value) {
+    if frame["type"] != "system" || frame["subtype"] != "init" {
+        return;
+    }
+    if let Value::Object(fields) = frame {
+        fields.retain(|name, _| !["slash_commands", "skills", "agents"].contains(&name.as_str()));
+        fields.entry("claude_code_version").and_modify(|version| *version = "<version>".into());
+    }
+}
+
+/// Puts results of tool calls that stand next to each other in the order of their ids.
+pub(crate) fn sort_adjacent_results(items: &mut [Value], id: impl Fn(&Value) -> Option<&str>) {
+    for run in items.chunk_by_mut(|a, b| id(a).is_some() && id(b).is_some()) {
+        run.sort_by_key(|item| id(item).map(str::to_owned));
+    }
+}
+
+/// The call that a block is the result of.
+pub(crate) fn tool_result_id(block: &Value) -> Option<&str> {
+    (block["type"] == "tool_result").then(|| block["tool_use_id"].as_str())?
+}
+
+/// The ids that the engine made up, with their names.
+fn assign_id_names(frames: &[Value], known: &NormalizeOptions) -> Vec<(String, String)> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    for (field, id) in frames.iter().flat_map(collect_ids) {
+        let fresh = names.iter().all(|(known, _)| *known != id);
+        if fresh && id.len() >= MIN_ID_LEN && !id.starts_with("host_") && !known.scenario_text.contains(&id) {
+            let kind = ID_FIELDS.iter().find(|(name, _)| *name == field).map_or("id", |(_, kind)| kind);
+            let prefix = format!("<{kind}-");
+            let number = names.iter().filter(|(_, name)| name.starts_with(&prefix)).count() + 1;
+            names.push((id, format!("{prefix}{number}>")));
+        }
+    }
+    names
+}
+
+fn collect_ids(value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Object(fields) => {
+            let own = |name: &str, value: &Value| match value {
+                Value::String(id) if ID_FIELDS.iter().any(|(field, _)| *field == name) => {
+                    vec![(name.to_owned(), id.clone())]
+                }
+                other => collect_ids(other),
+            };
+            fields.iter().flat_map(|(name, value)| own(name, value)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(collect_ids).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn normalize_value(value: &Value, field: &str, names: &[(String, String)], known: &NormalizeOptions) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let counts = |name: &str, value: &Value| is_volatile(name) || !is_zero(value);
+            let said = fields.iter().filter(|(name, value)| field != "usage" || counts(name, value));
+            said.map(|(name, value)| (name.clone(), normalize_value(value, name, names, known))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| normalize_value(item, field, names, known)).collect(),
+        Value::Number(_) if is_volatile(field) => 0.into(),
+        Value::String(text) => {
+            let named = names.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+            Value::String(replace_timestamps(&replace_uuids(&named, &known.scenario_text)))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether a figure, or every figure of a group, is nought.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Object(fields) => fields.values().all(is_zero),
+        _ => false,
+    }
+}
+
+/// Whether a number under this name is a duration, a delay, an instant or a process id.
+fn is_volatile(field: &str) -> bool {
+    matches!(field, "pid" | "end_time")
+        || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
+}
+
+fn replace_uuids(text: &str, story: &str) -> String {
+    replace_matches(text, |rest| {
+        let candidate = rest.get(..36)?;
+        (is_uuid(candidate) && !story.contains(candidate)).then_some((36, "<uuid>"))
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
+fn replace_timestamps(text: &str) -> String {
+    replace_matches(text, |rest| {
+        let head = rest.get(..19)?;
+        let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+        let rest_of_it = |byte: &u8| byte.is_ascii_digit() || b".:+-Z".contains(byte);
+        head.bytes().zip(*b"0000-00-00T00:00:00").all(fits).then(|| {
+            let more = rest.as_bytes()[19..].iter().take_while(|byte| rest_of_it(byte)).count();
+            (19 + more, "<time>")
+        })
+    })
+}
+
+/// Replaces every place where `at` finds something; it says how long that is and what to put there.
+fn replace_matches(text: &str, at: impl Fn(&str) -> Option<(usize, &'static str)>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        match at(rest) {
+            Some((length, put)) => {
+                out.push_str(put);
+                rest = &rest[length..];
+            }
+            None => {
+                out.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const A: &str = "3e0f3b6e-7a0a-4f0e-9a52-5f6f2f0d1a11";
+    const B: &str = "9b7f6d3c-0d7e-4a5e-8b1c-2c1e5e0a7b22";
+
+    fn test_options() -> NormalizeOptions {
+        let place = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        NormalizeOptions {
+            placeholders: vec![place("/t/x", "<root>"), place("/t/x/workspace", "<workspace>")],
+            scenario_text: B.into(),
+        }
+    }
+
+    #[test]
+    fn whatever_differs_from_run_to_run_is_taken_out() {
+        let table = [
+            (
+                "an id with a name",
+                json!({"session_id": A, "text": A}),
+                json!({"session_id": "<session-1>", "text": "<session-1>"}),
+            ),
+            ("an id without", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
+            ("an id of the story", json!({"uuid": B, "session_id": B}), json!({"uuid": B, "session_id": B})),
+            ("an id of the host", json!({"request_id": "host_1"}), json!({"request_id": "host_1"})),
+            (
+                "a request of the provider's",
+                json!({"type": "assistant", "request_id": "req_123456"}),
+                json!({"type": "assistant"}),
+            ),
+            ("a time", json!("at 2026-11-15T10:00:00.123Z."), json!("at <time>")),
+            (
+                "a duration",
+                json!({"duration_ms": 12, "durationMs": 3, "n": 4}),
+                json!({"duration_ms": 0, "durationMs": 0, "n": 4}),
+            ),
+            (
+                "figures that are nought",
+                json!({"usage": {"a": 1, "b": 0, "c": {"d": 0}}, "b": 0}),
+                json!({"usage": {"a": 1}, "b": 0}),
+            ),
+            (
+                "what an engine offers",
+                json!({"type": "system", "subtype": "init", "tools": ["Read"], "skills": ["a"], "claude_code_version": "1"}),
+                json!({"type": "system", "subtype": "init", "tools": ["Read"], "claude_code_version": "<version>"}),
+            ),
+            ("a folder", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
+        ];
+        for (name, frame, expected) in table {
+            assert_eq!(normalize_frames(&[frame], &test_options()), [expected], "{name}");
+        }
+    }
+
+    #[test]
+    fn ids_are_numbered_in_the_order_in_which_they_appear() {
+        let frames = [json!({"request_id": A}), json!({"request_id": "abcdefgh"}), json!({"x": A})];
+        let expected = [
+            json!({"request_id": "<request-1>"}),
+            json!({"request_id": "<request-2>"}),
+            json!({"x": "<request-1>"}),
+        ];
+        assert_eq!(normalize_frames(&frames, &test_options()), expected);
+    }
+
+    #[test]
+    fn neighbouring_results_are_put_in_order() {
+        let result = |id: &str| json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": id}]}});
+        let other = json!({"type": "assistant"});
+        let frames = [result("2"), result("1"), other.clone(), result("0")];
+        assert_eq!(normalize_frames(&frames, &test_options()), [result("1"), result("2"), other, result("0")]);
+    }
+}

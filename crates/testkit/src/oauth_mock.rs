@@ -1,0 +1,296 @@
+//! An MCP server behind a login, on loopback. It gives out the logins itself, to whoever asks as OAuth 2.1 and MCP have it,
+//! and checks what clients tend to get wrong: the redirect, the proof of the code, what a token is for.
+//!
+//! It is at one address, says who gives out logins only when it is asked at the places where clients have to look, and is
+//! gone when it is dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use whimbrel_models::http::Url;
+
+use crate::http_mock::request::{self, HttpRequest};
+
+/// The server. Requests are answered as long as it lives.
+#[derive(Debug)]
+pub struct OauthMock {
+    shared: Arc<Shared>,
+    server_task: JoinHandle<()>,
+}
+
+/// Who may ask for a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientRegistration {
+    /// Whoever introduces itself.
+    Dynamic,
+    /// One that was registered by hand: its id and its secret.
+    Preregistered(String, String),
+}
+
+#[derive(Debug)]
+struct Shared {
+    address: SocketAddr,
+    clients: ClientRegistration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Method and path of every request.
+    requests: Vec<String>,
+    /// How many names were given out.
+    issued_ids: usize,
+    /// Redirects of clients that have introduced themselves.
+    redirect_uris: BTreeMap<String, String>,
+    /// What was asked for with each code.
+    authorization_codes: BTreeMap<String, BTreeMap<String, String>>,
+    access_tokens: BTreeSet<String>,
+    refresh_tokens: BTreeSet<String>,
+}
+
+/// A status, further headers and a body.
+type HttpResponse = (u16, Vec<(&'static str, String)>, Value);
+
+impl OauthMock {
+    /// Starts to listen on a free port.
+    pub async fn start(clients: ClientRegistration) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared { address, clients, state: Mutex::default() });
+        let serving = tokio::spawn(accept_connections(listener, Arc::clone(&shared)));
+        Ok(Self { shared, server_task: serving })
+    }
+
+    /// The address of the MCP server.
+    pub fn url(&self) -> String {
+        self.shared.url_for("/mcp")
+    }
+
+    /// Method and path of every request so far.
+    pub fn requests(&self) -> Vec<String> {
+        self.shared.lock_state().requests.clone()
+    }
+
+    /// The tokens that were given out end now. New ones can be had in their place.
+    pub fn revoke_access_tokens(&self) {
+        self.shared.lock_state().access_tokens.clear();
+    }
+
+    /// All logins end now.
+    pub fn revoke_all_tokens(&self) {
+        let mut state = self.shared.lock_state();
+        state.access_tokens.clear();
+        state.refresh_tokens.clear();
+    }
+}
+
+impl Drop for OauthMock {
+    fn drop(&mut self) {
+        self.server_task.abort();
+    }
+}
+
+/// Does what a person does in a browser who agrees to everything: goes to an address on this machine, and from there to
+/// where it is sent. Gives the page at the end.
+pub async fn complete_login(address: &str) -> anyhow::Result<String> {
+    fetch_page(&Url::parse(&authorize_redirect(address).await?)?).await
+}
+
+/// Agrees to everything, and gives the address that a browser is sent to.
+pub async fn authorize_redirect(address: &str) -> anyhow::Result<String> {
+    let page = fetch_page(&Url::parse(address)?).await?;
+    let sent = page.lines().find_map(|line| line.strip_prefix("location: "));
+    sent.map(str::to_owned).with_context(|| format!("nobody was sent anywhere: {page}"))
+}
+
+/// What lies at an address on this machine, head and all.
+async fn fetch_page(url: &Url) -> anyhow::Result<String> {
+    let target = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+    let port = url.port().context("no port")?;
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").as_bytes()).await?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await?;
+    Ok(page)
+}
+
+async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
+    let mut callers = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while callers.try_join_next().is_some() {}
+        callers.spawn(handle_connection(stream, Arc::clone(&shared)));
+    }
+}
+
+async fn handle_connection(stream: TcpStream, shared: Arc<Shared>) {
+    let mut stream = BufReader::new(stream);
+    let Ok(Some(request)) = request::read_request(&mut stream).await else { return };
+    let (status, headers, body) = shared.handle_request(&request);
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let mut head =
+        format!("HTTP/1.1 {status} Word\r\nconnection: close\r\ncontent-type: application/json\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n{body}", body.len());
+    // Whoever has gone away needs no answer.
+    let _ = stream.into_inner().write_all(head.as_bytes()).await;
+}
+
+impl Shared {
+    fn url_for(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handle_request(&self, request: &HttpRequest) -> HttpResponse {
+        self.lock_state().requests.push(format!("{} {}", request.method, request.path));
+        let body = String::from_utf8_lossy(&request.body);
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/.well-known/oauth-protected-resource/mcp") => ok_response(json!({
+                "resource": self.url_for("/mcp"), "authorization_servers": [self.url_for("")], "scopes_supported": ["birds"],
+            })),
+            ("GET", "/.well-known/oauth-authorization-server") => ok_response(self.server_metadata()),
+            ("POST", "/register") => self.register_client(&serde_json::from_str(&body).unwrap_or_default()),
+            ("GET", "/authorize") => self.issue_code(parse_form(&request.query)),
+            ("POST", "/token") => self.issue_tokens(&parse_form(&body), request.headers.get("authorization")),
+            (_, "/mcp") => self.handle_mcp(request),
+            _ => (404, Vec::new(), Value::Null),
+        }
+    }
+
+    fn server_metadata(&self) -> Value {
+        let mut about = json!({
+            "issuer": self.url_for(""),
+            "authorization_endpoint": self.url_for("/authorize"),
+            "token_endpoint": self.url_for("/token"),
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+        });
+        if self.clients == ClientRegistration::Dynamic {
+            about["registration_endpoint"] = json!(self.url_for("/register"));
+        }
+        about
+    }
+
+    fn register_client(&self, asked: &Value) -> HttpResponse {
+        let Some(redirect) = asked["redirect_uris"][0].as_str() else {
+            return error_response("invalid_redirect_uri");
+        };
+        let mut state = self.lock_state();
+        let id = state.next_id("client");
+        state.redirect_uris.insert(id.clone(), redirect.to_owned());
+        (201, Vec::new(), json!({"client_id": id, "token_endpoint_auth_method": "none"}))
+    }
+
+    fn issue_code(&self, asked: BTreeMap<String, String>) -> HttpResponse {
+        let mut state = self.lock_state();
+        let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+        let known = match &self.clients {
+            ClientRegistration::Dynamic => {
+                state.redirect_uris.get(field("client_id")).map(String::as_str) == Some(field("redirect_uri"))
+            }
+            ClientRegistration::Preregistered(id, _) => id == field("client_id"),
+        };
+        let right = ("code", "S256", self.url_for("/mcp"));
+        if !known
+            || (field("response_type"), field("code_challenge_method"), field("resource").to_owned()) != right
+        {
+            return error_response("invalid_request");
+        }
+        let Ok(mut back) = Url::parse(field("redirect_uri")) else { return error_response("invalid_request") };
+        let code = state.next_id("code");
+        back.query_pairs_mut().append_pair("code", &code).append_pair("state", field("state"));
+        back.query_pairs_mut().append_pair("iss", &self.url_for(""));
+        state.authorization_codes.insert(code, asked);
+        (302, vec![("location", back.into())], Value::Null)
+    }
+
+    fn issue_tokens(&self, asked: &BTreeMap<String, String>, header: Option<&String>) -> HttpResponse {
+        let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+        if let ClientRegistration::Preregistered(id, secret) = &self.clients {
+            let both = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));
+            if header != Some(&format!("Basic {both}")) {
+                return error_response("invalid_client");
+            }
+        }
+        let mut state = self.lock_state();
+        let good_grant = match field("grant_type") {
+            // Each can be used once.
+            "authorization_code" => state.authorization_codes.remove(field("code")).is_some_and(|begun| {
+                let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
+                begun.get("code_challenge") == Some(&challenge)
+                    && begun.get("redirect_uri") == asked.get("redirect_uri")
+            }),
+            "refresh_token" => state.refresh_tokens.remove(field("refresh_token")),
+            _ => false,
+        };
+        if !good_grant || field("resource") != self.url_for("/mcp") {
+            return error_response("invalid_grant");
+        }
+        let (access, refresh) = (state.next_id("access"), state.next_id("refresh"));
+        state.access_tokens.insert(access.clone());
+        state.refresh_tokens.insert(refresh.clone());
+        ok_response(
+            json!({"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600}),
+        )
+    }
+
+    fn handle_mcp(&self, request: &HttpRequest) -> HttpResponse {
+        let token = request.headers.get("authorization").and_then(|header| header.strip_prefix("Bearer "));
+        if !token.is_some_and(|token| self.lock_state().access_tokens.contains(token)) {
+            let place = self.url_for("/.well-known/oauth-protected-resource/mcp");
+            let challenge = format!("Bearer error=\"invalid_token\", resource_metadata=\"{place}\"");
+            return (401, vec![("www-authenticate", challenge)], Value::Null);
+        }
+        let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let result = match asked["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "guarded", "version": "1"},
+            }),
+            "tools/list" => {
+                json!({"tools": [{"name": "count", "description": "Counts birds", "inputSchema": {"type": "object"}}]})
+            }
+            "tools/call" => json!({"content": [{"type": "text", "text": "seven curlews"}]}),
+            _ if request.method == "POST" => return (202, Vec::new(), Value::Null),
+            _ => return (405, Vec::new(), Value::Null),
+        };
+        ok_response(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+    }
+}
+
+impl State {
+    /// A name that was not given out before.
+    fn next_id(&mut self, kind: &str) -> String {
+        self.issued_ids += 1;
+        format!("{kind}-{}", self.issued_ids)
+    }
+}
+
+fn ok_response(body: Value) -> HttpResponse {
+    (200, Vec::new(), body)
+}
+
+fn error_response(error: &str) -> HttpResponse {
+    (400, Vec::new(), json!({"error": error}))
+}
+
+/// The fields of a query or a form.
+fn parse_form(text: &str) -> BTreeMap<String, String> {
+    let url = Url::parse(&format!("http://x/?{text}"));
+    let pairs = url.iter().flat_map(Url::query_pairs);
+    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+}

@@ -1,0 +1,100 @@
+//! A place for one run: folders of its own and an environment that leads nowhere else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+/// The folders of one run. They are gone when it is dropped.
+#[derive(Debug)]
+pub struct TestDirs {
+    root: PathBuf,
+    _temp_dir: TempDir,
+}
+
+impl TestDirs {
+    /// Makes an empty workspace, home and temporary folder.
+    pub fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir().context("no temporary folder")?;
+        let root = folder.path().canonicalize()?;
+        let stage = Self { root, _temp_dir: folder };
+        for path in [stage.workspace(), stage.home(), stage.temp_dir()] {
+            fs::create_dir(path)?;
+        }
+        Ok(stage)
+    }
+
+    /// Where the agent works.
+    pub fn workspace(&self) -> PathBuf {
+        self.root.join("workspace")
+    }
+
+    /// The home folder.
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// The folder for temporary files.
+    pub fn temp_dir(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// The environment of the engine: these folders, the path to programs, and nothing else of ours.
+    pub fn env(&self) -> BTreeMap<String, String> {
+        let own = |path: PathBuf| path.to_string_lossy().into_owned();
+        let set = [
+            ("HOME", own(self.home())),
+            ("TMPDIR", own(self.temp_dir())),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())),
+            // The machine may be a container where everything runs as root.
+            ("IS_SANDBOX", "1".to_owned()),
+        ];
+        set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Writes a file into the workspace, folders above it included.
+    pub fn write_file(&self, path: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+        write_file(&self.workspace().join(path), content.as_ref())
+    }
+
+    /// Copies a folder's files into the workspace.
+    pub fn copy_from(&self, from: &Path) -> anyhow::Result<()> {
+        for (path, content) in read_files(from)? {
+            self.write_file(&path, content)?;
+        }
+        Ok(())
+    }
+
+    /// Every file of the workspace, by its path within.
+    pub fn files(&self) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+        read_files(&self.workspace())
+    }
+}
+
+/// Every file below a folder, by its path within; none if there is no such folder.
+pub(crate) fn read_files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop().filter(|next| next.is_dir()) {
+        for entry in fs::read_dir(&next).with_context(|| next.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+                found.insert(name, fs::read(&path).with_context(|| path.display().to_string())?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, content).with_context(|| path.display().to_string())
+}

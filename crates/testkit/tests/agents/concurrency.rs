@@ -1,0 +1,71 @@
+//! Many agents at once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+
+use super::{agent_input, system_frames};
+
+const AGENT_COUNT: usize = 200;
+
+/// The first reply sends everybody; each of them says its number.
+fn next_reply(asked: &ModelRequest) -> Reply {
+    let text = asked.last_text();
+    match text.lines().rev().find_map(|line| line.strip_prefix("You are number ")) {
+        Some(number) => Reply::text(format!("Number {number} was here.")).delay(Duration::from_millis(2)),
+        None if asked.messages().len() > 1 => Reply::text("All are back."),
+        None => (0..AGENT_COUNT).fold(Reply::empty(), |reply, number| {
+            reply.and_tool("Agent", agent_input(&format!("You are number {number}"), json!({})))
+        }),
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_at_once_all_come_back_in_order_and_never_too_many_work() {
+    let mut host = Host::with_script(Script::from_fn(next_reply))
+        .env("WHIMBREL_AGENTS_AT_ONCE", "7")
+        .timeout(Duration::from_secs(60))
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
+    let results = host.model_requests().last().unwrap().messages().last().unwrap()["content"].clone();
+    let texts: BTreeSet<String> = results
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    let expected: BTreeSet<String> = (0..AGENT_COUNT).map(|number| format!("Number {number} was here.")).collect();
+    assert_eq!(texts, expected);
+    // How many were between their errand and their end at any time.
+    let (mut working, mut most) = (0_usize, 0);
+    for heard in host.received() {
+        if heard.json["type"] == "user" && !heard.json["parent_tool_use_id"].is_null() {
+            working += 1;
+            most = most.max(working);
+        }
+        if heard.json["subtype"] == "task_notification" {
+            working -= 1;
+        }
+    }
+    assert!(most <= 7, "{most} at once");
+    // Whoever came first was served first, as far as seven side by side can tell.
+    let served: Vec<usize> = host
+        .model_requests()
+        .iter()
+        .filter_map(|asked| {
+            asked
+                .last_text()
+                .lines()
+                .rev()
+                .find_map(|line| line.strip_prefix("You are number ")?.parse().ok())
+        })
+        .collect();
+    for (place, number) in served.iter().enumerate() {
+        assert!(place.abs_diff(*number) <= 14, "number {number} was served as {place}");
+    }
+    assert_eq!(system_frames(&host, "task_notification").len(), AGENT_COUNT);
+}

@@ -1,0 +1,240 @@
+//! Kinds of agent: who brings them, what they are given.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::call_agent;
+
+fn reviewer() -> AgentDefinition {
+    AgentDefinition {
+        description: "Reviews code".into(),
+        prompt: "YOU REVIEW".into(),
+        tools: Some(vec!["Read".into(), "Grep".into()]),
+        model: Some("haiku".into()),
+        ..AgentDefinition::default()
+    }
+}
+
+fn options_with_agents(agents: impl IntoIterator<Item = (&'static str, AgentDefinition)>) -> Options {
+    let agents: BTreeMap<_, _> = agents.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect();
+    Options { agents, ..Options::default() }
+}
+
+#[tokio::test]
+async fn a_kind_of_the_host_has_its_own_prompt_tools_and_model() {
+    let script = [
+        call_agent("Look.", json!({"subagent_type": "rev"})),
+        Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
+        Reply::text("Reviewed."),
+        Reply::text("Done."),
+    ];
+    let broken = AgentDefinition { prompt: String::new(), ..reviewer() };
+    let mut host = Host::with_script(script)
+        .options(options_with_agents([("rev", reviewer()), ("broken", broken)]))
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.model_requests();
+    assert!(asked[0].contains_text("- rev: Reviews code"), "the main agent knows of it");
+    let below = &asked[1];
+    assert_eq!((below.system_prompt().as_str(), below.tool_names()), ("YOU REVIEW", vec!["Read", "Grep"]));
+    assert!(below.model().contains("haiku") && !below.contains_text("Go."), "{}", below.model());
+    assert!(host.dirs().files().unwrap().is_empty(), "it has no tool that writes");
+    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert_eq!(init.json["agents"], json!(["general-purpose", "Explore", "Plan", "rev"]));
+    let said = host.received().iter().any(|heard| heard.json.to_string().contains("\\\"broken\\\" is not used"));
+    assert!(said, "what is wrong with the other is told by name");
+}
+
+#[tokio::test]
+async fn kinds_in_files_count_where_their_source_was_asked_for() {
+    let file = "---\nname: scribe\ndescription: Writes\ntools: Write\n---\nYOU WRITE";
+    for (sources, known) in [(vec![SettingSource::Project], true), (vec![], false)] {
+        let script = [
+            call_agent("Write.", json!({"subagent_type": "scribe"})),
+            Reply::text(if known { "Written." } else { "Sorry." }),
+            Reply::text("Done."),
+        ];
+        let options = Options { setting_sources: Some(sources), ..Options::default() };
+        let mut host =
+            Host::with_script(script).options(options).file(".claude/agents/x.md", file).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let asked = host.model_requests();
+        match known {
+            true => assert_eq!((asked[1].system_prompt().as_str(), asked[1].tool_names()), ("YOU WRITE", vec!["Write"])),
+            false => {
+                let told = asked[1].last_text();
+                assert!(told.contains("'scribe'") && told.contains("Explore"), "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_takes_a_kind_away() {
+    let script = [call_agent("Look.", json!({"subagent_type": "Explore"})), Reply::text("Alone, then.")];
+    let options = Options { disallowed_tools: vec!["Agent(Explore)".into()], ..Options::default() };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap();
+    assert_eq!(result.permission_denials.len(), 1);
+    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert_eq!(init.json["agents"], json!(["general-purpose", "Plan"]));
+}
+
+#[tokio::test]
+async fn a_mode_of_its_own_only_ever_narrows() {
+    let kind = |mode| AgentDefinition { permission_mode: Some(mode), tools: None, ..reviewer() };
+    let rows = [
+        ("narrower", PermissionMode::AcceptEdits, PermissionMode::DontAsk, 1),
+        ("wider", PermissionMode::DontAsk, PermissionMode::BypassPermissions, 1),
+        ("as wide", PermissionMode::AcceptEdits, PermissionMode::AcceptEdits, 0),
+    ];
+    for (name, session, own, denied) in rows {
+        let script = [
+            call_agent("Write.", json!({"subagent_type": "rev"})),
+            Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
+            Reply::text("Below."),
+            Reply::text("Done."),
+        ];
+        let options = Options { permission_mode: Some(session), ..options_with_agents([("rev", kind(own))]) };
+        let mut host = Host::with_script(script).options(options).start().await.unwrap();
+        assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), denied, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_kind_says_how_many_calls_and_whether_it_runs_beside_the_turn() {
+    let kind = AgentDefinition { max_turns: Some(1), tools: None, ..reviewer() };
+    let script = [
+        call_agent("Look.", json!({"subagent_type": "rev"})),
+        Reply::text("So far.").and_tool("Read", json!({"file_path": "note"})),
+        Reply::text("Done."),
+    ];
+    let mut host =
+        Host::with_script(script).options(options_with_agents([("rev", kind)])).file("note", "x").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let told = host.model_requests()[2].last_text();
+    assert!(told.contains("as many model calls as it may") && told.contains("So far."), "{told}");
+
+    let kind = AgentDefinition { background: Some(true), ..reviewer() };
+    let script = Script::from_fn(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::text("Seen."),
+        text if text.contains("task-notification") => Reply::text("Noted."),
+        text if text.contains("in the background") => Reply::text("Away."),
+        _ => call_agent("Look.", json!({"subagent_type": "rev"})),
+    });
+    let mut host = Host::with_script(script).options(options_with_agents([("rev", kind)])).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Away."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noted."));
+}
+
+#[tokio::test]
+async fn the_session_itself_can_be_of_a_kind() {
+    let kind = AgentDefinition { initial_prompt: Some("Begin.".into()), ..reviewer() };
+    let options = Options { agent: Some("rev".into()), model: None, ..options_with_agents([("rev", kind)]) };
+    let mut host = Host::with_script([Reply::text("Reviewed.")]).options(options).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Reviewed."));
+    let first = &host.model_requests()[0];
+    assert_eq!(first.tool_names(), ["Read", "Grep"]);
+    assert!(first.system_prompt().contains("YOU REVIEW") && first.contains_text("Begin."), "{:?}", first.messages());
+
+    let options = Options { agent: Some("nobody".into()), ..Options::default() };
+    let mut host = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = host.run("Go.").await.unwrap().errors.unwrap().join(" ");
+    assert!(said.contains("\"nobody\"") && said.contains("Explore"), "{said}");
+}
+
+#[tokio::test]
+async fn a_kind_has_read_its_skills_before_it_hears_of_its_errand() {
+    let skills = Some(vec!["knots".into(), "nothing".into()]);
+    let kind = AgentDefinition { skills, ..reviewer() };
+    let options =
+        Options { setting_sources: Some(vec![SettingSource::Project]), ..options_with_agents([("rev", kind)]) };
+    let script =
+        [call_agent("Tie it.", json!({"subagent_type": "rev"})), Reply::text("Tied."), Reply::text("Done.")];
+    let skill = "---\nname: knots\ndescription: Ties\n---\nOVER AND UNDER";
+    let host = Host::with_script(script).options(options).file(".claude/skills/knots/SKILL.md", skill);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(!asked[0].contains_text("OVER AND UNDER"), "the main agent has not called it");
+    let heard = asked[1].last_text();
+    let (skill, errand) = (heard.find("OVER AND UNDER").unwrap(), heard.find("Tie it.").unwrap());
+    assert!(skill < errand, "{heard}");
+    let mut heard = host.received().iter().map(|heard| heard.json.to_string());
+    assert!(heard.any(|json| json.contains("without the skill nothing")), "what is not there is told");
+}
+
+#[tokio::test]
+async fn a_kind_in_a_file_has_hooks_of_its_own_where_its_author_is_trusted() {
+    let file = "---\nname: scribe\ndescription: Writes\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let bash = || Reply::tool("Bash", json!({"command": "echo ran"}));
+    let script = [
+        call_agent("Write.", json!({"subagent_type": "scribe"})),
+        bash(),
+        Reply::text("Ended."),
+        bash(),
+        Reply::text("Done."),
+    ];
+    let options = Options {
+        setting_sources: Some(vec![SettingSource::Project]),
+        allowed_tools: vec!["Bash".into()],
+        ..Options::default()
+    };
+    let host = Host::with_script(script).options(options).file(".claude/agents/x.md", file);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(asked[2].last_text().contains("not with me"), "{}", asked[2].last_text());
+    assert!(
+        asked[4].last_text().contains("ran"),
+        "the main agent has no such hook: {}",
+        asked[4].last_text()
+    );
+    assert!(host.dirs().workspace().join("stopped").exists(), "its own end has been told");
+}
+
+#[tokio::test]
+async fn a_kind_is_told_of_its_memory_and_has_the_tools_to_keep_it() {
+    let kind =
+        AgentDefinition { memory: Some("project".into()), tools: Some(vec!["Grep".into()]), ..reviewer() };
+    let script = [call_agent("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
+    let host = Host::with_script(script).options(options_with_agents([("rev", kind)]));
+    let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- the knot is in knots.md\n");
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = &host.model_requests()[1];
+    let heard = asked.last_text();
+    let (notes, errand) = (heard.find("- the knot is in knots.md").unwrap(), heard.find("Look.").unwrap());
+    assert!(notes < errand && heard.contains(".claude/agent-memory/rev"), "{heard}");
+    for tool in ["Grep", "Read", "Write", "Edit"] {
+        assert!(asked.tool_names().contains(&tool), "{tool}: {:?}", asked.tool_names());
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_a_kind_has_the_hooks_and_the_memory_of_the_kind() {
+    let file = "---\nname: scribe\ndescription: Writes\ntools: Bash\nmemory: project\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let script = [Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")];
+    let options = Options {
+        setting_sources: Some(vec![SettingSource::Project]),
+        allowed_tools: vec!["Bash".into()],
+        agent: Some("scribe".into()),
+        ..Options::default()
+    };
+    let host = Host::with_script(script).options(options).file(".claude/agents/x.md", file);
+    let mut host =
+        host.file(".claude/agent-memory/scribe/MEMORY.md", "- ink is in the shed\n").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(asked[0].system_prompt().contains("- ink is in the shed"), "{}", asked[0].system_prompt());
+    assert_eq!(asked[0].tool_names(), ["Bash", "Read", "Write", "Edit"], "it can keep notes");
+    assert!(asked[1].last_text().contains("not with me"), "{}", asked[1].last_text());
+    let files = host.dirs().files().unwrap();
+    assert!(files.contains_key("stopped") && !files.contains_key("ran"), "{:?}", files.keys());
+}

@@ -1,0 +1,297 @@
+//! Errands that the turn waits for.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::options::{AgentDefinition, Options};
+
+use super::{subagent_messages, nth_tool_use_result, system_frames, call_agent};
+
+#[tokio::test]
+async fn the_host_sees_an_agent_begin_work_and_end() {
+    let script = [
+        call_agent("Look.", json!({})).tool_use_id("call_1"),
+        Reply::tool("Read", json!({"file_path": "note"})),
+        Reply::text("It says hello."),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script).file("note", "hello").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let meta = nth_tool_use_result(&host, 0);
+    let id = meta["agentId"].as_str().unwrap();
+    assert_eq!(
+        (&meta["status"], &meta["totalToolUseCount"], &meta["content"][0]["text"]),
+        (&json!("completed"), &json!(1), &json!("It says hello."))
+    );
+    assert!((meta["costUsd"].as_f64().unwrap() - 2.0 * (100.0 * 5.0 + 10.0 * 25.0) / 1e6).abs() < 1e-9);
+    let about = |subtype: &str| -> Vec<Value> {
+        let found = system_frames(&host, subtype);
+        assert!(found.iter().all(|notice| notice["task_id"] == id), "{subtype}: {found:?}");
+        found
+    };
+    let begun = &about("task_started")[0];
+    assert_eq!(
+        (&begun["task_type"], &begun["tool_use_id"], &begun["is_backgrounded"], &begun["spawn_depth"]),
+        (&json!("local_agent"), &json!("call_1"), &json!(false), &json!(1))
+    );
+    assert_eq!(about("task_progress")[0]["last_tool_name"], "Read");
+    assert_eq!(about("task_updated")[0]["patch"]["status"], "completed");
+    assert_eq!(about("task_notification").len(), 1);
+    assert!(system_frames(&host, "background_tasks_changed").is_empty(), "the turn waited for it");
+    assert!(subagent_messages(&host).iter().all(|user| user.agent_id.as_deref() == Some(id)));
+    assert_eq!(host.model_requests().len(), 4, "and the main agent is not told a second time");
+}
+
+#[tokio::test]
+async fn its_transcript_lies_beside_the_sessions_and_its_words_are_heard_where_the_host_wants_them() {
+    for aloud in [false, true] {
+        let script = [call_agent("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
+        let options = Options { forward_subagent_text: Some(aloud), ..Options::default() };
+        let mut host = Host::with_script(script).options(options).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let words = |frame: &Frame| match frame {
+            Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
+            _ => false,
+        };
+        assert_eq!(host.frames().any(words), aloud);
+        let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
+        host.finish().await.unwrap();
+        let projects = host.dirs().home().join(".claude/projects");
+        let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+        let session =
+            std::fs::read_dir(project).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+        let folder = session.unwrap().join("subagents");
+        let about: Value =
+            serde_json::from_slice(&std::fs::read(folder.join(format!("agent-{id}.meta.json"))).unwrap())
+                .unwrap();
+        assert_eq!((&about["agentType"], &about["spawnDepth"]), (&json!("general-purpose"), &json!(1)));
+        let lines = std::fs::read_to_string(folder.join(format!("agent-{id}.jsonl"))).unwrap();
+        assert!(lines.contains("\"isSidechain\":true") && lines.contains("Seen."), "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn who_fails_leaves_what_it_had_and_the_reason() {
+    let failing = Reply::empty().status(400).error("invalid_request_error", "no more");
+    let script = [
+        call_agent("Look.", json!({})),
+        Reply::text("Half of it.").and_tool("Read", json!({"file_path": "note"})),
+        failing,
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script).file("note", "x").start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let told = host.model_requests()[3].last_text();
+    assert!(told.contains("no more") && told.contains("Half of it."), "{told}");
+    let end = &system_frames(&host, "task_notification")[0];
+    assert_eq!(end["status"], "failed");
+}
+
+#[tokio::test]
+async fn everybody_stops_with_the_turn() {
+    let script = Script::from_fn(|asked| match asked.contains_text("Look.") {
+        true => Reply::tool("Bash", json!({"command": "sleep 600"})),
+        false => call_agent("Look.", json!({})).and_tool("Agent", super::agent_input("Look.", json!({}))),
+    });
+    let options = Options { allowed_tools: vec!["Bash".into()], ..Options::default() };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    for _ in 0..2 {
+        let working =
+            |frame: &Frame| matches!(frame, Frame::Assistant(said) if said.parent_tool_use_id.is_some());
+        host.next_frame(working).await.unwrap();
+    }
+    let asked = tokio::time::Instant::now();
+    host.send_request(Interrupt::default()).await.unwrap();
+    let result = host.next_result().await.unwrap();
+    assert!(result.is_error && asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    let ends = system_frames(&host, "task_notification");
+    assert_eq!(ends.iter().map(|end| end["status"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped"; 2]);
+}
+
+#[tokio::test]
+async fn agents_start_agents_where_their_kind_says_so_and_not_without_end() {
+    let kind = AgentDefinition {
+        description: "Passes it on".into(),
+        prompt: "PASS ON".into(),
+        tools: Some(vec!["Agent(relay)".into(), "Read".into()]),
+        ..AgentDefinition::default()
+    };
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        let last = text.lines().last().unwrap_or_default();
+        match last.strip_prefix("Pass on ").and_then(|depth| depth.parse::<u32>().ok()) {
+            Some(depth) => call_agent(&format!("Pass on {}", depth + 1), json!({"subagent_type": "relay"})),
+            None if last == "Go." => call_agent("Pass on 1", json!({"subagent_type": "relay"})),
+            None => Reply::text(text),
+        }
+    });
+    let options = Options { agents: [("relay".to_owned(), kind)].into(), ..Options::default() };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(result.contains("An agent at this depth (4) cannot start another one"), "{result}");
+    let begun = system_frames(&host, "task_started");
+    let depths: Vec<u64> = begun.iter().map(|begun| begun["spawn_depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths, [1, 2, 3, 4]);
+    assert_eq!(begun[1]["parent_task_id"], begun[0]["task_id"]);
+    assert_eq!(host.model_requests()[1].tool_names(), ["Agent", "Read"]);
+}
+
+#[tokio::test]
+async fn an_ordinary_agent_starts_nobody() {
+    let script = [
+        call_agent("Look.", json!({})),
+        call_agent("Look for me.", json!({})),
+        Reply::text("Alone."),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.model_requests()[1].tool_names().contains(&"Agent"));
+    assert!(host.model_requests()[2].last_text().contains("No such tool"), "{}", host.model_requests()[2].last_text());
+}
+
+#[tokio::test]
+async fn who_has_ended_can_go_on_with_what_it_knows() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Remember TULIP.") {
+            Reply::text("I will.")
+        } else if text.contains("Which flower?") {
+            Reply::text(if asked.contains_text("Remember TULIP.") { "It was TULIP." } else { "I do not know." })
+        } else if text.contains("It was TULIP.") {
+            Reply::text("Done.")
+        } else if let Some(id) = id {
+            call_agent("Which flower?", json!({"resume": id})).tool_use_id("call_2")
+        } else {
+            call_agent("Remember TULIP.", json!({}))
+        }
+    });
+    let mut host = Host::with_script(script).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let (first, second) = (nth_tool_use_result(&host, 0), nth_tool_use_result(&host, 1));
+    assert_eq!(first["agentId"], second["agentId"]);
+    assert_eq!(subagent_messages(&host).last().unwrap().parent_tool_use_id.as_deref(), Some("call_2"));
+}
+
+#[tokio::test]
+async fn who_was_never_there_cannot_go_on() {
+    let script = [call_agent("Which flower?", json!({"resume": "a0"})), Reply::text("Nobody.")];
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.model_requests()[1].last_text().contains("No agent a0"), "{}", host.model_requests()[1].last_text());
+}
+
+/// A kind that starts others and goes on with them.
+fn relay_agent() -> AgentDefinition {
+    AgentDefinition {
+        description: "Passes it on".into(),
+        prompt: "PASS ON".into(),
+        tools: Some(vec!["Agent(relay)".into(), "Read".into()]),
+        ..AgentDefinition::default()
+    }
+}
+
+#[tokio::test]
+async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        let id = |text: &str| {
+            let rest = text.split("agentId: ").nth(1)?;
+            Some(rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>())
+        };
+        match () {
+            () if text.contains("Stay.") => Reply::text("Stayed.").hold_until("others"),
+            () if text.contains("Look.") => Reply::text("Seen."),
+            // The relay is told of both, and tries.
+            () if text.contains("Take over ") => {
+                let ids = text.split("Take over ").nth(1).unwrap().lines().next().unwrap().to_owned();
+                ids.split(' ').fold(Reply::empty(), |reply, id| {
+                    reply.and_tool(
+                        "Agent",
+                        super::agent_input("MINE NOW", json!({"resume": id, "subagent_type": "relay"})),
+                    )
+                })
+            }
+            () if asked.system_prompt() == "PASS ON" => Reply::text(text),
+            () if text.contains("task-notification") => Reply::text("Noticed."),
+            () if text.contains("Go.") => call_agent("Look.", json!({})),
+            () if text.contains("Seen.") => {
+                let ended = id(&text).unwrap();
+                call_agent("Stay.", json!({"run_in_background": true, "description": ended}))
+            }
+            () if text.contains("in the background") => {
+                let calls = json!(asked.messages()).to_string();
+                let ended =
+                    calls.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+                let both = format!("Take over {} {}", ended.unwrap(), id(&text).unwrap());
+                call_agent(&both, json!({"subagent_type": "relay"}))
+            }
+            () => Reply::text(text),
+        }
+    });
+    let options = Options { agents: [("relay".to_owned(), relay_agent())].into(), ..Options::default() };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    let told = host.run("Go.").await.unwrap().result.unwrap();
+    assert_eq!(told.matches("was sent by somebody else").count(), 2, "{told}");
+    host.api().unwrap().release("others");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let heard = host.model_requests().iter().any(|asked| asked.last_text().starts_with("MINE NOW"));
+    assert!(!heard, "nobody has heard what was not for them");
+}
+
+#[tokio::test]
+async fn a_budget_that_a_subagent_uses_up_ends_the_turn_with_a_last_result() {
+    let dear = whimbrel_wire::Usage { output_tokens: 80_000, ..whimbrel_wire::Usage::default() };
+    let script = Script::from_fn(move |asked| match asked.contains_text("Look.") && !asked.contains_text("Go.") {
+        true => Reply::tool("Read", json!({"file_path": "x"})).usage(dear.clone()),
+        false => call_agent("Look.", json!({})),
+    });
+    let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap();
+    assert_eq!(result.subtype, whimbrel_wire::message::Outcome::ErrorMaxBudgetUsd);
+    assert!(result.total_cost_usd > 1.0 && host.model_requests().len() == 2, "{} calls", host.model_requests().len());
+    assert_eq!(system_frames(&host, "task_notification").len(), 1, "the host hears of its end");
+}
+
+#[tokio::test]
+async fn who_wants_partial_messages_gets_those_of_agents_as_far_as_it_hears_them() {
+    for forward in [false, true] {
+        let script = [
+            call_agent("Look.", json!({})).tool_use_id("call_1"),
+            Reply::text("Hm.").and_tool("Read", json!({"file_path": "note"})),
+            Reply::text("Seen."),
+            Reply::text("Done."),
+        ];
+        let options = Options {
+            include_partial_messages: true,
+            forward_subagent_text: Some(forward),
+            ..Default::default()
+        };
+        let mut host = Host::with_script(script).options(options).file("note", "x").start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let events: Vec<(String, bool)> = host
+            .received()
+            .iter()
+            .map(|heard| &heard.json)
+            .filter(|json| json["type"] == "stream_event" && json["event"]["type"] == "content_block_start")
+            .map(|json| {
+                let block = json["event"]["content_block"]["type"].as_str().unwrap().to_owned();
+                (block, json["parent_tool_use_id"] == "call_1")
+            })
+            .collect();
+        let expected: &[(&str, bool)] = match forward {
+            true => {
+                &[("tool_use", false), ("text", true), ("tool_use", true), ("text", true), ("text", false)]
+            }
+            false => &[("tool_use", false), ("tool_use", true), ("text", false)],
+        };
+        let expected: Vec<_> = expected.iter().map(|(block, below)| ((*block).to_owned(), *below)).collect();
+        assert_eq!(events, expected, "forward: {forward}");
+    }
+}

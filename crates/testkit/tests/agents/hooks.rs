@@ -1,0 +1,145 @@
+//! What hooks of the host hear of agents and of their news.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::Initialize;
+
+use super::{nth_tool_use_result, system_frames, call_agent};
+
+type HookInputs = Arc<Mutex<Vec<Value>>>;
+
+/// Starts a host with hooks for these events; gives what they hear.
+async fn host_with_hooks(host: HostBuilder, events: &[&str], answer: fn(&Value) -> Value) -> (Host, HookInputs) {
+    let heard = HookInputs::default();
+    let log = Arc::clone(&heard);
+    let host = host.on_request(move |request| {
+        let input = serde_json::to_value(request).unwrap()["input"].clone();
+        let reply = answer(&input);
+        log.lock().unwrap().push(input);
+        HostResponse::Success(reply)
+    });
+    let mut host = host.start().await.unwrap();
+    let hooks: Value =
+        events.iter().map(|event| ((*event).to_owned(), json!([{"hookCallbackIds": ["h"]}]))).collect();
+    host.send_request(serde_json::from_value::<Initialize>(json!({"hooks": hooks})).unwrap()).await.unwrap();
+    (host, heard)
+}
+
+/// One field of all that was heard.
+fn field_values(heard: &HookInputs, field: &str) -> Vec<String> {
+    heard.lock().unwrap().iter().map(|input| input[field].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_agent_begins_as_often_as_it_ends() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if asked.contains_text("FROM-THE-HOOK") {
+            Reply::text(if asked.contains_text("Go on.") { "Twice." } else { "Once." })
+        } else if let Some(id) = id.filter(|_| text.contains("Once.")) {
+            call_agent("Go on.", json!({"resume": id}))
+        } else if text.contains("Twice.") {
+            Reply::text("Done.")
+        } else {
+            call_agent("Look.", json!({}))
+        }
+    });
+    let (mut host, heard) = host_with_hooks(Host::with_script(script), &["SubagentStart", "SubagentStop"], |input| {
+        let more = json!({"hookEventName": "SubagentStart", "additionalContext": "FROM-THE-HOOK"});
+        match input["hook_event_name"] == "SubagentStart" {
+            true => json!({"hookSpecificOutput": more}),
+            false => json!({}),
+        }
+    })
+    .await;
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let events = field_values(&heard, "hook_event_name");
+    assert_eq!(events, ["SubagentStart", "SubagentStop", "SubagentStart", "SubagentStop"]);
+    let ids = field_values(&heard, "agent_id");
+    assert!(ids.iter().all(|id| *id == nth_tool_use_result(&host, 0)["agentId"]), "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_teammate_begins_as_an_agent_does() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        if asked.system_prompt().contains("You are m1,") {
+            Reply::text("Rested.")
+        } else if text.contains("is founded") {
+            call_agent("Look.", json!({"name": "m1", "team_name": "crew", "subagent_type": "Explore"}))
+        } else if text.contains("Go.") {
+            Reply::tool("TeamCreate", json!({"team_name": "crew"}))
+        } else {
+            Reply::text("Fine.")
+        }
+    });
+    let host = Host::with_script(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1");
+    let (mut host, heard) = host_with_hooks(host, &["SubagentStart"], |_| {
+        json!({"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "FROM-THE-HOOK"}})
+    })
+    .await;
+    host.run("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let task = nth_tool_use_result(&host, 1)["task_id"].as_str().unwrap().to_owned();
+    assert_eq!(field_values(&heard, "hook_event_name"), ["SubagentStart"]);
+    assert_eq!(
+        (field_values(&heard, "agent_id"), field_values(&heard, "agent_type")),
+        (vec![task], vec!["Explore".to_owned()])
+    );
+    let asked = host.model_requests();
+    let first = asked.iter().find(|asked| asked.system_prompt().contains("You are m1,")).unwrap();
+    assert!(first.contains_text("FROM-THE-HOOK"), "{:?}", first.messages());
+}
+
+/// An agent in the background that ends at once.
+fn background_script() -> Script {
+    Script::from_fn(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::text("Late news.").hold_until("agent"),
+        text if text.contains("<task-notification>") => Reply::text("Noticed."),
+        text if text.contains("in the background") => Reply::text("Launched."),
+        _ => call_agent("Look.", json!({"run_in_background": true})),
+    })
+}
+
+#[tokio::test]
+async fn news_that_starts_a_turn_is_a_prompt() {
+    let (mut host, heard) = host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |_| json!({})).await;
+    host.run("Go.").await.unwrap();
+    host.api().unwrap().release("agent");
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(field_values(&heard, "source"), ["sdk", "system"]);
+    assert!(field_values(&heard, "prompt")[1].contains("<result>Late news.</result>"));
+}
+
+#[tokio::test]
+async fn news_that_a_hook_stops_is_told_to_the_host_alone() {
+    let (mut host, _) = host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |input| {
+        let stops = input["source"] == "system";
+        if stops { json!({"decision": "block", "reason": "not now"}) } else { json!({}) }
+    })
+    .await;
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests().len();
+    host.api().unwrap().release("agent");
+    let end = host.next_result().await.unwrap();
+    assert_eq!(end.origin.unwrap().kind, "task-notification");
+    assert!(end.result.unwrap().contains("not now"));
+    let told = system_frames(&host, "informational");
+    assert!(told.iter().any(|notice| notice["content"].as_str().unwrap().contains("not now")), "{told:?}");
+    assert_eq!(host.model_requests().len(), asked, "the model was not asked");
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_names_its_agent() {
+    let write = Reply::tool("Write", json!({"file_path": "w.txt", "content": "x"}));
+    let script = [call_agent("Write.", json!({})), write, Reply::text("I may not."), Reply::text("Done.")];
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let refused = system_frames(&host, "permission_denied");
+    assert_eq!((refused.len(), &refused[0]["agent_id"]), (1, &nth_tool_use_result(&host, 0)["agentId"]));
+}

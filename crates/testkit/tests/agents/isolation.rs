@@ -1,0 +1,218 @@
+//! Agents that work in a work tree of their own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "this is all tests, and git makes the repository"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{HostResponse, Host, Reply, Script, TestDirs};
+use whimbrel_wire::control::{Initialize, StopTask};
+use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{agent_input, nth_tool_use_result, system_frames, call_agent};
+
+/// A stage whose workspace is a repository with one commit, in which `a.txt` says `one`.
+fn repository_dirs() -> TestDirs {
+    let stage = TestDirs::new().unwrap();
+    let make = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
+    let made = Command::new("sh").args(["-c", make]).current_dir(stage.workspace()).status().unwrap();
+    assert!(made.success());
+    stage
+}
+
+fn accept_edits() -> Options {
+    Options { permission_mode: Some(PermissionMode::AcceptEdits), ..Options::default() }
+}
+
+fn isolated() -> Value {
+    json!({"isolation": "worktree"})
+}
+
+fn write_call(path: &str) -> Reply {
+    Reply::tool("Write", json!({"file_path": path, "content": "two\n"}))
+}
+
+fn list_branches(workspace: &Path) -> String {
+    let listed = Command::new("git").args(["branch", "--list"]).current_dir(workspace).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn what_it_changes_is_kept_apart_and_named() {
+    let script = [
+        call_agent("Write.", isolated()),
+        write_call("b.txt"),
+        Reply::text("Written."),
+        write_call("c.txt"),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), 0);
+    let (meta, workspace) = (nth_tool_use_result(&host, 0), host.dirs().workspace());
+    let tree = Path::new(meta["worktreePath"].as_str().unwrap());
+    let branch = meta["worktreeBranch"].as_str().unwrap();
+    assert!(tree.starts_with(workspace.canonicalize().unwrap().join(".claude/worktrees")), "{tree:?}");
+    assert_eq!(std::fs::read_to_string(tree.join("b.txt")).unwrap(), "two\n");
+    assert!(!workspace.join("b.txt").exists() && !tree.join("c.txt").exists());
+    assert!(workspace.join("c.txt").exists(), "the session itself has not moved");
+    let asked = host.model_requests();
+    assert!(asked[1].contains_text(&format!("Working directory: {}", tree.display())), "{:?}", asked[1].messages());
+    let told = asked[3].last_text() + &asked[3].messages().last().unwrap().to_string();
+    assert!(told.contains(&tree.display().to_string()) && told.contains(branch), "{told}");
+}
+
+#[tokio::test]
+async fn a_tree_without_changes_is_gone_with_its_branch() {
+    let script = Script::from_fn(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::tool("Read", json!({"file_path": "a.txt"})),
+        text if text.contains("one") && asked.messages().len() == 3 && asked.contains_text("Look.") => {
+            Reply::text("It is there.")
+        }
+        text if text.contains("Go.") => call_agent("Look.", isolated()).and_tool("Agent", agent_input("Look.", isolated())),
+        _ => Reply::text("Done."),
+    });
+    let mut host = Host::with_script(script).dirs(repository_dirs()).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(system_frames(&host, "task_notification").len(), 2);
+    let workspace = host.dirs().workspace();
+    let left = std::fs::read_dir(workspace.join(".claude/worktrees")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".gitignore"]);
+    assert_eq!(list_branches(&workspace), "* main\n");
+    assert!(nth_tool_use_result(&host, 0)["worktreePath"].is_null());
+}
+
+#[tokio::test]
+async fn who_goes_on_has_its_tree_again() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Look.") {
+            Reply::text("Looked.")
+        } else if text.contains("Write.") {
+            write_call("b.txt")
+        } else if text.contains("b.txt") {
+            Reply::text("Written.")
+        } else if let Some(id) = id.filter(|_| text.contains("Looked.")) {
+            call_agent("Write.", json!({"resume": id}))
+        } else if text.contains("Go.") {
+            call_agent("Look.", isolated())
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    let mut host = Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let (first, second) = (nth_tool_use_result(&host, 0), nth_tool_use_result(&host, 1));
+    assert!(first["worktreePath"].is_null(), "nothing was in it: {first}");
+    let tree = Path::new(second["worktreePath"].as_str().unwrap());
+    assert!(tree.join("b.txt").exists() && !host.dirs().workspace().join("b.txt").exists());
+}
+
+/// A smith is sent to write something.
+fn smith_script() -> [Reply; 4] {
+    [
+        call_agent("Write.", json!({"subagent_type": "smith"})),
+        write_call("b.txt"),
+        Reply::text("Written."),
+        Reply::text("Done."),
+    ]
+}
+
+#[tokio::test]
+async fn a_kind_can_ask_for_it() {
+    let file = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
+    let given = AgentDefinition {
+        description: "Makes things".into(),
+        prompt: "YOU MAKE".into(),
+        isolation: Some("worktree".into()),
+        ..AgentDefinition::default()
+    };
+    let sources = Some(vec![SettingSource::Project]);
+    let in_file = || Host::with_script(smith_script()).file(".claude/agents/smith.md", file);
+    let agents = [("smith".to_owned(), given)].into();
+    let rows = [
+        ("in a file", in_file().options(Options { setting_sources: sources, ..accept_edits() })),
+        ("of the host", Host::with_script(smith_script()).options(Options { agents, ..accept_edits() })),
+    ];
+    for (name, host) in rows {
+        let mut host = host.dirs(repository_dirs()).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert!(nth_tool_use_result(&host, 0)["worktreePath"].is_string(), "{name}: {}", nth_tool_use_result(&host, 0));
+        assert!(!host.dirs().workspace().join("b.txt").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_lost_its_tree_works_nowhere_else() {
+    let bash = |command: &str| Reply::tool("Bash", json!({"command": command}));
+    let script = [
+        call_agent("Tidy up.", isolated()),
+        bash("git worktree remove --force \"$PWD\""),
+        bash("touch b.txt"),
+        bash("touch b.txt"),
+        write_call("c.txt"),
+        Reply::text("It is gone."),
+        Reply::text("Done."),
+    ];
+    let options = Options { allowed_tools: vec!["Bash".into(), "Write".into()], ..Options::default() };
+    let mut host = Host::with_script(script).dirs(repository_dirs()).options(options).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.model_requests();
+    for refused in &asked[3..6] {
+        assert!(refused.last_text().contains("is gone"), "{}", refused.last_text());
+    }
+    let files: Vec<String> = host.dirs().files().unwrap().into_keys().collect();
+    assert!(!files.iter().any(|file| file.ends_with("b.txt") || file.ends_with("c.txt")), "{files:?}");
+}
+
+/// A host with an agent in the background that works apart, and a hook of its own that hears when a work tree goes.
+async fn host_with_remove_hook(answer: HostResponse, env: (&str, &str)) -> Host {
+    let script = Script::from_fn(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::text("never").hold_until("agent"),
+        text if text.contains("in the background") => Reply::text("Launched."),
+        _ => call_agent("Look.", json!({"isolation": "worktree", "run_in_background": true})),
+    });
+    let host = Host::with_script(script).dirs(repository_dirs()).env(env.0, env.1);
+    let mut host = host.on_request(move |_| answer.clone()).start().await.unwrap();
+    let hooks = json!({"hooks": {"WorktreeRemove": [{"hookCallbackIds": ["h"]}]}});
+    host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+    host.run("Go.").await.unwrap();
+    host
+}
+
+#[tokio::test]
+async fn a_hook_of_the_host_is_heard_while_the_host_stops_it() {
+    let mut host = host_with_remove_hook(HostResponse::Success(json!({})), ("UNUSED", "")).await;
+    let task_id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    host.send_request(StopTask { task_id }).await.unwrap();
+    let asked = host.received().iter().filter(|heard| heard.json["request"]["callback_id"] == "h").count();
+    assert_eq!((asked, list_branches(&host.dirs().workspace()).as_str()), (1, "* main\n"));
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn it_is_cleared_away_when_the_run_stops_though_a_hook_cannot_answer_any_more() {
+    let mut host = host_with_remove_hook(HostResponse::NoResponse, ("WHIMBREL_BACKGROUND_AT_END", "stop")).await;
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert_eq!(list_branches(&host.dirs().workspace()), "* main\n");
+}
+
+#[tokio::test]
+async fn without_a_tree_the_errand_is_not_done_at_all() {
+    let rows = [("worktree", "not in a git repository"), ("moon", "There is no isolation \"moon\"")];
+    for (isolation, reason) in rows {
+        let script = [call_agent("Write.", json!({"isolation": isolation})), Reply::text("Not done.")];
+        let mut host = Host::with_script(script).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let told = host.model_requests()[1].last_text();
+        assert!(told.contains(reason), "{told}");
+        assert!(system_frames(&host, "task_started").is_empty());
+    }
+}

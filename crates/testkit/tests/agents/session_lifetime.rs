@@ -1,0 +1,121 @@
+//! The life of a run: what its host sees of it, and what becomes of background work at its end.
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+
+use super::{system_frames, call_agent};
+
+fn session_states(host: &Host) -> Vec<String> {
+    system_frames(host, "session_state_changed")
+        .iter()
+        .map(|notice| notice["state"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn background_script() -> Script {
+    Script::from_fn(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold_until("agent")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            call_agent("Look.", json!({"run_in_background": true}))
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_session_is_idle_only_when_nothing_works_any_more() {
+    let mut host =
+        Host::with_script(background_script()).env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(session_states(&host), ["running"], "an agent works beside the turn");
+    host.api().unwrap().release("agent");
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
+    host.next_matching(&json!({"subtype": "session_state_changed", "state": "idle"})).await.unwrap();
+    assert_eq!(session_states(&host), ["running", "running", "idle"], "each turn is told");
+    let kinds: Vec<String> = host
+        .received()
+        .iter()
+        .filter(|heard| heard.json["type"] == "result" || heard.json["subtype"] == "session_state_changed")
+        .map(|heard| heard.json["state"].as_str().unwrap_or("result").to_owned())
+        .collect();
+    assert_eq!(kinds, ["running", "result", "running", "result", "idle"]);
+}
+
+#[tokio::test]
+async fn a_question_is_told_as_such_and_then_the_work_goes_on() {
+    let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
+    let mut host = Host::with_script(script)
+        .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
+        .env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1")
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    host.finish().await.unwrap();
+    assert_eq!(session_states(&host), ["running", "requires_action", "running", "idle"]);
+}
+
+#[tokio::test]
+async fn the_host_can_have_background_work_stopped_at_the_end_or_after_a_while() {
+    for (name, value) in
+        [("WHIMBREL_BACKGROUND_AT_END", "stop"), ("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "50")]
+    {
+        let mut host = Host::with_script(background_script()).env(name, value).start().await.unwrap();
+        host.send_prompt("Go.").await.unwrap();
+        host.finish_input();
+        assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Launched."), "{name}");
+        assert_eq!(host.finish().await.unwrap().code, 0, "{name}");
+        assert_eq!(system_frames(&host, "task_notification")[0]["status"], "stopped", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_waited_for_where_the_host_says_so() {
+    let command = json!({"command": "sleep 4; echo finished", "run_in_background": true});
+    let script = [Reply::tool("Bash", command), Reply::text("It runs."), Reply::text("It has ended.")];
+    let mut host = Host::with_script(script)
+        .options(whimbrel_wire::options::Options {
+            allowed_tools: vec!["Bash".into()],
+            ..whimbrel_wire::options::Options::default()
+        })
+        .env("WHIMBREL_BACKGROUND_AT_END", "wait")
+        .start()
+        .await
+        .unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.finish_input();
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("It runs."));
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("It has ended."));
+}
+
+#[tokio::test]
+async fn prompts_are_taken_while_agents_work() {
+    let script = Script::from_fn(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold_until("agent")
+        } else if text.contains("Hurry!") {
+            Reply::text("I hurry.")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            call_agent("Look.", json!({"run_in_background": true}))
+        }
+    });
+    let mut host = Host::with_script(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(host.run("Hurry!").await.unwrap().result.as_deref(), Some("I hurry."));
+    host.finish_input();
+    host.api().unwrap().release("agent");
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let heard: Vec<bool> = host.model_requests().iter().map(|asked| asked.last_text().contains("Hurry!")).collect();
+    assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "a message is heard once");
+}

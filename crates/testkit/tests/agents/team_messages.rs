@@ -1,0 +1,104 @@
+//! Letters between many teammates, all the way: models that write them, calls that carry them, turns that read them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+
+use super::agent_input;
+
+const TEAMMATE_COUNT: usize = 50;
+
+/// How many letters each writes to single others as soon as it is there.
+const DIRECT_MESSAGES: usize = 4;
+
+/// How many it writes to everybody, the lead included, once all are there.
+const BROADCASTS: usize = 4;
+
+/// What somebody has read, as pairs of writer and number, in the order of reading; the lead is none.
+type ReadMessages = Arc<Mutex<BTreeMap<Option<usize>, Vec<(usize, usize)>>>>;
+
+/// The teammate that is asked; none if it is the lead.
+fn teammate_number(asked: &ModelRequest) -> Option<usize> {
+    asked.system_prompt().split("You are m").nth(1)?.split(',').next()?.parse().ok()
+}
+
+/// The letters in a text.
+fn parse_messages(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let parts = text.lines().filter_map(|line| line.strip_prefix("letter ")?.split_once(" of "));
+    parts.filter_map(|(nth, writer)| Some((writer.parse().ok()?, nth.parse().ok()?)))
+}
+
+fn message_text(nth: usize, me: usize) -> String {
+    format!("letter {nth} of {me}")
+}
+
+/// The lead starts everybody with one reply, and says when all are there.
+fn lead_reply(text: &str) -> Reply {
+    if text.contains("is founded") {
+        (0..TEAMMATE_COUNT).fold(Reply::empty(), |reply, mate| {
+            reply.and_tool("Agent", agent_input("Talk.", json!({"name": format!("m{mate}")})))
+        })
+    } else if text.contains("has joined") {
+        Reply::tool("SendMessage", json!({"type": "broadcast", "content": "All are here."}))
+    } else if text.contains("Go.") {
+        Reply::tool("TeamCreate", json!({"team_name": "crowd"}))
+    } else {
+        Reply::text("Noted.")
+    }
+}
+
+/// A teammate writes to those who come after it, and later to everybody.
+fn teammate_reply(text: &str, me: usize) -> Reply {
+    let (begins, all_are_here) = (text.contains("Talk."), text.contains("All are here."));
+    let first = (0..DIRECT_MESSAGES).filter(|_| begins).map(|nth| {
+        let to = format!("m{}", (me + 1 + nth % 2) % TEAMMATE_COUNT);
+        json!({"recipient": to, "content": message_text(nth, me)})
+    });
+    let to_all = (DIRECT_MESSAGES..DIRECT_MESSAGES + BROADCASTS).filter(|_| all_are_here);
+    let to_all = to_all.map(|nth| json!({"type": "broadcast", "content": message_text(nth, me)}));
+    match begins || all_are_here {
+        true => {
+            first.chain(to_all).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input))
+        }
+        // A model that takes its time finds more letters at once.
+        false => Reply::text("Read.").delay(Duration::from_millis(400)),
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_letters_of_a_real_run_are_read_once_each_and_in_the_order_of_their_writers() {
+    let read = ReadMessages::default();
+    let by = Arc::clone(&read);
+    let script = Script::from_fn(move |asked| {
+        let (me, text) = (teammate_number(asked), asked.last_text());
+        by.lock().unwrap().entry(me).or_default().extend(parse_messages(&text));
+        me.map_or_else(|| lead_reply(&text), |me| teammate_reply(&text, me))
+    });
+    let mut host = Host::with_script(script)
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+        .env("WHIMBREL_TEAM_LETTERS", "20000")
+        .timeout(Duration::from_secs(120))
+        .start()
+        .await
+        .unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let read = read.lock().unwrap();
+    for (me, got) in &*read {
+        let expected = match me {
+            Some(_) => DIRECT_MESSAGES + BROADCASTS * (TEAMMATE_COUNT - 1),
+            None => BROADCASTS * TEAMMATE_COUNT,
+        };
+        assert_eq!(got.len(), expected, "{me:?} has read as much as was written to it");
+        for writer in 0..TEAMMATE_COUNT {
+            let of_writer = got.iter().filter(|(from, _)| *from == writer);
+            let numbers: Vec<usize> = of_writer.map(|(_, nth)| *nth).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "m{writer} to {me:?}: {numbers:?}");
+        }
+    }
+    let all: usize = read.values().map(Vec::len).sum();
+    assert_eq!((read.len(), all), (TEAMMATE_COUNT + 1, TEAMMATE_COUNT * (DIRECT_MESSAGES + BROADCASTS * TEAMMATE_COUNT)));
+}

@@ -1,0 +1,237 @@
+//! Room in the model's window: when it is made, what is kept, and that it is not made for ever.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::message::TerminalReason;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::{StopReason, Usage};
+
+/// What is in every request for a summary.
+const SUMMARY_REQUEST_TEXT: &str = "about to be replaced by a summary";
+
+fn host(script: impl Into<Script>) -> HostBuilder {
+    Host::with_script(script).file("a.txt", "hello")
+}
+
+fn nearly_full_usage() -> Usage {
+    Usage { input_tokens: 180_000, output_tokens: 10, ..Usage::default() }
+}
+
+fn read_call() -> Reply {
+    Reply::tool("Read", json!({"file_path": "a.txt"}))
+}
+
+fn too_long_error() -> Reply {
+    let said = "prompt is too long: 212345 tokens > 200000 maximum";
+    Reply::empty().status(400).error("invalid_request_error", said)
+}
+
+fn frames_with_subtype<'a>(host: &'a Host, subtype: &'a str) -> Vec<&'a Value> {
+    let frames = host.received().iter().map(|heard| &heard.json);
+    frames.filter(|frame| frame["subtype"] == subtype).collect()
+}
+
+/// Calls and results in a request.
+fn count_tool_use(asked: &ModelRequest) -> usize {
+    asked.body["messages"].to_string().matches("tool_use").count()
+}
+
+#[tokio::test]
+async fn a_full_conversation_is_summarised_before_the_next_prompt_which_stays_as_it_is() {
+    let script = [Reply::text("Big.").usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Here.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    assert_eq!(host.run("The second thing.").await.unwrap().result.as_deref(), Some("Here."));
+    let asked = host.model_requests();
+    assert!(asked[1].contains_text("The first thing.") && asked[1].last_text().contains(SUMMARY_REQUEST_TEXT));
+    assert!(asked[2].contains_text("A SUMMARY.") && !asked[2].contains_text("The first thing.") && !asked[2].contains_text("Big."));
+    assert!(asked[2].last_text().ends_with("The second thing."), "{}", asked[2].last_text());
+    let boundaries = frames_with_subtype(&host, "compact_boundary");
+    assert_eq!(boundaries.len(), 1);
+    assert_eq!(boundaries[0]["compact_metadata"]["trigger"], "auto");
+    assert!(boundaries[0]["compact_metadata"]["pre_tokens"].as_u64().unwrap() >= 180_010);
+    let states: Vec<&Value> = frames_with_subtype(&host, "status").iter().map(|notice| &notice["status"]).collect();
+    assert_eq!(states, [&json!("compacting"), &Value::Null]);
+}
+
+#[tokio::test]
+async fn in_the_middle_of_a_turn_the_task_goes_with_the_summary_and_no_call_is_torn_apart() {
+    let script = [read_call().usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Done.")];
+    let mut host = host(script).start().await.unwrap();
+    assert_eq!(host.run("Read it and tell.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.model_requests();
+    assert!(count_tool_use(&asked[1]) >= 2, "the summary is made of everything");
+    assert_eq!(count_tool_use(&asked[2]), 0);
+    assert!(asked[2].contains_text("A SUMMARY.") && asked[2].contains_text("Read it and tell."));
+}
+
+#[tokio::test]
+async fn what_a_tool_brings_in_counts_before_the_provider_has_counted_it() {
+    let large = "lorem ipsum dolor ".repeat(12_000);
+    let command = json!({"command": "cat a.txt"});
+    let usage = Usage { input_tokens: 166_990, output_tokens: 5, ..Usage::default() };
+    let script = [Reply::tool("Bash", command).usage(usage), Reply::text("A SUMMARY."), Reply::text("Done.")];
+    let mut host = Host::with_script(script).file("a.txt", large).start().await.unwrap();
+    host.run("Look.").await.unwrap();
+    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+}
+
+#[tokio::test]
+async fn switches_say_when_room_is_made() {
+    let small = || Usage { input_tokens: 40_000, output_tokens: 10, ..Usage::default() };
+    let rows = [
+        ("not yet", vec![], small(), 0),
+        ("full", vec![], nearly_full_usage(), 1),
+        ("off", vec![("DISABLE_AUTO_COMPACT", "1")], nearly_full_usage(), 0),
+        ("earlier", vec![("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "20")], small(), 1),
+        ("a smaller window", vec![("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "50000")], small(), 1),
+    ];
+    for (name, env, usage, expected) in rows {
+        let script = Script::from_fn(move |_| Reply::text("Fine.").usage(usage.clone()));
+        let host = env.into_iter().fold(host(script), |host, (name, value)| host.env(name, value));
+        let mut host = host.start().await.unwrap();
+        host.run("One.").await.unwrap();
+        host.run("Two.").await.unwrap();
+        assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), expected, "{name}");
+    }
+    let options = Options { model: Some("nobody-knows-it".into()), ..Options::default() };
+    let script = Script::from_fn(|_| Reply::text("Fine.").usage(nearly_full_usage()));
+    let mut unknown = Host::with_script(script).options(options).start().await.unwrap();
+    unknown.run("One.").await.unwrap();
+    unknown.run("Two.").await.unwrap();
+    assert_eq!(unknown.model_requests().len(), 2, "a window that is not known is not full");
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_refused_as_too_long_is_summarised_once_and_sent_again() {
+    let script =
+        [Reply::text("Something."), too_long_error().skip_after_faults(), Reply::text("A SUMMARY."), Reply::text("After.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    let result = host.run("The second thing.").await.unwrap();
+    assert_eq!((result.is_error, result.result.as_deref()), (false, Some("After.")));
+    let asked = host.model_requests();
+    assert_eq!(asked[2].messages().len(), 1, "what is too long is told in fewer words");
+    assert!(asked[2].contains_text("Agent: Something.") && asked[2].contains_text(SUMMARY_REQUEST_TEXT));
+    assert!(asked[3].contains_text("A SUMMARY.") && asked[3].contains_text("The second thing."));
+    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+}
+
+#[tokio::test]
+async fn a_reply_that_hits_the_end_of_the_window_goes_on_after_a_summary() {
+    let cut = Reply::text("As I was say").stop_reason(StopReason::ModelContextWindowExceeded);
+    let mut host = host([cut, Reply::text("A SUMMARY."), Reply::text("Saying.")]).start().await.unwrap();
+    assert_eq!(host.run("Say.").await.unwrap().result.as_deref(), Some("Saying."));
+}
+
+#[tokio::test]
+async fn what_does_not_help_is_not_done_for_ever() {
+    let always = Script::from_fn(|asked| match asked.number {
+        0 => Reply::text("Begun."),
+        _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
+        _ => too_long_error(),
+    });
+    let begun = |asked: &ModelRequest| if asked.number == 0 { Reply::text("Begun.") } else { too_long_error() };
+    let refill = Script::from_fn(|asked| match asked.number {
+        0 => Reply::text("Begun."),
+        _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
+        _ if count_tool_use(asked) > 0 => too_long_error(),
+        _ => read_call(),
+    });
+    let rows = [
+        ("it is still too long", always, vec![], 4),
+        ("no summary is to be had", Script::from_fn(begun), vec![], 3),
+        ("it fills up as fast as room is made", refill, vec![], 12),
+        ("switched off", Script::from_fn(begun), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
+        ("the very first prompt", Script::from_fn(|_| too_long_error()), vec![], 1),
+    ];
+    for (name, script, env, requests) in rows {
+        let host = env.into_iter().fold(host(script), |host, (name, value)| host.env(name, value));
+        let mut host = host.start().await.unwrap();
+        let mut result = host.run("Begin.").await.unwrap();
+        if !result.is_error {
+            result = host.run("Tell.").await.unwrap();
+        }
+        assert!(result.is_error, "{name}");
+        assert_eq!(result.terminal_reason, Some(TerminalReason::PromptTooLong), "{name}");
+        assert!(result.result.unwrap().contains("too long"), "{name}");
+        assert_eq!(host.model_requests().len(), requests, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_does_not_stop_a_turn_that_still_fits() {
+    let refused = Reply::empty().status(400).error("invalid_request_error", "no").skip_after_faults();
+    let script = [Reply::text("Big.").usage(nearly_full_usage()), refused, Reply::text("Here.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("One.").await.unwrap();
+    assert_eq!(host.run("Two.").await.unwrap().result.as_deref(), Some("Here."));
+    let told = frames_with_subtype(&host, "status");
+    assert_eq!(told[1]["compact_result"], "failed");
+    assert!(told[1]["compact_error"].as_str().unwrap().contains("no"));
+}
+
+#[tokio::test]
+async fn an_interrupt_while_room_is_made_ends_the_turn_and_keeps_the_conversation() {
+    let script = [
+        Reply::text("Big.").usage(nearly_full_usage()),
+        Reply::text("A SUMMARY.").hold_until("summary"),
+        Reply::text("ANOTHER."),
+        Reply::text("Here."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    host.send_prompt("The second thing.").await.unwrap();
+    host.next_matching(&json!({"subtype": "status", "status": "compacting"})).await.unwrap();
+    host.send_request(Interrupt::default()).await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().terminal_reason, Some(TerminalReason::AbortedStreaming));
+    assert!(frames_with_subtype(&host, "compact_boundary").is_empty());
+    assert_eq!(host.run("The third thing.").await.unwrap().result.as_deref(), Some("Here."));
+    assert!(host.model_requests()[2].contains_text("The first thing."), "nothing was forgotten");
+    assert!(host.model_requests()[3].contains_text("ANOTHER.") && host.model_requests()[3].contains_text("The third thing."));
+}
+
+#[tokio::test]
+async fn a_subagent_makes_room_for_itself_and_the_host_is_not_misled() {
+    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let script = [
+        Reply::tool("Agent", errand),
+        read_call().usage(nearly_full_usage()),
+        Reply::text("A SUMMARY."),
+        Reply::text("I saw."),
+        Reply::text("Thanks."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    assert_eq!(host.run("Send somebody.").await.unwrap().result.as_deref(), Some("Thanks."));
+    let asked = host.model_requests();
+    assert!(asked[3].contains_text("A SUMMARY.") && asked[3].contains_text("Look around."));
+    assert!(asked[4].contains_text("I saw."));
+    assert!(frames_with_subtype(&host, "compact_boundary").is_empty() && frames_with_subtype(&host, "status").is_empty());
+}
+
+#[tokio::test]
+async fn hooks_hear_of_a_summary_before_it_is_made_and_may_forbid_it() {
+    let stage = whimbrel_testkit::TestDirs::new().unwrap();
+    let heard = stage.home().join("heard");
+    let command = format!("cat >> {}; test ! -e no || exit 2", heard.display());
+    let hook = json!({"hooks": {"PreCompact": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let options = Options { settings: Some(hook.to_string()), ..Options::default() };
+    let script = ["Hello.", "Summary.", "Hello again."].map(Reply::text);
+    let mut host = Host::with_script(script).dirs(stage).options(options).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    host.run("/compact keep the names").await.unwrap();
+    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1);
+    host.dirs().write_file("no", "").unwrap();
+    host.run("Hi again.").await.unwrap();
+    host.run("/compact").await.unwrap();
+    assert_eq!(frames_with_subtype(&host, "compact_boundary").len(), 1, "it was forbidden");
+    assert_eq!(host.model_requests().len(), 3, "and nobody was asked for it");
+    let text = std::fs::read_to_string(heard).unwrap();
+    let told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (&told[0]["trigger"], &told[0]["custom_instructions"]),
+        (&json!("manual"), &json!("keep the names"))
+    );
+    assert_eq!(told.len(), 2);
+}

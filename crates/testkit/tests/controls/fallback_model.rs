@@ -1,0 +1,182 @@
+//! Models that answer in another one's place.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::options::Options;
+
+const MODEL: &str = "claude-opus-4-5-20251101";
+const FALLBACK_MODEL: &str = "claude-haiku-4-5-20251001";
+
+fn host(fallback: &str, script: impl Into<Script>) -> HostBuilder {
+    Host::with_script(script)
+        .options(Options { fallback_model: Some(fallback.into()), ..Options::default() })
+        .env("OPENAI_API_KEY", "sk-test-key")
+}
+
+fn overloaded_error() -> Reply {
+    Reply::empty().status(529).error("overloaded_error", "full").retry_after("0")
+}
+
+/// Everybody but these is overloaded.
+fn only_available(available: &'static [&'static str]) -> Script {
+    Script::from_fn(move |asked| match available.contains(&asked.model()) {
+        true => Reply::text(format!("I am {}.", asked.model())),
+        false => overloaded_error(),
+    })
+}
+
+fn requested_models(host: &Host) -> Vec<String> {
+    host.model_requests().iter().map(|asked| asked.model().to_owned()).collect()
+}
+
+fn fallback_frames(host: &Host) -> Vec<&Value> {
+    let frames = host.received().iter().map(|heard| &heard.json);
+    frames.filter(|frame| frame["subtype"] == "model_fallback").collect()
+}
+
+#[tokio::test]
+async fn an_overloaded_model_is_asked_three_times_and_then_another() {
+    let mut host = host(FALLBACK_MODEL, only_available(&[FALLBACK_MODEL])).start().await.unwrap();
+    let result = host.run("Who are you?").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some(&*format!("I am {FALLBACK_MODEL}.")));
+    assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, FALLBACK_MODEL]);
+    assert_eq!(result.model_usage.keys().collect::<Vec<_>>(), [FALLBACK_MODEL]);
+    let notices = fallback_frames(&host);
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0]["trigger"], "overloaded");
+    assert_eq!(
+        (&notices[0]["original_model"], &notices[0]["fallback_model"]),
+        (&json!(MODEL), &json!(FALLBACK_MODEL))
+    );
+    assert!(notices[0]["content"].as_str().unwrap().contains("overloaded"));
+
+    host.run("And now?").await.unwrap();
+    assert_eq!(requested_models(&host)[4..], [MODEL, MODEL, MODEL, FALLBACK_MODEL], "every turn begins with the model itself");
+}
+
+#[tokio::test]
+async fn another_model_summarises_where_the_first_cannot() {
+    let script = Script::from_fn(|asked: &ModelRequest| match asked.model() {
+        MODEL if asked.last_text().contains("is about to be replaced by a summary") => overloaded_error(),
+        model => Reply::text(format!("I am {model}.")),
+    });
+    let mut host = host(FALLBACK_MODEL, script).start().await.unwrap();
+    host.run("Who are you?").await.unwrap();
+    assert!(!host.run("/compact").await.unwrap().is_error);
+    assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, MODEL, FALLBACK_MODEL]);
+    assert_eq!(fallback_frames(&host).len(), 1);
+    let told = host.received().iter().filter(|heard| heard.json["subtype"] == "api_retry");
+    assert_eq!(told.count(), 2, "the host hears of every repetition");
+}
+
+#[tokio::test]
+async fn several_are_tried_in_order_also_at_other_providers() {
+    let list = format!("{FALLBACK_MODEL}, openai:kimi-k3,sonnet");
+    let mut host = host(&list, only_available(&["kimi-k3"])).start().await.unwrap();
+    assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
+    assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, FALLBACK_MODEL, FALLBACK_MODEL, FALLBACK_MODEL, "kimi-k3"]);
+    assert_eq!(fallback_frames(&host).len(), 2);
+}
+
+#[tokio::test]
+async fn the_model_itself_answers_again_as_soon_as_it_is_to_be_had() {
+    let script = Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.contains_text("And now?")) {
+        (MODEL, false) => overloaded_error(),
+        (model, _) => Reply::text(format!("I am {model}.")),
+    });
+    let mut host = host("openai:kimi-k3", script).start().await.unwrap();
+    assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
+    let result = host.run("And now?").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some(&*format!("I am {MODEL}.")));
+    assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, "kimi-k3", MODEL]);
+    assert_eq!(fallback_frames(&host).len(), 1, "nothing stood in for it this time");
+    assert!(host.model_requests()[4].contains_text("I am kimi-k3."), "it knows what was said in its place");
+    assert_eq!(result.model_usage.len(), 2, "each is paid for under its own name");
+}
+
+#[tokio::test]
+async fn a_model_does_not_stand_in_for_itself() {
+    let mut host = host(MODEL, only_available(&[])).env("CLAUDE_CODE_MAX_RETRIES", "4").start().await.unwrap();
+    let result = host.run("Who are you?").await.unwrap();
+    assert!(result.is_error && result.result.unwrap().contains("full"));
+    assert_eq!((requested_models(&host).len(), fallback_frames(&host).len()), (5, 0));
+}
+
+#[tokio::test]
+async fn which_failures_another_model_is_asked_for() {
+    let failed =
+        |status: u16, kind: &'static str| Reply::empty().status(status).error(kind, "no").retry_after("0");
+    let rows = [
+        ("A6 overloaded", failed(529, "overloaded_error"), true),
+        ("no such model", failed(404, "not_found_error"), true),
+        ("the provider fails", failed(500, "api_error"), true),
+        ("too many requests", failed(429, "rate_limit_error"), true),
+        ("a bad request", failed(400, "invalid_request_error"), false),
+        ("a bad key", failed(401, "authentication_error"), false),
+    ];
+    for (name, failure, steps_in) in rows {
+        let script = Script::from_fn(move |asked: &ModelRequest| match asked.model() {
+            MODEL => failure.clone(),
+            _ => Reply::text("Here."),
+        });
+        let mut host = host(FALLBACK_MODEL, script).env("CLAUDE_CODE_MAX_RETRIES", "1").start().await.unwrap();
+        let result = host.run("Anybody?").await.unwrap();
+        assert_eq!((result.is_error, fallback_frames(&host).len()), (!steps_in, usize::from(steps_in)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_call_is_not_made_and_another_model_begins_anew() {
+    let write = json!({"file_path": "half.txt", "content": "x".repeat(200)});
+    let script = Script::from_fn(move |asked: &ModelRequest| match asked.model() {
+        MODEL => Reply::tool("Write", write.clone()).chunk_size(10).error_event(6, "overloaded_error", "full"),
+        _ => Reply::text("Here."),
+    });
+    let options = Options {
+        fallback_model: Some(FALLBACK_MODEL.into()),
+        allowed_tools: vec!["Write".into()],
+        ..Options::default()
+    };
+    let mut host = Host::with_script(script).options(options).start().await.unwrap();
+    assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Here."));
+    assert!(host.dirs().files().unwrap().is_empty(), "nothing was written");
+    let last = host.model_requests().pop().unwrap();
+    assert_eq!(last.messages().len(), 1, "nothing of the void replies is left: {:?}", last.messages());
+}
+
+#[tokio::test]
+async fn thoughts_are_not_shown_to_another_model() {
+    let script = Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.number) {
+        (MODEL, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
+        (MODEL, _) => overloaded_error(),
+        _ => Reply::text("Here."),
+    });
+    let mut host = host(FALLBACK_MODEL, script).file("a.txt", "x").start().await.unwrap();
+    assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
+    let thinks = |asked: &ModelRequest| asked.body["messages"].to_string().contains("Let me see.");
+    assert_eq!(host.model_requests().iter().map(thinks).collect::<Vec<_>>(), [false, true, true, true, false]);
+    // Calls that no thought precedes any more cannot go on with thinking: the provider would refuse them.
+    let mode = |asked: &ModelRequest| asked.body["thinking"]["type"].as_str().unwrap_or("none").to_owned();
+    assert_eq!(
+        host.model_requests().iter().map(mode).collect::<Vec<_>>(),
+        ["enabled", "enabled", "enabled", "enabled", "none"]
+    );
+    assert_eq!(host.run("And now?").await.unwrap().result.as_deref(), Some("Here."));
+    assert_eq!(
+        host.model_requests().last().map(mode).as_deref(),
+        Some("enabled"),
+        "with the next prompt it thinks again"
+    );
+}
+
+#[tokio::test]
+async fn a_budget_needs_the_prices_of_all_of_them() {
+    let options = Options {
+        fallback_model: Some("openai:nobody-knows-it".into()),
+        max_budget_usd: Some(1.0),
+        ..Options::default()
+    };
+    let mut host = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = host.next_result().await.unwrap().errors.unwrap().join(" ");
+    assert!(said.contains("openai:nobody-knows-it"), "{said}");
+}

@@ -1,0 +1,138 @@
+//! What a host can ask about a session: files, rules, spend, and what it has not answered yet.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{HostResponse, Host, Reply, Script};
+use whimbrel_wire::control::{
+    GetUsage, Initialize, ListPermissionRules, ReadFile, Response, SetHasSubscribers,
+};
+use whimbrel_wire::message::User;
+use whimbrel_wire::options::PermissionPromptTool;
+
+fn read_file(path: &str) -> ReadFile {
+    ReadFile { path: path.into(), ..ReadFile::default() }
+}
+
+#[tokio::test]
+async fn a_host_reads_what_the_model_may_read() {
+    let mut host = Host::with_script(Script::from([]))
+        .file("a.txt", "grün\n")
+        .file("b.bin", *b"a\xff\0")
+        .file("secret.txt", "x")
+        .configure(|options| options.disallowed_tools.push("Read(secret.txt)".into()))
+        .start()
+        .await
+        .unwrap();
+    let text = host.send_request(read_file("a.txt")).await.unwrap();
+    assert_eq!((text.contents.as_str(), text.lossy, text.truncated), ("grün\n", Some(false), Some(false)));
+    assert!(text.abs_path.ends_with("/a.txt") && text.abs_path.starts_with('/'), "{}", text.abs_path);
+    let cut = host.send_request(ReadFile { max_bytes: Some(3), ..read_file("a.txt") }).await.unwrap();
+    assert_eq!((cut.contents.as_str(), cut.lossy, cut.truncated), ("gr\u{fffd}", Some(true), Some(true)));
+    let bytes = host.send_request(ReadFile { encoding: Some("base64".into()), ..read_file("b.bin") }).await.unwrap();
+    assert_eq!((bytes.contents.as_str(), bytes.encoding.as_deref()), ("Yf8A", Some("base64")));
+    for (path, why) in [
+        ("secret.txt", "read denied"),
+        ("/etc/passwd", "read denied"),
+        ("/proc/self/environ", ""),
+        ("none.txt", "cannot be read"),
+        (".", "cannot be read"),
+    ] {
+        let error = host.send_request(read_file(path)).await.unwrap_err().to_string();
+        assert!(error.contains(why), "{path}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_file_is_cut_so_that_the_line_stays_short() {
+    let mut host = Host::with_script(Script::from([])).file("a.txt", "\u{1}".repeat(900_000)).start().await.unwrap();
+    let text = host.send_request(read_file("a.txt")).await.unwrap();
+    assert_eq!(text.truncated, Some(true));
+    assert!((100_000..160_000).contains(&text.contents.len()), "{}", text.contents.len());
+}
+
+#[tokio::test]
+async fn the_rules_are_listed_with_where_they_come_from() {
+    let settings = json!({"permissions": {"ask": ["Bash(git push:*)"], "additionalDirectories": ["/opt"]}});
+    let mut host = Host::with_script(Script::from([]))
+        .configure(move |options| {
+            options.allowed_tools.push("Bash(ls:*)".into());
+            options.disallowed_tools.push("WebFetch(domain:a.example)".into());
+            options.settings = Some(settings.to_string());
+        })
+        .start()
+        .await
+        .unwrap();
+    let state = host.send_request(ListPermissionRules {}).await.unwrap().state;
+    let rule = |behavior: &str, source: &str, rule: &str, editability: &str| json!({"behavior": behavior, "source": source, "rule": rule, "editability": editability});
+    let expected = [
+        rule("allow", "cliArg", "Bash(ls:*)", "session"),
+        rule("deny", "cliArg", "WebFetch(domain:a.example)", "session"),
+        rule("ask", "flagSettings", "Bash(git push:*)", "readonly"),
+    ];
+    assert_eq!(state.rules, expected);
+    assert_eq!(state.workspace_directories, [json!({"path": "/opt", "source": "flagSettings"})]);
+    assert!(!state.managed_only && !state.original_cwd.is_empty());
+}
+
+#[tokio::test]
+async fn the_spend_is_told_in_figures() {
+    let script = [
+        Reply::tool("Write", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
+        Reply::tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"})),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script)
+        .configure(|options| options.allowed_tools.extend(["Write".into(), "Edit".into()]))
+        .start()
+        .await
+        .unwrap();
+    let before = host.send_request(GetUsage::default()).await.unwrap();
+    assert_eq!((before.session.total_cost_usd, before.session.model_usage.len()), (0.0, 0));
+    let result = host.run("Write.").await.unwrap();
+    assert_eq!(result.queued_turn_count, Some(0));
+    let report = host.send_request(GetUsage::default()).await.unwrap();
+    let usage = report.session;
+    assert_eq!(usage.total_cost_usd, result.total_cost_usd);
+    assert_eq!((usage.total_lines_added, usage.total_lines_removed), (4, 1));
+    assert_eq!(usage.model_usage.keys().collect::<Vec<_>>(), result.model_usage.keys().collect::<Vec<_>>());
+    assert!(usage.total_duration_ms >= usage.total_api_duration_ms);
+    assert!(!report.rate_limits_available && report.subscription_type.is_none());
+}
+
+#[tokio::test]
+async fn a_host_that_comes_back_hears_what_it_has_not_answered() {
+    let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
+    let mut host = Host::with_script(script)
+        .configure(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
+        .on_request(|_| HostResponse::NoResponse)
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()), Vec::<Value>::new());
+    host.send_frame(User::prompt("Go.")).await.unwrap();
+    let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool"}});
+    let question = host.next_matching(&asked).await.unwrap().clone();
+    let again = host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap();
+    assert_eq!(open_permission_requests(&again), std::slice::from_ref(&question));
+    let allow = json!({"subtype": "success", "request_id": question["request_id"],
+        "response": {"behavior": "allow", "updatedInput": {"command": "touch made"}}});
+    host.send_line(&json!({"type": "control_response", "response": allow}).to_string()).await.unwrap();
+    assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Done."));
+    assert_eq!(open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()), Vec::<Value>::new());
+}
+
+/// The questions that an answer repeats.
+fn open_permission_requests(response: &Response) -> Vec<Value> {
+    let answer = serde_json::to_value(response).unwrap_or_default();
+    answer["pending_permission_requests"].as_array().cloned().unwrap_or_else(|| vec![answer])
+}
+
+#[tokio::test]
+async fn the_host_is_told_what_it_can_rely_on() {
+    let mut host = Host::with_script([Reply::text("Hi.")]).start().await.unwrap();
+    let reply = host.send_request(Initialize::default()).await.unwrap();
+    host.send_request(SetHasSubscribers { has_subscribers: Some(true) }).await.unwrap();
+    host.run("Hi.").await.unwrap();
+    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert_eq!(init.json["capabilities"], json!(reply.capabilities));
+    assert!(reply.capabilities.unwrap().iter().any(|name| name == "interrupt_receipt_v1"));
+}

@@ -1,0 +1,123 @@
+//! Answers in a shape that the host asked for.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
+use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
+use whimbrel_wire::options::{Options, OutputFormat, ToolSet};
+
+const TOOL: &str = "StructuredOutput";
+
+fn options(schema: Value) -> Options {
+    Options { output_format: Some(OutputFormat::JsonSchema { schema }), ..Options::default() }
+}
+
+fn number_schema() -> Value {
+    json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+}
+
+fn host(script: impl Into<Script>) -> HostBuilder {
+    Host::with_script(script).options(options(number_schema())).env("MAX_STRUCTURED_OUTPUT_RETRIES", "2")
+}
+
+fn output_call(n: impl Into<Value>) -> Reply {
+    Reply::tool(TOOL, json!({"n": n.into()}))
+}
+
+fn outcome(result: &TurnResult) -> (Outcome, bool, Option<Value>) {
+    (result.subtype, result.is_error, result.structured_output.clone())
+}
+
+#[tokio::test]
+async fn the_answer_ends_the_turn_and_is_in_the_result() {
+    let rows = [
+        ("at once", vec![output_call(5)], 1),
+        ("after words", vec![Reply::text("Five."), output_call(5)], 2),
+        ("after a wrong one", vec![output_call("five"), output_call(5)], 2),
+        (
+            "after one that is no JSON",
+            vec![Reply::tool(TOOL, json!({})).raw_tool_input("{\"n\": "), output_call(5)],
+            2,
+        ),
+        ("after words and a wrong one", vec![Reply::text("Five."), output_call("five"), output_call(5)], 3),
+        ("with words beside it", vec![output_call(5).and_text("Five.")], 1),
+    ];
+    for (name, script, requests) in rows {
+        let mut host = host(script).start().await.unwrap();
+        let result = host.run("Count.").await.unwrap();
+        assert_eq!(outcome(&result), (Outcome::Success, false, Some(json!({"n": 5}))), "{name}");
+        assert_eq!(result.result.as_deref(), Some(r#"{"n":5}"#), "{name}");
+        assert_eq!(host.model_requests().len(), requests, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_model_is_told_what_is_wrong_and_what_is_owed() {
+    let script = [Reply::text("Five."), output_call("five"), output_call(5)];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Count.").await.unwrap();
+    let asked = host.model_requests();
+    let tool = asked[0].body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == TOOL).unwrap();
+    assert_eq!(tool["input_schema"], number_schema());
+    assert!(asked[1].last_text().contains("words alone do not count"), "{}", asked[1].last_text());
+    assert!(asked[2].last_text().contains("/n: value is not of type"), "{}", asked[2].last_text());
+    let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert!(init.json["tools"].as_array().unwrap().contains(&json!(TOOL)));
+}
+
+#[tokio::test]
+async fn without_an_answer_the_turn_ends_with_an_error_and_the_session_goes_on() {
+    let rows = [
+        ("wrong ones only", vec![output_call("a"), output_call("b")], 2),
+        ("words only", vec![Reply::text("a"), Reply::text("b"), Reply::text("c")], 3),
+    ];
+    for (name, mut script, requests) in rows {
+        script.push(output_call(1));
+        let mut host = host(script).start().await.unwrap();
+        let result = host.run("Count.").await.unwrap();
+        assert_eq!(outcome(&result), (Outcome::ErrorMaxStructuredOutputRetries, true, None), "{name}");
+        assert_eq!(result.terminal_reason, Some(TerminalReason::StructuredOutputRetryExhausted), "{name}");
+        assert_eq!((result.result.as_deref(), result.errors.unwrap().len()), (None, 1), "{name}");
+        assert_eq!(host.model_requests().len(), requests, "{name}");
+        let next = host.run("Again.").await.unwrap();
+        assert_eq!(outcome(&next), (Outcome::Success, false, Some(json!({"n": 1}))), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_owed_anew_in_every_turn() {
+    let script = [output_call(1), Reply::text("Two."), output_call(2)];
+    let mut host = host(script).start().await.unwrap();
+    assert_eq!(host.run("One?").await.unwrap().structured_output, Some(json!({"n": 1})));
+    assert_eq!(host.run("Two?").await.unwrap().structured_output, Some(json!({"n": 2})));
+}
+
+#[tokio::test]
+async fn other_calls_of_the_reply_are_made_and_subagents_owe_nothing() {
+    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let both = Reply::tool("Read", json!({"file_path": "note.txt"})).and_tool(TOOL, json!({"n": 7}));
+    let script = [Reply::tool("Agent", errand), Reply::text("Nothing there."), both];
+    let limited =
+        Options { tools: Some(ToolSet::List(vec!["Read".into(), "Agent".into()])), ..options(number_schema()) };
+    let mut host = Host::with_script(script).options(limited).file("note.txt", "hello").start().await.unwrap();
+    assert_eq!(host.run("Count.").await.unwrap().structured_output, Some(json!({"n": 7})));
+    let offered: Vec<bool> = host.model_requests().iter().map(|asked| asked.tool_names().contains(&TOOL)).collect();
+    assert_eq!(offered, [true, false, true]);
+    let read = host.received().iter().any(|heard| heard.json.to_string().contains("hello"));
+    assert!(read, "the file was read although the turn ended");
+}
+
+#[tokio::test]
+async fn a_schema_that_cannot_be_used_is_told_at_the_start() {
+    let rows = [
+        (json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
+        (json!({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/n"}}}), "not fetched"),
+        (json!({"type": "array"}), "an answer is an object"),
+    ];
+    for (schema, why) in rows {
+        let said = match Host::with_script([Reply::text("Hm.")]).options(options(schema)).start().await {
+            Ok(_) => panic!("{why}: the session began"),
+            Err(error) => format!("{error:#}"),
+        };
+        assert!(said.contains("JSON Schema of the answer") && said.contains(why), "{said}");
+    }
+}

@@ -1,0 +1,311 @@
+//! The question about a call, with every field that it has and none that it has not.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, HostBuilder, Reply, TestDirs};
+use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::permission::{PermissionMode, PermissionResult};
+
+/// A call, and what the question about it holds besides the call itself.
+type Row = (&'static str, Value, Value);
+
+/// Makes the calls one after another, and compares each question as a whole.
+async fn check_requests(rows: &[Row], prepare: impl FnOnce(HostBuilder) -> HostBuilder) {
+    let calls = rows.iter().map(|(tool, input, _)| Reply::tool(*tool, input.clone()));
+    let script: Vec<Reply> = calls.chain([Reply::text("Done.")]).collect();
+    let host = prepare(Host::with_script(script)).can_use_tool(|_| PermissionResult::deny("no"));
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.permission_requests();
+    assert_eq!(asked.len(), rows.len(), "{asked:#?}");
+    for (at, (asked, (tool, input, rest))) in asked.into_iter().zip(rows).enumerate() {
+        let mut expected = json!({
+            "subtype": "can_use_tool",
+            "tool_name": tool,
+            "display_name": tool,
+            "input": input,
+            "tool_use_id": format!("toolu_{}_1", at + 1),
+        });
+        expected.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        // No `title`: how a question is headed is up to the host.
+        assert_eq!(*asked, expected, "{input}");
+    }
+}
+
+fn bash_input(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+fn write_input(file: &str) -> Value {
+    json!({"file_path": file, "content": "x"})
+}
+
+/// A suggestion to allow this for good.
+fn suggest_allow(tool: &str, content: &str) -> Value {
+    let rule = json!({"toolName": tool, "ruleContent": content});
+    json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "localSettings"})
+}
+
+/// A suggestion to allow this as long as the session lasts.
+fn suggest_allow_for_session(tool: &str, content: &str) -> Value {
+    let rule = json!({"toolName": tool, "ruleContent": content});
+    json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"})
+}
+
+fn suggest_accept_edits() -> Value {
+    json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"})
+}
+
+/// A question that no change of rules would answer.
+fn without_suggestions(mut rest: Value) -> Value {
+    let fields = json!({"permission_suggestions": [], "suppress_always_allow_rule": true});
+    rest.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    rest
+}
+
+#[tokio::test]
+async fn an_ordinary_call_is_told_with_what_would_allow_it_from_now_on() {
+    let any = json!({"type": "addRules", "rules": [{"toolName": "WebSearch"}], "behavior": "allow", "destination": "localSettings"});
+    let plain = json!({"permission_suggestions": [suggest_allow("Bash", "make it *")],
+        "decision_reason_type": "other", "decision_reason": "Nothing allows this call in advance."});
+    let described = json!({"description": "Makes it", "permission_suggestions": plain["permission_suggestions"],
+        "decision_reason_type": "other", "decision_reason": plain["decision_reason"]});
+    let both = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings",
+        "rules": [{"toolName": "Bash", "ruleContent": "make it *"}, {"toolName": "Bash", "ruleContent": "make that *"}]});
+    let rows = [
+        (
+            "Write",
+            write_input("deep/a.txt"),
+            json!({"description": "deep/a.txt", "permission_suggestions": [suggest_accept_edits()]}),
+        ),
+        (
+            "WebFetch",
+            json!({"url": "https://example.com/x", "prompt": "p"}),
+            json!({"description": "https://example.com/x", "permission_suggestions": [suggest_allow("WebFetch", "domain:example.com")]}),
+        ),
+        (
+            "WebSearch",
+            json!({"query": "curlew"}),
+            json!({"description": "curlew", "permission_suggestions": [any]}),
+        ),
+        (
+            "Skill",
+            json!({"skill": "it"}),
+            json!({"permission_suggestions": [suggest_allow("Skill", "it"), suggest_allow("Skill", "it:*")]}),
+        ),
+        ("Bash", bash_input("make it"), plain),
+        ("Bash", json!({"command": "make it", "description": "Makes it"}), described),
+        (
+            "Bash",
+            bash_input("make it && make that"),
+            json!({"permission_suggestions": [both], "decision_reason_type": "subcommandResults",
+                "decision_reason": "These parts of the command need approval: `make it`, `make that`."}),
+        ),
+        (
+            "Bash",
+            bash_input("$IT now"),
+            without_suggestions(json!({"decision_reason_type": "other",
+                "decision_reason": "The command has a variable whose value is not known and cannot be judged in advance."})),
+        ),
+    ];
+    check_requests(&rows, |host| {
+        let skill = "---\ndescription: d\nallowed-tools: Bash(ls)\n---\nHi.";
+        let options = Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() };
+        host.options(options).file(".claude/skills/it/SKILL.md", skill)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_path_outside_is_named_as_it_really_is() {
+    let stage = TestDirs::new().unwrap();
+    let folder = stage.home().join("box");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("a.txt"), "x").unwrap();
+    symlink(&folder, stage.workspace().join("link")).unwrap();
+    let (folder, file) = (folder.display().to_string(), folder.join("a.txt").display().to_string());
+    let outside = |description: &str, suggestions: Value| {
+        json!({"description": description, "permission_suggestions": suggestions, "blocked_path": file,
+            "decision_reason_type": "workingDir",
+            "decision_reason": format!("{file} lies outside the directories of this session.")})
+    };
+    let read = suggest_allow_for_session("Read", &format!("/{folder}/**"));
+    let open = json!({"type": "addDirectories", "directories": [folder], "destination": "session"});
+    let command = format!("cat {file}");
+    let rows = [
+        ("Read", json!({"file_path": file}), outside("~/box/a.txt", json!([read]))),
+        ("Read", json!({"file_path": "link/a.txt"}), outside("link/a.txt", json!([read]))),
+        ("Write", write_input(&file), outside("~/box/a.txt", json!([suggest_accept_edits(), open]))),
+        (
+            "Bash",
+            bash_input(&command),
+            json!({"permission_suggestions": [suggest_allow("Bash", &command), read], "blocked_path": file}),
+        ),
+    ];
+    check_requests(&rows, |host| host.dirs(stage)).await;
+}
+
+#[tokio::test]
+async fn what_could_do_lasting_harm_says_so_and_whether_no_comes_first() {
+    let stage = TestDirs::new().unwrap();
+    let within = |path: &str| stage.workspace().join(path).display().to_string();
+    let protected = "The call changes a file that decides what other programs run.";
+    let safety = |reason: &str, approvable: bool| {
+        let mut rest = json!({"decision_reason_type": "safetyCheck", "decision_reason": reason, "classifier_approvable": approvable});
+        if !approvable {
+            rest["default_to_no"] = json!(true);
+        }
+        rest
+    };
+    let with = |mut rest: Value, fields: Value| {
+        rest.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        rest
+    };
+    let skill = ".claude/skills/it/more.md";
+    let removes = "The command removes a directory that cannot be given up, or everything in it.";
+    let rows = [
+        (
+            "Write",
+            write_input(".git/config"),
+            without_suggestions(with(
+                safety(protected, true),
+                json!({"blocked_path": within(".git/config"), "description": ".git/config"}),
+            )),
+        ),
+        (
+            "Write",
+            write_input(skill),
+            with(
+                safety(protected, true),
+                json!({"blocked_path": within(skill), "description": skill,
+                    "permission_suggestions": [suggest_allow_for_session("Edit", "/.claude/skills/it/**")]}),
+            ),
+        ),
+        (
+            "Bash",
+            bash_input("make it && echo x > .git/config"),
+            without_suggestions(with(safety(protected, true), json!({"blocked_path": within(".git/config")}))),
+        ),
+        (
+            "Bash",
+            bash_input("rm -rf ~"),
+            without_suggestions(with(safety(removes, false), json!({"blocked_path": stage.home()}))),
+        ),
+        (
+            "Write",
+            write_input("con."),
+            without_suggestions(with(
+                safety("The call writes a name that systems read differently.", false),
+                json!({"blocked_path": within("con."), "description": "con."}),
+            )),
+        ),
+        (
+            "Bash",
+            bash_input("make it &"),
+            without_suggestions(safety(
+                "The command leaves something in the background with `&`; use run_in_background instead.",
+                false,
+            )),
+        ),
+    ];
+    check_requests(&rows, |host| host.dirs(stage)).await;
+}
+
+#[tokio::test]
+async fn a_rule_or_a_hook_that_asks_is_named() {
+    let stage = TestDirs::new().unwrap();
+    let rule = |tool: &str, content: &str| json!({"source": "flagSettings", "tool_name": tool, "rule_content": content});
+    let rows = [
+        (
+            "Bash",
+            bash_input("git push"),
+            without_suggestions(
+                json!({"decision_reason_type": "rule", "matched_ask_rule": rule("Bash", "git push:*"),
+                "decision_reason": "The ask rule `Bash(git push:*)` of flagSettings says so."}),
+            ),
+        ),
+        (
+            "WebSearch",
+            json!({"query": "curlew"}),
+            without_suggestions(json!({"decision_reason_type": "rule", "description": "curlew",
+                "matched_ask_rule": {"source": "flagSettings", "tool_name": "WebSearch"},
+                "decision_reason": "The ask rule `WebSearch` of flagSettings says so."})),
+        ),
+        // There is a graver reason than the rule.
+        (
+            "Write",
+            write_input(".git/config"),
+            without_suggestions(json!({"decision_reason_type": "safetyCheck", "classifier_approvable": true,
+                "decision_reason": "The call changes a file that decides what other programs run.",
+                "matched_ask_rule": rule("Edit", ".git/config"), "description": ".git/config",
+                "blocked_path": stage.workspace().join(".git/config")})),
+        ),
+        (
+            "Bash",
+            bash_input("make it"),
+            without_suggestions(
+                json!({"decision_reason_type": "hook", "decision_reason": "The hook PreToolUse says: look twice"}),
+            ),
+        ),
+    ];
+    let said = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+        "permissionDecisionReason": "look\u{1b} twice"}});
+    let hook = format!("if grep -q 'make it'; then echo '{said}'; fi");
+    let settings = json!({
+        "permissions": {"ask": ["Bash(git push:*)", "WebSearch", "Edit(.git/config)"]},
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": hook}]}]},
+    });
+    check_requests(&rows, |host| host.dirs(stage).configure(|options| options.settings = Some(settings.to_string())))
+        .await;
+}
+
+#[tokio::test]
+async fn who_plans_asks_because_of_the_mode_and_only_a_person_answers_for_a_plan() {
+    let by_mode = json!({"decision_reason_type": "mode", "decision_reason": "The mode plan says so."});
+    let mut edit = by_mode.clone();
+    edit["description"] = json!("a.txt");
+    let question = json!({"question": "Which?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}]});
+    // Not even an empty list of suggestions.
+    let by_person = json!({"requires_user_interaction": true, "suppress_always_allow_rule": true});
+    let rows = [
+        ("Write", write_input("a.txt"), without_suggestions(edit)),
+        ("Bash", bash_input("make it"), without_suggestions(by_mode)),
+        ("AskUserQuestion", json!({"questions": [question]}), by_person.clone()),
+        ("ExitPlanMode", json!({"plan": "1. Write."}), by_person),
+    ];
+    check_requests(&rows, |host| host.configure(|options| options.permission_mode = Some(PermissionMode::Plan))).await;
+}
+
+#[tokio::test]
+async fn a_question_of_a_subagent_names_it() {
+    let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
+    let make = || Reply::tool("Bash", bash_input("make it"));
+    let script =
+        [make(), Reply::tool("Agent", errand), make(), Reply::text("I may not."), Reply::text("Done.")];
+    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let started = host.received().iter().find(|heard| heard.json["subtype"] == "task_started").unwrap();
+    let agent = &started.json["task_id"];
+    assert!(agent.is_string(), "{agent}");
+    let asked = host.permission_requests();
+    let mut expected = asked[0].clone();
+    assert_eq!(expected.get("agent_id"), None, "the session itself is no subagent");
+    expected["agent_id"] = agent.clone();
+    expected["tool_use_id"] = json!("toolu_3_1");
+    assert_eq!((asked.len(), asked[1]), (2, &expected), "all else is the same");
+}
+
+#[tokio::test]
+async fn the_input_is_shown_as_it_is_and_its_description_without_tricks() {
+    let long = "x".repeat(20_000);
+    let input = json!({"command": format!("make {long}"), "description": format!("\u{1b}[31mA\u{202e}ll\u{200b} {long}")});
+    let script = [Reply::tool("Bash", input.clone()), Reply::text("Done.")];
+    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.permission_requests();
+    assert_eq!(asked[0]["input"], input);
+    let shown = format!("[31mAll {long}");
+    assert_eq!(asked[0]["description"], shown[..500]);
+}

@@ -1,0 +1,143 @@
+//! Servers that want to know who asks.
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
+use whimbrel_engine::mcp::ServerDeps;
+use whimbrel_engine::mcp::oauth::LoginFlow;
+use whimbrel_testkit::oauth_mock::{ClientRegistration, authorize_redirect, complete_login};
+use whimbrel_testkit::{OauthMock, Host, Reply, TestDirs};
+use whimbrel_wire::control::{McpReconnect, McpStatus};
+use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::fixture::{shell_server, last_init_frame, server_states};
+
+fn options(birds: &McpServerConfig) -> Options {
+    Options {
+        mcp_servers: [("birds".to_owned(), birds.clone()), ("sh".to_owned(), shell_server())].into(),
+        permission_mode: Some(PermissionMode::BypassPermissions),
+        ..Options::default()
+    }
+}
+
+fn http_server(url: &str, more: &Value) -> McpServerConfig {
+    let mut entry = json!({"type": "http", "url": url});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(entry).unwrap()
+}
+
+fn as_remote(config: &McpServerConfig) -> &RemoteServer {
+    let McpServerConfig::Http(server) = config else { panic!("{config:?}") };
+    server
+}
+
+fn server_environment(stage: &TestDirs, secret: Option<&str>) -> ServerDeps {
+    let mut env = stage.env();
+    env.extend(secret.map(|secret| ("MCP_CLIENT_SECRET".to_owned(), secret.to_owned())));
+    ServerDeps::new(stage.workspace(), env)
+}
+
+async fn birds_status(host: &mut Host) -> (String, String) {
+    let status = host.send_request(McpStatus::default()).await.unwrap();
+    let birds = status.mcp_servers.into_iter().find(|server| server.name == "birds").unwrap();
+    let word = serde_json::to_value(birds.status).unwrap().as_str().unwrap().to_owned();
+    (word, birds.error.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_login_is_asked_for_found_renewed_and_missed() {
+    let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
+    let birds = http_server(&guarded.url(), &json!({}));
+    let count = || Reply::tool("mcp__birds__count", json!({}));
+    let script = [
+        Reply::text("Not yet."),
+        count(),
+        Reply::text("Seven."),
+        count(),
+        Reply::text("Still seven."),
+        count(),
+        Reply::text("No more."),
+    ];
+    let mut host = Host::with_script(script).options(options(&birds)).env("IS_SANDBOX", "1").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let expected =
+        [("birds", "needs-auth"), ("sh", "connected")].map(|(name, state)| (name.into(), state.into()));
+    assert_eq!(server_states(&last_init_frame(&host)), expected);
+    let (word, error) = birds_status(&mut host).await;
+    assert!(word == "needs-auth" && error.contains("whimbrel mcp login"), "{word}: {error}");
+    assert_eq!(guarded.requests(), ["POST /mcp"], "it is not tried again and again");
+
+    let login = LoginFlow::start(as_remote(&birds), &server_environment(host.dirs(), None)).await.unwrap();
+    let (_keep, lines) = unbounded_channel();
+    let address = login.authorization_url().to_owned();
+    let (finished, page) = tokio::join!(login.finish(lines), complete_login(&address));
+    finished.unwrap();
+    assert!(page.unwrap().contains("You can close this page"));
+    host.send_request(McpReconnect { server_name: "birds".into() }).await.unwrap();
+    host.run("Count.").await.unwrap();
+    assert!(host.model_requests()[2].contains_text("seven curlews"));
+
+    guarded.revoke_access_tokens();
+    host.run("Count again.").await.unwrap();
+    assert!(host.model_requests()[4].contains_text("seven curlews"), "another token was had");
+    assert_eq!(guarded.requests().iter().filter(|path| *path == "POST /token").count(), 2);
+
+    guarded.revoke_all_tokens();
+    host.run("And again.").await.unwrap();
+    assert!(host.model_requests()[6].contains_text("the login that is kept for it no longer holds"));
+    let (word, _) = birds_status(&mut host).await;
+    assert_eq!(word, "needs-auth");
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_was_registered_by_hand_is_used_and_an_address_can_be_pasted() {
+    let guarded = OauthMock::start(ClientRegistration::Preregistered("our-id".into(), "s3cret".into())).await.unwrap();
+    let stage = TestDirs::new().unwrap();
+    let unknown = http_server(&guarded.url(), &json!({}));
+    let refused = LoginFlow::start(as_remote(&unknown), &server_environment(&stage, None)).await.err().unwrap();
+    assert!(refused.contains("`oauth.clientId`"), "{refused}");
+
+    let birds = http_server(&guarded.url(), &json!({"oauth": {"clientId": "our-id"}}));
+    let login = LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("wrong"))).await.unwrap();
+    let (_keep, lines) = unbounded_channel();
+    let address = login.authorization_url().to_owned();
+    let (finished, _) = tokio::join!(login.finish(lines), complete_login(&address));
+    assert!(finished.unwrap_err().contains("invalid_client"));
+
+    let login = LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("s3cret"))).await.unwrap();
+    assert!(login.authorization_url().contains("redirect_uri=http%3A%2F%2Flocalhost%3A"), "{}", login.authorization_url());
+    let end = authorize_redirect(login.authorization_url()).await.unwrap();
+    let (paste, lines) = unbounded_channel();
+    for line in ["", "what now?", "http://localhost/callback?code=x&state=not-ours", &end] {
+        paste.send(line.to_owned()).unwrap();
+    }
+    login.finish(lines).await.unwrap();
+    let mut host = Host::with_script([Reply::text("Done.")])
+        .options(options(&birds))
+        .env("IS_SANDBOX", "1")
+        .dirs(stage)
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(server_states(&last_init_frame(&host))[0], ("birds".into(), "connected".into()));
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_makes_no_login_is_said() {
+    let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
+    let stage = TestDirs::new().unwrap();
+    let rows = [
+        (http_server(&guarded.url(), &json!({"headers": {"authorization": "Bearer x"}})), "Authorization header"),
+        (http_server(&guarded.url().replace("/mcp", "/nothing"), &json!({})), "HTTP 404"),
+        (http_server("http://127.0.0.1:1/mcp", &json!({})), "127.0.0.1"),
+        (http_server("http://birds.test/mcp", &json!({})), "not reached by https:"),
+    ];
+    for (config, words) in rows {
+        let error = LoginFlow::start(as_remote(&config), &server_environment(&stage, None)).await.err().unwrap();
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(stage.home()).unwrap().count(), 0, "nothing was kept");
+}

@@ -1,0 +1,44 @@
+//! Servers that are lost and found again, as a session sees it.
+
+use whimbrel_testkit::Reply;
+use whimbrel_wire::control::{McpConnection, McpStatus};
+
+use crate::fixture::{wait_until_processes_gone, word_call, host, info_texts};
+
+#[tokio::test]
+async fn a_server_that_dies_fails_its_call_and_is_started_again() {
+    let script = [
+        word_call("mcp__sh__die", ""),
+        word_call("mcp__sh__echo", "back"),
+        Reply::text("Done."),
+        Reply::text("Again."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    let text = asked[1].last_text();
+    assert!(text.contains("MCP server sh: its program ended with exit code 3. It said: I give up"), "{text}");
+    assert!(asked[2].contains_text("said: back"), "the next call waits for it: {}", asked[2].last_text());
+    assert_eq!(asked[0].body["tools"], asked[2].body["tools"], "its tools stay while it is looked for");
+    let status = host.send_request(McpStatus::default()).await.unwrap();
+    assert_eq!(status.mcp_servers[0].status, McpConnection::Connected);
+    host.run("Again.").await.unwrap();
+    let told = info_texts(&host);
+    assert!(told.iter().any(|text| text.contains("MCP server sh: its program ended")), "{told:?}");
+    assert!(told.iter().any(|text| text == "MCP server sh is back."), "{told:?}");
+    let folder = host.dirs().workspace().to_path_buf();
+    host.finish().await.unwrap();
+    wait_until_processes_gone(&folder).await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_dropped_leaves_no_server_behind() {
+    let mut host = host([Reply::text("Never complete.").stall_after(1)]).start().await.unwrap();
+    host.send_prompt("Go.").await.unwrap();
+    host.next_matching(&serde_json::json!({"subtype": "init"})).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let pids = std::fs::read(host.dirs().workspace().join("pids")).unwrap();
+    std::fs::write(folder.path().join("pids"), pids).unwrap();
+    drop(host);
+    wait_until_processes_gone(folder.path()).await;
+}

@@ -1,0 +1,158 @@
+//! Servers in the host's own process.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::Request;
+use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, PermissionPromptTool, SdkServer};
+
+use crate::fixture::{last_init_frame, server_states};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// A host that runs a calculator, which can do more once it has learnt it.
+fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBuilder, Log) {
+    let sdk = |name: &&str| {
+        let server = SdkServer { name: (*name).into(), ..SdkServer::default() };
+        ((*name).to_owned(), McpServerConfig::Sdk(server))
+    };
+    let options = Options {
+        mcp_servers: declared.iter().map(sdk).collect(),
+        allowed_tools: vec!["mcp__calc".into()],
+        ..Options::default()
+    };
+    let log = Log::default();
+    let heard = Arc::clone(&log);
+    let answer = move |request: &Request| match request {
+        Request::McpMessage(asked) => {
+            let message: Value = asked.message.decode().unwrap();
+            let method = message["method"].as_str().unwrap_or("answer").to_owned();
+            let taught = heard.lock().unwrap().iter().any(|method| method == "tools/call");
+            heard.lock().unwrap().push(method.clone());
+            let result = match method.as_str() {
+                "initialize" => {
+                    json!({"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "calc", "version": "1"}})
+                }
+                "tools/list" => {
+                    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+                    let names: &[&str] = if taught { &["add", "multiply"] } else { &["add"] };
+                    json!({"tools": names.iter().map(|name| tool(name)).collect::<Vec<_>>()})
+                }
+                "tools/call" => json!({"content": [{"type": "text", "text": "sum=5"}]}),
+                _ => json!({}),
+            };
+            HostResponse::Success(json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}}))
+        }
+        Request::CanUseTool(_) => HostResponse::Success(json!({"behavior": "allow"})),
+        other => HostResponse::Error(format!("no answer to {}", other.subtype())),
+    };
+    (Host::with_script(script).options(options).on_request(answer), log)
+}
+
+#[tokio::test]
+async fn a_server_that_is_declared_twice_is_connected_once() {
+    let script = [Reply::tool("mcp__calc__add", json!({"a": 2})), Reply::text("Five.")];
+    // Options of the host name it in the options and in `initialize`.
+    let (host, log) = host_with_calculator(script, &["calc"]);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.model_requests()[1].contains_text("sum=5"));
+    assert_eq!(server_states(&last_init_frame(&host)), [("calc".into(), "connected".into())]);
+    let log = log.lock().unwrap().clone();
+    assert_eq!(log, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+}
+
+#[tokio::test]
+async fn an_entry_holds_single_tools_back_whatever_the_rules_say() {
+    let add = || Reply::tool("mcp__calc__add", json!({"a": 2}));
+    for (policy, offered, questions) in
+        [("always_allow", true, 0), ("always_ask", true, 1), ("always_deny", false, 0)]
+    {
+        let (host, log) = host_with_calculator([add(), Reply::text("Five.")], &["calc"]);
+        let tools = Some(vec![json!({"name": "add", "permission_policy": policy})]);
+        let entry = SdkServer { name: "calc".into(), tools, ..SdkServer::default() };
+        let host = host.configure(move |options| {
+            options.mcp_servers.insert("calc".into(), McpServerConfig::Sdk(entry));
+            options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
+        });
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let asked = host.model_requests();
+        assert_eq!(asked[0].tool_names().contains(&"mcp__calc__add"), offered, "{policy}");
+        assert_eq!(asked[1].contains_text("sum=5"), offered, "{policy}: {}", asked[1].last_text());
+        assert_eq!(host.permission_requests().len(), questions, "{policy}");
+        let called = log.lock().unwrap().iter().filter(|method| *method == "tools/call").count();
+        assert_eq!(called, usize::from(offered), "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
+    let script = [Reply::tool("mcp__calc__add", json!({})), Reply::text("One."), Reply::text("Two.")];
+    let (host, log) = host_with_calculator(script, &["calc"]);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.model_requests()[1].tool_names().contains(&"mcp__calc__multiply"));
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let news = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
+    host.send_raw_request(news).await.unwrap();
+    // The engine asks for the list in its own time: the state of the server shows when it has it.
+    loop {
+        let status = host.send_request(whimbrel_wire::control::McpStatus::default()).await.unwrap();
+        if status.mcp_servers[0].tools.as_ref().is_some_and(|tools| tools.len() == 2) {
+            break;
+        }
+    }
+    host.run("Again.").await.unwrap();
+    assert!(host.model_requests()[2].tool_names().contains(&"mcp__calc__multiply"));
+    assert_eq!(log.lock().unwrap().iter().filter(|method| *method == "initialize").count(), 1);
+    let stranger = json!({"subtype": "mcp_message", "server_name": "nobody", "message": message});
+    let refused = host.send_raw_request(stranger).await.unwrap();
+    assert!(serde_json::to_string(&refused).unwrap().contains("Server not found: nobody"));
+}
+
+#[tokio::test]
+async fn a_subagent_has_the_servers_that_its_kind_names() {
+    let kind = |servers: Value| AgentDefinition {
+        description: "Reckons".into(),
+        prompt: "YOU RECKON".into(),
+        mcp_servers: servers.as_array().cloned(),
+        ..AgentDefinition::default()
+    };
+    let both = ["mcp__calc__add", "mcp__other__add"];
+    let rows = [
+        ("some", json!(["calc"]), vec!["mcp__calc__add"]),
+        ("none", json!([]), both.to_vec()),
+        ("its own", json!([{"mine": {"command": "x"}}]), both.to_vec()),
+    ];
+    for (name, named, expected) in rows {
+        let errand = json!({"description": "add", "prompt": "Add.", "subagent_type": "abacus"});
+        let script = [Reply::tool("Agent", errand), Reply::text("Added."), Reply::text("Done.")];
+        let (host, _) = host_with_calculator(script, &["calc", "other"]);
+        let kind = kind(named);
+        let host = host.configure(|options| drop(options.agents.insert("abacus".into(), kind)));
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let of_servers = |at: usize| -> Vec<String> {
+            let asked = &host.model_requests()[at];
+            asked
+                .tool_names()
+                .iter()
+                .filter(|tool| tool.starts_with("mcp__"))
+                .map(|tool| (*tool).to_owned())
+                .collect()
+        };
+        assert_eq!(
+            (of_servers(0), of_servers(1)),
+            (both.map(String::from).to_vec(), expected.iter().map(|tool| (*tool).to_owned()).collect()),
+            "{name}"
+        );
+        let warned = host
+            .received()
+            .iter()
+            .any(|heard| heard.json.to_string().contains("begins without its MCP server mine"));
+        assert_eq!(warned, name == "its own", "{name}");
+    }
+}

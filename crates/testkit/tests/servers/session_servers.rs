@@ -1,0 +1,302 @@
+//! What a session does with its servers.
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::control::{
+    GetContextUsage, Initialize, McpCall, McpReadResource, McpReconnect, McpSetServers, McpStatus, McpToggle,
+};
+use whimbrel_wire::options::{McpServerConfig, Options, PluginConfig};
+
+use crate::fixture::{wait_until_processes_gone, word_call, shell_server, host, last_init_frame, options, stdio_server, server_states, info_texts};
+
+#[tokio::test]
+async fn the_first_turn_has_the_tools_of_a_server_and_what_it_says_about_them() {
+    let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done."), Reply::text("Again.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let notice = last_init_frame(&host);
+    assert_eq!(server_states(&notice), [("sh".into(), "connected".into())]);
+    let tools: Vec<_> = notice["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
+    assert!(tools.contains(&"mcp__sh__echo") && tools.contains(&"ListMcpResourcesTool"), "{tools:?}");
+    assert!(notice["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
+    host.run("Again.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(asked[0].tool_names().contains(&"mcp__sh__echo") && asked[0].contains_text("SHELL-INSTRUCTIONS"));
+    assert!(asked[1].contains_text("said: hey"));
+    for (one, other) in asked.iter().zip(&asked[1..]) {
+        assert_eq!(one.body["tools"], other.body["tools"], "the cached prefix stays");
+        assert_eq!(one.body["system"], other.body["system"]);
+    }
+    let texts = json!(asked[2].messages()).to_string();
+    assert_eq!(texts.matches("SHELL-INSTRUCTIONS").count(), 1, "once is enough");
+    let folder = host.dirs().workspace().to_path_buf();
+    host.finish().await.unwrap();
+    wait_until_processes_gone(&folder).await;
+}
+
+#[tokio::test]
+async fn calls_that_only_read_are_made_side_by_side_and_all_pass_one_gate() {
+    let script = [
+        Reply::text("x")
+            .and_tool("mcp__sh__echo", json!({"word": "a"}))
+            .and_tool("mcp__sh__echo", json!({"word": "b"})),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with_script(script)
+        .options(options())
+        .can_use_tool(|ask| {
+            assert_eq!(ask.mcp_server.as_ref().unwrap().name.as_deref(), Some("sh"));
+            whimbrel_wire::permission::PermissionResult::allow()
+        })
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    let order: Vec<&str> = host
+        .received()
+        .iter()
+        .filter_map(|heard| match heard.json["type"].as_str()? {
+            "control_request" => Some("asked"),
+            "user" => Some("answered"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, ["asked", "asked", "answered", "answered"]);
+    let denied = Options { disallowed_tools: vec!["mcp__sh".into()], ..options() };
+    let mut host =
+        Host::with_script([word_call("mcp__sh__echo", "a"), Reply::text("No.")]).options(denied).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(!asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tool_names());
+    assert!(asked[1].contains_text("No such tool"));
+}
+
+#[tokio::test]
+async fn a_bad_entry_is_named_and_the_others_start() {
+    let mut wrong =
+        Options { invalid_mcp_servers: [("pigeon".into(), "no such kind".into())].into(), ..options() };
+    wrong.mcp_servers.insert("lost".into(), stdio_server(&["/nowhere/at/all"]));
+    let mut host =
+        Host::with_script([Reply::text("Done."), Reply::text("Done.")]).options(wrong).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let states = server_states(&last_init_frame(&host));
+    let expected = [("lost", "failed"), ("pigeon", "failed"), ("sh", "connected")];
+    assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
+    host.run("Again.").await.unwrap();
+    let told = info_texts(&host).join("\n");
+    assert!(told.contains("MCP server pigeon: no such kind") && told.contains("MCP server lost: "), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_holds_nothing_up_for_long() {
+    let mut hung = options();
+    hung.mcp_servers.insert("hung".into(), stdio_server(&["sleep", "600"]));
+    let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done.")];
+    let mut host = Host::with_script(script).options(hung).env("MCP_TIMEOUT", "1500").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let states = server_states(&last_init_frame(&host));
+    assert_eq!(states, [("hung".into(), "failed".into()), ("sh".into(), "connected".into())]);
+}
+
+#[tokio::test]
+async fn a_subagent_has_the_same_servers() {
+    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let script = [errand, word_call("mcp__sh__echo", "below"), Reply::text("Looked."), Reply::text("Done.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.model_requests();
+    assert!(asked[1].tool_names().contains(&"mcp__sh__echo") && asked[1].contains_text("SHELL-INSTRUCTIONS"));
+    assert!(asked[2].contains_text("said: below"));
+    let pids = std::fs::read_to_string(host.dirs().workspace().join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 1, "one server for all agents");
+}
+
+#[tokio::test]
+async fn a_prompt_of_a_server_is_a_command_even_before_the_server_is_there() {
+    let script = [Reply::text("Hello."), Reply::text("What?")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("/mcp__sh__hello Zed").await.unwrap();
+    assert!(host.model_requests()[0].contains_text("PROMPT-HELLO Zed"), "{:?}", host.model_requests()[0].messages());
+    let reply = host.send_request(Initialize::default()).await.unwrap();
+    let listed = reply.commands.iter().find(|command| command.name == "mcp__sh__hello").unwrap();
+    assert_eq!((listed.description.as_str(), listed.argument_hint.as_str()), ("says hello (MCP)", "[who]"));
+    host.run("/mcp__sh__nosuch Zed").await.unwrap();
+    assert!(host.model_requests()[1].contains_text("/mcp__sh__nosuch Zed"), "what is nobody's is an ordinary prompt");
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read_by_model_and_host() {
+    let script = [
+        Reply::tool("ListMcpResourcesTool", json!({})),
+        Reply::tool("ReadMcpResourceTool", json!({"server": "sh", "uri": "sh://one"})),
+        Reply::text("Done."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.model_requests()[1].contains_text("sh://one") && host.model_requests()[2].contains_text("RESOURCE-TEXT"));
+    let read = McpReadResource { server_name: "sh".into(), uri: "sh://one".into() };
+    assert_eq!(host.send_request(read).await.unwrap().contents[0].text.as_deref(), Some("RESOURCE-TEXT"));
+}
+
+#[tokio::test]
+async fn the_host_looks_switches_replaces_and_calls() {
+    let script = [Reply::text("1"), Reply::text("2"), Reply::text("3")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("One.").await.unwrap();
+    let status = host.send_request(McpStatus::default()).await.unwrap().mcp_servers;
+    assert_eq!(status[0].scope.as_deref(), Some("dynamic"));
+    assert!(status[0].tools.as_ref().unwrap().iter().any(|tool| tool.name == "echo"));
+    for name in ["nowhere", "no such"] {
+        let unknown = host.send_request(McpReconnect { server_name: name.into() }).await.unwrap_err();
+        assert!(unknown.to_string().contains(&format!("Server not found: {name}")), "{unknown}");
+    }
+    host.send_request(McpToggle { server_name: "sh".into(), enabled: false }).await.unwrap();
+    host.run("Two.").await.unwrap();
+    assert_eq!(server_states(&last_init_frame(&host)), [("sh".into(), "disabled".into())]);
+    assert!(!host.model_requests()[1].tool_names().iter().any(|tool| tool.starts_with("mcp__")));
+    host.send_request(McpReconnect { server_name: "sh".into() }).await.unwrap();
+    let wanted = [("other".to_owned(), shell_server()), ("lost".to_owned(), stdio_server(&["/nowhere/at/all"]))];
+    let reply = host.send_request(McpSetServers { servers: wanted.into() }).await.unwrap();
+    assert_eq!((reply.added.len(), reply.errors.len()), (2, 1));
+    host.run("Three.").await.unwrap();
+    assert!(host.model_requests()[2].tool_names().contains(&"mcp__other__echo"));
+    let arguments = json!({"word": "beside"}).as_object().cloned();
+    let direct = McpCall { tool: "mcp__other__echo".into(), arguments, ..McpCall::default() };
+    let answer = host.send_request(direct.clone()).await.unwrap();
+    assert!(answer.as_str().contains("said: beside"), "{answer:?}");
+    let checked = McpCall { check_permissions: Some(true), tool: "mcp__other__nosuch".into(), ..direct };
+    assert!(host.send_request(checked).await.unwrap_err().to_string().contains("Tool not found"));
+    let gone = host.send_request(McpSetServers::default()).await.unwrap();
+    assert_eq!(gone.removed, ["lost", "other"]);
+}
+
+#[tokio::test]
+async fn nothing_is_started_and_nothing_told_where_there_are_no_servers() {
+    let mut host = Host::with_script(Script::from([Reply::text("Hi.")])).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    assert_eq!(server_states(&last_init_frame(&host)), []);
+    assert!(host.send_request(McpStatus::default()).await.unwrap().mcp_servers.is_empty());
+    assert!(host.send_request(McpToggle { server_name: "x".into(), enabled: true }).await.is_err());
+    host.send_request(GetContextUsage::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_can_say_whether_its_tools_are_always_there() {
+    let rows =
+        [("nobody says anything", None, false), ("always", Some(true), true), ("never", Some(false), false)];
+    for (name, always_load, there) in rows {
+        let mut options = options();
+        if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
+            server.always_load = always_load;
+        }
+        let host = Host::with_script([Reply::text("Done.")]).options(options).env("ENABLE_TOOL_SEARCH", "true");
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert_eq!(host.model_requests()[0].tool_names().contains(&"mcp__sh__echo"), there, "{name}");
+        let usage = host.send_request(GetContextUsage::default()).await.unwrap();
+        let echo = usage.mcp_tools.iter().find(|tool| tool["name"] == "mcp__sh__echo").unwrap();
+        assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("sh"), &json!(there)), "{name}");
+        host.finish().await.unwrap();
+    }
+    // Even if there were room.
+    let mut options = options();
+    if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
+        server.always_load = Some(false);
+    }
+    let mut host = Host::with_script([Reply::text("Done.")]).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.model_requests()[0].tool_names().contains(&"mcp__sh__echo"));
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plugin_brings_its_servers_along() {
+    let file = json!({"mcpServers": {"sh": shell_server()}}).to_string();
+    let tool = "mcp__plugin_birds_sh__echo";
+    let rows = [
+        ("as always", false, vec![("plugin:birds:sh".to_owned(), "connected".to_owned())]),
+        ("only the host's servers count", true, vec![]),
+    ];
+    for (name, strict_mcp_config, expected) in rows {
+        let plugins = vec![PluginConfig::local("birds")];
+        let options =
+            Options { plugins, strict_mcp_config, allowed_tools: vec![tool.into()], ..Options::default() };
+        let host = Host::with_script([word_call(tool, "curlew"), Reply::text("Done.")]).options(options);
+        let mut host = host.file("birds/.mcp.json", file.clone()).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert_eq!(server_states(&last_init_frame(&host)), expected, "{name}");
+        let answer = if strict_mcp_config { "No such tool" } else { "said: curlew" };
+        assert!(host.model_requests()[1].contains_text(answer), "{name}");
+        host.finish().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_kind_brings_servers_of_its_own_which_are_there_for_it_alone_and_gone_with_it() {
+    let own = serde_json::json!({"mine": shell_server(), "lost": stdio_server(&["/nowhere/at/all"])});
+    let kind = whimbrel_wire::options::AgentDefinition {
+        description: "d".into(),
+        prompt: "p".into(),
+        tools: Some(vec!["Read".into()]),
+        mcp_servers: Some(vec![own]),
+        ..Default::default()
+    };
+    let send = |more: serde_json::Value| {
+        let mut input = json!({"description": "look", "prompt": "Look.", "subagent_type": "own"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Reply::tool("Agent", input)
+    };
+    let script = Script::from_fn(move |asked| {
+        let text = asked.last_text();
+        if text.contains("said: ") || text.contains("No such tool") {
+            Reply::text("Heard.")
+        } else if text.contains("Look.") || text.contains("Call it.") {
+            word_call("mcp__mine__echo", "own")
+        } else if let Some(id) = text.split("agentId: ").nth(1).filter(|_| text.contains("Heard.")) {
+            let id: String = id.chars().take_while(char::is_ascii_alphanumeric).collect();
+            match asked.messages().len() {
+                3 => send(json!({"resume": id})),
+                _ => Reply::text("Done."),
+            }
+        } else {
+            send(json!({}))
+        }
+    });
+    let mode = Some(whimbrel_wire::permission::PermissionMode::BypassPermissions);
+    let agents = [("own".to_owned(), kind)].into();
+    let options = Options { agents, permission_mode: mode, ..Options::default() };
+    let mut host = Host::with_script(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let folder = host.dirs().workspace().to_path_buf();
+    wait_until_processes_gone(&folder).await;
+    let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 2, "it has them again when it goes on");
+    let asked = host.model_requests();
+    let below: Vec<_> = asked.iter().filter(|asked| asked.system_prompt() == "p").collect();
+    assert!(below[0].tool_names().contains(&"mcp__mine__echo") && below[0].contains_text("SHELL-INSTRUCTIONS"));
+    assert_eq!(below.iter().filter(|asked| asked.last_text().contains("said: own")).count(), 2);
+    assert!(!asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tool_names());
+    let told = info_texts(&host).join("\n");
+    assert!(told.contains("The agent own begins without its MCP server lost: "), "{told}");
+    assert_eq!(host.run("Call it.").await.unwrap().result.as_deref(), Some("Heard."));
+    assert!(host.model_requests().last().unwrap().contains_text("No such tool"), "the session has no such server");
+}
+
+#[tokio::test]
+async fn a_session_of_a_kind_has_the_servers_of_the_kind() {
+    let kind = whimbrel_wire::options::AgentDefinition {
+        description: "d".into(),
+        prompt: "p".into(),
+        tools: Some(vec!["Read".into()]),
+        mcp_servers: Some(vec![json!({"mine": shell_server()})]),
+        ..Default::default()
+    };
+    let agents = [("own".to_owned(), kind)].into();
+    let options = Options { agents, agent: Some("own".into()), ..Options::default() };
+    let mut host = Host::with_script([Reply::text("Done.")]).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(server_states(&last_init_frame(&host)), [("mine".into(), "connected".into())]);
+    let asked = host.model_requests();
+    assert!(asked[0].tool_names().contains(&"mcp__mine__echo"), "{:?}", asked[0].tool_names());
+    assert!(asked[0].tool_names().contains(&"Read") && !asked[0].tool_names().contains(&"Bash"));
+}

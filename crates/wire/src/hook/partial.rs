@@ -1,0 +1,161 @@
+//! Reads what is legible of a hook's answer: a field in a wrong shape is left out and named, and the others stand.
+//!
+//! Whoever says no must be understood although something else in the answer is wrong. What the rest is worth then is for
+//! the reader to judge.
+
+use serde_json::{Map, Value};
+
+use super::{HookEvent, HookSpecific, PermissionRequestOutput, SyncOutput};
+use crate::lenient::from_fields;
+use crate::permission::PermissionResult;
+
+const SPECIFIC_FIELD: &str = "hookSpecificOutput";
+
+impl SyncOutput {
+    /// Reads what is legible; what is not stands in [`flaws`](Self::flaws).
+    pub(super) fn parse_partial(fields: Map<String, Value>) -> Self {
+        if let Ok(output) = from_fields::<Self>(fields.clone()) {
+            return output;
+        }
+        let (mut kept, mut flaws, mut specific) = (Map::new(), Vec::new(), None);
+        for (name, value) in fields {
+            if name == SPECIFIC_FIELD {
+                specific = parse_specific(value, &mut flaws);
+                continue;
+            }
+            match from_fields::<Self>(Map::from_iter([(name.clone(), value.clone())])) {
+                Ok(_) => drop(kept.insert(name, value)),
+                Err(flaw) => flaws.push(flaw),
+            }
+        }
+        let output = from_fields::<Self>(kept).unwrap_or_else(|flaw| {
+            flaws.push(flaw);
+            Self::default()
+        });
+        Self { specific, invalid_fields: flaws, ..output }
+    }
+}
+
+/// What only one event allows, as far as it is legible. Without an event's name it is kept as it is.
+fn parse_specific(value: Value, flaws: &mut Vec<String>) -> Option<HookSpecific> {
+    let fields = match value {
+        Value::Null => return None,
+        Value::Object(fields) => fields,
+        _ => {
+            flaws.push(format!("{SPECIFIC_FIELD}: must be an object"));
+            return None;
+        }
+    };
+    let Some(Value::String(name)) = fields.get("hookEventName") else {
+        flaws.push(format!("{SPECIFIC_FIELD}: missing field `hookEventName`"));
+        return Some(HookSpecific::Other(fields));
+    };
+    let (specific, found) = HookSpecific::parse_partial(name.parse().ok(), fields);
+    flaws.extend(found.into_iter().map(|flaw| format!("{SPECIFIC_FIELD}.{flaw}")));
+    specific
+}
+
+impl HookSpecific {
+    /// Reads what is legible of an answer to an event, and says what is not.
+    pub fn parse_partial(event: Option<HookEvent>, fields: Map<String, Value>) -> (Option<Self>, Vec<String>) {
+        let whole = match Self::parse(event, fields.clone()) {
+            Ok(specific) => return (Some(specific), Vec::new()),
+            Err(flaw) => flaw,
+        };
+        if event == Some(HookEvent::PermissionRequest) {
+            return (parse_denial(&fields), vec![whole]);
+        }
+        let (mut kept, mut flaws) = (Map::new(), Vec::new());
+        for (name, value) in fields {
+            match Self::parse(event, Map::from_iter([(name.clone(), value.clone())])) {
+                Ok(_) => drop(kept.insert(name, value)),
+                Err(flaw) => flaws.push(flaw),
+            }
+        }
+        match Self::parse(event, kept) {
+            Ok(specific) if !flaws.is_empty() => (Some(specific), flaws),
+            Ok(_) | Err(_) => (None, vec![whole]),
+        }
+    }
+}
+
+/// A no in the person's place, however it is put.
+fn parse_denial(fields: &Map<String, Value>) -> Option<HookSpecific> {
+    let decision = fields.get("decision")?;
+    if decision.get("behavior")? != "deny" {
+        return None;
+    }
+    let message = decision.get("message").and_then(Value::as_str).unwrap_or_default();
+    let mut answer = PermissionResult::deny(message);
+    if let PermissionResult::Deny { interrupt, .. } = &mut answer {
+        *interrupt = decision.get("interrupt") == Some(&Value::Bool(true));
+    }
+    Some(HookSpecific::PermissionRequest(PermissionRequestOutput { decision: answer }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::HookOutput;
+    use super::*;
+
+    fn parse_output(json: Value) -> (Value, Vec<String>) {
+        let HookOutput::Sync(output) = serde_json::from_value(json).unwrap() else { panic!() };
+        (serde_json::to_value(&output).unwrap(), output.invalid_fields)
+    }
+
+    #[test]
+    fn what_is_legible_stands_and_what_is_not_is_named() {
+        let deny = |more: Value| {
+            let mut fields = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny"});
+            fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({ "hookSpecificOutput": fields })
+        };
+        let asked = |decision: Value| json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+        let nameless = json!({"hookSpecificOutput": {"permissionDecision": "deny"}});
+        let rows = [
+            ("all of it", deny(json!({})), deny(json!({})), vec![]),
+            (
+                "a block beside nonsense",
+                json!({"decision": "block", "reason": "x", "suppressOutput": "yes"}),
+                json!({"decision": "block", "reason": "x"}),
+                vec!["suppressOutput: "],
+            ),
+            (
+                "a denial with a broken input",
+                deny(json!({"updatedInput": "rm", "additionalContext": 5})),
+                deny(json!({})),
+                vec!["hookSpecificOutput.updatedInput: ", "hookSpecificOutput.additionalContext: "],
+            ),
+            (
+                "a no in the person's place",
+                asked(json!({"behavior": "deny", "message": 5, "interrupt": true})),
+                asked(json!({"behavior": "deny", "message": "", "interrupt": true})),
+                vec!["hookSpecificOutput.decision.message: "],
+            ),
+            (
+                "a yes in the person's place is read whole or not at all",
+                asked(json!({"behavior": "allow", "updatedInput": 5})),
+                json!({}),
+                vec!["hookSpecificOutput.decision.updatedInput: "],
+            ),
+            ("no name of an event", nameless.clone(), nameless, vec!["hookSpecificOutput: "]),
+            ("no object", json!({"hookSpecificOutput": 5}), json!({}), vec!["hookSpecificOutput: "]),
+            (
+                "what an event cannot do without",
+                json!({"hookSpecificOutput": {"hookEventName": "WorktreeCreate", "worktreePath": 5}}),
+                json!({}),
+                vec!["hookSpecificOutput.worktreePath: "],
+            ),
+        ];
+        for (name, json, legible, flaws) in rows {
+            let (read, found) = parse_output(json);
+            assert_eq!(read, legible, "{name}");
+            assert_eq!(found.len(), flaws.len(), "{name}: {found:?}");
+            for (flaw, start) in found.iter().zip(flaws) {
+                assert!(flaw.starts_with(start), "{name}: {flaw}");
+            }
+        }
+    }
+}

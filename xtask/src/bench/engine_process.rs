@@ -1,0 +1,235 @@
+//! One engine process that is talked to over its standard streams.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use memchr::memmem;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::clock;
+use super::engine::{Engine, LaunchOptions};
+use super::context::BenchContext;
+use super::meter::{self, ResourceUsage};
+
+/// How long an engine may be silent.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(120);
+
+static NEXT_FILE_NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// An engine at work. Dropping it ends it.
+pub(super) struct EngineProcess {
+    /// When it was started.
+    pub(super) started_at: Instant,
+    /// The meter, whose child the engine is.
+    meter: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<OutputLine>,
+    usage_file: PathBuf,
+    stderr_file: PathBuf,
+}
+
+/// What an engine wrote.
+pub(super) struct OutputLine {
+    /// When it was read.
+    pub(super) received_at: Instant,
+    /// The line.
+    pub(super) text: Vec<u8>,
+}
+
+impl OutputLine {
+    /// Whether a text occurs in it.
+    pub(super) fn contains(&self, text: &str) -> bool {
+        memmem::find(&self.text, text.as_bytes()).is_some()
+    }
+
+    /// Whether it is the end of a turn.
+    pub(super) fn is_result(&self) -> bool {
+        self.contains(r#""type":"result""#) && self.json().is_ok_and(|json| json["type"] == "result")
+    }
+
+    /// The line as a value.
+    pub(super) fn json(&self) -> Result<Value> {
+        Ok(serde_json::from_slice(&self.text)?)
+    }
+}
+
+impl EngineProcess {
+    /// Starts an engine.
+    pub(super) fn start(lab: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<Self> {
+        let number = NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
+        let used = lab.root_dir().join(format!("used-{number}"));
+        let complaints = lab.root_dir().join(format!("stderr-{number}"));
+        let mut command = meter_command(lab);
+        command.arg("bench-meter").arg(&used).arg(&engine.program).args(start.flags()).env_clear();
+        command.envs(engine.environment(lab)).process_group(0);
+        command.current_dir(start.working_dir.map_or_else(|| lab.workspace_dir(), PathBuf::from));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&complaints)?);
+        let began = clock::now();
+        let mut meter = command.spawn().context("the meter cannot be started")?;
+        let stdin = meter.stdin.take();
+        let stdout = meter.stdout.take().context("there is no stdout")?;
+        Ok(Self { started_at: began, meter, stdin, lines: read_lines(stdout), usage_file: used, stderr_file: complaints })
+    }
+
+    /// A whole run with one prompt: when the result came, and what was used.
+    pub(super) fn run_one_prompt(lab: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<FinishedRun> {
+        let mut run = Self::start(lab, engine, start)?;
+        let began = run.started_at;
+        run.send_prompt("go")?;
+        let result = run.next_result()?.received_at;
+        Ok(FinishedRun { began, result, used: run.finish()? })
+    }
+
+    /// Says something.
+    pub(super) fn send_prompt(&mut self, text: &str) -> Result<()> {
+        let message = json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
+        self.send_json(
+            &json!({ "type": "user", "message": message, "parent_tool_use_id": null, "session_id": "" }),
+        )
+    }
+
+    /// Sends a line.
+    pub(super) fn send_json(&mut self, line: &Value) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("the input is closed")?;
+        stdin.write_all(format!("{line}\n").as_bytes()).context("the engine does not listen")
+    }
+
+    /// Opens the session as a host does that wants to steer it.
+    pub(super) fn initialize(&mut self) -> Result<()> {
+        let request = json!({ "subtype": "initialize", "hooks": null });
+        self.send_json(&json!({ "type": "control_request", "request_id": "opening", "request": request }))
+    }
+
+    /// The next line.
+    pub(super) fn next_line(&mut self) -> Result<OutputLine> {
+        self.lines.recv_timeout(OUTPUT_TIMEOUT).map_err(|_| self.engine_error("says nothing more"))
+    }
+
+    /// The next line in which a text occurs.
+    pub(super) fn next_line_with(&mut self, text: &str) -> Result<OutputLine> {
+        loop {
+            let line = self.next_line()?;
+            if line.contains(text) {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// The next end of a turn, which must be a success.
+    pub(super) fn next_result(&mut self) -> Result<OutputLine> {
+        loop {
+            let line = self.next_line()?;
+            if line.is_result() {
+                if line.json()?["is_error"] == true {
+                    bail!("the turn failed: {}", String::from_utf8_lossy(&line.text));
+                }
+                return Ok(line);
+            }
+        }
+    }
+
+    /// The meter's process; its child is the engine.
+    pub(super) fn meter_pid(&self) -> u32 {
+        self.meter.id()
+    }
+
+    /// Ends the input, waits for the engine's end, and tells what was used.
+    pub(super) fn finish(mut self) -> Result<ResourceUsage> {
+        self.stdin = None;
+        let deadline = clock::now() + OUTPUT_TIMEOUT;
+        while self.lines.recv_timeout(deadline.saturating_duration_since(clock::now())).is_ok() {}
+        if clock::now() >= deadline {
+            return Err(self.engine_error("does not end"));
+        }
+        self.meter.wait()?;
+        let used = meter::read_usage(&self.usage_file)?;
+        if used.code != Some(0) {
+            return Err(self.engine_error(&format!("ended with {:?}", used.code)));
+        }
+        Ok(used)
+    }
+
+    fn engine_error(&self, what: &str) -> anyhow::Error {
+        let said = fs::read_to_string(&self.stderr_file).unwrap_or_default();
+        anyhow::anyhow!("the engine {what}; it complains: {:?}", said.chars().take(400).collect::<String>())
+    }
+}
+
+impl Drop for EngineProcess {
+    fn drop(&mut self) {
+        if !matches!(self.meter.try_wait(), Ok(Some(_))) {
+            // The meter leads a group in which the engine is; whoever has gone already needs no signal.
+            let _ = killpg(Pid::from_raw(self.meter.id().cast_signed()), Signal::SIGKILL);
+            let _ = self.meter.wait();
+        }
+    }
+}
+
+/// A run with one prompt.
+pub(super) struct FinishedRun {
+    /// When the engine was started.
+    pub(super) began: Instant,
+    /// When the result came.
+    pub(super) result: Instant,
+    /// What was used.
+    pub(super) used: ResourceUsage,
+}
+
+/// Runs a program to its end, with our environment, and tells what it used.
+pub(super) fn measure_program(lab: &BenchContext, program: &str, arguments: &[&str]) -> Result<ResourceUsage> {
+    run_under_meter(lab, program.as_ref(), arguments, meter_command(lab))
+}
+
+/// Runs a program to its end, with the environment and workspace of an engine, and tells what it used.
+pub(super) fn measure_engine(lab: &BenchContext, engine: &Engine, arguments: &[&str]) -> Result<ResourceUsage> {
+    let mut command = meter_command(lab);
+    command.env_clear().envs(engine.environment(lab)).current_dir(lab.workspace_dir());
+    run_under_meter(lab, &engine.program, arguments, command)
+}
+
+/// The same as a person would do it: an engine that an SDK starts knows no commands.
+pub(super) fn measure_as_user(lab: &BenchContext, engine: &Engine, arguments: &[&str]) -> Result<ResourceUsage> {
+    let mut command = meter_command(lab);
+    command.env_clear().envs(engine.environment(lab)).env_remove("CLAUDE_CODE_ENTRYPOINT");
+    command.current_dir(lab.workspace_dir());
+    run_under_meter(lab, &engine.program, arguments, command)
+}
+
+fn run_under_meter(lab: &BenchContext, program: &Path, arguments: &[&str], mut command: Command) -> Result<ResourceUsage> {
+    let used = lab.root_dir().join(format!("used-{}", NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed)));
+    command.arg("bench-meter").arg(&used).arg(program).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if !command.status()?.success() {
+        bail!("{} cannot be run", program.display());
+    }
+    meter::read_usage(&used)
+}
+
+fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        let mut source = BufReader::with_capacity(256 * 1024, stdout);
+        let mut text = Vec::new();
+        while let Ok(1..) = source.read_until(b'\n', &mut text) {
+            if sender.send(OutputLine { received_at: clock::now(), text: std::mem::take(&mut text) }).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+#[expect(clippy::disallowed_methods, reason = "starting engines is what a benchmark is for")]
+fn meter_command(lab: &BenchContext) -> Command {
+    Command::new(&lab.own_program)
+}

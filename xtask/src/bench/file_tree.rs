@@ -1,0 +1,85 @@
+//! The files that the tools search: the same ones each time.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::context::BenchContext;
+
+/// How many files there are.
+const FILE_COUNT: usize = 20_000;
+
+/// How large each one is.
+const FILE_BYTES: usize = 10 * 1024;
+
+const EXTENSIONS: [&str; 5] = ["rs", "py", "ts", "md", "json"];
+
+/// Stands in one file of two thousand.
+pub(super) const NEEDLE: &str = "needle_in_the_haystack";
+
+/// A file with the needle.
+pub(super) const NEEDLE_FILE: &str = "m0/p0/f0.rs";
+
+/// Makes the tree, unless it is there: 20,000 files of 10 KB in 1,000 folders.
+pub(super) fn create(lab: &BenchContext) -> Result<PathBuf> {
+    let root = lab.create_dir("tree")?;
+    if root.join(NEEDLE_FILE).exists() {
+        return Ok(root);
+    }
+    let mut chance = FixedRng(7);
+    let words: Vec<String> = (0..4000).map(|_| chance.next_word()).collect();
+    for number in 0..FILE_COUNT {
+        let path = root.join(file_path(number));
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, file_text(number, &words, &mut chance))?;
+    }
+    Ok(root)
+}
+
+/// Writes the file of 2,000 lines that is edited.
+pub(super) fn write_numbered_lines(path: &Path) -> Result<()> {
+    let mut text = String::new();
+    for number in 0..2000 {
+        writeln!(text, "line {number} alpha beta gamma")?;
+    }
+    Ok(fs::write(path, text)?)
+}
+
+fn file_path(number: usize) -> String {
+    let ending = EXTENSIONS[number % EXTENSIONS.len()];
+    format!("m{}/p{}/f{number}.{ending}", number % 40, number / 40 % 25)
+}
+
+fn file_text(number: usize, words: &[String], chance: &mut FixedRng) -> String {
+    let mut text = String::with_capacity(FILE_BYTES + 64);
+    if number.is_multiple_of(2000) {
+        text += &format!("{NEEDLE} here\n");
+    }
+    while text.len() < FILE_BYTES {
+        text += &words[chance.next_below(words.len())];
+        text.push(if chance.next_below(10) == 0 { '\n' } else { ' ' });
+    }
+    text.push('\n');
+    text
+}
+
+/// A source of numbers that are always the same.
+struct FixedRng(u64);
+
+impl FixedRng {
+    fn next_below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit
+    }
+
+    fn next_word(&mut self) -> String {
+        let length = 2 + self.next_below(10);
+        (0..length).map(|_| char::from(b'a' + self.next_below(26) as u8)).collect()
+    }
+}

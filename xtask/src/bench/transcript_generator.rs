@@ -1,0 +1,231 @@
+//! Long transcripts, made of a short one that an engine wrote itself: one of its turns is repeated, each copy with ids of its
+//! own and hanging on the one before.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result, ensure};
+
+/// A transcript of a few tool turns, taken apart.
+pub(super) struct TranscriptSeed<'a> {
+    /// Everything before the turn that is repeated.
+    head: &'a str,
+    /// The turn that is repeated.
+    turn: &'a str,
+    /// Everything after it.
+    tail: &'a str,
+    /// The ids that the turn before brought in: a copy hangs on what stands in their place.
+    previous_ids: Vec<&'a str>,
+    /// The ids that the turn brings in.
+    own_ids: Vec<&'a str>,
+}
+
+impl<'a> TranscriptSeed<'a> {
+    /// Takes a transcript of at least four tool turns apart.
+    pub(super) fn new(text: &'a str) -> Result<Self> {
+        let starts = turn_starts(text);
+        ensure!(starts.len() >= 4, "the transcript has only {} turns", starts.len());
+        let mut pairs = starts[1..].windows(3).map(|starts| Self::from_turn_starts(text, starts));
+        // Some turns bring something along that the next one does not have.
+        let alike = pairs.find(|seed| seed.previous_ids.len() == seed.own_ids.len());
+        alike.context("no two turns of the transcript are alike")
+    }
+
+    /// Repeats the second of two turns that begin and end here.
+    fn from_turn_starts(text: &'a str, starts: &[usize]) -> Self {
+        let known: Vec<&str> = find_ids(&text[..starts[0]]).collect();
+        let (first, turn) = (&text[starts[0]..starts[1]], &text[starts[1]..starts[2]]);
+        let previous_ids = new_ids(first, &known);
+        let own_ids = new_ids(turn, &[&known[..], &previous_ids].concat());
+        Self { head: &text[..starts[1]], turn, tail: &text[starts[2]..], previous_ids, own_ids }
+    }
+
+    /// Writes a transcript with so many turns.
+    pub(super) fn write_transcript(&self, turns: usize, out: &mut impl Write) -> io::Result<()> {
+        let mut copies = self.start_copies(out)?;
+        for _ in 0..turns {
+            copies.write_turn(out)?;
+        }
+        copies.finish(out)
+    }
+
+    /// Writes the beginning.
+    pub(super) fn start_copies(&self, out: &mut impl Write) -> io::Result<TurnCopier<'a, '_>> {
+        out.write_all(self.head.as_bytes())?;
+        let last = self.previous_ids.iter().map(|id| (*id).to_owned()).collect();
+        Ok(TurnCopier { seed: self, last_ids: last, copy_count: 0 })
+    }
+}
+
+/// A transcript that is being written.
+pub(super) struct TurnCopier<'a, 's> {
+    seed: &'s TranscriptSeed<'a>,
+    /// The ids of the last copy.
+    last_ids: Vec<String>,
+    copy_count: u64,
+}
+
+impl TurnCopier<'_, '_> {
+    /// Writes one more turn; gives its size.
+    pub(super) fn write_turn(&mut self, out: &mut impl Write) -> io::Result<usize> {
+        self.copy_count += 1;
+        let fresh: Vec<String> = self.seed.own_ids.iter().map(|id| renumber_id(id, self.copy_count)).collect();
+        let mut names: HashMap<&str, &str> = zip_ids(&self.seed.previous_ids, &self.last_ids).collect();
+        names.extend(zip_ids(&self.seed.own_ids, &fresh));
+        let text = replace_ids(self.seed.turn, &names);
+        out.write_all(text.as_bytes())?;
+        self.last_ids = fresh;
+        Ok(text.len())
+    }
+
+    /// Writes what follows the last turn.
+    pub(super) fn finish(self, out: &mut impl Write) -> io::Result<()> {
+        let names = zip_ids(&self.seed.own_ids, &self.last_ids).collect();
+        out.write_all(replace_ids(self.seed.tail, &names).as_bytes())?;
+        out.flush()
+    }
+
+    /// Lets the next turn hang on another line than the last one.
+    pub(super) fn set_parent(&mut self, uuid: &str) -> Result<()> {
+        let place = self.last_uuid_index()?;
+        uuid.clone_into(&mut self.last_ids[place]);
+        Ok(())
+    }
+
+    /// The id of the last line that was written.
+    pub(super) fn last_uuid(&self) -> Result<&str> {
+        Ok(&self.last_ids[self.last_uuid_index()?])
+    }
+
+    /// Which of the turn's ids is that of its last line.
+    fn last_uuid_index(&self) -> Result<usize> {
+        let lines = self.seed.turn.lines().rev();
+        let mut uuids = lines.filter_map(|line| {
+            let value: serde_json::Value = serde_json::from_str(line).ok()?;
+            value["uuid"].as_str().map(str::to_owned)
+        });
+        let old = uuids.next().context("the turn has no line with an id")?;
+        self.seed.own_ids.iter().position(|id| *id == old).context("that id is not the turn's own")
+    }
+}
+
+fn zip_ids<'a>(from: &'a [&'a str], to: &'a [String]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    from.iter().copied().zip(to.iter().map(String::as_str))
+}
+
+/// Where each line begins that is the first to name a call.
+fn turn_starts(text: &str) -> Vec<usize> {
+    let mut calls: Vec<&str> = Vec::new();
+    let mut starts = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let fresh: Vec<&str> =
+            find_ids(line).filter(|id| id.starts_with("toolu_") && !calls.contains(id)).collect();
+        if !fresh.is_empty() {
+            starts.push(at);
+            calls.extend(fresh);
+        }
+        at += line.len();
+    }
+    starts
+}
+
+/// The ids that a text brings in, in their order.
+fn new_ids<'a>(text: &'a str, known: &[&str]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for id in find_ids(text) {
+        if !known.contains(&id) && !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+fn find_ids(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !is_id_char(letter)).filter(|word| is_id(word))
+}
+
+fn is_id_char(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+}
+
+fn is_id(word: &str) -> bool {
+    let uuid = word.len() == 36 && word.bytes().filter(|byte| *byte == b'-').count() == 4;
+    uuid || ["toolu_", "msg_", "req_"].iter().any(|start| word.starts_with(start))
+}
+
+/// Another id of the same kind.
+fn renumber_id(id: &str, number: u64) -> String {
+    match id.split_once('_') {
+        Some((kind, rest)) => format!("{kind}_{number:08}{rest}"),
+        // The first half counts, the second tells the ids of a copy apart.
+        None => format!("{:08x}-{:04x}{}", number & 0xffff_ffff, number >> 32, &id[13..]),
+    }
+}
+
+fn replace_ids(text: &str, names: &HashMap<&str, &str>) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut rest = text;
+    while let Some(start) = rest.find(is_id_char) {
+        let (before, word) = rest.split_at(start);
+        let end = word.find(|letter: char| !is_id_char(letter)).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        out.push_str(before);
+        out.push_str(names.get(word).copied().unwrap_or(word));
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A transcript of tool turns, each a call and a result.
+    fn transcript(turns: usize) -> String {
+        let uuid = |number: usize| format!("{number:08x}-1111-4222-8333-{number:012x}");
+        let mut text = format!("{{\"uuid\":\"{}\",\"parentUuid\":null}}\n", uuid(0));
+        for turn in 0..turns {
+            let (call, result) = (2 * turn + 1, 2 * turn + 2);
+            text += &format!(
+                "{{\"uuid\":\"{}\",\"parentUuid\":\"{}\",\"id\":\"toolu_{turn}\",\"of\":\"msg_{turn}\"}}\n",
+                uuid(call),
+                uuid(call - 1)
+            );
+            text += &format!(
+                "{{\"uuid\":\"{}\",\"parentUuid\":\"{}\",\"for\":\"toolu_{turn}\"}}\n",
+                uuid(result),
+                uuid(call)
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn every_copy_hangs_on_the_one_before() -> Result<()> {
+        let short = transcript(4);
+        let mut long = Vec::new();
+        TranscriptSeed::new(&short)?.write_transcript(50, &mut long)?;
+        let lines: Vec<Value> =
+            String::from_utf8(long)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        assert_eq!(lines.len(), 1 + 2 * (2 + 50 + 1));
+        for pair in lines.windows(2) {
+            assert_eq!(pair[1]["parentUuid"], pair[0]["uuid"]);
+        }
+        let mut uuids: Vec<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
+        uuids.sort_unstable();
+        uuids.dedup();
+        assert_eq!(uuids.len(), lines.len(), "each has an id of its own");
+        for pair in lines[1..].chunks(2) {
+            assert_eq!(pair[0]["id"], pair[1]["for"]);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_transcript_that_is_too_short_is_refused() {
+        assert!(TranscriptSeed::new(&transcript(3)).is_err());
+    }
+}
