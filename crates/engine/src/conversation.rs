@@ -124,7 +124,7 @@ impl Conversation {
         self.context_meter.restore(self.history.size(), loaded.context_tokens);
         self.counted_tokens = loaded.context_tokens;
         self.added_tokens = if loaded.context_tokens > 0 { 0 } else { self.history.size() as u64 / 4 };
-        self.log.resume_after(loaded.leaf, loaded.names);
+        self.log.resume_after(loaded.leaf, loaded.uuids);
         self.log.writer().restore_title(loaded.facts.title);
         self.log.writer().restore_metadata(loaded.metadata);
         self.log.writer().mirror_lines(past.mirror_lines);
@@ -240,7 +240,7 @@ impl Conversation {
     }
 
     /// One block of the model's reply.
-    pub async fn reply(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
+    pub async fn push_reply_block(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
         self.add_reply_block(&block);
         let heard = self.attribution.is_visible(&block);
         let reply = Reply {

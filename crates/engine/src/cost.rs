@@ -54,7 +54,7 @@ impl CostLedger {
 
     /// Whether there is a budget and it is used up.
     pub fn is_budget_exhausted(&self) -> bool {
-        self.budget.as_ref().is_some_and(Budget::is_empty)
+        self.budget.as_ref().is_some_and(Budget::is_exhausted)
     }
 
     /// Ends when the budget is used up; never, if there is none.

@@ -27,7 +27,7 @@ impl FifoLock {
     }
 
     /// Whether nobody is in the line.
-    pub(crate) fn is_empty(&mut self) -> bool {
+    pub(crate) fn is_free(&mut self) -> bool {
         while let Some(last) = &mut self.tail {
             match last.0.try_recv() {
                 Ok(ahead) => self.tail = Some(ahead),
@@ -70,15 +70,15 @@ mod tests {
     #[test]
     fn each_comes_when_all_before_are_done() {
         let mut line = FifoLock::default();
-        assert!(line.is_empty());
+        assert!(line.is_free());
         let (mut one, mut two, mut three) = (line.enqueue(), line.enqueue(), line.enqueue());
         assert!(is_acquired(&mut one) && !is_acquired(&mut two) && !is_acquired(&mut three));
         drop(one);
         assert!(is_acquired(&mut two) && !is_acquired(&mut three));
         drop(two);
-        assert!(is_acquired(&mut three) && !line.is_empty());
+        assert!(is_acquired(&mut three) && !line.is_free());
         drop(three);
-        assert!(line.is_empty());
+        assert!(line.is_free());
     }
 
     #[test]
@@ -91,8 +91,8 @@ mod tests {
         assert!(is_acquired(&mut three));
         let four = line.enqueue();
         drop(four);
-        assert!(!line.is_empty(), "the one before who gave up is still there");
+        assert!(!line.is_free(), "the one before who gave up is still there");
         drop(three);
-        assert!(line.is_empty());
+        assert!(line.is_free());
     }
 }

@@ -91,7 +91,7 @@ impl HostRequests {
         let _guard = CancelRequestOnDrop { requests: self, request_id };
         self.frame_sender.send(request).await;
         match receiver.await {
-            Ok(response) => Ok(response.reply::<Q>()?),
+            Ok(response) => Ok(response.parse_reply::<Q>()?),
             Err(_) if self.lock().closed => Err(HostRequestError::Closed),
             Err(_) => Err(HostRequestError::Cancelled),
         }

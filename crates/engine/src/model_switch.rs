@@ -67,13 +67,13 @@ impl ModelSwitch {
             return Ok(());
         }
         let before = self.pre_switch_input(from);
-        let told = |scene: &HookInputBuilder| scene.of(before.clone());
+        let told = |scene: &HookInputBuilder| scene.build(before.clone());
         let said = self.hooks.dispatch(HookEvent::PreModelSwitch, told, cancel).await;
         if let Some(why) = hook_objection(&said) {
             return Err(rejection_text(&before.from_model, &why));
         }
         set_model(&self.runtime_settings, &before.to_model);
-        let told = |scene: &HookInputBuilder| scene.of(post_switch_input(before.clone()));
+        let told = |scene: &HookInputBuilder| scene.build(post_switch_input(before.clone()));
         let said = self.hooks.dispatch(HookEvent::PostModelSwitch, told, cancel).await;
         self.hooks.defer_contexts(HookEvent::PostModelSwitch, said.contexts);
         Ok(())

@@ -168,7 +168,7 @@ impl AgentToolSet {
 
     /// The servers of the session, if it has some.
     pub fn servers(&self) -> Option<&ServerRegistry> {
-        self.mcp_tools.as_ref().and_then(ToolCache::roster)
+        self.mcp_tools.as_ref().and_then(ToolCache::registry)
     }
 
     /// The servers that are the agent's own, if it has some.

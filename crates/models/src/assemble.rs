@@ -23,7 +23,7 @@ pub struct ReplyAssembler {
     /// Whether the reply is complete.
     pub complete: bool,
     open_block: Option<OpenBlock>,
-    finished: usize,
+    finished_count: usize,
     /// Whether the model calls a tool.
     has_tool_calls: bool,
     /// A call whose input is unusable or empty: why the reply stopped decides what is said about it.
@@ -67,7 +67,7 @@ impl ReplyAssembler {
                 self.usage.clone_from(&usage.usage);
             }
             ReplyEvent::BlockStart { index, block } => {
-                if self.open_block.is_some() || *index < self.finished {
+                if self.open_block.is_some() || *index < self.finished_count {
                     return Err(out_of_order_error("a block began inside another", *index));
                 }
                 self.has_tool_calls |= matches!(block, Block::ToolUse { .. });
@@ -80,7 +80,7 @@ impl ReplyAssembler {
             },
             ReplyEvent::BlockStop { index } => match self.open_block.take() {
                 Some(open) if open.index == *index => {
-                    self.finished = index + 1;
+                    self.finished_count = index + 1;
                     return Ok(self.finish_block(open));
                 }
                 _ => return Err(out_of_order_error("a block ended that is not open", *index)),
@@ -131,7 +131,7 @@ impl ReplyAssembler {
 
     /// How many blocks are complete.
     pub fn finished_count(&self) -> usize {
-        self.finished
+        self.finished_count
     }
 
     /// What has arrived of the block that is still open, if it is text.

@@ -38,7 +38,7 @@ pub struct History {
 #[derive(Debug, Clone)]
 struct FrozenPart {
     json: Bytes,
-    retold: Arc<TranslationCache>,
+    translations: Arc<TranslationCache>,
 }
 
 /// What other dialects have made of a frozen piece. It is kept with the piece, so that it is made once.
@@ -71,7 +71,7 @@ pub(crate) struct TranslatedMessages {
 pub struct HistorySnapshot {
     parts: Vec<Bytes>,
     /// For each part but the last, which is not frozen.
-    retold: Vec<Arc<TranslationCache>>,
+    translations: Vec<Arc<TranslationCache>>,
 }
 
 /// One message, read back from a conversation.
@@ -110,7 +110,7 @@ impl History {
             self.tail.extend_from_slice(b"]},");
             if self.tail.len() >= FREEZE_THRESHOLD {
                 let json = Bytes::from(std::mem::take(&mut self.tail));
-                self.frozen.push(FrozenPart { json, retold: Arc::default() });
+                self.frozen.push(FrozenPart { json, translations: Arc::default() });
                 self.last_request_end = None;
             }
         }
@@ -181,7 +181,7 @@ impl History {
         let sealed = self.frozen.iter();
         HistorySnapshot {
             parts: sealed.clone().map(|piece| piece.json.clone()).chain([Bytes::from(tail)]).collect(),
-            retold: sealed.map(|piece| Arc::clone(&piece.retold)).collect(),
+            translations: sealed.map(|piece| Arc::clone(&piece.translations)).collect(),
         }
     }
 
@@ -250,7 +250,7 @@ impl HistorySnapshot {
     pub(crate) fn translated(&self, way: ChatFormat, tell: impl Fn(&[ApiMessage]) -> TranslatedMessages) -> Vec<Arc<TranslatedMessages>> {
         let told = |(place, part): (usize, &Bytes)| {
             let fresh = || Arc::new(tell(&parse_messages(part)));
-            match self.retold.get(place) {
+            match self.translations.get(place) {
                 Some(kept) => Arc::clone(kept.slot(way).get_or_init(fresh)),
                 None => fresh(),
             }

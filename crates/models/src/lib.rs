@@ -40,7 +40,7 @@ pub mod providers;
 mod hint;
 pub mod whole_reply;
 #[cfg(feature = "http")]
-pub mod reply;
+pub mod reply_stream;
 pub mod request;
 pub mod retry;
 pub mod scripted;

@@ -27,7 +27,7 @@ const SCRIPTED_PREFIX: &str = "scripted";
 /// Everybody who can be asked.
 pub struct Providers {
     /// What was made so far, or was added.
-    made: Mutex<HashMap<ModelKey, Arc<dyn Model>>>,
+    models: Mutex<HashMap<ModelKey, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     http: Option<HttpProviders>,
     /// Where replies are recorded, or come from.
@@ -79,7 +79,7 @@ impl Providers {
     /// Nobody but scripts: nothing can go out.
     pub fn offline() -> Self {
         Self {
-            made: Mutex::default(),
+            models: Mutex::default(),
             #[cfg(feature = "http")]
             http: None,
             #[cfg(feature = "http")]
@@ -244,7 +244,7 @@ impl Providers {
     }
 
     fn models(&self) -> std::sync::MutexGuard<'_, HashMap<ModelKey, Arc<dyn Model>>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+        self.models.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

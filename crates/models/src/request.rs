@@ -46,7 +46,7 @@ pub struct Preamble {
     /// The tools.
     pub tools: Vec<Arc<ToolSpec>>,
     /// Tools that the provider runs itself, in its own words; only the Messages API knows such.
-    pub served: Vec<Value>,
+    pub server_tools: Vec<Value>,
     json: Bytes,
     /// The same in Chat Completions, once that was asked for.
     chat_json: OnceLock<Bytes>,
@@ -129,14 +129,14 @@ impl Preamble {
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &tools, &[]));
-        Self { system, tools, served: Vec::new(), json, chat_json: OnceLock::new() }
+        Self { system, tools, server_tools: Vec::new(), json, chat_json: OnceLock::new() }
     }
 
     /// The same with tools that the provider runs itself, and no others.
-    pub fn with_server_tools(mut system: Vec<String>, served: Vec<Value>) -> Self {
+    pub fn with_server_tools(mut system: Vec<String>, server_tools: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
-        let json = Bytes::from(render(&system, &[], &served));
-        Self { system, tools: Vec::new(), served, json, chat_json: OnceLock::new() }
+        let json = Bytes::from(render(&system, &[], &server_tools));
+        Self { system, tools: Vec::new(), server_tools, json, chat_json: OnceLock::new() }
     }
 
     /// What Chat Completions makes of it, made once.
@@ -147,7 +147,7 @@ impl Preamble {
     /// Whether [`Preamble::new`] would make the same of this prompt and these very tools.
     pub fn is_built_from(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
         self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
-            && self.served.is_empty()
+            && self.server_tools.is_empty()
             && self.tools.len() == tools.len()
             && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }

@@ -185,11 +185,11 @@ impl RuleSet {
         if tool.name == "EndConversation" {
             return None;
         }
-        self.bare(PermissionBehavior::Deny, tool)
+        self.bare_rule(PermissionBehavior::Deny, tool)
     }
 
     /// The first rule that says this about every call of the tool.
-    pub fn bare(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
+    pub fn bare_rule(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
         self.with_behavior(behavior)
             .find(|rule| rule.sourced.rule.is_bare() && names_tool(&rule.sourced.rule.tool, behavior, tool))
             .map(|rule| &rule.sourced)

@@ -107,14 +107,14 @@ impl EngineClient {
         }
         self.reader_wake.notify_one();
         self.send(ControlRequest::new(waiting.id.clone(), ask)).await?;
-        Ok(receiver.await.map_err(|_| Error::Over)?.reply::<A>()?)
+        Ok(receiver.await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
     }
 
     /// What the engine offers. It is asked at most once.
     pub(crate) async fn info(&self) -> Result<&InitializeReply, Error> {
         let asking = async {
             let reply = match &self.initialize_response {
-                Some(opening) => opening.clone().await.map_err(|_| Error::Over)?.reply::<Initialize>()?,
+                Some(opening) => opening.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?,
                 None => self.call(Initialize::default()).await?,
             };
             Ok(Box::new(reply))

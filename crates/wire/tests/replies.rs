@@ -7,7 +7,7 @@ use whimbrel_wire::permission::PermissionResult;
 
 /// Reads an answer as what the question asks for.
 fn parse_reply<A: TypedRequest>(answer: &Value) -> A::Reply {
-    let reply = ControlResponse::success("r1", answer).response.reply::<A>();
+    let reply = ControlResponse::success("r1", answer).response.parse_reply::<A>();
     reply.unwrap_or_else(|error| panic!("{}: {error}", A::SUBTYPE))
 }
 
@@ -96,7 +96,7 @@ fn a_wrong_hook_answer_names_the_field() {
         ),
         (json!({"hookSpecificOutput": {"permissionDecision": "deny"}}), "hookEventName"),
     ] {
-        let read = ControlResponse::success("r1", &answer).response.reply::<HookCallback>().unwrap();
+        let read = ControlResponse::success("r1", &answer).response.parse_reply::<HookCallback>().unwrap();
         let HookOutput::Sync(output) = read else { panic!() };
         let [flaw] = &output.invalid_fields[..] else { panic!("{output:?}") };
         assert!(flaw.contains(field), "{flaw}");

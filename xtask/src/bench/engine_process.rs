@@ -87,7 +87,7 @@ impl EngineProcess {
         let began = run.started_at;
         run.send_prompt("go")?;
         let result = run.next_result()?.received_at;
-        Ok(FinishedRun { began, result, used: run.finish()? })
+        Ok(FinishedRun { started_at: began, result_at: result, usage: run.finish()? })
     }
 
     /// Says something.
@@ -178,11 +178,11 @@ impl Drop for EngineProcess {
 /// A run with one prompt.
 pub(super) struct FinishedRun {
     /// When the engine was started.
-    pub(super) began: Instant,
+    pub(super) started_at: Instant,
     /// When the result came.
-    pub(super) result: Instant,
+    pub(super) result_at: Instant,
     /// What was used.
-    pub(super) used: ResourceUsage,
+    pub(super) usage: ResourceUsage,
 }
 
 /// Runs a program to its end, with our environment, and tells what it used.

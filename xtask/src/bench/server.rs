@@ -33,7 +33,7 @@ struct Shared {
 struct State {
     script: Arc<ModelScript>,
     steps: Vec<StepTiming>,
-    open: usize,
+    open_steps: usize,
     /// The first request of the script.
     first_request: Option<HttpRequest>,
 }
@@ -54,7 +54,7 @@ pub(super) struct StepTiming {
 impl ModelServer {
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let state = State { script: Arc::new(ModelScript::short_reply()), steps: Vec::new(), open: 0, first_request: None };
+        let state = State { script: Arc::new(ModelScript::short_reply()), steps: Vec::new(), open_steps: 0, first_request: None };
         let shared = Arc::new(Shared { started_at: clock::now(), state: Mutex::new(state), idle: Condvar::new() });
         let server = Self { address: listener.local_addr()?, shared: Arc::clone(&shared) };
         thread::spawn(move || {
@@ -76,13 +76,13 @@ impl ModelServer {
     /// Follows another script from now on; the log begins anew.
     pub(super) fn set_script(&self, script: ModelScript) {
         let mut state = self.shared.lock();
-        *state = State { script: Arc::new(script), steps: Vec::new(), open: 0, first_request: None };
+        *state = State { script: Arc::new(script), steps: Vec::new(), open_steps: 0, first_request: None };
     }
 
     /// The steps of this script, in the order in which they were asked.
     pub(super) fn steps(&self) -> Vec<StepTiming> {
         let waiting =
-            self.shared.idle.wait_timeout_while(self.shared.lock(), DRAIN_TIMEOUT, |state| state.open > 0);
+            self.shared.idle.wait_timeout_while(self.shared.lock(), DRAIN_TIMEOUT, |state| state.open_steps > 0);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         let mut steps = state.steps.clone();
         steps.sort_by_key(|step| step.request_at);
@@ -111,7 +111,7 @@ impl Shared {
         let hits = state.script.expected_text.as_deref().map_or(0, |text| request.count_matches(text));
         let asked = request.received_at;
         state.steps.push(StepTiming { request_at: asked, reply_at: asked, bytes: request.body.len(), expected_matches: hits });
-        state.open += 1;
+        state.open_steps += 1;
         state.first_request.get_or_insert(request);
         (Arc::clone(&state.script), state.steps.len() - 1)
     }
@@ -121,7 +121,7 @@ impl Shared {
         let mut state = self.lock();
         if let Some(step) = state.steps.get_mut(number) {
             step.reply_at = now;
-            state.open = state.open.saturating_sub(1);
+            state.open_steps = state.open_steps.saturating_sub(1);
         }
         self.idle.notify_all();
     }

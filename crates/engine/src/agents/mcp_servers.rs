@@ -52,7 +52,7 @@ impl AgentSpawner {
             self.context.frame_sender.warn(told).await;
         }
         let wanted = &definition.servers.own;
-        let roster = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::roster).cloned();
+        let roster = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry).cloned();
         let Some(roster) = roster.filter(|_| !wanted.is_empty()) else { return };
         roster.add(servers(wanted, |name| self.context.workspace.variable(name)));
         stop.run_until_cancelled(roster.wait_ready(STARTUP_TIMEOUT)).await;
@@ -84,7 +84,7 @@ impl Definition {
 
 /// Ends the servers of an agent that has ended.
 pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
-    if let Some(roster) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::roster) {
+    if let Some(roster) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry) {
         let limit = if stop.is_cancelled() { FORCED_SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT };
         // What does not end in time is ended when it is dropped.
         let _ = tokio::time::timeout(limit, roster.close()).await;

@@ -183,7 +183,7 @@ impl AgentMetadata {
 
     /// The last agent that was called by this name. Touches the disk.
     pub(super) fn find_id_by_name(folder: &Path, name: &str) -> Option<String> {
-        let names = files::names(folder, MAX_FILES);
+        let names = files::entry_names(folder, MAX_FILES);
         let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
         let called = ids.filter_map(|id| {
             let is_called = Self::load(folder, id).ok()?.terms.name.as_deref() == Some(name);

@@ -115,7 +115,7 @@ impl Discovery<'_> {
         if is_skill(&place.path) {
             return self.add_skill(place, &place.path);
         }
-        for name in file_search::names(&place.path) {
+        for name in file_search::sorted_names(&place.path) {
             let folder = place.path.join(&name);
             if is_skill(&folder) && self.search.enter(place.author(), &folder) {
                 self.add_skill(place, &folder);

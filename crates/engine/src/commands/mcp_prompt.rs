@@ -94,7 +94,7 @@ async fn run_prompt_hooks(
 ) -> Result<Vec<String>, PromptRejection> {
     let text = Content::Blocks(blocks.to_vec()).joined_text();
     let told = |scene: &HookInputBuilder| {
-        scene.of(UserPromptExpansion {
+        scene.build(UserPromptExpansion {
             expansion_type: "mcp_prompt".into(),
             command_name: name.into(),
             command_args: arguments.into(),

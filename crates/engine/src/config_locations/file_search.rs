@@ -62,7 +62,7 @@ impl<'a> FileSearch<'a> {
         if above.len() > MAX_DEPTH || !self.enter(author, folder) {
             return;
         }
-        for name in names(folder) {
+        for name in sorted_names(folder) {
             let path = folder.join(&name);
             let parts = |last: &str| [above, &[last.to_owned()]].concat();
             match (markdown_stem(&path), files::file_kind(&path)) {
@@ -107,8 +107,8 @@ impl<'a> FileSearch<'a> {
 }
 
 /// The names in a folder, in order.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names = files::names(folder, MAX_NAMES);
+pub(crate) fn sorted_names(folder: &Path) -> Vec<String> {
+    let mut names = files::entry_names(folder, MAX_NAMES);
     names.sort();
     names
 }

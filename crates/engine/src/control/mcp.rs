@@ -46,7 +46,7 @@ pub(super) fn toggle(
 
 /// Uses other servers from now on.
 pub(super) fn set_servers(session: &mut Session, id: String, wanted: McpSetServers) -> Option<ControlResponse> {
-    let roster = session.mcp.roster();
+    let roster = session.mcp.ensure_registry();
     let turns = session.mcp.change_lock();
     session.mcp.mark_starting();
     session.mcp.respond_later(async move {

@@ -103,7 +103,7 @@ impl Budget {
     }
 
     /// Whether nothing is left.
-    pub fn is_empty(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         self.state.borrow().total() >= self.limit
     }
 
@@ -250,8 +250,8 @@ mod tests {
         purse.record_reply("m", 1, 0.4);
         purse.add_estimate(0.5);
         purse.add_estimate(-3.0);
-        assert!(!purse.is_empty());
+        assert!(!purse.is_exhausted());
         purse.record_reply("m", 1, 0.5);
-        assert!(purse.is_empty());
+        assert!(purse.is_exhausted());
     }
 }

@@ -52,7 +52,7 @@ impl Session {
 
     /// Switches the model. If that has to wait for hooks, or for switches before it, gives what is still to be done.
     pub(crate) fn request_model_switch(&mut self, wish: SwitchRequest) -> Option<ModelSwitch> {
-        if self.model_switches.is_empty() && !has_switch_hooks(&self.hooks, wish.requester) {
+        if self.model_switches.is_free() && !has_switch_hooks(&self.hooks, wish.requester) {
             set_model(&self.runtime_settings, &wish.model);
             return None;
         }

@@ -56,7 +56,7 @@ impl Session {
         let own = &kind.servers.own;
         if !own.is_empty() {
             let workspace = Arc::clone(&self.setup.workspace);
-            self.mcp.roster().add(mcp_servers::servers(own, |name| workspace.variable(name)));
+            self.mcp.ensure_registry().add(mcp_servers::servers(own, |name| workspace.variable(name)));
             self.mcp.mark_starting();
         }
     }

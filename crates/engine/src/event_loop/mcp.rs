@@ -108,14 +108,14 @@ impl SessionMcp {
             change_lock: Arc::default(),
         };
         if !crew.unstarted.entries.is_empty() {
-            crew.roster();
+            crew.ensure_registry();
         }
         crew
     }
 
     /// The servers. Few sessions have any: the others do not pay for them.
-    pub(crate) fn roster(&mut self) -> ServerRegistry {
-        if let Some(roster) = self.tool_cache.roster() {
+    pub(crate) fn ensure_registry(&mut self) -> ServerRegistry {
+        if let Some(roster) = self.tool_cache.registry() {
             return roster.clone();
         }
         let servers = std::mem::take(&mut self.unstarted);
@@ -138,7 +138,7 @@ impl SessionMcp {
 
     /// The servers, if there are any.
     pub(crate) fn registry(&self) -> Option<&ServerRegistry> {
-        self.tool_cache.roster()
+        self.tool_cache.registry()
     }
 
     /// Adds the servers that the host runs itself. One that was named before is the same one.
@@ -155,7 +155,7 @@ impl SessionMcp {
         };
         let mut servers = ServerConfigs::default();
         servers.add_configs(ServerOrigin::Dynamic, &names.iter().map(entry).collect(), &|_| None);
-        self.roster().add(servers);
+        self.ensure_registry().add(servers);
         self.wait_before_turn = true;
     }
 
@@ -213,7 +213,7 @@ impl SessionMcp {
         let answered = async { while self.deferred_responses.join_next().await.is_some() {} };
         let _ = stop.run_until_cancelled(tokio::time::timeout(RESPONSE_DRAIN_TIMEOUT, answered)).await;
         self.deferred_responses.shutdown().await;
-        if let Some(roster) = self.tool_cache.roster() {
+        if let Some(roster) = self.tool_cache.registry() {
             let hurry = async {
                 stop.cancelled().await;
                 tokio::time::sleep(FORCED_SHUTDOWN_TIMEOUT).await;

@@ -88,7 +88,7 @@ impl FileHandle {
     }
 
     /// The names beside it, at most `limit` of them, in no order.
-    pub fn names(&self, limit: usize) -> Vec<String> {
+    pub fn sibling_names(&self, limit: usize) -> Vec<String> {
         let listed = self.dir.as_ref().and_then(DirHandle::entries).into_iter().flatten().flatten();
         let names = listed.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name != "." && name != "..").take(limit).collect()

@@ -86,7 +86,7 @@ pub fn owner_uid(path: &Path) -> Option<u32> {
 }
 
 /// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.
-pub fn names(folder: &Path, limit: usize) -> Vec<String> {
+pub fn entry_names(folder: &Path, limit: usize) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.take(limit).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }

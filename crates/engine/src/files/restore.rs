@@ -66,7 +66,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::files::names;
+    use crate::files::entry_names;
 
     #[test]
     fn a_file_comes_back_with_its_mode_and_never_through_a_link() {
@@ -78,7 +78,7 @@ mod tests {
         let error = create_with_mode(&at("link"), b"x", 0o600).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(!at("elsewhere").exists());
-        assert_eq!(names(&at("deep"), 9), ["run.sh"]);
+        assert_eq!(entry_names(&at("deep"), 9), ["run.sh"]);
     }
 
     #[test]
@@ -104,6 +104,6 @@ mod tests {
         }
         remove_file(&at("file")).unwrap();
         remove_file(&at("file")).unwrap();
-        assert_eq!(names(folder.path(), 9), ["link"]);
+        assert_eq!(entry_names(folder.path(), 9), ["link"]);
     }
 }

@@ -66,7 +66,7 @@ fn replacing_keeps_the_mode_and_leaves_nothing_beside_the_file() {
     assert_eq!(fs::read(&path).unwrap(), b"newer");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o751);
     assert_eq!(file_kind(&path).unwrap(), FileKind::File(stamp));
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
     let held = DirHandle::open(folder.path()).unwrap();
     drop(TempFile::write(&held, folder.path(), b"new", ReadAccess::OwnerOnly).unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"old");
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
     fs::create_dir(folder.path().join("d")).unwrap();
     assert!(replace(&folder.path().join("d"), b"new").is_err());
     assert!(create(&folder.path().join("d"), b"new").is_err());
-    assert_eq!(names(folder.path(), 9).len(), 2);
+    assert_eq!(entry_names(folder.path(), 9).len(), 2);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn creating_never_overwrites() {
     create(&path, b"first").unwrap();
     assert_eq!(create(&path, b"second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(&path).unwrap(), b"first");
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn all_names_of_a_file_see_the_change() {
         assert_eq!(fs::metadata(&one).unwrap().ino(), fs::metadata(&other).unwrap().ino());
         assert_eq!(fs::metadata(&one).unwrap().mode() & 0o7777, 0o640);
     }
-    assert_eq!(names(folder.path(), 9).len(), 2);
+    assert_eq!(entry_names(folder.path(), 9).len(), 2);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_read_only_file_is_left_alone() {
     fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
     assert_eq!(replace(&path, b"new").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     assert_eq!(fs::read(&path).unwrap(), b"old");
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_file_that_grows_piece_by_piece_is_cleared_away_like_any_other() {
     let other = self::temp_dir();
     write_aged_file(&other.path().join(left.file_name().unwrap()), Duration::from_hours(24));
     drop(new_temp_file_in(other.path()).unwrap());
-    assert_eq!(names(other.path(), 9), [""; 0]);
+    assert_eq!(entry_names(other.path(), 9), [""; 0]);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn only_our_own_forgotten_files_are_cleared_away() {
     }
     symlink("elsewhere", folder.path().join(".whimbrel-abcdefGHI014.part")).unwrap();
     create(&folder.path().join("new"), b"x").unwrap();
-    let mut left = names(folder.path(), 9);
+    let mut left = entry_names(folder.path(), 9);
     left.sort();
     let expected = [
         ".whimbrel-abc.part",
@@ -284,7 +284,7 @@ fn a_file_that_the_user_may_not_write_is_left_alone() {
         assert_eq!(as_other_user(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
     }
     assert_eq!(fs::read(&path).unwrap(), b"old");
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
 }
 
 #[test]
@@ -320,5 +320,5 @@ fn a_file_of_somebody_else_stays_theirs() {
     replace(&path, b"by root").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534);
     assert_eq!(fs::read(&path).unwrap(), b"by root");
-    assert_eq!(names(folder.path(), 9), ["f"]);
+    assert_eq!(entry_names(folder.path(), 9), ["f"]);
 }

@@ -166,7 +166,7 @@ impl HookSet {
     pub fn can_answer_tool(&self, tool: &str) -> bool {
         let meant = |hook: &RegisteredHook| match hook.event {
             HookEvent::PermissionRequest => hook.matcher.matches(Some(tool)),
-            HookEvent::PreToolUse => hook.matcher.names(tool),
+            HookEvent::PreToolUse => hook.matcher.is_specific_to(tool),
             _ => false,
         };
         self.hooks.iter().any(meant)

@@ -60,7 +60,7 @@ pub struct StopDetails {
 
 impl HookInputBuilder {
     /// Any event. Some are not told the permission mode: it is not settled, or no longer matters.
-    pub fn of(&self, event: impl Into<HookEventInput>) -> HookCall {
+    pub fn build(&self, event: impl Into<HookEventInput>) -> HookCall {
         let (mut base, event) = (self.0.clone(), event.into());
         if omits_mode(event.event()) {
             base.permission_mode = None;
@@ -71,7 +71,7 @@ impl HookInputBuilder {
     /// A call is about to be made.
     pub fn pre_tool_use(&self, call: ToolCallRef<'_>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        self.of(PreToolUse {
+        self.build(PreToolUse {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_use_id: id.into(),
@@ -82,7 +82,7 @@ impl HookInputBuilder {
     /// A call worked.
     pub fn post_tool_use(&self, call: ToolCallRef<'_>, response: Value, took: Duration) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        self.of(PostToolUse {
+        self.build(PostToolUse {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_response: response,
@@ -101,7 +101,7 @@ impl HookInputBuilder {
         took: Duration,
     ) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        self.of(PostToolUseFailure {
+        self.build(PostToolUseFailure {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_use_id: id.into(),
@@ -114,13 +114,13 @@ impl HookInputBuilder {
 
     /// All calls of a reply are done.
     pub fn post_tool_batch(&self, calls: Vec<BatchedCall>) -> HookCall {
-        self.of(PostToolBatch { tool_calls: calls })
+        self.build(PostToolBatch { tool_calls: calls })
     }
 
     /// The host would have to be asked about a call.
     pub fn permission_request(&self, call: ToolCallRef<'_>, suggestions: Vec<PermissionUpdate>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        let occasion = self.of(PermissionRequest {
+        let occasion = self.build(PermissionRequest {
             tool_name: name.into(),
             tool_input: input.clone(),
             permission_suggestions: (!suggestions.is_empty()).then_some(suggestions),
@@ -132,7 +132,7 @@ impl HookInputBuilder {
     /// A call was refused.
     pub fn permission_denied(&self, call: ToolCallRef<'_>, reason: impl Into<String>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
-        self.of(PermissionDenied {
+        self.build(PermissionDenied {
             tool_name: name.into(),
             tool_input: input.clone(),
             tool_use_id: id.into(),
@@ -143,13 +143,13 @@ impl HookInputBuilder {
 
     /// The person should look. Kinds: `permission_prompt`, `idle_prompt`, `agent_completed`, ...
     pub fn notification(&self, kind: &str, message: impl Into<String>, title: Option<String>) -> HookCall {
-        self.of(Notification { message: message.into(), title, notification_type: kind.into() })
+        self.build(Notification { message: message.into(), title, notification_type: kind.into() })
     }
 
     /// A prompt came in. Sources: `user`, `sdk`, `system`, ...
     pub fn user_prompt_submit(&self, prompt: impl Into<String>, source: Option<&str>) -> HookCall {
         let source = source.map(Into::into);
-        self.of(UserPromptSubmit { prompt: prompt.into(), source, session_title: None })
+        self.build(UserPromptSubmit { prompt: prompt.into(), source, session_title: None })
     }
 
     /// A slash command became a prompt.
@@ -159,7 +159,7 @@ impl HookInputBuilder {
         arguments: &str,
         prompt: impl Into<String>,
     ) -> HookCall {
-        self.of(UserPromptExpansion {
+        self.build(UserPromptExpansion {
             expansion_type: "slash_command".into(),
             command_name: command.into(),
             command_args: arguments.into(),
@@ -172,17 +172,17 @@ impl HookInputBuilder {
     pub fn session_start(&self, source: &str, model: Option<&str>, title: Option<String>) -> HookCall {
         let (source, model) = (source.into(), model.map(Into::into));
         let agent_type = self.0.agent_type.clone();
-        self.of(SessionStart { source, model, agent_type, session_title: title, ..SessionStart::default() })
+        self.build(SessionStart { source, model, agent_type, session_title: title, ..SessionStart::default() })
     }
 
     /// A session ends. Reasons: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`.
     pub fn session_end(&self, reason: &str) -> HookCall {
-        self.of(SessionEnd { reason: reason.into() })
+        self.build(SessionEnd { reason: reason.into() })
     }
 
     /// The model wants to end its turn.
     pub fn stop(&self, ending: StopDetails) -> HookCall {
-        self.of(Stop {
+        self.build(Stop {
             stop_hook_active: ending.stop_hook_active,
             last_assistant_message: ending.last_message,
             background_tasks: Some(ending.background_tasks.into_iter().map(truncate_summary).collect()),
@@ -192,17 +192,17 @@ impl HookInputBuilder {
 
     /// A turn failed.
     pub fn stop_failure(&self, error: FailureKind, details: Option<String>) -> HookCall {
-        self.of(StopFailure { error, error_details: details, last_assistant_message: None })
+        self.build(StopFailure { error, error_details: details, last_assistant_message: None })
     }
 
     /// A subagent begins.
     pub fn subagent_start(&self, agent_id: &str, agent_type: &str) -> HookCall {
-        self.of(SubagentStart { agent_id: agent_id.into(), agent_type: agent_type.into() })
+        self.build(SubagentStart { agent_id: agent_id.into(), agent_type: agent_type.into() })
     }
 
     /// A subagent wants to end. The scene is the subagent's own: it says which one.
     pub fn subagent_stop(&self, transcript: &str, ending: StopDetails) -> HookCall {
-        self.of(SubagentStop {
+        self.build(SubagentStop {
             stop_hook_active: ending.stop_hook_active,
             agent_id: self.0.agent_id.clone().unwrap_or_default(),
             agent_transcript_path: transcript.into(),
@@ -215,27 +215,27 @@ impl HookInputBuilder {
 
     /// The conversation is about to be made shorter.
     pub fn pre_compact(&self, trigger: CompactTrigger, instructions: Option<String>) -> HookCall {
-        self.of(PreCompact { trigger, custom_instructions: instructions })
+        self.build(PreCompact { trigger, custom_instructions: instructions })
     }
 
     /// The conversation was made shorter.
     pub fn post_compact(&self, trigger: CompactTrigger, summary: impl Into<String>) -> HookCall {
-        self.of(PostCompact { trigger, compact_summary: summary.into() })
+        self.build(PostCompact { trigger, compact_summary: summary.into() })
     }
 
     /// The shell stands somewhere else now.
     pub fn cwd_changed(&self, old: &Path, new: &Path) -> HookCall {
-        self.of(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
+        self.build(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
     }
 
     /// Settings are about to change. Sources: `user_settings`, `project_settings`, `local_settings`, ...
     pub fn config_change(&self, source: &str, file: &Path) -> HookCall {
-        self.of(ConfigChange { source: source.into(), file_path: Some(file.display().to_string()) })
+        self.build(ConfigChange { source: source.into(), file_path: Some(file.display().to_string()) })
     }
 
     /// An instruction file was read. Kinds: `User`, `Project`, `Local`, `Managed`.
     pub fn instructions_loaded(&self, file: &str, kind: &str, reason: &str) -> HookCall {
-        self.of(InstructionsLoaded {
+        self.build(InstructionsLoaded {
             file_path: file.into(),
             memory_type: kind.into(),
             load_reason: reason.into(),

@@ -49,7 +49,7 @@ impl Matcher {
     }
 
     /// Whether the hook is for this name because it says so, and not because it is for any.
-    pub fn names(&self, subject: &str) -> bool {
+    pub fn is_specific_to(&self, subject: &str) -> bool {
         let nobody = "\u{1}";
         self.matches(Some(subject)) && !self.matches(Some(nobody))
     }

@@ -18,7 +18,7 @@ use super::fault::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::tool_result::OutputLimits;
-use super::roster::ServerRegistry;
+use super::registry::ServerRegistry;
 use super::server::ServerHandle;
 use super::tool::request_timeouts;
 use super::{listing, names};

@@ -205,8 +205,8 @@ pub(super) fn validate(
 }
 
 fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
-    expansion.of(&mut server.command);
-    server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expansion.of(text));
+    expansion.expand(&mut server.command);
+    server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expansion.expand(text));
     if server.command.trim().is_empty() {
         return Err("`command` is empty. Name the program.".into());
     }
@@ -221,8 +221,8 @@ fn validate_stdio(server: &mut StdioServer, expansion: &mut VariableExpander<'_>
 }
 
 fn validate_remote(server: &mut RemoteServer, expansion: &mut VariableExpander<'_>) -> Result<(), String> {
-    expansion.of(&mut server.url);
-    server.headers.values_mut().for_each(|value| expansion.of(value));
+    expansion.expand(&mut server.url);
+    server.headers.values_mut().for_each(|value| expansion.expand(value));
     let url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`url`: {}: is neither http: nor https:.", url.scheme()));

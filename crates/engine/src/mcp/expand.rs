@@ -18,7 +18,7 @@ impl<'a> VariableExpander<'a> {
     }
 
     /// Replaces the variables of one text, in place.
-    pub(super) fn of(&mut self, text: &mut String) {
+    pub(super) fn expand(&mut self, text: &mut String) {
         if text.contains("${") {
             *text = self.expand_text(text);
         }
@@ -96,7 +96,7 @@ mod tests {
         ] {
             let mut expansion = VariableExpander::new(&set);
             let mut text = text.to_owned();
-            expansion.of(&mut text);
+            expansion.expand(&mut text);
             assert_eq!(text, expected, "{name}");
             assert_eq!(expansion.missing.iter().next().map(String::as_str), missing, "{name}");
         }

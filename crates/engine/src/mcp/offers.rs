@@ -11,7 +11,7 @@ use super::local::LocalServer;
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::resources::{ListMcpResources, ReadMcpResource};
-use super::roster::ServerRegistry;
+use super::registry::ServerRegistry;
 use super::server::{ServerPhase, ServerHandle};
 use super::slot::{SlotState, ServerSlot};
 use super::tool_policy::{ToolPolicy, tool_policy};
@@ -93,7 +93,7 @@ impl ServerRegistry {
                     server: server.name.to_string(),
                     prompt: prompt.name.clone(),
                     description: prompt.description.clone().unwrap_or_default(),
-                    arguments: prompts::names(prompt.arguments.as_ref()),
+                    arguments: prompts::argument_names(prompt.arguments.as_ref()),
                 });
             }
         }

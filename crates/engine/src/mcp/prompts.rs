@@ -50,7 +50,7 @@ impl PromptCommand {
 }
 
 /// The names of what a prompt wants to know.
-pub(super) fn names(arguments: Option<&Vec<PromptArgument>>) -> Vec<String> {
+pub(super) fn argument_names(arguments: Option<&Vec<PromptArgument>>) -> Vec<String> {
     arguments.into_iter().flatten().map(|argument| argument.name.clone()).collect()
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use whimbrel_wire::control::McpResourceContents;
 
 use super::tool_result::{OutputLimits, fit_text, save_bytes};
-use super::roster::{RegistryInner, ServerRegistry};
+use super::registry::{RegistryInner, ServerRegistry};
 use crate::files;
 use crate::tools::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
 

@@ -7,7 +7,7 @@ use whimbrel_wire::system::InitServer;
 
 use super::fault::McpError;
 use super::listing::ListedTool;
-use super::roster::ServerRegistry;
+use super::registry::ServerRegistry;
 use super::server::ServerPhase;
 use super::slot::{SlotState, ServerSlot};
 

@@ -11,7 +11,7 @@ use whimbrel_wire::content::Block;
 
 use super::limits;
 use super::prompts::PromptCommand;
-use super::roster::ServerRegistry;
+use super::registry::ServerRegistry;
 use crate::permission::PermissionState;
 use crate::tool_set::ToolEntry;
 
@@ -49,7 +49,7 @@ impl ToolCache {
     }
 
     /// The servers, if there are any.
-    pub fn roster(&self) -> Option<&ServerRegistry> {
+    pub fn registry(&self) -> Option<&ServerRegistry> {
         self.0.registry.get()
     }
 
@@ -65,14 +65,14 @@ impl ToolCache {
 
     /// The prompts, as commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
-        self.roster().map(ServerRegistry::prompts).unwrap_or_default()
+        self.registry().map(ServerRegistry::prompts).unwrap_or_default()
     }
 
     /// Whether a command is a prompt of a server, or may be one once a server that is starting can say so.
     pub fn may_be_prompt(&self, command: &str) -> bool {
         command.starts_with("mcp__")
             && (self.prompts().iter().any(|prompt| prompt.name == command)
-                || self.roster().is_some_and(|roster| roster.may_add_prompt(command)))
+                || self.registry().is_some_and(|roster| roster.may_add_prompt(command)))
     }
 
     /// What a prompt says. Long things go below `spill`.
@@ -82,7 +82,7 @@ impl ToolCache {
         written: &str,
         spill: &Path,
     ) -> Result<Vec<Block>, String> {
-        match self.roster() {
+        match self.registry() {
             Some(roster) => roster.get_prompt(command, written, spill).await,
             None => Err(NO_SERVERS.into()),
         }
@@ -95,7 +95,7 @@ impl ToolCache {
         arguments: Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, String> {
-        match self.roster() {
+        match self.registry() {
             Some(roster) => {
                 roster.wait_ready(roster.connect_timeout()).await;
                 roster.call_tool(tool, arguments, cancel).await
@@ -105,7 +105,7 @@ impl ToolCache {
     }
 
     fn with_cached<T>(&self, at: impl FnOnce(&Cached) -> T) -> Option<T> {
-        let roster = self.roster()?;
+        let roster = self.registry()?;
         // What changes while we look is seen the next time.
         let version = roster.version();
         let mut shelf = self.0.cached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ const NO_SERVERS: &str = "This session has no MCP servers.";
 
 impl fmt::Debug for ToolCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supply").field("servers", &self.roster().is_some()).finish_non_exhaustive()
+        f.debug_struct("Supply").field("servers", &self.registry().is_some()).finish_non_exhaustive()
     }
 }
 

@@ -77,7 +77,7 @@ fn style_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<StyleLoca
 fn style_files(path: &Path) -> Vec<PathBuf> {
     let is_style = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "md");
     let mut paths = match files::file_kind(path) {
-        Ok(FileKind::Directory) => files::names(path, MAX_STYLES).into_iter().map(|name| path.join(name)).collect(),
+        Ok(FileKind::Directory) => files::entry_names(path, MAX_STYLES).into_iter().map(|name| path.join(name)).collect(),
         Ok(FileKind::File(_)) => vec![path.to_owned()],
         _ => Vec::new(),
     };

@@ -60,7 +60,7 @@ pub struct LoadedConversation {
     /// What the model was told beside the conversation.
     pub hidden_texts: HashSet<IdKey>,
     /// The ids of its messages.
-    pub names: HashSet<IdKey>,
+    pub uuids: HashSet<IdKey>,
     /// What it is recognised by in lists.
     pub metadata: MetadataEntries,
     /// The tools that were loaded in it, in order.
@@ -162,7 +162,7 @@ impl LoadedConversation {
                 continue;
             };
             let name = IdKey::new(&heard.uuid);
-            self.names.insert(name);
+            self.uuids.insert(name);
             let is_refused = index.rejected.contains(&name);
             for brief in index.hidden_texts.get(&name).into_iter().flatten() {
                 self.spans.push(*brief);

@@ -59,7 +59,7 @@ impl ProjectDir {
         }
         let name = self.path.file_name()?.to_str()?;
         let (beginning, _) = name.split_at_checked(MAX_KEY_LEN)?;
-        let others = files::names(self.path.parent()?, MAX_DIR_ENTRIES);
+        let others = files::entry_names(self.path.parent()?, MAX_DIR_ENTRIES);
         let alike = others.into_iter().filter(|other| other.starts_with(beginning) && other.len() > MAX_KEY_LEN);
         alike.map(|other| Self { path: self.path.with_file_name(other) }).find(holds)
     }
@@ -82,13 +82,13 @@ impl ProjectDir {
             let path = self.path.join(name);
             path != own && path.as_os_str().eq_ignore_ascii_case(&own)
         };
-        let folders = self.path.parent().map(|projects| files::names(projects, MAX_DIR_ENTRIES)).unwrap_or_default();
+        let folders = self.path.parent().map(|projects| files::entry_names(projects, MAX_DIR_ENTRIES)).unwrap_or_default();
         let places = folders.into_iter().map(|name| Self { path: self.path.with_file_name(name) });
         let mut elsewhere = places
             .filter(|place| place != self)
             .flat_map(|place| id_spellings(session).map(|spelled| place.transcript(&spelled)));
         elsewhere.any(is_used)
-            || files::names(&self.path, MAX_DIR_ENTRIES)
+            || files::entry_names(&self.path, MAX_DIR_ENTRIES)
                 .iter()
                 .filter(|name| other_spelling(name))
                 .any(|name| is_used(self.path.join(name)))
@@ -96,7 +96,7 @@ impl ProjectDir {
 
     /// The sessions here, the last one first.
     pub fn sessions(&self) -> Vec<String> {
-        let mut found: Vec<_> = files::names(&self.path, MAX_DIR_ENTRIES)
+        let mut found: Vec<_> = files::entry_names(&self.path, MAX_DIR_ENTRIES)
             .into_iter()
             .filter_map(|name| {
                 let session = name.strip_suffix(".jsonl").filter(|id| is_session_id(id))?;

@@ -92,7 +92,7 @@ impl SessionFiles {
         let root = self.config_dir.join("projects");
         let names = match files::file_kind(&root)? {
             FileKind::Missing => return Ok(Vec::new()),
-            FileKind::Directory => files::names(&root, usize::MAX),
+            FileKind::Directory => files::entry_names(&root, usize::MAX),
             _ => return Err(io::Error::other(format!("{} is not a folder", root.display()))),
         };
         let key = project.map(|folder| project_key(&paths::resolve_links(folder).to_string_lossy()));
@@ -165,7 +165,7 @@ fn session_files_in(folder: &Path) -> Vec<SessionFile> {
             _ => None,
         }
     };
-    files::names(folder, usize::MAX).into_iter().filter_map(stored).collect()
+    files::entry_names(folder, usize::MAX).into_iter().filter_map(stored).collect()
 }
 
 /// How many characters a title or a tag may have: lists read only the ends of a transcript.
@@ -372,7 +372,7 @@ mod tests {
         assert!(stored.path.exists() && held.is_at_path());
         drop(held);
         shelf.delete(&stored).unwrap();
-        assert_eq!(files::names(stored.path.parent().unwrap(), 9), [""; 0]);
+        assert_eq!(files::entry_names(stored.path.parent().unwrap(), 9), [""; 0]);
     }
 
     #[test]
@@ -392,6 +392,6 @@ mod tests {
         shelf.delete(&stored).unwrap();
         let left: Vec<bool> = below.iter().map(|name| folder.path().join(name).exists()).collect();
         assert_eq!(left, [false, false, true]);
-        assert_eq!(files::names(&folder.path().join("projects/-w"), 9), [format!("{TWO}.jsonl")]);
+        assert_eq!(files::entry_names(&folder.path().join("projects/-w"), 9), [format!("{TWO}.jsonl")]);
     }
 }

@@ -175,7 +175,7 @@ fn lock_unsupported(error: io::Error) -> io::Result<LockState> {
 /// Removes what a writer left that was killed. Nobody else writes here while the lock is held.
 fn remove_stale(path: &Path, folder: &File) {
     const MAX_ENTRIES: usize = 10_000;
-    for name in files::names(path, MAX_ENTRIES).iter().filter(|name| name.starts_with(TEMP_PREFIX)) {
+    for name in files::entry_names(path, MAX_ENTRIES).iter().filter(|name| name.starts_with(TEMP_PREFIX)) {
         let _ = unlinkat(folder, name.as_str(), UnlinkatFlags::NoRemoveDir);
     }
 }

@@ -58,7 +58,7 @@ fn load(folder: &Path) -> io::Result<TaskListState> {
     let highest = text(HIGHEST_ID_FILE).ok().and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     let mut highest: u64 = highest.unwrap_or(0);
     let mut items: Vec<TaskItem> = Vec::new();
-    for name in files::names(folder, MAX_ITEMS) {
+    for name in files::entry_names(folder, MAX_ITEMS) {
         let Some(number) = name.strip_suffix(".json").and_then(|stem| stem.parse::<u64>().ok()) else {
             continue;
         };

@@ -112,12 +112,12 @@ impl Tool for AskUserQuestionTool {
         let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
         vec![
             Example::new("a question that nobody answered is no yes", json!({"questions": [colour]}))
-                .says(&["no answer"]),
+                .expect_output(&["no answer"]),
             Example::new(
                 "the model cannot answer itself",
                 json!({"questions": [colour], "answers": {"Which colour?": "Red"}}),
             )
-            .says(&["no answer"]),
+            .expect_output(&["no answer"]),
             Example::new("there must be a question", json!({"questions": []})).expect_error(&["1 to 4 questions"]),
             Example::new("the same question twice is refused", json!({"questions": [colour, colour]}))
                 .expect_error(&["asked twice"]),

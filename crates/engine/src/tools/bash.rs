@@ -54,16 +54,16 @@ impl Tool for BashTool {
     fn examples() -> Vec<Example> {
         vec![
             Example::new("both outputs come back in order", json!({"command": "echo out; echo err >&2"}))
-                .says(&["out\nerr"]),
+                .expect_output(&["out\nerr"]),
             Example::new("an exit code is an error", json!({"command": "echo before; exit 3"}))
                 .expect_error(&["Exit code 3\nbefore"]),
             Example::new("silence is said", json!({"command": "echo made > made.txt"}))
-                .says(&["(no output)"])
+                .expect_output(&["(no output)"])
                 .expect_files(&[("made.txt", "made\n")]),
             Example::new("a folder is kept for the next command", json!({"command": "cat a.txt"}))
                 .with_files(&[("src/a.txt", "in src")])
                 .after_call("Bash", json!({"command": "cd src"}))
-                .says(&["in src"]),
+                .expect_output(&["in src"]),
             Example::new(
                 "a command out of time is killed",
                 json!({"command": "echo so far; sleep 60", "timeout": 300}),
@@ -75,7 +75,7 @@ impl Tool for BashTool {
                 "work in the background has a name",
                 json!({"command": "sleep 60", "run_in_background": true}),
             )
-            .says(&["background", ".output"]),
+            .expect_output(&["background", ".output"]),
             Example::new("nothing is not a command", json!({"command": " "})).expect_error(&["no command"]),
         ]
     }

@@ -72,7 +72,7 @@ impl Tool for CronCreateTool {
     fn examples() -> Vec<Example> {
         let later = json!({"cron": "0 9 * * 1-5", "prompt": "Look at the build.", "recurring": false});
         vec![
-            Example::new("a prompt is planned", later).says(&["Planned as c", "next at"]),
+            Example::new("a prompt is planned", later).expect_output(&["Planned as c", "next at"]),
             Example::new("an expression has five fields", json!({"cron": "hourly", "prompt": "x"}))
                 .expect_error(&["five fields"]),
             Example::new("its time must come", json!({"cron": "0 0 30 2 *", "prompt": "x"}))

@@ -41,10 +41,10 @@ impl Tool for CronListTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("nothing is planned at first", json!({})).says(&["Nothing is planned."]),
+            Example::new("nothing is planned at first", json!({})).expect_output(&["Nothing is planned."]),
             Example::new("each job has a line", json!({}))
                 .after_call("CronCreate", json!({"cron": "0 9 * * *", "prompt": "Look at the build."}))
-                .says(&["0 9 * * *", "Look at the build."]),
+                .expect_output(&["0 9 * * *", "Look at the build."]),
         ]
     }
 }

@@ -58,7 +58,7 @@ impl Tool for EditTool {
             Example::new("replaces a text that is there once", edit("two", "2"))
                 .with_files(three)
                 .after_call(read().0, read().1)
-                .says(&["updated", "2\t2"])
+                .expect_output(&["updated", "2\t2"])
                 .expect_files(&[("a.txt", "one\n2\nthree\n")]),
             Example::new("needs a file that was read", edit("two", "2"))
                 .with_files(three)
@@ -74,14 +74,14 @@ impl Tool for EditTool {
             )
             .with_files(&[("a.txt", "same\nelse\nsame\n")])
             .after_call(read().0, read().1)
-            .says(&["2 places"])
+            .expect_output(&["2 places"])
             .expect_files(&[("a.txt", "other\nelse\nother\n")]),
             Example::new("points at what differs only in whitespace", edit("  if x:\n    go()", "pass"))
                 .with_files(&[("a.txt", "def f():\n\tif x:\n\t\tgo()\n")])
                 .after_call(read().0, read().1)
                 .expect_error(&["not found", "lines 2-3", "whitespace"]),
             Example::new("makes a file if there is nothing to replace", edit("", "hello\n"))
-                .says(&["created"])
+                .expect_output(&["created"])
                 .expect_files(&[("a.txt", "hello\n")]),
         ]
     }

@@ -47,8 +47,8 @@ impl Tool for EnterPlanModeTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("plan mode begins", json!({})).says(&["Plan mode is on."]),
-            Example::new("it begins once", json!({})).after_call(Self::NAME, json!({})).says(&["already"]),
+            Example::new("plan mode begins", json!({})).expect_output(&["Plan mode is on."]),
+            Example::new("it begins once", json!({})).after_call(Self::NAME, json!({})).expect_output(&["already"]),
         ]
     }
 }

@@ -76,7 +76,7 @@ impl Tool for EnterWorktreeTool {
                 .expect_error(&["not in a git repository"]),
             Example::new("it is made and entered", json!({"name": "try"}))
                 .after_call("Bash", json!({"command": INIT_REPOSITORY_COMMAND}))
-                .says(&["now works in", ".claude/worktrees/try", "worktree-try"])
+                .expect_output(&["now works in", ".claude/worktrees/try", "worktree-try"])
                 .expect_files(&[(".claude/worktrees/try/a.txt", "one\n")]),
             Example::new("a name must be one", json!({"name": "../away"}))
                 .expect_error(&["no name for a work tree"]),

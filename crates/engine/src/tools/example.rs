@@ -14,7 +14,7 @@ pub struct Example {
     /// The input. Relative paths are below the workspace.
     pub input: Value,
     /// What the model reads must contain each of these.
-    pub says: &'static [&'static str],
+    pub output: &'static [&'static str],
     /// Whether the call fails.
     pub is_error: bool,
     /// Files as they must be afterwards.
@@ -24,7 +24,7 @@ pub struct Example {
 impl Example {
     /// A call that works, in an empty workspace.
     pub fn new(title: &'static str, input: Value) -> Self {
-        Self { title, files: &[], calls_before: Vec::new(), input, says: &[], is_error: false, files_after: &[] }
+        Self { title, files: &[], calls_before: Vec::new(), input, output: &[], is_error: false, files_after: &[] }
     }
 
     /// With these files in the workspace.
@@ -43,8 +43,8 @@ impl Example {
 
     /// The model reads these words.
     #[must_use]
-    pub fn says(mut self, words: &'static [&'static str]) -> Self {
-        self.says = words;
+    pub fn expect_output(mut self, words: &'static [&'static str]) -> Self {
+        self.output = words;
         self
     }
 
@@ -52,7 +52,7 @@ impl Example {
     #[must_use]
     pub fn expect_error(mut self, words: &'static [&'static str]) -> Self {
         self.is_error = true;
-        self.says(words)
+        self.expect_output(words)
     }
 
     /// The workspace then holds these files.
@@ -191,7 +191,7 @@ mod tests {
         let output = bench.run_tool(tool, example.input.clone()).await;
         assert_eq!(output.is_err(), example.is_error, "{tool}: {shows}: {output:?}");
         let said = render_for_model(&output);
-        for words in example.says {
+        for words in example.output {
             assert!(said.contains(words), "{tool}: {shows}: {words:?} is not in {said:?}");
         }
         for (path, content) in example.files_after {

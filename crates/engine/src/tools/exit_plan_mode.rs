@@ -50,8 +50,8 @@ impl Tool for ExitPlanModeTool {
         vec![
             Example::new("a plan that was approved", json!({"plan": "1. Build it."}))
                 .after_call(super::ENTER_PLAN_MODE, json!({}))
-                .says(&["approved the plan"]),
-            Example::new("a plan that was told before", json!({})).says(&["approved the plan"]),
+                .expect_output(&["approved the plan"]),
+            Example::new("a plan that was told before", json!({})).expect_output(&["approved the plan"]),
         ]
     }
 }

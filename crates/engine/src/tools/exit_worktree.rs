@@ -66,16 +66,16 @@ impl Tool for ExitWorktreeTool {
         vec![
             Example::new("there must be one to leave", json!({"action": "keep"})).expect_error(&["in no work tree"]),
             entered("it can stay", json!({"action": "keep"}))
-                .says(&["stays", "try"])
+                .expect_output(&["stays", "try"])
                 .expect_files(&[(".claude/worktrees/try/a.txt", "one\n")]),
-            entered("it can go", json!({"action": "remove"})).says(&["was removed"]),
+            entered("it can go", json!({"action": "remove"})).expect_output(&["was removed"]),
             entered("what was changed is not lost by the way", json!({"action": "remove"}))
                 .after_call("Bash", json!({"command": "echo two > b.txt"}))
                 .expect_error(&["1 file", "discard_changes"])
                 .expect_files(&[(".claude/worktrees/try/b.txt", "two\n")]),
             entered("unless that is wanted", json!({"action": "remove", "discard_changes": true}))
                 .after_call("Bash", json!({"command": "echo two > b.txt"}))
-                .says(&["was removed", "1 file"]),
+                .expect_output(&["was removed", "1 file"]),
         ]
     }
 }

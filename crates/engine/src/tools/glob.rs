@@ -72,22 +72,22 @@ impl Tool for GlobTool {
         vec![
             Example::new("two stars look into every folder", json!({"pattern": "**/*.py"}))
                 .with_files(FILES)
-                .says(&["a.py", "d/b.py"]),
+                .expect_output(&["a.py", "d/b.py"]),
             Example::new(
                 "a pattern without a slash looks into one folder",
                 json!({"pattern": "*.py", "path": "d"}),
             )
             .with_files(FILES)
-            .says(&["d/b.py"]),
+            .expect_output(&["d/b.py"]),
             Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"}))
                 .with_files(FILES)
-                .says(&["d/e/c.ts"]),
+                .expect_output(&["d/e/c.ts"]),
             Example::new("a hidden folder counts when it is named", json!({"pattern": ".github/*.yml"}))
                 .with_files(FILES)
-                .says(&[".github/ci.yml"]),
+                .expect_output(&[".github/ci.yml"]),
             Example::new("ignored files do not count", json!({"pattern": "*.lo?"}))
                 .with_files(FILES)
-                .says(&["No files found"]),
+                .expect_output(&["No files found"]),
             Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"}))
                 .expect_error(&["does not exist"]),
         ]

@@ -75,7 +75,7 @@ impl Tool for MonitorTool {
                 "a command is watched",
                 json!({"description": "errors", "command": "sleep 60", "timeout_ms": 5000}),
             )
-            .says(&["Watching as b", "for 5 seconds"]),
+            .expect_output(&["Watching as b", "for 5 seconds"]),
             Example::new("there must be one", json!({"description": "errors"})).expect_error(&["no command"]),
             Example::new("sockets are not watched", json!({"description": "x", "ws": {"url": "ws://x"}}))
                 .expect_error(&["Sockets cannot be watched"]),

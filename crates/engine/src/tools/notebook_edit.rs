@@ -84,7 +84,7 @@ impl Tool for NotebookEditTool {
             )
             .with_files(files)
             .after_call(read().0, read().1)
-            .says(&["c1"])
+            .expect_output(&["c1"])
             .expect_files(&[("n.ipynb", REPLACED)]),
             Example::new(
                 "deletes a cell by its place",

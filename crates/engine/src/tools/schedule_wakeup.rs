@@ -95,12 +95,12 @@ impl Tool for ScheduleWakeupTool {
     fn examples() -> Vec<Example> {
         vec![
             Example::new("a wake-up is planned", json!({"delaySeconds": 120, "prompt": "Look again."}))
-                .says(&["in 120 seconds"]),
+                .expect_output(&["in 120 seconds"]),
             Example::new("it is not too soon", json!({"delaySeconds": 1, "prompt": "Look again."}))
-                .says(&["in 60 seconds"]),
+                .expect_output(&["in 60 seconds"]),
             Example::new("it can be called off", json!({"stop": true}))
                 .after_call("ScheduleWakeup", json!({"delaySeconds": 120}))
-                .says(&["called off"]),
+                .expect_output(&["called off"]),
             Example::new("it says when", json!({"prompt": "x"})).expect_error(&["delaySeconds"]),
         ]
     }

@@ -51,7 +51,7 @@ impl Tool for TaskCreateTool {
         let draft = NewTaskItem { subject, description, active_form, metadata };
         let item = call.task_list.add(draft).await.map_err(|fault| task_list_error(&fault))?;
         let told = |scene: &HookInputBuilder| {
-            scene.of(TaskCreated {
+            scene.build(TaskCreated {
                 task_id: item.id.clone(),
                 task_subject: item.subject.clone(),
                 task_description: Some(item.description.clone()),
@@ -73,7 +73,7 @@ impl Tool for TaskCreateTool {
         vec![
             Example::new("tasks are numbered", json!({"subject": "Test", "description": "Run all tests."}))
                 .after_call(TASK_CREATE, json!({"subject": "Build", "description": ""}))
-                .says(&["#2", "Test"]),
+                .expect_output(&["#2", "Test"]),
             Example::new("a task is about something", json!({"subject": "", "description": ""}))
                 .expect_error(&["The subject is empty"]),
         ]

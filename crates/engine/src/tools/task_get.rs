@@ -44,8 +44,8 @@ impl Tool for TaskGetTool {
         vec![
             Example::new("a task is shown whole", json!({"taskId": "1"}))
                 .after_call(TASK_CREATE, json!({"subject": "Test", "description": "Run all tests."}))
-                .says(&["#1 Test", "pending", "Run all tests."]),
-            Example::new("one that is not there is said", json!({"taskId": "7"})).says(&["no task #7"]),
+                .expect_output(&["#1 Test", "pending", "Run all tests."]),
+            Example::new("one that is not there is said", json!({"taskId": "7"})).expect_output(&["no task #7"]),
         ]
     }
 }

@@ -49,13 +49,13 @@ impl Tool for TaskListTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("a list can be empty", json!({})).says(&["There are no tasks."]),
+            Example::new("a list can be empty", json!({})).expect_output(&["There are no tasks."]),
             Example::new("each task has a line", json!({}))
                 .after_call(TASK_CREATE, json!({"subject": "Build", "description": ""}))
                 .after_call(TASK_CREATE, json!({"subject": "Test", "description": ""}))
                 .after_call(TASK_UPDATE, json!({"taskId": "2", "addBlockedBy": ["1"]}))
                 .after_call(TASK_UPDATE, json!({"taskId": "1", "status": "in_progress", "owner": "ann"}))
-                .says(&["#1 [in_progress] Build (ann)\n#2 [pending] Test, waits for #1"]),
+                .expect_output(&["#1 [in_progress] Build (ann)\n#2 [pending] Test, waits for #1"]),
         ]
     }
 }

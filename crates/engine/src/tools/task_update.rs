@@ -101,15 +101,15 @@ impl Tool for TaskUpdateTool {
         };
         vec![
             one("a task makes progress", json!({"taskId": "1", "status": "in_progress"}))
-                .says(&["#1: changed status"]),
+                .expect_output(&["#1: changed status"]),
             one("it can be taken off the list", json!({"taskId": "#1", "status": "deleted"}))
-                .says(&["off the list"]),
+                .expect_output(&["off the list"]),
             one("it cannot wait for itself", json!({"taskId": "1", "addBlockedBy": ["1"]}))
-                .says(&["Nothing was changed", "wait for itself"]),
+                .expect_output(&["Nothing was changed", "wait for itself"]),
             one("what somebody does is theirs", json!({"taskId": "1", "owner": "bob"}))
                 .after_call(TASK_UPDATE, json!({"taskId": "1", "owner": "ann", "status": "in_progress"}))
-                .says(&["Nothing was changed", "ann's"]),
-            Example::new("a task that is not there is said", json!({"taskId": "3"})).says(&["no task #3"]),
+                .expect_output(&["Nothing was changed", "ann's"]),
+            Example::new("a task that is not there is said", json!({"taskId": "3"})).expect_output(&["no task #3"]),
         ]
     }
 }
@@ -136,7 +136,7 @@ fn to_update(input: Input) -> TaskItemUpdate {
 /// Hooks may find that a task is not done.
 async fn run_completed_hooks(call: &ToolContext, item: &TaskItem) -> Result<(), ToolError> {
     let told = |scene: &HookInputBuilder| {
-        scene.of(TaskCompleted {
+        scene.build(TaskCompleted {
             task_id: item.id.clone(),
             task_subject: item.subject.clone(),
             task_description: Some(item.description.clone()),

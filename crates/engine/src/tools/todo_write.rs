@@ -46,8 +46,8 @@ impl Tool for TodoWriteTool {
     fn examples() -> Vec<Example> {
         let one = json!([{"content": "Test", "status": "in_progress", "activeForm": "Testing"}]);
         vec![
-            Example::new("a list is kept", json!({"todos": one})).says(&["1 of 1 are not done"]),
-            Example::new("an empty list is one too", json!({"todos": []})).says(&["everything"]),
+            Example::new("a list is kept", json!({"todos": one})).expect_output(&["1 of 1 are not done"]),
+            Example::new("an empty list is one too", json!({"todos": []})).expect_output(&["everything"]),
             Example::new(
                 "a status that there is not is refused",
                 json!({"todos": [{"content": "a", "status": "soon", "activeForm": "a"}]}),

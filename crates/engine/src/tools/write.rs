@@ -43,12 +43,12 @@ impl Tool for WriteTool {
                 "makes a file and its folders",
                 json!({"file_path": "new/deep/x.txt", "content": "hello\n"}),
             )
-            .says(&["created", "new/deep/x.txt"])
+            .expect_output(&["created", "new/deep/x.txt"])
             .expect_files(&[("new/deep/x.txt", "hello\n")]),
             Example::new("replaces a file that was read", json!({"file_path": "a.txt", "content": "new\n"}))
                 .with_files(&[("a.txt", "old\n")])
                 .after_call("Read", json!({"file_path": "a.txt"}))
-                .says(&["updated"])
+                .expect_output(&["updated"])
                 .expect_files(&[("a.txt", "new\n")]),
             Example::new(
                 "does not replace an unknown file",
@@ -158,7 +158,7 @@ mod tests {
         let trouble =
             bench.run_tool("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
         assert!(matches!(trouble, ToolError::Failed(_)), "{trouble:?}");
-        assert_eq!(files::names(bench.root(), 9), ["blocker"]);
+        assert_eq!(files::entry_names(bench.root(), 9), ["blocker"]);
     }
 
     #[tokio::test]
@@ -266,7 +266,7 @@ mod tests {
                 assert!(said.contains(words), "{tool} {path:?}: {said}");
             }
         }
-        assert_eq!(files::names(bench.root(), 9).len(), 2);
+        assert_eq!(files::entry_names(bench.root(), 9).len(), 2);
     }
 
     #[tokio::test]

@@ -86,7 +86,7 @@ pub(super) async fn run_stop_hooks(
 pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &CancellationToken) {
     let lookout = agent.tool_env.checker.hooks.clone();
     for file in agent.take_loaded_instructions().await {
-        lookout.dispatch(HookEvent::InstructionsLoaded, |scene| scene.of(file.to_hook_input()), cancel).await;
+        lookout.dispatch(HookEvent::InstructionsLoaded, |scene| scene.build(file.to_hook_input()), cancel).await;
     }
 }
 

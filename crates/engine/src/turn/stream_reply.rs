@@ -114,7 +114,7 @@ pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler
     if cancel.is_cancelled()
         && let Some(text) = assembly.open_text()
     {
-        Box::pin(agent.conversation.reply(&reply_head(&assembly), Block::text(text), true)).await;
+        Box::pin(agent.conversation.push_reply_block(&reply_head(&assembly), Block::text(text), true)).await;
     }
     agent.conversation.drop_pending_thinking();
     if !assembly.id.is_empty() {
@@ -191,7 +191,7 @@ async fn record_block(
         _ => {}
     }
     if text.as_deref() != Some("") {
-        agent.conversation.reply(&reply_head(assembly), block, false).await;
+        agent.conversation.push_reply_block(&reply_head(assembly), block, false).await;
     }
     if let Some(wanted) = wanted {
         workshop.submit(wanted);

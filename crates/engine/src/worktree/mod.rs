@@ -166,7 +166,7 @@ impl Worktrees {
     /// Removes a work tree with everything in it, and the branch that was made for it.
     pub async fn remove(&self, tree: &Worktree) -> Result<(), WorktreeError> {
         let told =
-            |scene: &HookInputBuilder| scene.of(WorktreeRemove { worktree_path: tree.path.display().to_string() });
+            |scene: &HookInputBuilder| scene.build(WorktreeRemove { worktree_path: tree.path.display().to_string() });
         let said = self.hooks.dispatch(HookEvent::WorktreeRemove, told, self.git.cancel()).await;
         if !said.blocked.is_empty() {
             return Err(WorktreeError::BlockedByHook(join_reasons(&said.blocked)));
@@ -197,7 +197,7 @@ impl Worktrees {
     }
 
     async fn create_by_hook(&self, name: &str) -> Result<Option<Worktree>, WorktreeError> {
-        let told = |scene: &HookInputBuilder| scene.of(WorktreeCreate { name: name.into() });
+        let told = |scene: &HookInputBuilder| scene.build(WorktreeCreate { name: name.into() });
         let said = self.hooks.dispatch(HookEvent::WorktreeCreate, told, self.git.cancel()).await;
         if !said.blocked.is_empty() {
             return Err(WorktreeError::BlockedByHook(join_reasons(&said.blocked)));

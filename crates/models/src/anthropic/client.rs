@@ -17,7 +17,7 @@ use crate::http::{Address, HttpClient, Response};
 use crate::key::API_KEY_HELPER;
 use crate::model::{ReplyItem, Model};
 use crate::hint::{RequestSummary, with_hint};
-use crate::reply::{EventDecoder, ReplyStream};
+use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::Request;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -39,7 +39,7 @@ pub struct Anthropic {
     /// The variable that the key came from.
     key_variable: Option<String>,
     /// What the server has refused, with the model for which it did.
-    refused: Mutex<Vec<(String, OptionalPart)>>,
+    unsupported: Mutex<Vec<(String, OptionalPart)>>,
 }
 
 /// What we ask with.
@@ -100,7 +100,7 @@ impl Anthropic {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(credential.header());
         let address = Address::parse(&messages_url(base));
-        Self { http, address, headers, credential, key_variable: None, refused: Mutex::default() }
+        Self { http, address, headers, credential, key_variable: None, unsupported: Mutex::default() }
     }
 
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -144,7 +144,7 @@ impl Anthropic {
     }
 
     fn unsupported_parts(&self, model: &str) -> Vec<OptionalPart> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
         refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
     }
 
@@ -171,7 +171,7 @@ impl Model for Anthropic {
     }
 
     fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
         refused.push((model.to_owned(), part.clone()));
     }
 }

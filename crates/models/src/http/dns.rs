@@ -10,12 +10,12 @@ use futures::future::{BoxFuture, FutureExt};
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
-use super::guarded_fetch::{NotFetched, AddressFilter};
+use super::guarded_fetch::{FetchError, AddressFilter};
 
 /// Looks names up in the system.
 #[derive(Clone, Default)]
 pub(super) struct Resolver {
-    judged: Option<Arc<GuardedHost>>,
+    guarded_host: Option<Arc<GuardedHost>>,
 }
 
 /// The host that may only be where it is permitted. Whatever else is looked up beside it is a proxy.
@@ -27,13 +27,13 @@ struct GuardedHost {
 impl Resolver {
     /// Looks names up, and judges where one host is.
     pub(super) fn with_guard(host: &str, permit: AddressFilter) -> Self {
-        Self { judged: Some(Arc::new(GuardedHost { host: host.to_owned(), filter: permit })) }
+        Self { guarded_host: Some(Arc::new(GuardedHost { host: host.to_owned(), filter: permit })) }
     }
 
-    fn check_addresses(&self, name: &str, found: &[SocketAddr]) -> Result<(), NotFetched> {
-        let permit = self.judged.as_ref().filter(|judged| judged.host == name).map(|judged| judged.filter);
+    fn check_addresses(&self, name: &str, found: &[SocketAddr]) -> Result<(), FetchError> {
+        let permit = self.guarded_host.as_ref().filter(|judged| judged.host == name).map(|judged| judged.filter);
         let barred = permit.and_then(|permit| found.iter().find(|address| !permit(address.ip())));
-        barred.map_or(Ok(()), |address| Err(NotFetched::Forbidden(address.ip())))
+        barred.map_or(Ok(()), |address| Err(FetchError::AddressDenied(address.ip())))
     }
 }
 

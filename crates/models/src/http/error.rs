@@ -8,7 +8,7 @@ use hyper_util::client::legacy;
 use rustls::CertificateError;
 
 use super::connector::ConnectError;
-use super::guarded_fetch::NotFetched;
+use super::guarded_fetch::FetchError;
 use crate::fault::{ModelError, ModelErrorKind};
 
 /// The request did not reach the server, or no answer began. If a proxy read it to pass it on, that is where the
@@ -79,9 +79,9 @@ fn describe_proxy(at: &str, host: &str) -> String {
 
 /// The address that was not permitted, if that is what went wrong.
 pub(super) fn denied_address(error: &legacy::Error) -> Option<IpAddr> {
-    error_chain(error).find_map(|error| match error.downcast_ref::<NotFetched>()? {
-        NotFetched::Forbidden(address) => Some(*address),
-        NotFetched::Failed(_) => None,
+    error_chain(error).find_map(|error| match error.downcast_ref::<FetchError>()? {
+        FetchError::AddressDenied(address) => Some(*address),
+        FetchError::Failed(_) => None,
     })
 }
 

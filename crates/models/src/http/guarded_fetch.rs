@@ -17,10 +17,10 @@ pub type AddressFilter = fn(IpAddr) -> bool;
 
 /// Why nothing was fetched.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NotFetched {
+pub enum FetchError {
     /// The host is at an address that is not permitted; nothing was sent.
     #[error("{0} is not permitted")]
-    Forbidden(IpAddr),
+    AddressDenied(IpAddr),
     /// Something went wrong on the line.
     #[error(transparent)]
     Failed(#[from] ModelError),
@@ -32,10 +32,10 @@ impl HttpClient {
     ///
     /// The host is looked up once, and what is connected to is what was judged. Where a proxy stands between, it looks
     /// the host up itself; then only an address that stands in the URL can be judged.
-    pub async fn get(&self, url: &Url, accept: &str, permit: AddressFilter) -> Result<Response, NotFetched> {
+    pub async fn get(&self, url: &Url, accept: &str, permit: AddressFilter) -> Result<Response, FetchError> {
         let address = Address::try_from(url.clone())?;
         if let Some(place) = literal_ip(address.host()).filter(|place| !permit(*place)) {
-            return Err(NotFetched::Forbidden(place));
+            return Err(FetchError::AddressDenied(place));
         }
         let Inner { network_config: route, limits, tls: trust, .. } = &*self.inner;
         // A client of its own: a connection that others have made was judged by others.
@@ -43,7 +43,7 @@ impl HttpClient {
         let (body, _) = RequestBody::default().into_sending();
         let answer = way.send(Method::GET, &address, request_headers(accept)?, body).await;
         if let Some(place) = answer.as_ref().err().and_then(error::denied_address) {
-            return Err(NotFetched::Forbidden(place));
+            return Err(FetchError::AddressDenied(place));
         }
         let answer = way.check_response(&address, answer)?;
         Ok(Response::new(answer, &address, limits.max_decoded_bytes))

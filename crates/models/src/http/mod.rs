@@ -6,7 +6,7 @@
 //! A request goes from the door to its `way`, which keeps connections; new ones are made in `connecting`.
 
 mod address;
-mod answer;
+mod response;
 mod connector;
 mod guarded_fetch;
 mod stream;
@@ -33,8 +33,8 @@ use self::pool::ConnectionPool;
 use crate::fault::{ModelError, ModelErrorKind};
 
 pub use address::Address;
-pub use answer::{BodyStream, Response};
-pub use guarded_fetch::{NotFetched, AddressFilter};
+pub use response::{BodyStream, Response};
+pub use guarded_fetch::{FetchError, AddressFilter};
 pub use request_body::RequestBody;
 pub use url::Url;
 
@@ -49,7 +49,7 @@ struct Inner {
     limits: HttpClientLimits,
     tls: Arc<TlsSettings>,
     /// Boxed, as many doors are never gone through.
-    way: OnceLock<Box<ConnectionPool>>,
+    pool: OnceLock<Box<ConnectionPool>>,
 }
 
 /// Limits of time and size.
@@ -81,7 +81,7 @@ impl HttpClient {
     pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: HttpClientLimits) -> Self {
         let route = NetworkConfig::from_env(get);
         let trust = Arc::new(TlsSettings::new(&route));
-        Self { inner: Arc::new(Inner { network_config: route, limits, tls: trust, way: OnceLock::new() }) }
+        Self { inner: Arc::new(Inner { network_config: route, limits, tls: trust, pool: OnceLock::new() }) }
     }
 
     /// Sends a request and waits for the head of the answer, whatever its status.
@@ -132,7 +132,7 @@ impl HttpClient {
 
     /// The connections of this door, set up once.
     fn pool(&self) -> Result<&ConnectionPool, ModelError> {
-        let Inner { network_config: route, limits, tls: trust, way } = &*self.inner;
+        let Inner { network_config: route, limits, tls: trust, pool: way } = &*self.inner;
         if let Some(way) = way.get() {
             return Ok(way);
         }

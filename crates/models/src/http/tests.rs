@@ -56,7 +56,7 @@ async fn a_plain_address_needs_no_tls() {
     let door = door(&[]);
     let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!(response.status, 204);
-    assert!(door.inner.way.get().is_some() && !door.inner.tls.is_initialized());
+    assert!(door.inner.pool.get().is_some() && !door.inner.tls.is_initialized());
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
     for url in [&server.url, &named] {
         let url = Url::parse(url).unwrap();
         let barred = door(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
-        assert!(matches!(barred, Some(NotFetched::Forbidden(_))), "{url}: {barred:?}");
+        assert!(matches!(barred, Some(FetchError::AddressDenied(_))), "{url}: {barred:?}");
     }
     assert_eq!(server.connections(), 0);
     let found = door(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
@@ -262,6 +262,6 @@ async fn a_proxy_may_be_anywhere_but_not_what_is_fetched_past_it() {
     let get = async |url: &str| door.get(&Url::parse(url).unwrap(), "*/*", |ip| !ip.is_loopback()).await;
     assert_eq!(get("http://far.invalid/x").await.unwrap().status, 200);
     for near in ["http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"] {
-        assert!(matches!(get(near).await, Err(NotFetched::Forbidden(_))), "{near}");
+        assert!(matches!(get(near).await, Err(FetchError::AddressDenied(_))), "{near}");
     }
 }

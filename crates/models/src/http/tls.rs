@@ -19,18 +19,18 @@ use crate::regular_file;
 pub(super) struct TlsSettings {
     extra_roots: Option<String>,
     shared_roots: Option<String>,
-    tls: OnceLock<Arc<ClientConfig>>,
+    client_config: OnceLock<Arc<ClientConfig>>,
 }
 
 impl TlsSettings {
     pub(super) fn new(route: &NetworkConfig) -> Self {
         let NetworkConfig { extra_roots, shared_roots, .. } = route.clone();
-        Self { extra_roots, shared_roots, tls: OnceLock::new() }
+        Self { extra_roots, shared_roots, client_config: OnceLock::new() }
     }
 
     /// Trusts the roots of the system, and those of the extra files.
     pub(super) fn client_config(&self) -> Result<Arc<ClientConfig>, ModelError> {
-        if let Some(tls) = self.tls.get() {
+        if let Some(tls) = self.client_config.get() {
             return Ok(Arc::clone(tls));
         }
         let hidden_by = system_roots::hiding_variable();
@@ -39,7 +39,7 @@ impl TlsSettings {
             roots.extend(system_roots::load());
         }
         let tls = build_client_config(roots).map_err(|error| error::tls_setup_error(&error, hidden_by))?;
-        Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(tls))))
+        Ok(Arc::clone(self.client_config.get_or_init(|| Arc::new(tls))))
     }
 
     fn load_extra_roots(&self) -> Result<Vec<CertificateDer<'static>>, ModelError> {
@@ -58,7 +58,7 @@ impl TlsSettings {
     /// Whether anything has been read.
     #[cfg(test)]
     pub(super) fn is_initialized(&self) -> bool {
-        self.tls.get().is_some()
+        self.client_config.get().is_some()
     }
 }
 

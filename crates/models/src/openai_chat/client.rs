@@ -18,7 +18,7 @@ use crate::fault::{ModelError, ModelErrorKind};
 use crate::http::{HttpClient, Response};
 use crate::model::{ReplyItem, Model};
 use crate::hint::{RequestSummary, with_hint};
-use crate::reply::{EventDecoder, ReplyStream};
+use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::Request;
 
 /// Where OpenAI itself is asked.
@@ -41,7 +41,7 @@ pub struct OpenAiChat {
     /// The variable that the key came from.
     key_variable: Option<String>,
     /// What the server has refused, with the model for which it did.
-    refused: Arc<Mutex<Vec<(String, OptionalPart)>>>,
+    unsupported: Arc<Mutex<Vec<(String, OptionalPart)>>>,
 }
 
 impl OpenAiChat {
@@ -54,7 +54,7 @@ impl OpenAiChat {
     /// The endpoint at a base URL, with or without `/v1` and a slash at its end.
     pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        Self { http, url: completions_url(base), key, key_variable: None, refused: Arc::default() }
+        Self { http, url: completions_url(base), key, key_variable: None, unsupported: Arc::default() }
     }
 
     /// Says which variable the key came from, so that errors can name it.
@@ -86,7 +86,7 @@ impl OpenAiChat {
     }
 
     fn unsupported_parts(&self, model: &str) -> Vec<OptionalPart> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
         refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
     }
 
@@ -111,7 +111,7 @@ impl Model for OpenAiChat {
     }
 
     fn mark_unsupported(&self, model: &str, part: &OptionalPart) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
         refused.push((model.to_owned(), part.clone()));
     }
 }

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::future::join_all;
 use rcgen::CertificateParams;
-use server::Server;
+use server::TlsServer;
 use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::{ModelError, ModelErrorKind, History, Model, Preamble, Request};
 use whimbrel_wire::{Block, Role};
 
-impl Server {
+impl TlsServer {
     /// The model behind the server, as somebody asks it whose environment has this variable.
     fn model(&self, variable: Option<&str>) -> Anthropic {
         let root = self.root.path().to_str().unwrap().to_owned();
@@ -51,7 +51,7 @@ async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError
 
 #[tokio::test]
 async fn many_turns_go_over_one_connection_of_http_2() {
-    let server = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let server = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let model = server.model(Some("NODE_EXTRA_CA_CERTS"));
     for _ in 0..3 {
         assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
@@ -71,7 +71,7 @@ async fn many_turns_go_over_one_connection_of_http_2() {
 
 #[tokio::test]
 async fn a_server_without_http_2_is_spoken_to_as_it_can() {
-    let server = Server::start(certificate_for("127.0.0.1"), &["http/1.1"]).await;
+    let server = TlsServer::start(certificate_for("127.0.0.1"), &["http/1.1"]).await;
     let model = server.model(Some("SSL_CERT_FILE"));
     for _ in 0..3 {
         assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
@@ -90,7 +90,7 @@ async fn a_certificate_that_is_not_trusted_is_told_with_cause_and_remedy() {
         ("too old", old, trusting, ["it has expired", "clock"]),
     ];
     for (name, certificate, variable, parts) in table {
-        let server = Server::start(certificate, &["h2"]).await;
+        let server = TlsServer::start(certificate, &["h2"]).await;
         let fault = reply_text(&server.model(variable), 10).await.unwrap_err();
         assert_eq!(fault.kind, ModelErrorKind::Certificate, "{name}: {fault}");
         assert!(

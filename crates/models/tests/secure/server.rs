@@ -25,7 +25,7 @@ pub(crate) const REPLY: &str = concat!(
 );
 
 /// A server that says the same to everybody; it ends with the test's runtime.
-pub(crate) struct Server {
+pub(crate) struct TlsServer {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     /// The certificate of whoever signed the server's.
@@ -64,7 +64,7 @@ pub(crate) fn tls_identity(certificate: &CertificateParams, protocols: &[&str]) 
     (TlsAcceptor::from(Arc::new(config)), root)
 }
 
-impl Server {
+impl TlsServer {
     /// A server with a certificate like this, which speaks these protocols, the best first.
     pub(crate) async fn start(certificate: CertificateParams, protocols: &[&str]) -> Self {
         let (tls, pem) = tls_identity(&certificate, protocols);

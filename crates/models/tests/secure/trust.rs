@@ -7,7 +7,7 @@ use tempfile::NamedTempFile;
 use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::http::HttpClient;
 
-use super::server::Server;
+use super::server::TlsServer;
 use super::{reply_text, certificate_for};
 
 const URL_VARIABLE: &str = "WHIMBREL_TEST_URL";
@@ -24,7 +24,7 @@ async fn asking_process() {
 }
 
 /// What comes of asking in a process with these variables.
-async fn run_child(server: &Server, variables: &[(&str, &str)]) -> String {
+async fn run_child(server: &TlsServer, variables: &[(&str, &str)]) -> String {
     #[expect(clippy::disallowed_methods, reason = "this test is about the variables of a process")]
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "trust::asking_process", "--nocapture"]);
@@ -40,7 +40,7 @@ async fn run_child(server: &Server, variables: &[(&str, &str)]) -> String {
 
 #[tokio::test]
 async fn a_shared_file_of_roots_counts_beside_the_system_and_ends_nothing_if_it_is_bad() {
-    let server = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let server = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let root = server.root.path().to_str().unwrap();
     let unknown = "The certificate of 127.0.0.1 is not trusted: nobody known has signed it";
     let mut mixed = NamedTempFile::new().unwrap();

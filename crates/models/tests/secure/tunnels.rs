@@ -9,7 +9,7 @@ use whimbrel_models::{ModelError, ModelErrorKind};
 
 use super::certificate_for;
 use super::proxy::TunnelProxy;
-use super::server::{REPLY, Server, tls_identity};
+use super::server::{REPLY, TlsServer, tls_identity};
 
 const TUNNEL_OPENED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
@@ -30,7 +30,7 @@ async fn post(door: &HttpClient, url: &str) -> Result<Vec<u8>, ModelError> {
 #[tokio::test]
 async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
     for (protocols, modern) in [(["h2", "http/1.1"].as_slice(), 1), (&["http/1.1"], 0)] {
-        let server = Server::start(certificate_for("far.test"), protocols).await;
+        let server = TlsServer::start(certificate_for("far.test"), protocols).await;
         let proxy = TunnelProxy::start(server.address, None, TUNNEL_OPENED).await;
         let address = format!("http://ann:p%40ss@{}", proxy.address);
         let door = client(&[("https_proxy", address)], &server.root);
@@ -53,7 +53,7 @@ async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
 
 #[tokio::test]
 async fn a_proxy_may_be_behind_tls_itself() {
-    let server = Server::start(certificate_for("far.test"), &["h2", "http/1.1"]).await;
+    let server = TlsServer::start(certificate_for("far.test"), &["h2", "http/1.1"]).await;
     let (tls, root) = tls_identity(&certificate_for("127.0.0.1"), &["h2", "http/1.1"]);
     let proxy = TunnelProxy::start(server.address, Some(tls), TUNNEL_OPENED).await;
     let address = format!("https://{}", proxy.address);
@@ -76,7 +76,7 @@ async fn a_proxy_may_be_behind_tls_itself() {
 
 #[tokio::test]
 async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
-    let proxy = Server::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
+    let proxy = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let address = proxy.url.replace("https://", "https://ann:secret@");
     let door = client(&[("HTTP_PROXY", address)], &proxy.root);
     assert_eq!(post(&door, "http://far.test/x").await.unwrap(), REPLY.as_bytes());
@@ -87,7 +87,7 @@ async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
 
 #[tokio::test]
 async fn a_proxy_that_wants_a_password_or_refuses_is_told() {
-    let server = Server::start(certificate_for("far.test"), &["h2"]).await;
+    let server = TlsServer::start(certificate_for("far.test"), &["h2"]).await;
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (answer, before, part) in [
         (

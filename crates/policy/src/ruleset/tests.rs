@@ -48,7 +48,7 @@ fn which_tools_a_bare_rule_means() {
     for (behavior, rule, name, expected) in rows {
         let one = [rule];
         let (rules, _) = if behavior == Allow { set(&one, &[], &[]) } else { set(&[], &[], &one) };
-        assert_eq!(rules.bare(behavior, tool(name)).is_some(), expected, "{behavior} {rule} {name}");
+        assert_eq!(rules.bare_rule(behavior, tool(name)).is_some(), expected, "{behavior} {rule} {name}");
     }
 }
 
@@ -72,7 +72,7 @@ fn where_the_name_of_a_server_ends_is_known_from_the_tool() {
         let tool = ToolName { name, server: Some(server) };
         let (allowing, _) = set(&[rule], &[], &[]);
         let (denying, _) = set(&[], &[], &[rule]);
-        let found = (allowing.bare(Allow, tool).is_some(), denying.bare(Deny, tool).is_some());
+        let found = (allowing.bare_rule(Allow, tool).is_some(), denying.bare_rule(Deny, tool).is_some());
         assert_eq!(found, (grants, limits), "{rule} {server} {name}");
     }
 }

@@ -98,7 +98,7 @@ impl Host {
     /// Asks the engine something and waits for its answer.
     pub async fn send_request<A: TypedRequest>(&mut self, question: A) -> anyhow::Result<A::Reply> {
         let response = self.send_raw_request(serde_json::to_value(question.into())?).await?;
-        Ok(response.reply::<A>()?)
+        Ok(response.parse_reply::<A>()?)
     }
 
     /// Asks the engine something, given as JSON with its `subtype`, and waits for the answer, whatever it is.

@@ -154,7 +154,7 @@ impl Response {
     }
 
     /// The answer, read as what the question asks for. No answer, or null, reads like an empty object.
-    pub fn reply<A: TypedRequest>(&self) -> Result<A::Reply, ControlError> {
+    pub fn parse_reply<A: TypedRequest>(&self) -> Result<A::Reply, ControlError> {
         match self {
             Self::Success { response, .. } => {
                 let json =
@@ -249,21 +249,21 @@ mod tests {
         let Ok(crate::Frame::ControlResponse(bare)) = crate::decode(bare) else { panic!() };
         let response = &bare.response;
         assert_eq!(response.request_id(), "r1");
-        assert_eq!(response.reply::<StopTask>(), Ok(Empty {}));
-        assert_eq!(response.reply::<Interrupt>(), Ok(InterruptReply::default()));
-        assert_eq!(response.reply::<SetModel>(), Ok(SetModelReply::default()));
+        assert_eq!(response.parse_reply::<StopTask>(), Ok(Empty {}));
+        assert_eq!(response.parse_reply::<Interrupt>(), Ok(InterruptReply::default()));
+        assert_eq!(response.parse_reply::<SetModel>(), Ok(SetModelReply::default()));
     }
 
     #[test]
     fn an_answer_in_a_wrong_shape_names_the_field() {
         let response = ControlResponse::success("r1", &json!({"mode": 7})).response;
-        let Err(ControlError::InvalidReply(error)) = response.reply::<SetPermissionMode>() else { panic!() };
+        let Err(ControlError::InvalidReply(error)) = response.parse_reply::<SetPermissionMode>() else { panic!() };
         assert!(error.to_string().contains("`mode`"), "{error}");
     }
 
     #[test]
     fn a_refusal_is_told_in_the_other_sides_words() {
-        let error = ControlResponse::error("r1", "busy").response.reply::<Interrupt>().unwrap_err();
+        let error = ControlResponse::error("r1", "busy").response.parse_reply::<Interrupt>().unwrap_err();
         assert_eq!(error.to_string(), "busy");
     }
 }

@@ -17,11 +17,11 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
     let steps = lab.server.steps();
     let first = steps.first().context("the model was not asked")?;
     Ok(Some(vec![
-        ("CPU, ms", whole.used.cpu),
-        ("largest process, MB", whole.used.largest),
-        ("spawn to first request, ms", to_ms(first.request_at - whole.began)),
-        ("spawn to result, ms", to_ms(whole.result - whole.began)),
-        ("whole process, ms", whole.used.wall),
+        ("CPU, ms", whole.usage.cpu),
+        ("largest process, MB", whole.usage.largest),
+        ("spawn to first request, ms", to_ms(first.request_at - whole.started_at)),
+        ("spawn to result, ms", to_ms(whole.result_at - whole.started_at)),
+        ("whole process, ms", whole.usage.wall),
         ("first request, bytes", first.bytes as f64),
         ("program file, MB", fs::metadata(&engine.program)?.len() as f64 / 1e6),
     ]))

@@ -61,5 +61,5 @@ fn run_loop(lab: &BenchContext, engine: &Engine, turns: usize, call: impl Fn(usi
     let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
     let steps = lab.server.steps();
     ensure!(steps.len() == turns + 1, "{} requests instead of {}", steps.len(), turns + 1);
-    Ok((whole.used, steps))
+    Ok((whole.usage, steps))
 }

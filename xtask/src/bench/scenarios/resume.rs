@@ -133,9 +133,9 @@ impl Transcript {
         let first = steps.first().context("the model was not asked")?;
         ensure!(first.bytes >= least, "the first request has only {} bytes", first.bytes);
         Ok(vec![
-            ("start to first request, ms", to_ms(first.request_at.saturating_duration_since(whole.began))),
-            ("CPU, ms", whole.used.cpu),
-            ("largest process, MB", whole.used.largest),
+            ("start to first request, ms", to_ms(first.request_at.saturating_duration_since(whole.started_at))),
+            ("CPU, ms", whole.usage.cpu),
+            ("largest process, MB", whole.usage.largest),
             ("transcript, MB", size as f64 / 1e6),
             ("first request, bytes", first.bytes as f64),
         ])

@@ -19,7 +19,7 @@ const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     lab.server.set_script(ModelScript::short_reply());
-    let cold = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?.used;
+    let cold = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?.usage;
 
     lab.server.set_script(ModelScript::short_reply());
     let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;

@@ -14,7 +14,7 @@ const DELTAS: usize = 10_000;
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     let start = LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() };
     lab.server.set_script(ModelScript::long_text(1));
-    let cold = EngineProcess::run_one_prompt(lab, engine, start)?.used;
+    let cold = EngineProcess::run_one_prompt(lab, engine, start)?.usage;
 
     lab.server.set_script(ModelScript::long_text(DELTAS));
     let mut run = EngineProcess::start(lab, engine, start)?;

@@ -112,5 +112,5 @@ fn measure_tool(lab: &BenchContext, engine: &Engine, root: &Path, script: ModelS
     let real = !expects || steps.windows(2).all(|pair| pair[1].expected_matches > pair[0].expected_matches);
     let counts = lab.server.was_tool_offered(tool) && steps.len() > CALLS && real;
     let turn = counts.then(|| median(&turn_gaps(&steps)[1..]));
-    Ok(ToolTimes { turn, cpu: turn.map(|_| whole.used.cpu) })
+    Ok(ToolTimes { turn, cpu: turn.map(|_| whole.usage.cpu) })
 }

@@ -26,7 +26,7 @@ impl SessionTeam {
 
 /// The stories of the teams that a session led. Touches the disk.
 fn render_notices(teams: &Path, session: &str) -> Option<String> {
-    let mut names = files::names(teams, MAX_TEAMS);
+    let mut names = files::entry_names(teams, MAX_TEAMS);
     names.sort();
     let told: Vec<String> = names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
     (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))

@@ -147,7 +147,7 @@ mod tests {
             folder.update_mailbox("team-lead", vec![received("after")]).unwrap();
         }
         assert_eq!(folder.read_mailbox("team-lead").unwrap().len(), 2);
-        let names = files::names(&folder.dir.join("inboxes"), 10);
+        let names = files::entry_names(&folder.dir.join("inboxes"), 10);
         assert_eq!(names.iter().filter(|name| name.contains("unreadable")).count(), 1, "{names:?}");
         folder.remove().unwrap();
         assert!(!folder.dir.exists() && !folder.tasks_dir.exists());

@@ -177,7 +177,7 @@ impl Teammate {
             let idle =
                 TeammateIdle { teammate_name: self.membership.name().to_owned(), team_name: self.team.clone() };
             let lookout = self.agent.tool_env.checker.hooks.clone();
-            let said = lookout.dispatch(HookEvent::TeammateIdle, |scene| scene.of(idle), &self.entry.stop).await;
+            let said = lookout.dispatch(HookEvent::TeammateIdle, |scene| scene.build(idle), &self.entry.stop).await;
             if said.blocked.is_empty() {
                 return ending;
             }

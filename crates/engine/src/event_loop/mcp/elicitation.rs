@@ -34,7 +34,7 @@ async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier
     };
     let (server, id, mode) =
         (asked.mcp_server_name.clone(), asked.elicitation_id.clone(), asked.mode.clone());
-    let said = lookout.dispatch(HookEvent::Elicitation, |scene| scene.of(asked), &never).await;
+    let said = lookout.dispatch(HookEvent::Elicitation, |scene| scene.build(asked), &never).await;
     let reply = match reply_from_hooks(&said) {
         Some(reply) => reply,
         None => {
@@ -52,7 +52,7 @@ async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier
         action: reply.action,
         content: reply.content.clone().map(Into::into),
     };
-    let said = lookout.dispatch(HookEvent::ElicitationResult, |scene| scene.of(result), &never).await;
+    let said = lookout.dispatch(HookEvent::ElicitationResult, |scene| scene.build(result), &never).await;
     reply_from_hooks(&said).unwrap_or(reply)
 }
 

@@ -64,7 +64,7 @@ impl Checkpoints {
     /// Takes over the checkpoints of the session that this one is a fork of, before anything is asked of this one. Copies
     /// are linked, not doubled.
     pub fn inherit(&self, from: &Path) -> io::Result<()> {
-        for name in files::names(from, usize::MAX) {
+        for name in files::entry_names(from, usize::MAX) {
             if !record_log::is_log_file(&name) {
                 files::create_private_dir(&self.dir)?;
                 files::link_or_copy(&from.join(&name), &self.dir.join(&name))?;

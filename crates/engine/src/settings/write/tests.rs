@@ -36,7 +36,7 @@ fn allow_rules(path: &Path) -> Vec<String> {
 }
 
 fn dir_names(path: &Path) -> Vec<String> {
-    let mut names = files::names(path.parent().unwrap(), 99);
+    let mut names = files::entry_names(path.parent().unwrap(), 99);
     names.sort();
     names
 }

@@ -107,26 +107,26 @@ impl Tool for GrepTool {
             ("n.md", "nothing\n"),
         ];
         vec![
-            Example::new("by default it names the files", json!({"pattern": "foo"})).with_files(FILES).says(&[
+            Example::new("by default it names the files", json!({"pattern": "foo"})).with_files(FILES).expect_output(&[
                 "Found 2 files\n",
                 "c.py",
                 "d/b.py",
             ]),
             Example::new("content shows the lines", json!({"pattern": "foo", "output_mode": "content"}))
                 .with_files(FILES)
-                .says(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),
+                .expect_output(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),
             Example::new(
                 "lines around a match are marked by a dash",
                 json!({"pattern": "return", "output_mode": "content", "-C": 1}),
             )
             .with_files(FILES)
-            .says(&["d/b.py-2-def foo():\nd/b.py:3:  return 1\nd/b.py-4-foo()"]),
+            .expect_output(&["d/b.py-2-def foo():\nd/b.py:3:  return 1\nd/b.py-4-foo()"]),
             Example::new("count counts lines", json!({"pattern": "foo", "output_mode": "count", "-i": true}))
                 .with_files(FILES)
-                .says(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
+                .expect_output(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
             Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"}))
                 .with_files(FILES)
-                .says(&["Found 1 file\nn.md"]),
+                .expect_output(&["Found 1 file\nn.md"]),
             Example::new("a pattern that is no regex", json!({"pattern": "foo("}))
                 .expect_error(&["unclosed group", r"foo\("]),
             Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"}))

@@ -72,13 +72,13 @@ impl Tool for ReadTool {
         vec![
             Example::new("numbers the lines of a text", json!({"file_path": "a.txt"}))
                 .with_files(three)
-                .says(&["1\talpha\n2\tbeta\n3\t\tgamma\n4\t"]),
+                .expect_output(&["1\talpha\n2\tbeta\n3\t\tgamma\n4\t"]),
             Example::new("shows a part", json!({"file_path": "a.txt", "offset": "2", "limit": 1}))
                 .with_files(three)
-                .says(&["2\tbeta"]),
+                .expect_output(&["2\tbeta"]),
             Example::new("says that a file is empty", json!({"file_path": "a.txt"}))
                 .with_files(&[("a.txt", "")])
-                .says(&["<system-reminder>", "empty"]),
+                .expect_output(&["<system-reminder>", "empty"]),
             Example::new("finds the name that was meant", json!({"file_path": "src/mian.rs"}))
                 .with_files(&[("src/main.rs", "fn main() {}")])
                 .expect_error(&["does not exist", "src/main.rs"]),
@@ -88,7 +88,7 @@ impl Tool for ReadTool {
                     "n.ipynb",
                     r##"{"cells": [{"cell_type": "markdown", "id": "c1", "source": "# t"}]}"##,
                 )])
-                .says(&[r#"<cell id="c1" type="markdown">"#, "# t"]),
+                .expect_output(&[r#"<cell id="c1" type="markdown">"#, "# t"]),
         ]
     }
 }
@@ -218,7 +218,7 @@ fn missing_file_text(site: &FileTarget, workspace: &Workspace) -> String {
     let text =
         format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };
-    let names = site.handle().names(2000);
+    let names = site.handle().sibling_names(2000);
     match text_diff::closest_match(&name.to_string_lossy(), names.iter().map(String::as_str)) {
         Some(near) => format!("{text} Did you mean {}?", folder.join(near).display()),
         None => text,

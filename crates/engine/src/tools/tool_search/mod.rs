@@ -71,15 +71,15 @@ impl Tool for ToolSearchTool {
     fn examples() -> Vec<Example> {
         vec![
             Example::new("tools are loaded by name", json!({"query": "select:NotebookEdit"}))
-                .says(&["Loaded: NotebookEdit."]),
+                .expect_output(&["Loaded: NotebookEdit."]),
             Example::new("or by what they do", json!({"query": "jupyter cell", "max_results": 1}))
-                .says(&["Loaded: NotebookEdit."]),
+                .expect_output(&["Loaded: NotebookEdit."]),
             Example::new("a tool that the model has already is no trouble", json!({"query": "select:Read"}))
-                .says(&["Read"]),
+                .expect_output(&["Read"]),
             Example::new("a name that nobody has is said", json!({"query": "select:NotebookEdit,Telepathy"}))
-                .says(&["Loaded: NotebookEdit.", "No tool is called Telepathy."]),
+                .expect_output(&["Loaded: NotebookEdit.", "No tool is called Telepathy."]),
             Example::new("where nothing fits, the names are told", json!({"query": "+xylophone"}))
-                .says(&["Nothing fits", "NotebookEdit"]),
+                .expect_output(&["Nothing fits", "NotebookEdit"]),
             Example::new("nothing is no query", json!({"query": " "})).expect_error(&["The query is empty"]),
         ]
     }

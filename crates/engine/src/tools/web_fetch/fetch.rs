@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_models::http::{HttpClient, NotFetched, Response, Url};
+use whimbrel_models::http::{HttpClient, FetchError, Response, Url};
 
 use super::page_url::{self, RedirectTarget};
 use super::network_scope::{self, NetworkScope};
@@ -83,8 +83,8 @@ async fn send_request(door: &HttpClient, url: &Url, reach: NetworkScope) -> Resu
         return Err(private_host_error(host));
     }
     door.get(url, ACCEPT, reach.address_filter()).await.map_err(|error| match error {
-        NotFetched::Forbidden(_) => private_host_error(host),
-        NotFetched::Failed(fault) => ToolError::Failed(fault.message),
+        FetchError::AddressDenied(_) => private_host_error(host),
+        FetchError::Failed(fault) => ToolError::Failed(fault.message),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use whimbrel_models::http::{HttpClient, NotFetched, Url};
+use whimbrel_models::http::{HttpClient, FetchError, Url};
 
 use super::Input;
 use super::results::{SearchResults, WebPage, ResultPart};
@@ -65,8 +65,8 @@ async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, Too
     let door = HttpClient::from_env(|name| call.workspace.variable(name));
     let got = door.get(url, "application/json", |_| true).await;
     let response = got.map_err(|error| match error {
-        NotFetched::Forbidden(_) => ToolError::Failed(format!("The search server cannot be asked: {error}.")),
-        NotFetched::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
+        FetchError::AddressDenied(_) => ToolError::Failed(format!("The search server cannot be asked: {error}.")),
+        FetchError::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
     })?;
     if response.status != 200 {
         let status = format!("{} {}", response.status, response.status_text());
