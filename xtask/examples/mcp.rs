@@ -107,7 +107,7 @@ fn server_config(name: &str, entry: &Value) -> Result<ServerConfigs> {
     let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {name: entry}}).to_string();
     servers.add_json(ServerOrigin::Dynamic, "bench", &text, &|_| None);
-    ensure!(servers.problems.is_empty(), "{:?}", servers.problems);
+    ensure!(servers.warnings.is_empty(), "{:?}", servers.warnings);
     Ok(servers)
 }
 

@@ -50,14 +50,14 @@ impl Session {
 
     /// The model that the options or the settings name.
     pub(crate) fn model(&self) -> Option<&str> {
-        let by_settings = || self.start.settings.as_ref()?.effective().known.model.as_deref();
+        let by_settings = || self.start.settings.as_ref()?.effective().typed.model.as_deref();
         self.start.options.model.as_deref().or_else(by_settings)
     }
 
     /// Whether the settings name a command that prints the key.
     pub(crate) fn has_key_helper(&self) -> bool {
         let settings = self.start.settings.as_ref();
-        settings.is_some_and(|settings| settings.effective().known.api_key_helper.is_some())
+        settings.is_some_and(|settings| settings.effective().typed.api_key_helper.is_some())
     }
 
     /// Serves the session until it is over, while the host does its part beside it. The host is given a token that fires

@@ -11,7 +11,7 @@ use crate::agents::AgentSpawner;
 use crate::agents::progress::AgentProgress;
 use crate::context::instructions::{InstructionFile, Instructions};
 use crate::context::auto_compact::{CompactionState, CompactionConfig};
-use crate::context::{PlanModeState, surroundings};
+use crate::context::{PlanModeState, environment};
 use crate::conversation::Conversation;
 use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
@@ -91,8 +91,8 @@ impl Agent {
     /// with a compaction.
     pub fn inject_context(&mut self) {
         let folder = self.tool_env.context.workspace.base_dir();
-        let branch = surroundings::git_branch(&folder);
-        let text = surroundings::render_environment(&folder, &self.runtime_settings.current().model, branch.as_deref());
+        let branch = environment::git_branch(&folder);
+        let text = environment::render_environment(&folder, &self.runtime_settings.current().model, branch.as_deref());
         self.conversation.push_hidden_once(&text);
         self.plan_mode = PlanModeState::from_history(&self.conversation.history);
         self.tool_env.context.deferred_tools.reset_announced();

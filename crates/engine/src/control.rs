@@ -42,7 +42,7 @@ pub(crate) const CAPABILITIES: [&str; 4] = [
 ];
 
 /// Answers one request; none if the answer comes later.
-pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
+pub(crate) async fn handle_request(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
     Some(match request {
         Request::McpReconnect(ask) => return mcp::reconnect(session, id, ask.server_name),
         Request::McpToggle(ask) => {
@@ -93,7 +93,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::SeedReadState(asked) => {
             session::seed_read_state(Arc::clone(&session.setup.workspace), id, asked).await
         }
-        Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
+        Request::RewindFiles(asked) => rewind::handle_rewind(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::get_settings(session, id),
         Request::ApplyFlagSettings(apply) => return settings::apply_flag_settings(session, id, apply.settings).await,
         Request::UpdateSettings(update) => return settings::update_settings(session, id, update),

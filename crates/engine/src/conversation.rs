@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::Thinking;
-use whimbrel_models::fault::ModelError;
+use whimbrel_models::error::ModelError;
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
@@ -180,7 +180,7 @@ impl Conversation {
     /// A prompt of the host.
     pub fn push_prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
         self.push_user_content(uuid, content, Some(mode));
-        self.log.asked(content);
+        self.log.record_prompt(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
@@ -313,9 +313,9 @@ impl Conversation {
 
     fn add_result(&mut self, made: ToolCallResult) -> User {
         self.begin_uncommitted();
-        let ToolCallResult { id, content, meta, failed, .. } = made;
+        let ToolCallResult { id, content, meta, is_error, .. } = made;
         let block =
-            Block::ToolResult { tool_use_id: id, content: Some(non_empty_result(content)), is_error: Some(failed) };
+            Block::ToolResult { tool_use_id: id, content: Some(non_empty_result(content)), is_error: Some(is_error) };
         self.add_to_history(Role::User, &block);
         let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![block]);
@@ -459,7 +459,7 @@ impl Conversation {
     }
 
     /// A command that the engine answered itself, its answer said in the model's place. The model sees neither.
-    pub async fn answer(&mut self, prompt: &User, answer: &str) {
+    pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
         let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
         self.log.append_local_command(&asked, &prompt.message.content.joined_text());
         let frame = self.assistant_frame(synthetic_reply(answer));

@@ -82,9 +82,9 @@ impl DeferredTools {
             return Vec::new();
         }
         let tools = toolbox.tools();
-        let guests = tools.iter().filter(|tool| tool.tool().offer() == ToolLoading::IfFits);
+        let guests = tools.iter().filter(|tool| tool.tool().loading() == ToolLoading::IfFits);
         let crowded = guests.map(|tool| tool.spec_size()).sum::<usize>() > self.max_schema_bytes;
-        let waits = |tool: &&Arc<ToolEntry>| match tool.tool().offer() {
+        let waits = |tool: &&Arc<ToolEntry>| match tool.tool().loading() {
             ToolLoading::Eager => false,
             ToolLoading::Deferred => true,
             ToolLoading::IfFits => crowded,
@@ -198,7 +198,7 @@ pub fn refresh_request_tools(agent: &mut Agent) {
 
 /// After a call: if it failed and the model had not seen the tool's schema, the tool is loaded, and the model told so.
 pub fn load_after_failed_call(on_demand: &DeferredTools, toolbox: &AgentToolSet, name: &str, made: &mut ToolCallResult) {
-    if !made.failed || made.denial.is_some() || made.deferred_call.is_some() || !on_demand.is_unloaded(toolbox, name) {
+    if !made.is_error || made.denial.is_some() || made.deferred_call.is_some() || !on_demand.is_unloaded(toolbox, name) {
         return;
     }
     on_demand.load([name.to_owned()]);

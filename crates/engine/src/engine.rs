@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::key::{API_KEY_HELPER, KeySource};
+use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{ModelError, Model, Preamble, ToolSpec};

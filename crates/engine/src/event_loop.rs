@@ -368,7 +368,7 @@ impl Session {
             }
             Ok(Frame::User(_)) => self.send_wire_error("a \"user\" line must have the role \"user\"").await,
             Ok(Frame::ControlRequest(asked)) => {
-                if let Some(response) = control::answer(self, asked.request_id, asked.request).await {
+                if let Some(response) = control::handle_request(self, asked.request_id, asked.request).await {
                     self.frame_sender.send(response).await;
                 }
             }
@@ -403,7 +403,7 @@ impl Session {
                 for notice in task_notifications::system_events(&event) {
                     self.frame_sender.notify(notice).await;
                 }
-                self.frame_sender.notify(notices::list(&self.tasks.running_in_background())).await;
+                self.frame_sender.notify(notices::background_tasks(&self.tasks.running_in_background())).await;
                 if let Some(news) = task_notifications::model_notification(&event) {
                     self.notify_task_owner(event.task_id(), news);
                 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
-use whimbrel_models::key::{API_KEY_HELPER, KeySource};
+use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::{ModelError, ModelErrorKind};
 
 use crate::clock;
@@ -83,7 +83,7 @@ impl KeyHelper {
 }
 
 impl KeySource for KeyHelper {
-    fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
+    fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
         Box::pin(async move {
             let mut kept = self.cached.lock().await;
             if let Some(CachedKey { key, fetched_at: since }) = &*kept

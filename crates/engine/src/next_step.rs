@@ -24,7 +24,7 @@ pub struct TurnState {
     /// Continuations already made after the output limit.
     pub continuations: u32,
     /// Whether an answer in a certain shape is owed.
-    pub answer: OutputRequirement,
+    pub structured_output: OutputRequirement,
     /// Whether the budget is used up.
     pub over_budget: bool,
     /// Whether another model could be asked.
@@ -159,7 +159,7 @@ pub fn next_step(now: &TurnState) -> NextStep {
         TurnEvent::ToolsRan { halt: Some(EndTurn::Denied) } => NextStep::End(TurnEnd::AbortedTools),
         TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) } => NextStep::End(TurnEnd::HookStopped),
         TurnEvent::ToolsRan { halt: Some(EndTurn::Deferred) } => NextStep::End(TurnEnd::Deferred),
-        TurnEvent::ToolsRan { halt: None } => match now.answer {
+        TurnEvent::ToolsRan { halt: None } => match now.structured_output {
             OutputRequirement::Satisfied => NextStep::End(TurnEnd::Done),
             OutputRequirement::Pending { attempts, limit, .. } if attempts >= limit => NextStep::End(TurnEnd::NoStructuredOutput),
             OutputRequirement::Pending { .. } | OutputRequirement::NotRequired => ask_again(NextStep::CallModel),
@@ -186,7 +186,7 @@ pub fn next_step(now: &TurnState) -> NextStep {
             Some(StopReason::ModelContextWindowExceeded) => make_room,
             Some(
                 StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::Other(_),
-            ) => match now.answer {
+            ) => match now.structured_output {
                 OutputRequirement::Pending { reminders: demands, limit, .. } if demands < limit => {
                     ask_again(NextStep::Continue(Continuation::MissingOutput))
                 }

@@ -28,7 +28,7 @@ pub(crate) async fn warn_about_losses(workspace: &Workspace, outbox: &FrameSende
 
 /// Answers a `rewind_files`. As hosts expect it, what cannot be done is an error, but only a word in the reply to a dry
 /// run.
-pub(crate) async fn answer(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
+pub(crate) async fn handle_rewind(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
     let dry_run = asked.dry_run.unwrap_or(false);
     let wish = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
     match rewind(workspace.checkpoints(), asked.user_message_id, wish).await {

@@ -181,7 +181,7 @@ impl StructuredOutput {
 
     /// A call has been answered.
     pub fn record_result(&mut self, made: &ToolCallResult) {
-        if !made.failed && self.call_ids.contains(&made.id) {
+        if !made.is_error && self.call_ids.contains(&made.id) {
             self.output = made.meta.get(RESULT_FIELD).cloned();
         }
     }
@@ -192,7 +192,7 @@ impl StructuredOutput {
     }
 
     /// How far it has come.
-    pub fn answer(&self) -> next_step::OutputRequirement {
+    pub fn requirement(&self) -> next_step::OutputRequirement {
         match &self.schema {
             None => next_step::OutputRequirement::NotRequired,
             Some(_) if self.output.is_some() => next_step::OutputRequirement::Satisfied,

@@ -47,7 +47,7 @@ pub struct ToolCallResult {
     /// What the host gets beside it.
     pub meta: Value,
     /// Whether the call failed.
-    pub failed: bool,
+    pub is_error: bool,
     /// Set when the call was not permitted.
     pub denial: Option<DeniedCall>,
     /// What the model is told besides.
@@ -272,7 +272,7 @@ async fn execute_call(bench: Arc<ToolEnv>, wanted: ToolCall, progress: Arc<CallS
     let (log, began) = (bench.checker.frames.log().clone(), clock::monotonic());
     let mut made = check_and_run(bench, &tool, wanted, progress, size).await;
     log.write_line(LogTopic::Tools, || {
-        let how = if made.failed { "failed" } else { "done" };
+        let how = if made.is_error { "failed" } else { "done" };
         format!(
             "{} {}: {how} after {} ms",
             tool.tool().name(),
@@ -346,7 +346,7 @@ async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCa
     let id = call.id.clone();
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
-        Ok(Ok(ToolOutput { content, meta })) => ToolCallResult { failed: false, ..failure_result(&id, content, meta) },
+        Ok(Ok(ToolOutput { content, meta })) => ToolCallResult { is_error: false, ..failure_result(&id, content, meta) },
         Ok(Err(trouble)) => error_result(&id, &trouble),
         Err(_) => error_result(
             &id,
@@ -358,7 +358,7 @@ async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCa
 /// A result that tells of a failure and stops nothing.
 fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResult {
     let (id, notes) = (id.to_owned(), Vec::new());
-    ToolCallResult { id, content, meta, failed: true, denial: None, notes, halt: None, deferred_call: None }
+    ToolCallResult { id, content, meta, is_error: true, denial: None, notes, halt: None, deferred_call: None }
 }
 
 fn error_result(id: &str, trouble: &ToolError) -> ToolCallResult {

@@ -167,7 +167,7 @@ impl AgentToolSet {
     }
 
     /// The servers of the session, if it has some.
-    pub fn servers(&self) -> Option<&ServerRegistry> {
+    pub fn mcp_servers(&self) -> Option<&ServerRegistry> {
         self.mcp_tools.as_ref().and_then(ToolCache::registry)
     }
 

@@ -40,7 +40,7 @@ pub struct TurnOutcome {
     /// Why the model stopped last.
     pub stop_reason: Option<StopReason>,
     /// What failed, if the model did.
-    pub fault: Option<ModelError>,
+    pub error: Option<ModelError>,
     /// One, plus one for each tool result.
     pub num_turns: u32,
     /// From the start of the turn to the first event of the first reply.
@@ -62,7 +62,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
         model_calls: 0,
         max_turns: agent.limits.max_turns,
         continuations: 0,
-        answer: agent.structured_output.answer(),
+        structured_output: agent.structured_output.requirement(),
         over_budget: false,
         has_fallback: false,
         can_compact: false,
@@ -105,7 +105,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 ending.apply_reply(heard);
             }
             NextStep::UseFallback => {
-                fallback::switch_to_fallback(agent, ending.fault.as_ref()).await;
+                fallback::switch_to_fallback(agent, ending.error.as_ref()).await;
                 next = NextStep::CallModel;
                 continue;
             }
@@ -134,7 +134,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
             }
         }
         now.aborted = cancel.is_cancelled();
-        now.answer = agent.structured_output.answer();
+        now.structured_output = agent.structured_output.requirement();
         now.over_budget = agent.ledger.is_budget_exhausted();
         now.has_fallback = agent.fallback_models.has_next(&agent.runtime_settings.current().model);
         now.can_compact = auto_compact::can_compact(agent);
@@ -145,9 +145,9 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
 impl TurnOutcome {
     /// An ending without anything said.
     pub fn new(end: TurnEnd) -> Self {
-        let (text, stop_reason, fault) = (String::new(), None, None);
+        let (text, stop_reason, error) = (String::new(), None, None);
         let (time_to_first_token, structured_output, deferred_call) = (None, None, None);
-        Self { end, text, stop_reason, fault, num_turns: 1, time_to_first_token, structured_output, deferred_call }
+        Self { end, text, stop_reason, error, num_turns: 1, time_to_first_token, structured_output, deferred_call }
     }
 
     fn apply_reply(&mut self, heard: ReplyOutcome) {
@@ -155,7 +155,7 @@ impl TurnOutcome {
             self.text = text;
         }
         self.stop_reason = heard.stop_reason;
-        self.fault = heard.error;
+        self.error = heard.error;
     }
 }
 

@@ -54,7 +54,7 @@ pub fn build_result(report: ResultInput<'_>) -> TurnResult {
         permission_denials: denials,
         structured_output: ending.structured_output,
         terminal_reason: Some(terminal),
-        api_error_status: ending.fault.and_then(|fault| fault.status).filter(|_| is_error),
+        api_error_status: ending.error.and_then(|fault| fault.status).filter(|_| is_error),
         origin,
         ttft_ms: ending.time_to_first_token.map(millis),
         queued_turn_count: u32::try_from(queued).ok(),

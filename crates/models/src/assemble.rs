@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::event::{BlockDelta, ReplyEvent};
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::merge_usage;
 
 /// A reply in the making.

@@ -11,7 +11,7 @@ use whimbrel_wire::message::FailureKind;
 
 use crate::downgrade::{Downgrade, find_downgrade};
 use crate::event::ReplyEvent;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::ReportedUsage;
 use crate::log::{Log, LogTopic};
 use crate::model::{ReplyItem, Model};

@@ -1,7 +1,7 @@
 //! What to ask otherwise when a provider refuses a request for something we can do without, pure.
 
 use crate::anthropic::body;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::request::{Request, Thinking};
 
 /// A change that lets a refused request be asked again.

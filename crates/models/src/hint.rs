@@ -1,7 +1,7 @@
 //! What a person can do about a refusal, pure: added to what the provider said, which rarely tells.
 
-use crate::fault::{ModelError, ModelErrorKind};
-use crate::key::API_KEY_HELPER;
+use crate::error::{ModelError, ModelErrorKind};
+use crate::api_key::API_KEY_HELPER;
 
 /// What was asked, as far as a remedy depends on it.
 pub(crate) struct RequestSummary<'a> {

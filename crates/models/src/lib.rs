@@ -8,10 +8,10 @@
 //! - [`request`]: what is asked; [`history`]: the conversation as bytes, each message written once
 //! - [`event`]: what comes back; [`figures`]: what it costs, as told; [`assemble`]: events to blocks, pure
 //! - [`call`]: one reply with everything that may go wrong on the way: retries, watchdogs, corrections
-//! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
+//! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`error`]: what can go wrong
 //! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
-//! - [`key`]: keys that are fetched; [`log`]: what is done, for whoever follows it
+//! - [`api_key`]: keys that are fetched; [`log`]: what is done, for whoever follows it
 //! - [`tape`]: replies that are recorded and played again
 //! - [`http`]: the one door to the network
 //! - [`catalog`]: aliases, windows, limits, prices
@@ -22,12 +22,12 @@ pub mod call;
 pub mod catalog;
 pub mod downgrade;
 pub mod event;
-pub mod fault;
+pub mod error;
 pub mod usage;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
-pub mod key;
+pub mod api_key;
 pub mod log;
 #[cfg(all(test, feature = "http"))]
 mod test_server;
@@ -49,7 +49,7 @@ pub mod sse;
 pub mod recording;
 
 pub use event::{BlockDelta, ReplyEvent};
-pub use fault::{ModelError, ModelErrorKind};
+pub use error::{ModelError, ModelErrorKind};
 pub use usage::ReportedUsage;
 pub use history::History;
 pub use model::{ReplyItem, Model};

@@ -7,7 +7,7 @@ use whimbrel_wire::RawJson;
 
 use crate::downgrade::OptionalPart;
 use crate::event::ReplyEvent;
-use crate::fault::ModelError;
+use crate::error::ModelError;
 use crate::request::Request;
 
 /// Something that answers requests.

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::fault::ModelError;
-use crate::key::KeySource;
+use crate::error::ModelError;
+use crate::api_key::KeySource;
 use crate::model::Model;
 use crate::scripted::Scripted;
 
 #[cfg(feature = "http")]
 use crate::{
-    anthropic::Anthropic, anthropic::KeyRefreshingModel, fault::ModelErrorKind, http::HttpClient, openai_chat::OpenAiChat, recording::Recording,
+    anthropic::Anthropic, anthropic::KeyRefreshingModel, error::ModelErrorKind, http::HttpClient, openai_chat::OpenAiChat, recording::Recording,
 };
 
 /// Where settings come from: a variable by its name.
@@ -284,7 +284,7 @@ impl HttpProviders {
 }
 
 fn offline_error(name: &str) -> ModelError {
-    use crate::fault::ModelErrorKind;
+    use crate::error::ModelErrorKind;
     ModelError::new(
         ModelErrorKind::NoCredentials,
         format!("{name} cannot be asked: only scripts can, as `scripted:PATH`, and models that were added."),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{ReplyItem, Model};
 use crate::request::Request;
 

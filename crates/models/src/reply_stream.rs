@@ -9,7 +9,7 @@ use futures::stream::Stream;
 use tokio::time::Sleep;
 
 use crate::event::ReplyEvent;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::http::BodyStream;
 use crate::model::ReplyItem;
 use crate::sse::SseDecoder;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// How patient we are.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::anthropic::body;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{ReplyItem, Model};
 use crate::regular_file;
 use crate::whole_reply::WholeReply;

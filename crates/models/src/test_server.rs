@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A server; it ends with the test's runtime.
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     /// Its address.
     pub(crate) url: String,
     state: Arc<Mutex<ServerState>>,
@@ -19,7 +19,7 @@ pub(crate) struct Server {
 struct ServerState {
     responses: VecDeque<Vec<ResponseAction>>,
     connections: usize,
-    seen: Vec<RecordedRequest>,
+    requests: Vec<RecordedRequest>,
 }
 
 /// A request as it came.
@@ -52,7 +52,7 @@ pub(crate) enum ResponseAction {
     Close,
 }
 
-impl Server {
+impl TestServer {
     /// A server that gives these answers in turn. Without any it accepts connections and never reads.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Vec<ResponseAction>>) -> Self {
         let answers: VecDeque<_> = answers.into_iter().collect();
@@ -80,7 +80,7 @@ impl Server {
     }
 
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
-        self.state.lock().unwrap().seen.clone()
+        self.state.lock().unwrap().requests.clone()
     }
 }
 
@@ -90,7 +90,7 @@ async fn serve(stream: TcpStream, notes: Arc<Mutex<ServerState>>) -> Option<()> 
         let seen = read_request(&mut stream).await?;
         let answer = {
             let mut notes = notes.lock().unwrap();
-            notes.seen.push(seen);
+            notes.requests.push(seen);
             notes.responses.pop_front()?
         };
         for act in answer {
@@ -121,7 +121,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<RecordedReque
 }
 
 /// An answer with a head and a body that is all there.
-pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<ResponseAction> {
+pub(crate) fn response(status: u16, headers: &str, body: &str) -> Vec<ResponseAction> {
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
     vec![ResponseAction::Write([head.as_bytes(), body.as_bytes()].concat())]
 }

@@ -86,10 +86,10 @@ impl FsView for CachedFs<'_> {
     }
 
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
-        Some(self.list(path, limit)?.iter().map(|entry| entry.name.clone()).collect())
+        Some(self.read_entries(path, limit)?.iter().map(|entry| entry.name.clone()).collect())
     }
 
-    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
+    fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         if self.is_budget_exhausted() {
             return None;
         }
@@ -98,7 +98,7 @@ impl FsView for CachedFs<'_> {
             self.add_reread_cost(known.as_ref().map_or(0, |known| known.len()));
             return known.clone();
         }
-        let found = self.fs.list(path, limit);
+        let found = self.fs.read_entries(path, limit);
         self.add_cost(OPEN_DIR_COST + found.as_ref().map_or(0, |found| found.len()));
         self.directories.borrow_mut().insert(key, found.clone());
         found

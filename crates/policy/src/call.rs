@@ -60,7 +60,7 @@ impl<'a> CallContext<'a> {
     }
 
     /// What paths of the call are read against.
-    pub fn surroundings(&self) -> PathContext<'a> {
+    pub fn path_context(&self) -> PathContext<'a> {
         PathContext { cwd: self.shell_cwd, home: self.home, fs: self.fs }
     }
 }

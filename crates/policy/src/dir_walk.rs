@@ -139,7 +139,7 @@ fn walk_dir(directory: &Path, fs: &dyn FsView, mut visit: impl FnMut(&Path, Entr
             WalkStep::Descend if kind == EntryKind::Directory => {}
             WalkStep::Descend | WalkStep::Skip => continue,
         }
-        let entries = fs.list(&path, MAX_ENTRIES);
+        let entries = fs.read_entries(&path, MAX_ENTRIES);
         let entries = entries.as_deref().unwrap_or_default();
         seen += entries.len();
         if seen >= MAX_ENTRIES || fs.is_budget_exhausted() {

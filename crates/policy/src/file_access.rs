@@ -36,7 +36,7 @@ pub(crate) struct FileAccess {
 
 impl FileAccess {
     pub(crate) fn new(written: Option<&str>, case: &DecisionInput<'_>) -> Self {
-        let around = case.context.surroundings();
+        let around = case.context.path_context();
         let access = match case.context.tool.kind {
             ToolKind::Edit => AccessKind::Edit,
             ToolKind::Search => AccessKind::Search,
@@ -77,7 +77,7 @@ impl FileAccess {
         // What is refused is left out of what a search finds; what is asked about has to be asked about before.
         let below = match (self.access, behavior) {
             (AccessKind::Search, PermissionBehavior::Ask) => {
-                match_rules_below(&rules, &self.path.physical, LinkPolicy::Ignore, &case.context.surroundings())
+                match_rules_below(&rules, &self.path.physical, LinkPolicy::Ignore, &case.context.path_context())
             }
             _ => Vec::new(),
         };

@@ -37,7 +37,7 @@ pub trait FsView: fmt::Debug {
     /// The names in a directory, at most `limit` of them; none if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
     /// The same with what the entries are, where the directory says it.
-    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
+    fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         let names = self.readdir(path, limit)?;
         Some(names.into_iter().map(|name| DirEntry { name, kind: None }).collect())
     }
@@ -66,7 +66,7 @@ impl FsView for RealFs {
         Some(entries.filter_map(Result::ok).take(limit).map(|entry| entry.file_name()).collect())
     }
 
-    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
+    fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         let entries = std::fs::read_dir(path).ok()?.filter_map(Result::ok).take(limit);
         let listed = entries.map(|entry| DirEntry {
             name: entry.file_name(),
@@ -170,9 +170,9 @@ mod tests {
         names.sort();
         assert_eq!(Some(names), fake.readdir(root, 10));
         assert_eq!(RealFs.readdir(&root.join("file"), 10), None);
-        for entry in RealFs.list(root, 10).unwrap().iter() {
+        for entry in RealFs.read_entries(root, 10).unwrap().iter() {
             assert_eq!(entry.kind, fake.lstat(&root.join(&entry.name)), "{entry:?}");
         }
-        assert_eq!(RealFs.list(&root.join("file"), 10), None);
+        assert_eq!(RealFs.read_entries(&root.join("file"), 10), None);
     }
 }

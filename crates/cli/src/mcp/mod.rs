@@ -47,7 +47,7 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
             let mut setup = resolve_setup(env)?;
             let kept = McpConfigFiles::from_setup(&setup).entries()?;
             let servers = std::mem::take(&mut setup.servers);
-            servers.problems.iter().for_each(|problem| print_note(problem));
+            servers.warnings.iter().for_each(|problem| print_note(problem));
             let states = connect::server_statuses(servers, &setup)?;
             Ok(match form {
                 McpListFormat::Text => render::render_list(&states, &kept),
@@ -87,7 +87,7 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
 fn test_server(setup: &Setup, name: &str) -> Result<String, String> {
     let kept = McpConfigFiles::from_setup(setup);
     let ConfigFileEntry { scope, entry, .. } = effective_entry(&kept, name)?;
-    let mut servers = kept.servers(scope, name, &entry);
+    let mut servers = kept.to_server_configs(scope, name, &entry);
     servers.policy = setup.servers.policy.clone();
     servers.problems.iter().for_each(|problem| print_note(problem));
     render::render_test(&connect::server_status(servers, setup)?)

@@ -173,7 +173,7 @@ fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRo
         }
     }
     let narrowed = parent.for_subagent(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
-    match &definition.servers.referenced {
+    match &definition.mcp_servers.referenced {
         named if named.is_empty() => narrowed,
         named => narrowed.restricted_to_servers(named),
     }
@@ -182,14 +182,14 @@ fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRo
 /// The tools of a session that is of a kind itself.
 pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> AgentToolSet {
     let mut only = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
-    let own = &definition.servers.own;
+    let own = &definition.mcp_servers.own;
     if let Some(only) = &mut only {
         only.extend(own.keys().map(|server| format!("mcp__{server}")));
         only.extend(definition.memory.iter().flat_map(|_| memory::MEMORY_TOOLS.map(String::from)));
     }
     let without = canonical_names(all, &definition.disallowed_tools);
     let limited = all.restricted_to(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
-    match &definition.servers.referenced {
+    match &definition.mcp_servers.referenced {
         named if named.is_empty() => limited,
         named => limited.restricted_to_servers(named.iter().chain(own.keys())),
     }

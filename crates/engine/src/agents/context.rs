@@ -177,7 +177,7 @@ impl AgentSpawner {
     }
 
     /// The name under which letters from here are written.
-    pub fn name(&self) -> &str {
+    pub fn sender_name(&self) -> &str {
         self.position.teammate_name.as_deref().or(self.position.agent_id.as_deref()).unwrap_or(LEAD)
     }
 

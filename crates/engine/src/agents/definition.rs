@@ -48,7 +48,7 @@ pub struct Definition {
     /// Skills that it begins with: it has read them when it hears of its errand.
     pub skills: Vec<String>,
     /// The MCP servers that it asks for.
-    pub servers: ServerSpecs,
+    pub mcp_servers: ServerSpecs,
     /// Hooks that run while an agent of this kind works, as settings write them.
     pub hooks: Option<Value>,
     /// What is wrong with the rest, in words. It runs without.
@@ -101,7 +101,7 @@ impl Definition {
             memory: given.memory,
             isolation: given.isolation,
             skills: given.skills.unwrap_or_default(),
-            servers: ServerSpecs::parse(given.mcp_servers.unwrap_or_default()),
+            mcp_servers: ServerSpecs::parse(given.mcp_servers.unwrap_or_default()),
             hooks: None,
             parse_warnings: flaws,
             source: DefinitionSource::Host,
@@ -129,7 +129,7 @@ impl Definition {
 
     /// What this version cannot give it, in words. It runs without.
     pub fn warnings(&self) -> Vec<String> {
-        let mut lacks = [self.parse_warnings.as_slice(), &self.servers.warnings].concat();
+        let mut lacks = [self.parse_warnings.as_slice(), &self.mcp_servers.warnings].concat();
         if self.memory.as_deref().is_some_and(|name| MemoryScope::from_name(name).is_none()) {
             lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
         }

@@ -91,7 +91,7 @@ fn build_definition(head: AgentFrontMatter, body: &str, origin: DefinitionSource
         memory: head.memory,
         isolation: head.isolation,
         skills: head.skills.to_list(),
-        servers: ServerSpecs::parse(match head.mcp_servers {
+        mcp_servers: ServerSpecs::parse(match head.mcp_servers {
             None => Vec::new(),
             Some(Value::Array(servers)) => servers,
             Some(other) => vec![other],

@@ -9,7 +9,7 @@ use whimbrel_policy::{Decision, ToolFacts};
 use whimbrel_wire::options::AgentDefinition;
 
 use super::definition::{self, Definition, DefinitionSource};
-use super::find::{self, PluginAgents};
+use super::discover::{self, PluginAgents};
 use crate::config_locations::ConfigLocations;
 use crate::permission::PermissionState;
 use crate::tools::AGENT;
@@ -33,7 +33,7 @@ impl AgentDefinitions {
 
     /// The engine's own kinds and those in files, and what the host should know about the files. Touches the disk.
     pub fn load(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
-        let (found, mut warnings) = find::discover(ground, plugins);
+        let (found, mut warnings) = discover::discover(ground, plugins);
         let mut kinds = Self::built_in();
         for definition in found {
             warnings.extend(definition.warnings());
@@ -47,7 +47,7 @@ impl AgentDefinitions {
     pub fn remove_own_servers(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
         for kind in self.list.iter_mut().filter(|kind| kind.source != DefinitionSource::Host) {
-            if !kind.servers.own.is_empty() && Arc::make_mut(kind).servers.remove_own() {
+            if !kind.mcp_servers.own.is_empty() && Arc::make_mut(kind).mcp_servers.remove_own() {
                 warnings.push(format!(
                     "The agent {}: its own MCP servers are not started, because only those of --mcp-config are to be used.",
                     kind.name
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn a_strict_host_has_no_servers_started_but_its_own() {
         let own = |name: &str, origin| {
-            let servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
-            Arc::new(Definition { name: name.into(), servers, source: origin, ..Definition::default() })
+            let mcp_servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
+            Arc::new(Definition { name: name.into(), mcp_servers, source: origin, ..Definition::default() })
         };
         let mut kinds = AgentDefinitions { list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)] };
         let warnings = kinds.remove_own_servers();
         assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
         let left: Vec<_> =
-            kinds.iter().map(|kind| (kind.servers.referenced.len(), kind.servers.own.len())).collect();
+            kinds.iter().map(|kind| (kind.mcp_servers.referenced.len(), kind.mcp_servers.own.len())).collect();
         assert_eq!(left, [(1, 0), (1, 1)]);
         assert!(kinds.remove_own_servers().is_empty());
     }

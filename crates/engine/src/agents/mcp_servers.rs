@@ -35,11 +35,11 @@ impl ServerStarter {
 
     /// A place for the servers of an agent of this kind, if the kind has some. Nothing is started yet.
     pub(super) fn create_tool_cache(&self, definition: &Definition, rights: &PermissionState) -> Option<ToolCache> {
-        if definition.servers.own.is_empty() {
+        if definition.mcp_servers.own.is_empty() {
             return None;
         }
         let supply = ToolCache::new(rights.clone(), None);
-        supply.connect((self.0)(ServerConfigs::default()));
+        supply.set_registry((self.0)(ServerConfigs::default()));
         Some(supply)
     }
 }
@@ -48,13 +48,13 @@ impl AgentSpawner {
     /// Starts the servers of an agent that begins, and waits for them for a while. What does not start, and what the
     /// session has not, is told to the host; the agent begins without it.
     pub(super) async fn start_servers(&self, agent: &mut Agent, definition: &Definition, stop: &CancellationToken) {
-        for told in definition.missing_server_warnings(self.context.tool_set.servers()) {
+        for told in definition.missing_server_warnings(self.context.tool_set.mcp_servers()) {
             self.context.frame_sender.warn(told).await;
         }
-        let wanted = &definition.servers.own;
+        let wanted = &definition.mcp_servers.own;
         let roster = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry).cloned();
         let Some(roster) = roster.filter(|_| !wanted.is_empty()) else { return };
-        roster.add(servers(wanted, |name| self.context.workspace.variable(name)));
+        roster.add(resolve_configs(wanted, |name| self.context.workspace.variable(name)));
         stop.run_until_cancelled(roster.wait_ready(STARTUP_TIMEOUT)).await;
         let lost = roster.status().into_iter().filter(|server| wanted.contains_key(&server.name));
         for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {
@@ -69,9 +69,9 @@ impl Definition {
     /// What is to be told of the servers that it names and the session has not.
     pub(crate) fn missing_server_warnings(&self, session: Option<&ServerRegistry>) -> Vec<String> {
         let known =
-            session.filter(|_| !self.servers.referenced.is_empty()).map(ServerRegistry::init_servers).unwrap_or_default();
+            session.filter(|_| !self.mcp_servers.referenced.is_empty()).map(ServerRegistry::init_servers).unwrap_or_default();
         let missing =
-            self.servers.referenced.iter().filter(|name| known.iter().all(|server| server.name != **name));
+            self.mcp_servers.referenced.iter().filter(|name| known.iter().all(|server| server.name != **name));
         let told = missing.map(|name| {
             format!(
                 "The agent {} begins without the MCP server {name}: the session has none of that name.",
@@ -92,7 +92,7 @@ pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
 }
 
 /// Servers as they are started.
-pub(crate) fn servers(
+pub(crate) fn resolve_configs(
     wanted: &BTreeMap<String, McpServerConfig>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> ServerConfigs {

@@ -3,7 +3,7 @@
 //!
 //! Rooms:
 //! - [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of them;
-//!   `file` and [`find`] for those in files);
+//!   `file` and [`discover`] for those in files);
 //! - [`spawn`] (sending one on an errand), [`places`] (how many at once), `raise` (making one), `learned` (what it has read
 //!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `hired` (its own MCP servers), `apart`
 //!   (a work tree of its own), `run` (its errand);
@@ -16,7 +16,7 @@ mod isolation;
 pub mod definition;
 pub mod registry;
 mod definition_file;
-pub mod find;
+pub mod discover;
 pub(crate) mod mcp_servers;
 pub mod context;
 pub(crate) mod hooks;
@@ -35,7 +35,7 @@ pub mod spawn;
 pub mod team;
 
 pub use definition::Definition;
-pub use find::PluginAgents;
+pub use discover::PluginAgents;
 pub use context::{AgentSpawner, AgentContext};
 pub use definitions::AgentDefinitions;
 pub use report::AgentReport;

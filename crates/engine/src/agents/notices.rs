@@ -34,7 +34,7 @@ pub(super) async fn notify_started(outbox: &FrameSender, tasks: &TaskRegistry, f
     };
     outbox.notify(notice).await;
     if standing.background {
-        outbox.notify(list(&tasks.running_in_background())).await;
+        outbox.notify(background_tasks(&tasks.running_in_background())).await;
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn notify_backgrounded(outbox: &FrameSender, tasks: &TaskRegist
         outbox.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
     }
     if !agents.is_empty() {
-        outbox.notify(list(&tasks.running_in_background())).await;
+        outbox.notify(background_tasks(&tasks.running_in_background())).await;
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn notify_ended(outbox: &FrameSender, tasks: &TaskRegistry, fac
     if report.background {
         let others: Vec<TaskSnapshot> =
             tasks.running_in_background().into_iter().filter(|task| task.facts.task_id != facts.task_id).collect();
-        outbox.notify(list(&others)).await;
+        outbox.notify(background_tasks(&others)).await;
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn render_notification(facts: &TaskFacts, report: &AgentReport) -> St
 }
 
 /// The background work that is under way, as hosts are told of it.
-pub(crate) fn list(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
+pub(crate) fn background_tasks(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
     let shown = tasks.iter().map(|task| BackgroundTask {
         task_id: task.facts.task_id.clone(),
         task_type: task.facts.kind.as_str().into(),

@@ -147,7 +147,7 @@ impl AgentRegistry {
 
     /// Everybody whom an agent can reach, with the kind and the errand of those at work as `facts` tells them. No asker
     /// is the main agent.
-    pub fn known(&self, asker: Option<&str>, facts: impl Fn(&str) -> Option<(String, String)>) -> Vec<ReachableAgent> {
+    pub fn reachable(&self, asker: Option<&str>, facts: impl Fn(&str) -> Option<(String, String)>) -> Vec<ReachableAgent> {
         let book = self.lock();
         let rows = book.slots.iter().filter(|(_, seat)| seat.is_reachable_by(asker)).map(|(id, seat)| {
             let (works, about) = match seat {
@@ -231,7 +231,7 @@ mod tests {
             (Some("a3"), vec![]),
         ];
         for (asker, expected) in rows {
-            let known: Vec<String> = desk.known(asker, |_| None).into_iter().map(|known| known.id).collect();
+            let known: Vec<String> = desk.reachable(asker, |_| None).into_iter().map(|known| known.id).collect();
             assert_eq!(known, expected, "{asker:?}");
             let Delivery::Unknown(told) = desk.deliver(asker, "nobody", "x") else { panic!("{asker:?}") };
             assert_eq!(told, expected, "{asker:?}");

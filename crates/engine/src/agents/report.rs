@@ -34,7 +34,7 @@ pub struct AgentReport {
     /// Whether somebody told it to stop.
     pub stopped: bool,
     /// The work tree that it worked in, if there is something in it that would be lost.
-    pub kept: Option<Worktree>,
+    pub kept_worktree: Option<Worktree>,
     /// How many messages had come for it that it could not take up.
     pub unread_messages: usize,
 }
@@ -88,7 +88,7 @@ impl AgentReport {
             said.push_str("\n\nMessages that it has not read: ");
             said.push_str(&self.unread_messages.to_string());
         }
-        let Some(tree) = &self.kept else { return said };
+        let Some(tree) = &self.kept_worktree else { return said };
         let branch =
             tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
         format!(
@@ -142,7 +142,7 @@ mod tests {
             duration: Duration::ZERO,
             background: false,
             stopped: false,
-            kept: None,
+            kept_worktree: None,
             unread_messages: 0,
         };
         let rows: [(&str, AgentReport, &[&str]); 5] = [

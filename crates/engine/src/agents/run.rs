@@ -78,7 +78,7 @@ impl AgentRun {
         let home = &agents.context;
         if let Some(tree) = tree {
             rested.iter_mut().for_each(|rested| rested.worktree = Some(tree.clone()));
-            report.kept = isolation::remove_if_clean(tree, &call).await;
+            report.kept_worktree = isolation::remove_if_clean(tree, &call).await;
         }
         report.background = entry.freeze_background();
         // What was reported there by one that goes on is not its word any more.
@@ -230,7 +230,7 @@ async fn run_turns(
         duration: clock::monotonic() - began,
         background: false,
         stopped,
-        kept: None,
+        kept_worktree: None,
         unread_messages: unread,
         outcome: ending,
     };
@@ -281,7 +281,7 @@ fn not_started_report(entry: &AgentTask) -> AgentReport {
         duration: Duration::ZERO,
         background: false,
         stopped: true,
-        kept: None,
+        kept_worktree: None,
         unread_messages: 0,
     }
 }

@@ -108,12 +108,12 @@ impl AgentSpawner {
     }
 
     /// The agents on errands that can be reached from here: those at work, and those that can go on.
-    pub fn known(&self) -> Vec<ReachableAgent> {
+    pub fn reachable_agents(&self) -> Vec<ReachableAgent> {
         if self.is_teammate() {
             return Vec::new();
         }
         let tasks = self.context.tasks.list();
-        self.context.registry.known(self.position.agent_id.as_deref(), |id| {
+        self.context.registry.reachable(self.position.agent_id.as_deref(), |id| {
             let task = tasks.iter().find(|task| task.facts.task_id == id)?;
             Some((task.facts.agent_type.clone().unwrap_or_default(), task.facts.description.clone()))
         })
@@ -123,7 +123,7 @@ impl AgentSpawner {
     pub fn reachable_teammates(&self) -> Vec<MemberInfo> {
         match self.position.agent_id.is_none() || self.is_teammate() {
             true => {
-                self.context.team.members().into_iter().filter(|mate| mate.facts.name != self.name()).collect()
+                self.context.team.members().into_iter().filter(|mate| mate.facts.name != self.sender_name()).collect()
             }
             false => Vec::new(),
         }

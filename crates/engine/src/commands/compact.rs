@@ -74,7 +74,7 @@ pub(crate) async fn run(
             let text = format!("The conversation could not be summarised: {}", fault.message);
             agent.conversation.push_local_command(&wish.prompt, &text).await;
             agent.conversation.push_error(&text, fault.failure_kind(), Some(&fault)).await;
-            TurnOutcome { text, fault: Some(fault), ..TurnOutcome::new(TurnEnd::ApiError) }
+            TurnOutcome { text, error: Some(fault), ..TurnOutcome::new(TurnEnd::ApiError) }
         }
     };
     agent.conversation.end_turn().await;

@@ -261,7 +261,7 @@ pub(crate) async fn run(agent: &mut Agent, job: CommandJob, notices: TurnNotices
 
 /// Answers without a model.
 async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) -> TurnOutcome {
-    agent.conversation.answer(prompt, &text).await;
+    agent.conversation.push_local_answer(prompt, &text).await;
     agent.conversation.end_turn().await;
     TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) }
 }

@@ -18,7 +18,7 @@ const MAX_FILES: usize = 20;
 pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
     let workspace = &agent.tool_env.context.workspace;
     let is_file = |path: &&str| matches!(files::file_kind(&workspace.resolve(path)), Ok(FileKind::File(_)));
-    let (found, _) = mentions::find(text);
+    let (found, _) = mentions::find_mentions(text);
     let paths = found.iter().filter_map(|mention| mention.candidates().find(is_file).map(str::to_owned));
     let mut paths: Vec<String> = paths.take(MAX_FILES + 1).collect();
     if paths.len() > MAX_FILES {

@@ -25,7 +25,7 @@ impl Mention {
 }
 
 /// The first paths that a Markdown text names, in order, each once; and whether there are more.
-pub fn find(text: &str) -> (Vec<Mention>, bool) {
+pub fn find_mentions(text: &str) -> (Vec<Mention>, bool) {
     // Most texts name none, and are not parsed.
     if !text.contains('@') {
         return (Vec::new(), false);
@@ -111,7 +111,7 @@ mod tests {
             ("    @indented.md", &["indented.md"]),
         ];
         for (text, expected) in rows {
-            let (found, _) = find(text);
+            let (found, _) = find_mentions(text);
             let found: Vec<&str> = found.iter().flat_map(Mention::candidates).collect();
             assert_eq!(found, expected, "{text:?}");
         }
@@ -121,7 +121,7 @@ mod tests {
     fn a_text_cannot_name_files_without_end() {
         let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
         for (count, more) in [(MAX_MENTIONS, false), (1_000, true)] {
-            let (found, said) = find(&text(count));
+            let (found, said) = find_mentions(&text(count));
             assert_eq!((found.len(), said), (MAX_MENTIONS, more));
         }
     }

@@ -1,6 +1,6 @@
 //! What the model is told beside the conversation itself.
 //!
-//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`memory`] (instruction files),
+//! Rooms: [`prompt`] (the system prompt), [`environment`] (where and when we work), [`memory`] (instruction files),
 //! [`mentions`] (paths that a text names), [`attach`] (files that a prompt names), [`changes`] (files that somebody else
 //! changed meanwhile), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (a summary in place of the
 //! conversation), [`room`] (when that is due), [`retell`] (a conversation that is too long to be summarised as it is),
@@ -15,7 +15,7 @@ pub mod plan_mode;
 pub mod system_prompt;
 pub mod render_history;
 pub mod auto_compact;
-pub mod surroundings;
+pub mod environment;
 pub mod usage;
 pub mod sanitize;
 

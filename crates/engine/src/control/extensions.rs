@@ -18,7 +18,7 @@ pub(super) fn apply_initialize(session: &mut Session, initialize: &Initialize) {
         session.load_plugins(plugins);
     }
     if initialize.skills.is_some() {
-        session.setup.extensions.skills.limit(initialize.skills.clone());
+        session.setup.extensions.skills.set_allowed(initialize.skills.clone());
         session.setup.update_skill_tool();
     }
 }

@@ -66,10 +66,10 @@ fn try_apply_flag_settings(session: &mut Session, changes: Map<String, Value>) -
     session.setup.workspace.set_variables(effective.env.clone());
     let is_named = |key: &str| named.iter().any(|name| name == key);
     if is_named("effortLevel") {
-        let effort = effective.known.effort_level.as_deref().and_then(parse_effort);
+        let effort = effective.typed.effort_level.as_deref().and_then(parse_effort);
         session.runtime_settings.send_modify(|knobs| knobs.effort = effort);
     }
-    let requested = effective.known.model.clone();
+    let requested = effective.typed.model.clone();
     let to = session.setup.model(&session.engine, requested.as_deref());
     Ok(is_named("model").then_some(SwitchRequest { requester: SwitchRequester::Settings, model: to, requested_name: requested }))
 }

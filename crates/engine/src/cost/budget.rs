@@ -41,7 +41,7 @@ pub struct CostEstimate {
     /// The model that is asked.
     pub model: String,
     /// What it costs to ask, in dollars.
-    pub asked: f64,
+    pub input_usd: f64,
     /// What a token of the reply costs, in dollars.
     pub output_token_usd: f64,
 }
@@ -86,7 +86,7 @@ impl BudgetState {
 
     fn estimate(&self, call: &CostEstimate) -> f64 {
         let longest = self.longest_reply.get(&call.model).copied().unwrap_or(0);
-        call.asked + call.output_token_usd * longest.max(EXPECTED_REPLY_TOKENS) as f64
+        call.input_usd + call.output_token_usd * longest.max(EXPECTED_REPLY_TOKENS) as f64
     }
 
     /// What is set aside for the calls under way, if there are any.
@@ -178,7 +178,7 @@ mod tests {
 
     /// A call that is expected to cost so much for each thousand tokens of its reply.
     fn estimate_for(dollars: f64) -> CostEstimate {
-        CostEstimate { model: "m".into(), asked: 0.0, output_token_usd: dollars / 1_000.0 }
+        CostEstimate { model: "m".into(), input_usd: 0.0, output_token_usd: dollars / 1_000.0 }
     }
 
     #[test]

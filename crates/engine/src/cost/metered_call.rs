@@ -83,9 +83,9 @@ impl Drop for MeteredCall {
 /// What a call is expected to cost.
 fn estimate_cost(catalog: &Catalog, model: &str, bytes: u64) -> Result<CostEstimate, ModelError> {
     let info = catalog.lookup(model).ok_or_else(|| ModelError::new(ModelErrorKind::SpendLimit, unknown_price_text(model)))?;
-    let asked = info.cost(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
+    let input_usd = info.cost(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
     let per_token = info.cost(&Usage { output_tokens: 1, ..Usage::default() });
-    Ok(CostEstimate { model: model.to_owned(), asked, output_token_usd: per_token })
+    Ok(CostEstimate { model: model.to_owned(), input_usd, output_token_usd: per_token })
 }
 
 /// Why a budget cannot be kept with a model.

@@ -13,7 +13,7 @@ use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::{AgentSpawner, AgentContext};
 use crate::host_requests::HostRequests;
 use crate::context::instructions::Instructions;
-use crate::context::{system_prompt, surroundings};
+use crate::context::{system_prompt, environment};
 use crate::control::CAPABILITIES;
 use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
@@ -90,7 +90,7 @@ impl Session {
             identity: SessionIdentity {
                 session: session.clone(),
                 cwd: workspace.root().display().to_string(),
-                git_branch: surroundings::git_branch(workspace.root()).unwrap_or_default(),
+                git_branch: environment::git_branch(workspace.root()).unwrap_or_default(),
                 entrypoint: self.setup.entrypoint.clone(),
             },
             project_dir: place.clone(),

@@ -53,10 +53,10 @@ impl Session {
             self.add_hooks(hooks::session_hooks(kind));
         }
         self.add_warnings(kind.missing_server_warnings(self.mcp.registry()));
-        let own = &kind.servers.own;
+        let own = &kind.mcp_servers.own;
         if !own.is_empty() {
             let workspace = Arc::clone(&self.setup.workspace);
-            self.mcp.ensure_registry().add(mcp_servers::servers(own, |name| workspace.variable(name)));
+            self.mcp.ensure_registry().add(mcp_servers::resolve_configs(own, |name| workspace.variable(name)));
             self.mcp.mark_starting();
         }
     }

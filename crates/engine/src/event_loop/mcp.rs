@@ -123,7 +123,7 @@ impl SessionMcp {
         let roster = ServerRegistry::start(servers, self.deps.server_deps());
         let watching = status_watch::watch_status(roster.clone(), self.deps.frame_sender.clone(), self.session_announced.clone());
         self.status_watcher = Some(AbortOnDropHandle::new(tokio::spawn(watching)));
-        self.tool_cache.connect(roster.clone());
+        self.tool_cache.set_registry(roster.clone());
         roster
     }
 

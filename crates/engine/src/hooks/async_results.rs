@@ -21,7 +21,7 @@ pub struct AsyncResult {
     /// What the person is told.
     pub system_message: Option<String>,
     /// What went wrong, for the person: it failed, or it took too long.
-    pub fault: Option<String>,
+    pub error: Option<String>,
 }
 
 /// The late answers of a session.
@@ -53,7 +53,7 @@ impl AsyncResults {
     /// Keeps what the model is to be told with its next call.
     pub(super) fn add_context(&self, event: HookEvent, agent_id: Option<String>, context: String) {
         let (hook, context) = (event.as_str().into(), Some(context));
-        self.push(AsyncResult { hook, event, agent_id, context, system_message: None, fault: None });
+        self.push(AsyncResult { hook, event, agent_id, context, system_message: None, error: None });
     }
 
     fn push(&self, answer: AsyncResult) {
@@ -63,15 +63,15 @@ impl AsyncResults {
 
     /// Keeps what a hook said, if it said anything that can still matter. What it wanted to decide is decided.
     pub(super) fn add(&self, hook: &Arc<str>, event: HookEvent, agent_id: Option<String>, said: ParsedOutput) {
-        let fault = said.error();
+        let error = said.error();
         let (mut context, mut system_message) = (None, None);
         if let ParsedOutput::Output(mut output) = said {
             context = output.specific.as_mut().and_then(additional_context).map(std::mem::take);
             system_message = output.system_message;
         }
-        if fault.is_none() && context.is_none() && system_message.is_none() {
+        if error.is_none() && context.is_none() && system_message.is_none() {
             return;
         }
-        self.push(AsyncResult { hook: Arc::clone(hook), event, agent_id, context, system_message, fault });
+        self.push(AsyncResult { hook: Arc::clone(hook), event, agent_id, context, system_message, error });
     }
 }

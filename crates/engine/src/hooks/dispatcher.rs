@@ -143,7 +143,7 @@ impl HookDispatcher {
     pub async fn take_async_contexts(&self) -> Vec<String> {
         let mut contexts = Vec::new();
         for answer in self.0.executor.take_async_results(self.agent_id()) {
-            if let Some(fault) = answer.fault {
+            if let Some(fault) = answer.error {
                 self.0.frames.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
             }
             if let Some(message) = answer.system_message {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use whimbrel_models::http::Url;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
-use super::surroundings::{ElicitFn, ServerNotification, McpCallProgress, NotifyFn};
+use super::deps::{ElicitFn, ServerNotification, McpCallProgress, NotifyFn};
 use super::transport::ConnectionState;
 
 /// What a server says when a question was answered elsewhere.
@@ -46,7 +46,7 @@ pub(super) struct CallTracker {
     /// How many calls are under way.
     in_flight: watch::Sender<usize>,
     /// Counts how often what the server offers has changed.
-    pub(super) offers: watch::Sender<u64>,
+    pub(super) list_changes: watch::Sender<u64>,
 }
 
 /// A call under way.
@@ -202,11 +202,11 @@ impl ClientHandler for McpClientHandler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tracker.offers.send_modify(|count| *count += 1);
+        self.tracker.list_changes.send_modify(|count| *count += 1);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tracker.offers.send_modify(|count| *count += 1);
+        self.tracker.list_changes.send_modify(|count| *count += 1);
     }
 }
 

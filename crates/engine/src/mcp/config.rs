@@ -80,7 +80,7 @@ pub struct ServerConfigs {
     /// Who may come in.
     pub policy: ServerPolicy,
     /// What the user should be told: sources that could not be read, variables that are not set.
-    pub problems: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl ServerConfigs {
@@ -106,7 +106,7 @@ impl ServerConfigs {
             Ok((bytes, _)) => {
                 self.add_json(ServerOrigin::Dynamic, value, &String::from_utf8_lossy(&bytes), variables);
             }
-            Err(error) => self.problems.push(format!("--mcp-config: {value} cannot be read: {error}.")),
+            Err(error) => self.warnings.push(format!("--mcp-config: {value} cannot be read: {error}.")),
         }
     }
 
@@ -134,7 +134,7 @@ impl ServerConfigs {
                 servers.retain(|name, _| wanted(name));
                 self.add_entries(origin, servers, variables);
             }
-            Err(problem) => self.problems.push(format!("{what}: {problem}")),
+            Err(problem) => self.warnings.push(format!("{what}: {problem}")),
         }
     }
 
@@ -165,12 +165,12 @@ impl ServerConfigs {
         variables: VariableLookup<'_>,
     ) {
         if name.trim().is_empty() {
-            return self.problems.push("An MCP server has no name. Give it one.".into());
+            return self.warnings.push("An MCP server has no name. Give it one.".into());
         }
         let mut expansion = VariableExpander::new(variables);
         let config = config.and_then(|config| validate(config, &mut expansion));
         for variable in &expansion.missing {
-            self.problems.push(format!(
+            self.warnings.push(format!(
                 "MCP server {name}: the variable {variable} is not set. Set it, or write ${{{variable}:-default}}."
             ));
         }

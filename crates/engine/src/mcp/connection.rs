@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::client_handler::{CallTracker, McpClientHandler, InFlightCall};
-use super::fault::McpError;
-use super::surroundings::ServerDeps;
+use super::error::McpError;
+use super::deps::ServerDeps;
 use super::transport::{ConnectionState, HostedInbox, McpTransport};
 use crate::tasks::KillHandle;
 
@@ -70,7 +70,7 @@ impl Connection {
         surroundings: &ServerDeps,
         letterbox: &HostedInbox,
     ) -> Result<Self, McpError> {
-        let limit = surroundings.limits.connect;
+        let limit = surroundings.limits.connect_timeout;
         let deadline = Instant::now() + limit;
         let fate = ConnectionState::default();
         let opened =
@@ -208,13 +208,13 @@ fn handshake_error(error: &ClientInitializeError, fate: &ConnectionState) -> Mcp
             McpError::ErrorResponse(format!("it refused to begin: {}", error.message))
         }
         ClientInitializeError::TransportError { error, .. } => as_mcp_error(error.error.as_ref())
-            .or_else(|| fate.fault())
+            .or_else(|| fate.last_error())
             .unwrap_or_else(|| McpError::Disconnected(format!("{}.", error.error))),
         ClientInitializeError::ConnectionClosed(_) => fate.loss_error(),
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
             McpError::InvalidResponse("it answered a question that was not asked.".into())
         }
-        _ => fate.fault().unwrap_or_else(|| McpError::InvalidResponse("this is no answer to `initialize`.".into())),
+        _ => fate.last_error().unwrap_or_else(|| McpError::InvalidResponse("this is no answer to `initialize`.".into())),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::expand::VariableLookup;
-use super::fault::ReconnectBackoff;
+use super::error::ReconnectBackoff;
 
 /// The longest message that a server may send. One that says more at once is ended.
 pub(super) const MAX_MESSAGE_BYTES: usize = 32 << 20;
@@ -23,7 +23,7 @@ pub(super) const MAX_SCHEMA_DEPTH: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct McpLimits {
     /// How long a server may take to start (`MCP_TIMEOUT`).
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// How long a call may take (`MCP_TOOL_TIMEOUT`); an entry's own `timeout` wins.
     pub call_timeout: Duration,
     /// How long a server at an address may be silent during a call.
@@ -37,7 +37,7 @@ pub struct McpLimits {
 impl Default for McpLimits {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(30),
             // Some tools wait for a person.
             call_timeout: Duration::from_hours(24),
             idle_timeout: Duration::from_mins(5),
@@ -54,7 +54,7 @@ impl McpLimits {
         let usual = Self::default();
         let tokens = number("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
         Self {
-            connect: number("MCP_TIMEOUT").map_or(usual.connect, Duration::from_millis),
+            connect_timeout: number("MCP_TIMEOUT").map_or(usual.connect_timeout, Duration::from_millis),
             call_timeout: number("MCP_TOOL_TIMEOUT").map_or(usual.call_timeout, Duration::from_millis),
             max_output_bytes: tokens.map_or(usual.max_output_bytes, |tokens| tokens.saturating_mul(4)),
             ..usual
@@ -80,7 +80,7 @@ mod tests {
             "MAX_MCP_OUTPUT_TOKENS" => Some("10".to_owned()),
             _ => None,
         };
-        let expected = McpLimits { connect: Duration::from_millis(1500), max_output_bytes: 40, ..McpLimits::default() };
+        let expected = McpLimits { connect_timeout: Duration::from_millis(1500), max_output_bytes: 40, ..McpLimits::default() };
         assert_eq!(McpLimits::from_env(&set), expected);
         assert_eq!(McpLimits::from_env(&|_| Some("0".into())), McpLimits::default());
     }

@@ -17,7 +17,7 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations, McpToolInfo};
 
 use super::connection::{CallContext, Connection, RequestTimeouts};
-use super::fault::McpError;
+use super::error::McpError;
 use super::limits;
 use super::schema::{SanitizedSchema, sanitize};
 
@@ -62,7 +62,7 @@ impl ListedTool {
 }
 
 /// Asks a server for all that it offers.
-pub(super) async fn offer(connection: &Connection, limit: Duration) -> Result<ServerFeatures, McpError> {
+pub(super) async fn fetch_features(connection: &Connection, limit: Duration) -> Result<ServerFeatures, McpError> {
     let (info, can) = (&connection.info, &connection.info.capabilities);
     let us = info.server_info.as_ref();
     let mut offer = ServerFeatures {
@@ -99,7 +99,7 @@ pub(super) async fn offer(connection: &Connection, limit: Duration) -> Result<Se
 }
 
 /// Asks a server for its resources.
-pub(super) async fn resources(connection: &Connection, limit: Duration) -> Result<Vec<Resource>, McpError> {
+pub(super) async fn list_resources(connection: &Connection, limit: Duration) -> Result<Vec<Resource>, McpError> {
     let request = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
     Ok(list_all(connection, limit, request, |result| match result {
         ServerResult::ListResourcesResult(list) => Some(Page::new(list.resources, list.next_cursor)),

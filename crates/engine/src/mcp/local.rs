@@ -77,7 +77,7 @@ impl LocalTool {
     }
 
     /// Calls it, and gives what a server would answer.
-    pub(super) async fn answer(&self, arguments: Value) -> Value {
+    pub(super) async fn call(&self, arguments: Value) -> Value {
         match (self.function)(arguments).await {
             Ok(blocks) => json!({"content": blocks}),
             Err(text) => json!({"content": [{"type": "text", "text": text}], "isError": true}),

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 
 use super::connection::{CallContext, Connection, RequestTimeouts};
-use super::fault::McpError;
+use super::error::McpError;
 use super::tool_result::{OutputLimits, to_blocks};
 
 /// A prompt of a server, as a command.
@@ -55,7 +55,7 @@ pub(super) fn argument_names(arguments: Option<&Vec<PromptArgument>>) -> Vec<Str
 }
 
 /// Asks a server for a prompt.
-pub(super) async fn get(
+pub(super) async fn get_prompt(
     connection: &Connection,
     prompt: &str,
     arguments: JsonObject,

@@ -20,7 +20,7 @@ use super::config::{ServerEntry, ServerConfigs};
 use super::server_pool::ServerPool;
 use super::server::{ServerPhase, ServerHandle};
 use super::slot::{SlotState, ServerSlot};
-use super::surroundings::ServerDeps;
+use super::deps::ServerDeps;
 
 /// The servers of a session. Cheap to clone.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct ServerRegistry(Arc<RegistryInner>);
 
 /// What the handles share.
 pub(super) struct RegistryInner {
-    pub(super) surroundings: ServerDeps,
+    pub(super) deps: ServerDeps,
     pool: Option<ServerPool>,
     policy: ServerPolicy,
     slots: Mutex<BTreeMap<String, ServerSlot>>,
@@ -60,19 +60,19 @@ impl From<Arc<RegistryInner>> for ServerRegistry {
 
 impl ServerRegistry {
     /// Starts all servers, side by side, and waits for none.
-    pub fn start(servers: ServerConfigs, surroundings: ServerDeps) -> Self {
-        Self::start_with_pool(servers, surroundings, None)
+    pub fn start(servers: ServerConfigs, deps: ServerDeps) -> Self {
+        Self::start_with_pool(servers, deps, None)
     }
 
     /// The same, with servers that other sessions of the process use too.
-    pub fn start_shared(servers: ServerConfigs, surroundings: ServerDeps, pool: ServerPool) -> Self {
-        Self::start_with_pool(servers, surroundings, Some(pool))
+    pub fn start_shared(servers: ServerConfigs, deps: ServerDeps, pool: ServerPool) -> Self {
+        Self::start_with_pool(servers, deps, Some(pool))
     }
 
-    fn start_with_pool(servers: ServerConfigs, surroundings: ServerDeps, pool: Option<ServerPool>) -> Self {
+    fn start_with_pool(servers: ServerConfigs, deps: ServerDeps, pool: Option<ServerPool>) -> Self {
         let admission = servers.policy.clone();
         let (slots, version) = (Mutex::default(), watch::Sender::default());
-        let inner = RegistryInner { surroundings, pool, policy: admission, slots, version };
+        let inner = RegistryInner { deps, pool, policy: admission, slots, version };
         let roster = Self(Arc::new(inner));
         roster.add(servers);
         roster
@@ -90,13 +90,13 @@ impl ServerRegistry {
 
     /// Waits until every server has been tried to connect to, but not longer than `limit`.
     pub async fn wait_ready(&self, limit: Duration) {
-        self.wait_settled(self.servers(), limit).await;
+        self.wait_settled(self.enabled_servers(), limit).await;
     }
 
     /// The same, without servers in the host's own process: they wait for the host, which may wait for us.
     pub async fn wait_ready_external(&self, limit: Duration) {
         let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
-        let outside = self.servers().into_iter().filter(|server| !hosted(server));
+        let outside = self.enabled_servers().into_iter().filter(|server| !hosted(server));
         self.wait_settled(outside.collect(), limit).await;
     }
 
@@ -214,7 +214,7 @@ impl ServerRegistry {
         let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
         let life = match &entry.config {
             Err(problem) => SlotState::Invalid(problem.clone()),
-            Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.surroundings.local_servers.get(&name) => {
+            Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.deps.local_servers.get(&name) => {
                 SlotState::InProcess(server.clone())
             }
             Ok(config) => {
@@ -230,9 +230,9 @@ impl ServerRegistry {
     fn start_server(&self, name: &str, config: &McpServerConfig) -> Arc<ServerHandle> {
         match (&self.0.pool, config) {
             (Some(pool), McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_)) => {
-                pool.server(name, config, &self.0.surroundings)
+                pool.get_or_start(name, config, &self.0.deps)
             }
-            (_, config) => Arc::new(ServerHandle::start(name, config.clone(), self.0.surroundings.clone())),
+            (_, config) => Arc::new(ServerHandle::start(name, config.clone(), self.0.deps.clone())),
         }
     }
 
@@ -246,7 +246,7 @@ impl ServerRegistry {
     }
 
     /// All servers that are switched on.
-    pub(super) fn servers(&self) -> Vec<Arc<ServerHandle>> {
+    pub(super) fn enabled_servers(&self) -> Vec<Arc<ServerHandle>> {
         let on = |slot: &ServerSlot| match &slot.state {
             SlotState::Enabled(server, _) => Some(Arc::clone(server)),
             SlotState::InProcess(_) | SlotState::Disabled | SlotState::Invalid(_) => None,

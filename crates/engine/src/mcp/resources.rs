@@ -51,7 +51,7 @@ impl Tool for ListMcpResources {
 
     async fn run(&self, input: ListInput, call: ToolContext) -> ToolResult {
         let roster = upgrade_registry(&self.0)?;
-        let listing = roster.resources(input.server.as_deref());
+        let listing = roster.list_resources(input.server.as_deref());
         let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
         let (resources, problems) = listed.map_err(ToolError::Rejected)?;
         let mut text = match resources.as_slice() {
@@ -109,7 +109,7 @@ fn interrupted() -> ToolError {
 }
 
 fn output_limits(call: &ToolContext, roster: &ServerRegistry) -> OutputLimits {
-    OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), limit: roster.max_output_bytes() }
+    OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), max_text_bytes: roster.max_output_bytes() }
 }
 
 /// A part of a resource as the model reads it: bytes are put into a file.

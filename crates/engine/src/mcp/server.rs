@@ -11,9 +11,9 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::connection::Connection;
-use super::fault::McpError;
-use super::listing::{ServerFeatures, offer};
-use super::surroundings::ServerDeps;
+use super::error::McpError;
+use super::listing::{ServerFeatures, fetch_features};
+use super::deps::ServerDeps;
 use super::transport::HostedInbox;
 
 /// A server that lived this long was well; its end begins a new count.
@@ -38,7 +38,7 @@ pub(super) struct ServerHandle {
 pub(super) struct ServerState {
     pub(super) phase: ServerPhase,
     /// What it offers, as it was told last. It stays while a lost server is looked for.
-    pub(super) offer: Arc<ServerFeatures>,
+    pub(super) features: Arc<ServerFeatures>,
 }
 
 /// Where a server is in its life.
@@ -60,12 +60,12 @@ type ReconnectRequest = oneshot::Sender<Result<(), McpError>>;
 impl ServerHandle {
     /// Starts a server. It is not waited for.
     pub(super) fn start(name: &str, config: McpServerConfig, surroundings: ServerDeps) -> Self {
-        let starting = ServerState { phase: ServerPhase::Starting, offer: Arc::default() };
+        let starting = ServerState { phase: ServerPhase::Starting, features: Arc::default() };
         let (tell, state) = watch::channel(starting);
         let (reconnects, incoming) = mpsc::channel(4);
         let (shutdown, name) = (CancellationToken::new(), Arc::<str>::from(name));
         let inbox = HostedInbox::default();
-        let connect_timeout = surroundings.limits.connect;
+        let connect_timeout = surroundings.limits.connect_timeout;
         let keeper = ServerTask {
             name: Arc::clone(&name),
             config: config.clone(),
@@ -204,11 +204,11 @@ impl ServerTask {
     async fn connect(&self) -> Result<Arc<Connection>, McpError> {
         let connection =
             Connection::open(&self.name, &self.config, &self.deps, &self.inbox).await?;
-        match offer(&connection, self.deps.limits.connect).await {
+        match fetch_features(&connection, self.deps.limits.connect_timeout).await {
             Ok(offer) => {
                 let connection = Arc::new(connection);
                 let phase = ServerPhase::Connected(Arc::clone(&connection));
-                self.state.send_replace(ServerState { phase, offer: Arc::new(offer) });
+                self.state.send_replace(ServerState { phase, features: Arc::new(offer) });
                 Ok(connection)
             }
             Err(fault) => {
@@ -220,8 +220,8 @@ impl ServerTask {
 
     /// Watches over a connection, until it is lost or no longer wanted.
     async fn monitor(&mut self, connection: &Connection) -> LoopEvent {
-        let limit = self.deps.limits.connect;
-        let mut offers = connection.tracker.offers.subscribe();
+        let limit = self.deps.limits.connect_timeout;
+        let mut offers = connection.tracker.list_changes.subscribe();
         // What has changed while we asked is asked for again.
         if *offers.borrow() > 0 {
             offers.mark_changed();
@@ -240,7 +240,7 @@ impl ServerTask {
                     return LoopEvent::Reconnect(order);
                 }
                 Some(offer) = refetch_features(&mut offers, connection, limit) => {
-                    self.state.send_modify(|state| state.offer = Arc::new(offer));
+                    self.state.send_modify(|state| state.features = Arc::new(offer));
                 }
             }
         }
@@ -286,7 +286,7 @@ async fn refetch_features(
     offers.changed().await.ok()?;
     sleep(LIST_CHANGED_DEBOUNCE).await;
     offers.borrow_and_update();
-    offer(connection, limit).await.ok()
+    fetch_features(connection, limit).await.ok()
 }
 
 async fn sleep_or_forever(pause: Option<Duration>) {

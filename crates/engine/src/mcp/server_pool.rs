@@ -11,7 +11,7 @@ use serde_json::json;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::server::ServerHandle;
-use super::surroundings::ServerDeps;
+use super::deps::ServerDeps;
 
 /// Servers in use, by what they are. Cheap to clone.
 #[derive(Clone, Default)]
@@ -24,7 +24,7 @@ impl ServerPool {
     }
 
     /// The server of this entry: one that runs already, or a new one.
-    pub(super) fn server(
+    pub(super) fn get_or_start(
         &self,
         name: &str,
         config: &McpServerConfig,

@@ -5,7 +5,7 @@ use whimbrel_wire::control::{McpConnection, McpServerStatus};
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::system::InitServer;
 
-use super::fault::McpError;
+use super::error::McpError;
 use super::listing::ListedTool;
 use super::registry::ServerRegistry;
 use super::server::ServerPhase;
@@ -30,10 +30,10 @@ impl ServerRegistry {
     /// What was left out of what servers offer, and why.
     pub fn notes(&self) -> Vec<String> {
         let of = |server: std::sync::Arc<super::server::ServerHandle>| {
-            let offer = server.state().offer;
+            let offer = server.state().features;
             offer.notes.iter().map(|note| format!("MCP server {}: {note}", server.name)).collect::<Vec<_>>()
         };
-        self.servers().into_iter().flat_map(of).collect()
+        self.enabled_servers().into_iter().flat_map(of).collect()
     }
 }
 
@@ -45,7 +45,7 @@ fn status(name: String, slot: &ServerSlot) -> McpServerStatus {
         tools = Some(server.tools().iter().map(|tool| tool.to_listed_tool().info()).collect());
     }
     if let (SlotState::Enabled(server, _), McpConnection::Connected) = (&slot.state, &status) {
-        let offer = server.state().offer;
+        let offer = server.state().features;
         info = Some(offer.info.clone());
         tools = Some(offer.tools.iter().map(ListedTool::info).collect());
     }

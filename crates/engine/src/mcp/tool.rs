@@ -13,7 +13,7 @@ use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::McpServerProvenance;
 
 use super::connection::{CallContext, Connection, RequestTimeouts};
-use super::fault::McpError;
+use super::error::McpError;
 use super::limits::{self, McpLimits};
 use super::listing::ListedTool;
 use super::local::LocalToolFn;
@@ -95,7 +95,7 @@ impl McpTool {
     }
 
     fn output_limits(&self, call: &ToolContext) -> OutputLimits {
-        OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), limit: self.limits.max_output_bytes }
+        OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), max_text_bytes: self.limits.max_output_bytes }
     }
 
     fn to_tool_error(&self, fault: &McpError) -> ToolError {
@@ -169,7 +169,7 @@ impl AnyTool for McpTool {
         }
     }
 
-    fn offer(&self) -> ToolLoading {
+    fn loading(&self) -> ToolLoading {
         self.offer
     }
 

@@ -43,7 +43,7 @@ impl ToolCache {
     }
 
     /// Brings what these servers have, from now on.
-    pub fn connect(&self, roster: ServerRegistry) {
+    pub fn set_registry(&self, roster: ServerRegistry) {
         // There is one roster in a session: a second one would be a mistake that changes nothing.
         let _ = self.0.registry.set(roster);
     }

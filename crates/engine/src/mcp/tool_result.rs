@@ -25,14 +25,14 @@ pub(super) struct OutputLimits {
     /// The folder.
     pub(super) spill_dir: PathBuf,
     /// How many bytes of text the model is shown.
-    pub(super) limit: usize,
+    pub(super) max_text_bytes: usize,
 }
 
 /// The result of a call. Pictures are decoded and files written beside the async threads.
 pub(super) async fn to_tool_output(result: ServerResult, shelf: OutputLimits) -> ToolResult {
     let answer = CallResult::parse(result).map_err(ToolError::Failed)?;
     let plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
-    if answer.content.iter().all(plain) && answer.text_length() <= shelf.limit {
+    if answer.content.iter().all(plain) && answer.text_length() <= shelf.max_text_bytes {
         return answer.into_tool_output(&shelf);
     }
     let work = files::run_blocking(move || answer.into_tool_output(&shelf));
@@ -48,7 +48,7 @@ pub(super) async fn to_blocks(content: Vec<ContentBlock>, shelf: OutputLimits) -
 /// Blocks for the model, their text within the limit.
 pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<Block> {
     let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
-    if length <= shelf.limit {
+    if length <= shelf.max_text_bytes {
         return blocks;
     }
     let work = files::run_blocking(move || BlockConverter::new(&shelf).spill_text(blocks));
@@ -57,7 +57,7 @@ pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<B
 
 /// A text for the model: one that is too long goes into a file, and both ends are shown.
 pub(super) async fn fit_text(text: String, shelf: &OutputLimits) -> String {
-    if text.len() <= shelf.limit {
+    if text.len() <= shelf.max_text_bytes {
         return text;
     }
     let path = shelf.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
@@ -167,7 +167,7 @@ impl<'a> BlockConverter<'a> {
     fn convert_all(mut self, content: Vec<ContentBlock>) -> Vec<Block> {
         let blocks: Vec<Block> = content.into_iter().map(|content| self.convert(content)).collect();
         let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
-        if length <= self.limits.limit { blocks } else { self.spill_text(blocks) }
+        if length <= self.limits.max_text_bytes { blocks } else { self.spill_text(blocks) }
     }
 
     fn convert(&mut self, content: ContentBlock) -> Block {

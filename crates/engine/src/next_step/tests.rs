@@ -13,7 +13,7 @@ fn the_decision_table() {
         model_calls: 1,
         max_turns: None,
         continuations: 0,
-        answer: OutputRequirement::NotRequired,
+        structured_output: OutputRequirement::NotRequired,
         over_budget: false,
         has_fallback: false,
         can_compact: true,
@@ -21,7 +21,7 @@ fn the_decision_table() {
     let full = |event| TurnState { can_compact: false, ..now(event) };
     let broke = |event| TurnState { over_budget: true, ..now(event) };
     let due = |attempts, demands| OutputRequirement::Pending { attempts, reminders: demands, limit: 2 };
-    let owing = |answer, event| TurnState { answer, ..now(event) };
+    let owing = |structured_output, event| TurnState { structured_output, ..now(event) };
     let aborted = |event| TurnState { aborted: true, ..now(event) };
     let spent = |event| TurnState { model_calls: 2, max_turns: Some(2), ..now(event) };
     let tired = |event| TurnState { continuations: MAX_CONTINUATIONS, ..now(event) };
@@ -154,7 +154,7 @@ fn the_decision_table() {
         ),
         (
             "aborted with an answer owed",
-            TurnState { answer: due(1, 1), ..aborted(acted) },
+            TurnState { structured_output: due(1, 1), ..aborted(acted) },
             NextStep::End(TurnEnd::AbortedTools),
         ),
         ("a denial that stops the turn", halted(EndTurn::Denied), NextStep::End(TurnEnd::AbortedTools)),

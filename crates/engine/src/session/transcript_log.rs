@@ -143,7 +143,7 @@ impl TranscriptLog {
     }
 
     /// Notes what was asked, by which the session is recognised in lists.
-    pub fn asked(&mut self, content: &Content) {
+    pub fn record_prompt(&mut self, content: &Content) {
         let blocks = match content {
             Content::Text(text) => return self.record_prompt_texts(&[text]),
             Content::Blocks(blocks) => blocks,

@@ -81,7 +81,7 @@ pub struct CheckedLayer {
 
 /// Makes a layer of what a source says.
 pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust) -> CheckedLayer {
-    let (values, held) = trust::filter(document.values.clone(), origin.scope, trust);
+    let (values, held) = trust::filter_values(document.values.clone(), origin.scope, trust);
     let held = trust::render_warning(&origin.display_name(), &held);
     let checked = schema::check_values(values);
     let flaws = checked.errors.into_iter().chain(typos::find_typos(&document.values));

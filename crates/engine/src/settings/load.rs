@@ -38,7 +38,7 @@ pub struct LoadedLayers {
 }
 
 /// Reads all that was asked for. Touches the disk.
-pub fn find(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
+pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
     let mut found = SettingsDocuments { host: read_host_settings(request)?, managed: read_managed(request)?, ..SettingsDocuments::default() };
     for (source, file, base) in request.setting_files() {
         let read = read::read_text(&file)

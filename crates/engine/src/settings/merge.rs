@@ -18,7 +18,7 @@ use whimbrel_policy::mode::is_more_permissive;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::http_hooks::{self, HttpHookLimits};
-use super::known::TypedSettings;
+use super::typed::TypedSettings;
 use super::layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
 use super::sources::{LayerScope, LayerSource};
 
@@ -43,7 +43,7 @@ pub struct EffectiveSettings {
     /// Which web addresses hooks may tell.
     pub http_limits: HttpHookLimits,
     /// The other keys that the engine acts on.
-    pub known: TypedSettings,
+    pub typed: TypedSettings,
     /// All values that are in force, as they would stand in one file.
     pub values: Map<String, Value>,
 }
@@ -77,7 +77,7 @@ pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
         hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
         http_limits,
         // Each value was checked, so that it has its type.
-        known: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
+        typed: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
         values,
     }
 }

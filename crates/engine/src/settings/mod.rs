@@ -9,7 +9,7 @@
 //!   local files are the person's), [`vouched`] (which folders the person trusts)
 //! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby`
 //!   (keys that are almost known), [`layer`] (what one source says)
-//! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
+//! - [`merge`](mod@merge) (many layers to one), [`typed`] (its keys in types), [`view`] (what the host sees)
 //! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
 
 pub mod edit;
@@ -18,7 +18,7 @@ mod error;
 pub mod host_overlay;
 pub mod hooks;
 pub mod http_hooks;
-pub mod known;
+pub mod typed;
 pub mod layer;
 pub mod load;
 pub mod merge;
@@ -46,7 +46,7 @@ use whimbrel_wire::options::SettingSource;
 pub use edit::{ListAction, SettingsChange, PermissionList};
 pub use error::{InvalidKeyError, SettingsError};
 pub use hooks::{CommandHookConfig, HookActionConfig};
-pub use known::TypedSettings;
+pub use typed::TypedSettings;
 pub use layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use sources::{
@@ -70,7 +70,7 @@ pub struct Settings {
 impl Settings {
     /// Reads the settings. Touches the disk.
     pub fn load(request: SettingsRequest) -> Result<Self, SettingsError> {
-        let found = load::find(&request)?;
+        let found = load::read_documents(&request)?;
         let gathered = load::build_layers(&request, &found, &Map::new())?;
         let effective = merge_shared(&gathered.layers);
         Ok(Self { request, overlay: Map::new(), documents: found, loaded: gathered, effective })
@@ -114,7 +114,7 @@ impl Settings {
 
     /// Reads the files again and says whose settings are others now. If that fails, what was in force stays in force.
     pub fn reload(&mut self) -> Result<BTreeSet<LayerSource>, SettingsError> {
-        self.replace_documents(load::find(&self.request)?)
+        self.replace_documents(load::read_documents(&self.request)?)
     }
 
     /// Puts what was found now in the place of what was found before.

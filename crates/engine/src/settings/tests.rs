@@ -144,7 +144,7 @@ fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
     bench.write_file(USER, "not even json");
     bench.write_file(PROJECT, r#"{"model": "p"}"#);
     bench.sources = [SettingSource::Project].into();
-    assert_eq!(bench.load().effective().known.model.as_deref(), Some("p"));
+    assert_eq!(bench.load().effective().typed.model.as_deref(), Some("p"));
     bench.sources = BTreeSet::new();
     assert_eq!(**bench.load().effective(), EffectiveSettings::default());
 }
@@ -257,7 +257,7 @@ fn the_host_changes_its_layer_while_the_session_runs() {
     let mut bench = Fixture::new(&[(USER, json!({"model": "u"}))]);
     bench.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
     let mut settings = bench.load();
-    let model = |settings: &Settings| settings.effective().known.model.clone().unwrap();
+    let model = |settings: &Settings| settings.effective().typed.model.clone().unwrap();
     assert_eq!(model(&settings), "f");
     let changed = settings.apply_host_changes(map(json!({"model": "g"}))).unwrap();
     assert_eq!((model(&settings).as_str(), effective_rules(&settings).len(), changed), ("g", 2, [LayerSource::Flag].into()));
@@ -364,7 +364,7 @@ fn the_host_may_write_a_few_values() {
     for draft in settings.draft_values(&wanted).unwrap() {
         settings.adopt_written(draft.write().unwrap());
     }
-    assert_eq!(settings.effective().known.output_style.as_deref(), Some("brief"));
+    assert_eq!(settings.effective().typed.output_style.as_deref(), Some("brief"));
     let rows = [
         update("localSettings", json!({"hooks": {}})),
         update("localSettings", json!({"outputStyle": null})),

@@ -94,7 +94,7 @@ const NEVER_ALLOWED_KEYS: &[&str] = &[
 ];
 
 /// Takes out of a layer what does not count, and says what that was.
-pub fn filter(values: Map<String, Value>, scope: LayerScope, trust: Trust) -> (Map<String, Value>, Vec<Withheld>) {
+pub fn filter_values(values: Map<String, Value>, scope: LayerScope, trust: Trust) -> (Map<String, Value>, Vec<Withheld>) {
     let mut held = Vec::new();
     if scope == LayerScope::User {
         return (values, held);

@@ -46,7 +46,7 @@ pub struct UserMcpServers {
 }
 
 /// The person's MCP servers for a folder. Touches the disk.
-pub fn servers(env: &BTreeMap<String, String>, folder: &Path) -> UserMcpServers {
+pub fn user_servers(env: &BTreeMap<String, String>, folder: &Path) -> UserMcpServers {
     let kept = user_state_file(env)
         .and_then(|file| files::read(&file, MAX_FILE_SIZE).ok())
         .and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok())

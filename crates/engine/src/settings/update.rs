@@ -159,7 +159,7 @@ impl Settings {
         }
         let layer = self.layers().iter().find(|layer| layer.origin.file.as_deref() == Some(file));
         let scope = layer.map_or(LayerScope::User, |layer| layer.origin.scope);
-        match trust::filter(added_values(change), scope, self.request.trust).1[..] {
+        match trust::filter_values(added_values(change), scope, self.request.trust).1[..] {
             [] => ChangeStatus::InForce,
             [..] => ChangeStatus::NotTrusted,
         }
@@ -181,7 +181,7 @@ impl ChangeDraft {
             Some(replaced) if source == SettingSource::Local => record_provenance(&request, &file, replaced),
             Some(_) | None => None,
         };
-        let found = load::find(&request);
+        let found = load::read_documents(&request);
         Ok(WrittenChange { source, file, change, skipped, replaced, found, warnings: Vec::from_iter(warnings) })
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn discover(
     hooks.append(found.hooks);
     let plugins = &found.extensions.plugins;
     let servers = mcp_servers::resolve_servers(options, env, settings, ground, plugins);
-    warnings.extend(servers.problems.iter().cloned());
+    warnings.extend(servers.warnings.iter().cloned());
     let (mut kinds, about_kinds) = AgentDefinitions::load(ground, &plugins.agent_dirs());
     warnings.extend(about_kinds);
     if options.strict_mcp_config {

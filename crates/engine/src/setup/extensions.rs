@@ -71,7 +71,7 @@ pub(super) fn find_extensions(options: &Options, settings: &Settings, ground: &C
         styles,
         plugins,
     };
-    warnings.extend(extensions.select_style(settings.effective().known.output_style.as_deref()));
+    warnings.extend(extensions.select_style(settings.effective().typed.output_style.as_deref()));
     let (hooks, about_hooks) = extensions.hooks(|_| true);
     warnings.extend(about_hooks);
     FoundExtensions { extensions, commands, hooks, warnings }

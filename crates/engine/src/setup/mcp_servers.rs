@@ -32,7 +32,7 @@ pub(super) fn resolve_servers(
         ServerConfigs { policy: ServerPolicy::from_settings(&settings.effective().values), ..ServerConfigs::default() };
     if !options.strict_mcp_config {
         let kept = match ground.includes(SettingSource::User) || ground.includes(SettingSource::Local) {
-            true => trusted_dirs::servers(env, &ground.working_dir),
+            true => trusted_dirs::user_servers(env, &ground.working_dir),
             false => trusted_dirs::UserMcpServers::default(),
         };
         if ground.includes(SettingSource::User) {
@@ -67,7 +67,7 @@ fn add_project_servers(
             Ok((bytes, _)) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => {
-                servers.problems.push(format!("{} cannot be read: {error}.", file.display()));
+                servers.warnings.push(format!("{} cannot be read: {error}.", file.display()));
                 continue;
             }
         };
@@ -77,7 +77,7 @@ fn add_project_servers(
         unknown.extend(named.into_iter().map(|(name, _)| name).filter(open));
     }
     if !unknown.is_empty() {
-        servers.problems.push(format!(
+        servers.warnings.push(format!(
             "MCP servers of the project are not started, because nobody has approved of them: {}. Put them into enabledMcpjsonServers of your settings.",
             unknown.join(", ")
         ));
@@ -96,7 +96,7 @@ pub(crate) fn project_files(ground: &ConfigLocations) -> Vec<PathBuf> {
 
 /// Who answers for the project's servers: whoever trusts the whole project, or the settings, name by name.
 fn project_approval(settings: &Settings) -> ProjectApproval {
-    let known = &settings.effective().known;
+    let known = &settings.effective().typed;
     ProjectApproval {
         all: settings.trust() == Trust::Full || known.enable_all_project_mcp_servers == Some(true),
         enabled: known.enabled_mcpjson_servers.clone(),
@@ -125,7 +125,7 @@ mod tests {
             Ok(_) => (name, entry.origin.as_str()),
             Err(_) => (name, "bad"),
         };
-        (servers.entries.into_iter().map(scope).collect(), servers.problems.join("\n"))
+        (servers.entries.into_iter().map(scope).collect(), servers.warnings.join("\n"))
     }
 
     fn options_with_settings(settings: &Value) -> Options {

@@ -145,7 +145,7 @@ impl Setup {
             resolve_location(options, env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
         let config = settings::config_dir(env);
-        let known = settings.effective().known.clone();
+        let known = settings.effective().typed.clone();
         let ground = Arc::new(configure::config_locations(options, &settings, config, workspace.root()));
         let Discovered { hooks, servers, commands, extensions, agent_definitions: kinds } =
             discover(options, env, &settings, &ground, &mut warnings)?;

@@ -21,14 +21,14 @@ pub fn unsupported_setting(settings: &Settings) -> Option<String> {
     let sandbox =
         |layer: &SettingsLayer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled);
     let said = settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
-    let needed = settings.effective().known.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
+    let needed = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
     (said || needed).then(|| render_error(SANDBOX))
 }
 
 /// What settings ask for that the session goes on without, for the person.
 pub fn ignored_settings(settings: &Settings) -> Vec<String> {
     let effective = settings.effective();
-    let sandbox = is_sandbox_enabled(&effective.known.sandbox).then_some("sandbox: commands run without one");
+    let sandbox = is_sandbox_enabled(&effective.typed.sandbox).then_some("sandbox: commands run without one");
     let guards = UNENFORCED_KEYS.iter().filter(|(path, _)| {
         let value = path.iter().try_fold(None, |found: Option<&Value>, key| {
             Some(Some(match found {

@@ -10,7 +10,7 @@ const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MIN_DESCRIPTION_CHARS: usize = 20;
 
 /// The list, if there is anything on it: name and description of each.
-pub fn listing(entries: &[(&str, &str)]) -> Option<String> {
+pub fn render(entries: &[(&str, &str)]) -> Option<String> {
     if entries.is_empty() {
         return None;
     }
@@ -71,26 +71,26 @@ mod tests {
 
     #[test]
     fn names_and_descriptions_are_told_in_one_line_each() {
-        assert_eq!(listing(&[]), None);
-        let text = listing(&[("pdf", "Reads\n  PDF files"), ("x", "")]).unwrap();
+        assert_eq!(render(&[]), None);
+        let text = render(&[("pdf", "Reads\n  PDF files"), ("x", "")]).unwrap();
         assert!(text.contains("\n- pdf: Reads PDF files\n- x\n"), "{text}");
     }
 
     #[test]
     fn many_or_long_ones_stay_within_the_bound() {
         let long = "word ".repeat(2_000);
-        let one = listing(&[("a", &long)]).unwrap();
+        let one = render(&[("a", &long)]).unwrap();
         assert!(one.chars().count() < MAX_DESCRIPTION_CHARS + 200 && one.contains("..."), "{}", one.len());
         let names: Vec<String> = (0..40).map(|number| format!("skill-{number}")).collect();
         let mut entries: Vec<(&str, &str)> =
             names.iter().map(|name| (name.as_str(), long.as_str())).collect();
         entries[7].1 = "Short and whole";
-        let text = listing(&entries).unwrap();
+        let text = render(&entries).unwrap();
         assert!(text.chars().count() < MAX_TOTAL_CHARS + 400, "{}", text.len());
         assert!(text.contains("- skill-7: Short and whole\n") && text.contains("- skill-39: word"));
         let names: Vec<String> = (0..5_000).map(|number| format!("skill-{number}")).collect();
         let entries: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Does it")).collect();
-        let text = listing(&entries).unwrap();
+        let text = render(&entries).unwrap();
         assert!(text.chars().count() < MAX_TOTAL_CHARS + 400, "{}", text.len());
         assert!(text.contains("- skill-0\n") && text.contains("more that are not listed"));
     }

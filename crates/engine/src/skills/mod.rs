@@ -71,7 +71,7 @@ impl Skills {
     }
 
     /// Limits what the model may call.
-    pub fn limit(&self, only: Option<Vec<String>>) {
+    pub fn set_allowed(&self, only: Option<Vec<String>>) {
         self.0.send_modify(|book| Arc::make_mut(book).allowed = parse_allowed(only));
     }
 
@@ -102,7 +102,7 @@ impl Skills {
         let told = book.callable().filter(|file| is_listed(file));
         let entries: Vec<(&str, &str)> =
             told.map(|file| (file.name.as_str(), file.description.text())).collect();
-        listing::listing(&entries)
+        listing::render(&entries)
     }
 
     /// The skill that the model calls by its exact name.

@@ -81,11 +81,11 @@ fn the_model_sees_the_schema_as_it_is() {
 
 #[test]
 fn an_answer_is_owed_until_a_call_has_given_it() {
-    let made = |id: &str, failed| ToolCallResult {
+    let made = |id: &str, is_error| ToolCallResult {
         id: id.into(),
         content: "x".to_owned().into(),
         meta: json!({"structured_output": {"n": 1}}),
-        failed,
+        is_error,
         denial: None,
         notes: Vec::new(),
         halt: None,
@@ -93,21 +93,21 @@ fn an_answer_is_owed_until_a_call_has_given_it() {
     };
     let due = |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
     let mut owed = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
-    assert_eq!(owed.answer(), due(0, 0));
+    assert_eq!(owed.requirement(), due(0, 0));
     owed.record_call("Bash", "a");
     owed.record_result(&made("a", false));
-    assert_eq!(owed.answer(), due(0, 0), "another tool's result is no answer");
+    assert_eq!(owed.requirement(), due(0, 0), "another tool's result is no answer");
     owed.record_call(TOOL_NAME, "b");
     owed.record_result(&made("b", true));
     owed.record_reminder();
-    assert_eq!(owed.answer(), due(1, 1));
+    assert_eq!(owed.requirement(), due(1, 1));
     owed.record_call(TOOL_NAME, "c");
     owed.record_result(&made("c", false));
-    assert_eq!(owed.answer(), next_step::OutputRequirement::Satisfied);
+    assert_eq!(owed.requirement(), next_step::OutputRequirement::Satisfied);
     assert_eq!(owed.take_output(), Some(json!({"n": 1})));
     owed.begin_turn();
-    assert_eq!(owed.answer(), due(0, 0));
+    assert_eq!(owed.requirement(), due(0, 0));
     let mut free = StructuredOutput::default();
     free.record_call(TOOL_NAME, "d");
-    assert_eq!(free.answer(), next_step::OutputRequirement::NotRequired);
+    assert_eq!(free.requirement(), next_step::OutputRequirement::NotRequired);
 }

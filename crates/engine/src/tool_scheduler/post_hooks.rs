@@ -57,7 +57,7 @@ async fn dispatch_result_hooks(
     took: Duration,
     cancel: &CancellationToken,
 ) -> MergedOutput {
-    if made.failed {
+    if made.is_error {
         let error = match &made.content {
             ResultContent::Text(text) => text.clone(),
             ResultContent::Blocks(_) => made.meta.to_string(),

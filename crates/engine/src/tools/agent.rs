@@ -162,7 +162,7 @@ fn report_result(report: &AgentReport, errand: &SubagentTask) -> ToolResult {
         "usage": report.usage,
         "costUsd": report.cost_usd,
     });
-    if let Some(tree) = &report.kept {
+    if let Some(tree) = &report.kept_worktree {
         meta["worktreePath"] = tree.path.display().to_string().into();
         meta["worktreeBranch"] = tree.branch.clone().into();
     }

@@ -71,7 +71,7 @@ impl ToolContext {
 
     /// The name of the teammate that makes it, if it is one.
     pub(crate) fn teammate_name(&self) -> Option<String> {
-        self.agents.as_ref().filter(|agents| agents.is_teammate()).map(|agents| agents.name().to_owned())
+        self.agents.as_ref().filter(|agents| agents.is_teammate()).map(|agents| agents.sender_name().to_owned())
     }
 
     /// The team of the session, if it has one.

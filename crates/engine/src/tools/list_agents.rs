@@ -35,7 +35,7 @@ impl Tool for ListAgentsTool {
     async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
         let agents = call.agents.ok_or_else(|| ToolError::Rejected("This agent knows of no others.".into()))?;
         let lead = agents.is_teammate().then(Row::for_lead);
-        let (mates, errands) = (agents.reachable_teammates(), agents.known());
+        let (mates, errands) = (agents.reachable_teammates(), agents.reachable_agents());
         let others = mates.iter().map(Row::for_teammate).chain(errands.iter().map(Row::for_agent));
         let rows: Vec<Row> = lead.into_iter().chain(others).collect();
         let lines: Vec<String> = rows.iter().map(Row::render_line).collect();

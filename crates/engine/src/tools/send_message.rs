@@ -55,7 +55,7 @@ impl Tool for SendMessageTool {
             "message" => send_message(&agents, require_content(input)?, &call).await,
             "broadcast" => {
                 let input = require_content(input)?;
-                let letter = TeamMessage::new(agents.name(), input.content, input.summary);
+                let letter = TeamMessage::new(agents.sender_name(), input.content, input.summary);
                 let receipts = agents.team().broadcast(&letter).map_err(ToolError::Rejected)?;
                 let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
                 if names.is_empty() {
@@ -72,11 +72,11 @@ impl Tool for SendMessageTool {
             "shutdown_response" => {
                 require_teammate(&agents)?;
                 let (request, answer) = into_answer(input);
-                request_result(agents.team().answer_shutdown(agents.name(), request.as_deref(), answer))
+                request_result(agents.team().answer_shutdown(agents.sender_name(), request.as_deref(), answer))
             }
             "plan_approval_request" => {
                 require_teammate(&agents)?;
-                request_result(agents.team().submit_plan(agents.name(), require_content(input)?.content))
+                request_result(agents.team().submit_plan(agents.sender_name(), require_content(input)?.content))
             }
             "plan_approval_response" => {
                 require_lead(&agents)?;
@@ -140,7 +140,7 @@ pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
 async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
     let to = require_recipient(&input)?;
     if agents.is_teammate() || agents.team().has_member(&to) {
-        let letter = TeamMessage::new(agents.name(), input.content, input.summary.clone());
+        let letter = TeamMessage::new(agents.sender_name(), input.content, input.summary.clone());
         let receipt = agents.team().send_in_order(&to, letter).await.map_err(ToolError::Rejected)?;
         return Ok(delivery_result(&receipt, input.summary.as_deref()));
     }

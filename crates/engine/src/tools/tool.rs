@@ -83,7 +83,7 @@ pub trait AnyTool: Send + Sync {
         Availability::AllAgents
     }
     /// How it comes to the model.
-    fn offer(&self) -> ToolLoading {
+    fn loading(&self) -> ToolLoading {
         if self.server().is_some() { ToolLoading::IfFits } else { ToolLoading::Eager }
     }
     /// What a call with this input touches; an error if the input does not fit.
@@ -131,7 +131,7 @@ impl<T: Tool> AnyTool for T {
         T::AVAILABILITY
     }
 
-    fn offer(&self) -> ToolLoading {
+    fn loading(&self) -> ToolLoading {
         T::LOADING
     }
 

@@ -36,17 +36,17 @@ pub(super) async fn finish_turn(agent: &mut Agent, workshop: ToolScheduler, endi
         TurnEnd::AbortedTools => agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await,
         TurnEnd::ApiError => {
             let fault =
-                ending.fault.clone().unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply broke off."));
+                ending.error.clone().unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply broke off."));
             ending.text = error_text(&fault);
             if fault.kind == ModelErrorKind::InvalidRequest {
                 drop_rejected_input(agent).await;
             }
             agent.conversation.push_error(&ending.text, fault.failure_kind(), Some(&fault)).await;
             hooks::run_stop_failure_hooks(agent, &fault).await;
-            ending.fault = Some(fault);
+            ending.error = Some(fault);
         }
         TurnEnd::ContextTooLong => {
-            let fault = ending.fault.clone();
+            let fault = ending.error.clone();
             if fault.is_some() {
                 drop_rejected_input(agent).await;
             }

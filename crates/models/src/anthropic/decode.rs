@@ -9,7 +9,7 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 
 use super::{error, fast_path};
 use crate::event::{BlockDelta, ReplyEvent};
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::ReportedUsage;
 use crate::model::ReplyItem;
 use crate::whole_reply::WholeReply;

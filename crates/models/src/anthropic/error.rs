@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// The fault for an answer with an error status.
 pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {

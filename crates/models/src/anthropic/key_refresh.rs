@@ -6,8 +6,8 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::Anthropic;
 use crate::downgrade::OptionalPart;
-use crate::fault::{ModelError, ModelErrorKind};
-use crate::key::KeySource;
+use crate::error::{ModelError, ModelErrorKind};
+use crate::api_key::KeySource;
 use crate::model::{ReplyItem, Model};
 use crate::request::Request;
 
@@ -27,10 +27,10 @@ impl Model for KeyRefreshingModel {
     fn stream_reply(&self, request: Arc<Request>) -> BoxStream<'static, Result<ReplyItem, ModelError>> {
         let (server, source) = (Arc::clone(&self.server), Arc::clone(&self.source));
         stream::once(async move {
-            let key = source.key(None).await?;
+            let key = source.fetch_key(None).await?;
             match server.open_reply(Arc::clone(&request), Some(&key)).await {
                 Err(fault) if fault.kind == ModelErrorKind::Authentication => {
-                    let fresh = source.key(Some(key.clone())).await?;
+                    let fresh = source.fetch_key(Some(key.clone())).await?;
                     // The same again would be refused again.
                     if fresh == key { Err(fault) } else { server.open_reply(request, Some(&fresh)).await }
                 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::history::History;
     use crate::http::HttpClient;
-    use crate::test_server::{ResponseAction, Server, answer};
+    use crate::test_server::{ResponseAction, TestServer, response};
     use crate::request::Preamble;
 
     /// Gives these keys in turn, the last one for ever, and notes which were refused.
@@ -66,7 +66,7 @@ mod tests {
     }
 
     impl KeySource for FakeKeySource {
-        fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
+        fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>> {
             let mut keys = self.keys.lock().unwrap();
             if refused.is_some() && keys.len() > 1 {
                 keys.remove(0);
@@ -78,12 +78,12 @@ mod tests {
     }
 
     fn unauthorized_response() -> Vec<ResponseAction> {
-        answer(401, "", r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#)
+        response(401, "", r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#)
     }
 
     fn ok_response() -> Vec<ResponseAction> {
         let body = r#"{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
-        answer(200, "content-type: application/json\r\n", body)
+        response(200, "content-type: application/json\r\n", body)
     }
 
     #[tokio::test]
@@ -101,7 +101,7 @@ mod tests {
             ),
         ];
         for (name, answers, keys, expected, fault) in rows {
-            let server = Server::start(answers).await;
+            let server = TestServer::start(answers).await;
             let source = Arc::new(FakeKeySource { keys: Mutex::new(keys), rejected: Mutex::default() });
             let api = Anthropic::from_env(
                 |name| (name == "ANTHROPIC_BASE_URL").then(|| server.url.clone()),

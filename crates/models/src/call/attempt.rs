@@ -9,7 +9,7 @@ use whimbrel_wire::Block;
 
 use super::CallTimeouts;
 use crate::event::ReplyEvent;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::model::ReplyItem;
 
 /// An attempt that is under way.

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// Where something is asked for, read and checked once so that it can be asked at often.
 #[derive(Clone)]

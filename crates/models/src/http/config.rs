@@ -5,7 +5,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
 use super::proxy_rules::ProxyRules;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// How the network is reached, as the environment says.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,7 +9,7 @@ use rustls::CertificateError;
 
 use super::connector::ConnectError;
 use super::guarded_fetch::FetchError;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// The request did not reach the server, or no answer began. If a proxy read it to pass it on, that is where the
 /// connection led.

@@ -10,7 +10,7 @@ use super::dns::Resolver;
 use super::request_body::RequestBody;
 use super::pool::ConnectionPool;
 use super::{HttpClient, Inner, Response, Url, error};
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// Which addresses may be connected to.
 pub type AddressFilter = fn(IpAddr) -> bool;

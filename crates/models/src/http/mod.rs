@@ -30,7 +30,7 @@ use self::dns::Resolver;
 use self::config::NetworkConfig;
 use self::tls::TlsSettings;
 use self::pool::ConnectionPool;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 pub use address::Address;
 pub use response::{BodyStream, Response};
@@ -56,7 +56,7 @@ struct Inner {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HttpClientLimits {
     /// The longest time for making a connection, TLS included.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// The longest time in which the server takes nothing of a request.
     pub write_timeout: Duration,
     /// The most bytes an answer may have, decompressed.
@@ -65,7 +65,7 @@ pub struct HttpClientLimits {
 
 impl Default for HttpClientLimits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(30), write_timeout: Duration::from_secs(60), max_decoded_bytes: 256 << 20 }
+        Self { connect_timeout: Duration::from_secs(30), write_timeout: Duration::from_secs(60), max_decoded_bytes: 256 << 20 }
     }
 }
 

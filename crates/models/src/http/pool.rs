@@ -18,7 +18,7 @@ use super::config::NetworkConfig;
 use super::request_body::SendingBody;
 use super::error;
 use super::tls::TlsSettings;
-use crate::fault::ModelError;
+use crate::error::ModelError;
 
 /// How long a connection is kept that nobody uses.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -48,13 +48,13 @@ impl ConnectionPool {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         // Shared among the addresses of a host, so that one that is dead leaves time for the next.
-        tcp.set_connect_timeout(Some(limits.connect));
+        tcp.set_connect_timeout(Some(limits.connect_timeout));
         tcp.set_keepalive(Some(TCP_KEEPALIVE_INTERVAL));
         tcp.set_keepalive_interval(Some(TCP_KEEPALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(TCP_KEEPALIVE_RETRIES));
         #[cfg(any(target_os = "android", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
-        let ways = ConnectorConfig { tcp, tls: Arc::clone(trust), proxies: route.proxy_rules()?, timeout: limits.connect };
+        let ways = ConnectorConfig { tcp, tls: Arc::clone(trust), proxies: route.proxy_rules()?, timeout: limits.connect_timeout };
         let connector = Connector::new(ways);
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use super::address::Address;
 use super::error;
 use super::gzip::ResponseBody;
-use crate::fault::{self, ModelError};
+use crate::error::{ModelError, parse_request_id};
 
 /// An answer whose head has arrived.
 pub struct Response {
@@ -52,7 +52,7 @@ impl Response {
 
     /// The provider's id of the request, if it gave one.
     pub fn request_id(&self) -> Option<String> {
-        fault::parse_request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
+        parse_request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
     }
 
     /// The body as it arrives.

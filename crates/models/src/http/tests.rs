@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures::stream::StreamExt;
 
 use super::*;
-use crate::test_server::{ResponseAction, Server, answer};
+use crate::test_server::{ResponseAction, TestServer, response};
 
-fn door(variables: &[(&str, &str)]) -> HttpClient {
+fn client(variables: &[(&str, &str)]) -> HttpClient {
     let get =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     HttpClient::from_env(get)
@@ -46,14 +46,14 @@ fn the_environment_says_how_the_network_is_reached() {
         ),
     ];
     for (name, variables, expected) in table {
-        assert_eq!(door(variables).inner.network_config, *expected, "{name}");
+        assert_eq!(client(variables).inner.network_config, *expected, "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_plain_address_needs_no_tls() {
-    let server = Server::start([answer(204, "", "")]).await;
-    let door = door(&[]);
+    let server = TestServer::start([response(204, "", "")]).await;
+    let door = client(&[]);
     let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!(response.status, 204);
     assert!(door.inner.pool.get().is_some() && !door.inner.tls.is_initialized());
@@ -61,10 +61,10 @@ async fn a_plain_address_needs_no_tls() {
 
 #[tokio::test]
 async fn a_body_in_pieces_has_a_length() {
-    let server = Server::start([answer(200, "", "")]).await;
+    let server = TestServer::start([response(200, "", "")]).await;
     let pieces =
         vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
-    door(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
+    client(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
     let seen = &server.requests()[0];
     assert_eq!((seen.header("content-length"), seen.header("transfer-encoding")), (Some("200005"), None));
     assert!(seen.body.starts_with(b"[1, ") && seen.body.ends_with(b" 2]"));
@@ -73,23 +73,23 @@ async fn a_body_in_pieces_has_a_length() {
 #[tokio::test]
 async fn nobody_there_is_a_fault_of_the_connection() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = post_error(&door(&[]), &format!("http://{free}")).await;
+    let refused = post_error(&client(&[]), &format!("http://{free}")).await;
     assert_eq!(refused.kind, ModelErrorKind::Connection);
     assert!(refused.message.starts_with("Could not connect to 127.0.0.1: "), "{}", refused.message);
-    let unknown = post_error(&door(&[]), "http://nobody.invalid").await;
+    let unknown = post_error(&client(&[]), "http://nobody.invalid").await;
     assert_eq!(unknown.kind, ModelErrorKind::Connection);
-    let nonsense = post_error(&door(&[]), "nonsense").await;
+    let nonsense = post_error(&client(&[]), "nonsense").await;
     assert_eq!(nonsense.kind, ModelErrorKind::InvalidRequest);
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_the_connection() {
     // No name may have a part as long as this one, so that nobody is asked for it.
-    let unknown = post_error(&door(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
+    let unknown = post_error(&client(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
     assert_eq!(unknown.kind, ModelErrorKind::Connection, "{}", unknown.message);
     // The system accepts the connection; nobody answers what is said there.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
-    let limits = HttpClientLimits { connect: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let limits = HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|_| None, limits);
     let silent = post_error(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
     assert_eq!(silent.kind, ModelErrorKind::Connection, "{}", silent.message);
@@ -98,13 +98,13 @@ async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_
 
 #[tokio::test]
 async fn a_connection_that_closes_before_the_answer_is_a_fault_of_the_connection() {
-    let server = Server::start([vec![ResponseAction::Close]]).await;
-    assert_eq!(post_error(&door(&[]), &server.url).await.kind, ModelErrorKind::Connection);
+    let server = TestServer::start([vec![ResponseAction::Close]]).await;
+    assert_eq!(post_error(&client(&[]), &server.url).await.kind, ModelErrorKind::Connection);
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_read_is_given_up() {
-    let server = Server::start([]).await;
+    let server = TestServer::start([]).await;
     let limits = HttpClientLimits { write_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let megabyte = Bytes::from(vec![b' '; 1 << 20]);
     let door = HttpClient::with_limits(|_| None, limits);
@@ -114,8 +114,8 @@ async fn a_server_that_does_not_read_is_given_up() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_by_whoever_shares_the_door() {
-    let server = Server::start((0..4).map(|_| answer(200, "", "body"))).await;
-    let first = door(&[]);
+    let server = TestServer::start((0..4).map(|_| response(200, "", "body"))).await;
+    let first = client(&[]);
     for door in [first.clone(), first.clone(), first.clone(), first] {
         let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
         assert_eq!(response.read_all(10).await.unwrap(), "body");
@@ -126,9 +126,9 @@ async fn a_connection_is_used_again_by_whoever_shares_the_door() {
 
 #[tokio::test]
 async fn a_connection_that_the_server_has_closed_meanwhile_is_replaced() {
-    let closing = [answer(200, "", "body"), vec![ResponseAction::Close]].concat();
-    let server = Server::start([closing.clone(), closing.clone(), closing]).await;
-    let door = door(&[]);
+    let closing = [response(200, "", "body"), vec![ResponseAction::Close]].concat();
+    let server = TestServer::start([closing.clone(), closing.clone(), closing]).await;
+    let door = client(&[]);
     for _ in 0..3 {
         let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
         assert_eq!(response.read_all(10).await.unwrap(), "body");
@@ -146,8 +146,8 @@ async fn yield_to_tasks() {
 
 #[tokio::test]
 async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() {
-    let server = Server::start([answer(200, "", ""), answer(200, "", "")]).await;
-    let door = door(&[]);
+    let server = TestServer::start([response(200, "", ""), response(200, "", "")]).await;
+    let door = client(&[]);
     door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     let address = Url::parse(&server.url.replace("http://", "http://ann:secret@")).unwrap();
     let own = HeaderMap::from_iter([(::http::header::ACCEPT, HeaderValue::from_static("text/x"))]);
@@ -167,16 +167,16 @@ async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() 
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let server = Server::start([answer(307, "location: http://127.0.0.1:9/\r\n", "")]).await;
-    let response = door(&[]).post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    let server = TestServer::start([response(307, "location: http://127.0.0.1:9/\r\n", "")]).await;
+    let response = client(&[]).post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!((response.status, response.header("location")), (307, Some("http://127.0.0.1:9/")));
 }
 
 #[tokio::test]
 async fn a_proxy_is_used_except_for_this_machine() {
-    let proxy = Server::start([answer(200, "", "")]).await;
-    let here = Server::start([answer(204, "", "")]).await;
-    let door = door(&[("HTTP_PROXY", &proxy.url)]);
+    let proxy = TestServer::start([response(200, "", "")]).await;
+    let here = TestServer::start([response(204, "", "")]).await;
+    let door = client(&[("HTTP_PROXY", &proxy.url)]);
     let away = door.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
     let near = door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!((away.status, near.status), (200, 204));
@@ -197,12 +197,12 @@ async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_
         (empty, "holds no certificate"),
         (broken, "certificate 1 of 1"),
     ] {
-        let fault = post_error(&door(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
+        let fault = post_error(&client(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
         assert_eq!(fault.kind, ModelErrorKind::Certificate);
         assert!(fault.message.contains(path) && fault.message.contains(why), "{}", fault.message);
     }
     for path in ["/no-cert-file.crt", "/dev/zero", "/", empty, broken] {
-        let shared = door(&[("SSL_CERT_FILE", path)]);
+        let shared = client(&[("SSL_CERT_FILE", path)]);
         assert_eq!(post_error(&shared, "https://127.0.0.1:9").await.kind, ModelErrorKind::Connection, "{path}");
     }
 }
@@ -221,7 +221,7 @@ fn gzip_bomb(repetitions: usize) -> Vec<u8> {
 async fn a_bomb_is_not_let_in() {
     let bomb = gzip_bomb(40_000);
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
-    let server = Server::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]]).await;
+    let server = TestServer::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]]).await;
     let limits = HttpClientLimits { max_decoded_bytes: 1 << 20, ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|_| None, limits);
     let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().into_body();
@@ -238,27 +238,27 @@ async fn a_bomb_is_not_let_in() {
 
 #[tokio::test]
 async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
-    let server = Server::start([answer(200, "", "hello"), answer(404, "", "")]).await;
+    let server = TestServer::start([response(200, "", "hello"), response(404, "", "")]).await;
     let named = server.url.replace("127.0.0.1", "localhost");
     for url in [&server.url, &named] {
         let url = Url::parse(url).unwrap();
-        let barred = door(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
+        let barred = client(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
         assert!(matches!(barred, Some(FetchError::AddressDenied(_))), "{url}: {barred:?}");
     }
     assert_eq!(server.connections(), 0);
-    let found = door(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
+    let found = client(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
     assert_eq!((found.status, found.status_text()), (200, "OK"));
     assert_eq!(found.read_all(5).await.unwrap(), "hello");
     assert_eq!(server.requests()[0].header("accept"), Some("text/html"));
-    let missing = door(&[]).get(&Url::parse(&server.url).unwrap(), "*/*", |_| true).await.unwrap();
+    let missing = client(&[]).get(&Url::parse(&server.url).unwrap(), "*/*", |_| true).await.unwrap();
     assert_eq!((missing.status, missing.status_text()), (404, "Not Found"));
 }
 
 #[tokio::test]
 async fn a_proxy_may_be_anywhere_but_not_what_is_fetched_past_it() {
-    let proxy = Server::start([answer(200, "", "")]).await;
+    let proxy = TestServer::start([response(200, "", "")]).await;
     let proxy_url = proxy.url.replace("127.0.0.1", "localhost");
-    let door = door(&[("HTTP_PROXY", &proxy_url)]);
+    let door = client(&[("HTTP_PROXY", &proxy_url)]);
     let get = async |url: &str| door.get(&Url::parse(url).unwrap(), "*/*", |ip| !ip.is_loopback()).await;
     assert_eq!(get("http://far.invalid/x").await.unwrap().status, 200);
     for near in ["http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"] {

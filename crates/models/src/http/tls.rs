@@ -12,7 +12,7 @@ use rustls_platform_verifier::Verifier;
 use super::config::NetworkConfig;
 use super::system_roots::{self, MAX_CERTIFICATE_FILE_BYTES};
 use super::error;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::regular_file;
 
 /// What TLS is spoken with. Nothing is read before the first connection that needs it.

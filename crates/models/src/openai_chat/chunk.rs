@@ -6,7 +6,7 @@ use serde_json::Value;
 use whimbrel_wire::Usage;
 
 use super::error;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::{CountReader, ReportedUsage};
 
 /// What a chunk says. A whole answer that was not streamed reads as one chunk.

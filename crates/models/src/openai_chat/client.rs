@@ -14,7 +14,7 @@ use super::stream::ReplyTranslator;
 use super::{error, request};
 use crate::downgrade::OptionalPart;
 use crate::event::ReplyEvent;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::http::{HttpClient, Response};
 use crate::model::{ReplyItem, Model};
 use crate::hint::{RequestSummary, with_hint};

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 
 /// An answer with an error status, or an error object in a stream, as far as it could be read.
 struct ErrorBody {

@@ -11,7 +11,7 @@ use whimbrel_wire::{Block, StopReason};
 use super::chunk::{self, ChatChunk, CallFragment, ChunkPiece};
 use super::request::CallIds;
 use crate::event::{BlockDelta, ReplyEvent};
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::ReportedUsage;
 
 /// The mark that closes a stream.

@@ -13,7 +13,7 @@ use whimbrel_wire::RawJson;
 use super::recording_error;
 use super::step::{RecordedError, RecordedStep, outline_request};
 use crate::downgrade::OptionalPart;
-use crate::fault::ModelError;
+use crate::error::ModelError;
 use crate::model::{ReplyItem, Model};
 use crate::request::Request;
 

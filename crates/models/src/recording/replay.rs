@@ -9,7 +9,7 @@ use super::ids::IdMap;
 use super::substitute::substitute_ids;
 use super::step::{MessageOutline, RecordedStep, excerpt_difference, outline_request};
 use crate::anthropic::decode::{RawEvents, decode_event};
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::model::ReplyItem;
 use crate::regular_file;
 use crate::request::Request;

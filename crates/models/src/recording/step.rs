@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use whimbrel_wire::{Block, RawJson, Role};
 
 use super::ids;
-use crate::fault::{ModelError, ModelErrorKind};
+use crate::error::{ModelError, ModelErrorKind};
 use crate::history::ApiMessage;
 use crate::request::Request;
 

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 
 use super::{PlaybackStep, ScriptedReply, play_steps};
 use crate::anthropic::body;
-use crate::fault::ModelError;
+use crate::error::ModelError;
 use crate::model::{ReplyItem, Model};
 use crate::request::Request;
 

@@ -11,7 +11,7 @@ use crate::command_pattern::CommandPattern;
 use crate::decide::DecisionInput;
 use crate::decision::{Decision, Reason};
 use crate::ruleset::SourcedRule;
-use crate::shell::{AllowSpelling, RequiredRule, CommandClass, UnanalyzableCause, SimpleCommand, RedirectTargetKind, Redirect, Value, RedirectDirection};
+use crate::shell::{AllowSpelling, RequiredRule, CommandClass, UnanalyzableCause, SimpleCommand, RedirectTargetKind, Redirect, WordValue, RedirectDirection};
 
 /// What can be said of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,8 +194,8 @@ impl ShellCommand<'_> {
     /// Whether a glob finds a file whose name the command would take for an option.
     fn glob_may_yield_option(&self, part: &SimpleCommand) -> bool {
         let globs = part.words.iter().filter_map(|word| match &word.value {
-            Value::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
-            Value::Glob(_) | Value::Literal(_) | Value::Unknown { .. } => None,
+            WordValue::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
+            WordValue::Glob(_) | WordValue::Literal(_) | WordValue::Unknown { .. } => None,
         });
         globs.into_iter().any(|glob| {
             self.directories.shell_dirs.iter().any(|at| {
@@ -209,12 +209,12 @@ impl ShellCommand<'_> {
     }
 
     fn is_accepted_edit(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
-        let inside = |value: &Value| match value {
-            Value::Literal(text) => {
+        let inside = |value: &WordValue| match value {
+            WordValue::Literal(text) => {
                 let spelled = self.resolve_from_shell_dirs(text);
                 spelled.iter().all(|path| case.dirs.contains(path) && !self.may_be_moved(path, part))
             }
-            Value::Glob(_) | Value::Unknown { .. } => false,
+            WordValue::Glob(_) | WordValue::Unknown { .. } => false,
         };
         case.mode == PermissionMode::AcceptEdits
             && self.script.cd_targets.is_empty()

@@ -6,7 +6,7 @@ use super::ShellCommand;
 use super::glob_expansion::{has_wildcard, literal_prefix, unescape};
 use crate::decide::DecisionInput;
 use crate::folded_path::fold_path;
-use crate::shell::Value;
+use crate::shell::WordValue;
 
 /// Who removes more than this at once is asked without a closer look.
 const MAX_REMOVALS: usize = 256;
@@ -15,7 +15,7 @@ impl ShellCommand<'_> {
     /// What the command removes that is critical, if anything.
     pub(crate) fn critical_removal(&self, case: &DecisionInput<'_>) -> Option<String> {
         let removed = self.script.commands.iter().flat_map(|part| &part.removals);
-        let mut different: Vec<&Value> = Vec::new();
+        let mut different: Vec<&WordValue> = Vec::new();
         for value in removed {
             if !different.contains(&value) {
                 different.push(value);
@@ -31,12 +31,12 @@ impl ShellCommand<'_> {
         different.into_iter().find_map(|value| self.critical_value(value, &places))
     }
 
-    fn critical_value(&self, value: &Value, places: &CriticalPaths) -> Option<String> {
+    fn critical_value(&self, value: &WordValue, places: &CriticalPaths) -> Option<String> {
         match value {
-            Value::Literal(text) => self.is_critical_path(text, places).then(|| text.clone()),
-            Value::Glob(glob) => self.is_critical_glob(glob, places).then(|| glob.clone()),
-            Value::Unknown { nonempty: true, .. } => None,
-            Value::Unknown { before, after, .. } => self.critical_unknown_value(before, after, places),
+            WordValue::Literal(text) => self.is_critical_path(text, places).then(|| text.clone()),
+            WordValue::Glob(glob) => self.is_critical_glob(glob, places).then(|| glob.clone()),
+            WordValue::Unknown { nonempty: true, .. } => None,
+            WordValue::Unknown { before, after, .. } => self.critical_unknown_value(before, after, places),
         }
     }
 
@@ -120,7 +120,7 @@ struct CriticalPaths {
 impl CriticalPaths {
     fn new(case: &DecisionInput<'_>, directories: &[&Path]) -> Self {
         let primary = &case.dirs.primary;
-        let around = case.context.surroundings();
+        let around = case.context.path_context();
         let shell = crate::paths::resolve_absolute(around.cwd, &around);
         let home = crate::paths::resolve_absolute(around.home, &around);
         let working = [&primary.lexical, &primary.physical, &shell.lexical, &shell.physical];

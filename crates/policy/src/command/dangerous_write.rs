@@ -10,7 +10,7 @@ use crate::decision::Danger;
 use crate::file_access::write_danger;
 use crate::paths::ResolvedPath;
 use crate::protected::contains_any;
-use crate::shell::{SimpleCommand, RedirectTargetKind, Value, RedirectDirection};
+use crate::shell::{SimpleCommand, RedirectTargetKind, WordValue, RedirectDirection};
 
 impl ShellCommand<'_> {
     /// The first protected or suspicious path that the command writes.
@@ -28,8 +28,8 @@ impl ShellCommand<'_> {
     }
 
     /// What is copied with all that lies below it brings protected files along.
-    fn copy_danger(&self, value: &Value) -> Option<(Danger, String)> {
-        let Value::Literal(text) = value else { return None };
+    fn copy_danger(&self, value: &WordValue) -> Option<(Danger, String)> {
+        let WordValue::Literal(text) = value else { return None };
         let spelled = self.resolve(text);
         let found = spelled.iter().find(|path| match self.walked.find_protected(&path.physical, self.path_context.fs) {
             WalkResult::Found => true,
@@ -39,7 +39,7 @@ impl ShellCommand<'_> {
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
-    fn value_danger(&self, value: &Value, takes_away: bool, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
+    fn value_danger(&self, value: &WordValue, takes_away: bool, case: &DecisionInput<'_>) -> Option<(Danger, String)> {
         let of_text = |text: &str| {
             if self.directories.may_be_elsewhere(text) {
                 return Some((Danger::ProtectedPath, text.to_owned()));
@@ -48,8 +48,8 @@ impl ShellCommand<'_> {
             spellings.iter().find_map(|path| self.path_danger(path, takes_away, case))
         };
         match value {
-            Value::Literal(text) => of_text(text),
-            Value::Glob(glob) => {
+            WordValue::Literal(text) => of_text(text),
+            WordValue::Glob(glob) => {
                 let prefix = literal_prefix(glob);
                 let prefix = prefix.to_string_lossy();
                 let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, case)).flatten();
@@ -59,7 +59,7 @@ impl ShellCommand<'_> {
                     found.or_else(|| self.path_context.fs.is_budget_exhausted().then(|| (Danger::ProtectedPath, glob.clone())))
                 })
             }
-            Value::Unknown { before, .. } => self.prefix_danger(literal_directory(before), case),
+            WordValue::Unknown { before, .. } => self.prefix_danger(literal_directory(before), case),
         }
     }
 
@@ -88,7 +88,7 @@ impl ShellCommand<'_> {
 }
 
 /// Everything that a part writes. What is linked may be changed through the link.
-fn written_values(part: &SimpleCommand) -> impl Iterator<Item = &Value> {
+fn written_values(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
     let linked = part.reads.iter().filter(|_| part.program.as_deref() == Some("ln"));
     let redirects = part.redirects.iter();
     let redirects = redirects.filter(|redirect| redirect.direction == RedirectDirection::Write && redirect.target_kind == RedirectTargetKind::File);

@@ -15,7 +15,7 @@ use crate::folded_path::FoldedPath;
 use crate::path_pattern::PathPattern;
 use crate::paths::ResolvedPath;
 use crate::ruleset::SourcedRule;
-use crate::shell::{SimpleCommand, RedirectTargetKind, Value, RedirectDirection};
+use crate::shell::{SimpleCommand, RedirectTargetKind, WordValue, RedirectDirection};
 
 /// How sure it is that a rule is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +62,7 @@ struct PathRuleSearch<'c, 'a, 'r> {
     read_rule_count: usize,
     budget: SearchBudget,
     /// What was judged, and by which parts it may be moved. The same twice says the same.
-    checked: HashMap<(&'c Value, PathUse, PathDepth), MovedBy>,
+    checked: HashMap<(&'c WordValue, PathUse, PathDepth), MovedBy>,
     /// Which rules mean something below which directory.
     walk_results: HashMap<(PathBuf, LinkPolicy), Vec<bool>>,
     best_match: Option<(&'r SourcedRule, MatchCertainty)>,
@@ -157,7 +157,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     }
 
     /// Looks what the rules say of one word, the surest first: what says less than is known already is left out.
-    fn check_value(&mut self, value: &Value, usage: PathUse, depth: PathDepth) -> MovedBy {
+    fn check_value(&mut self, value: &WordValue, usage: PathUse, depth: PathDepth) -> MovedBy {
         let reached = self.command.word_paths(value, &mut self.budget);
         let shift = reached.paths().fold(MovedBy::Nothing, |shift, path| shift.merge(self.command.moved_by(path)));
         let inside: Vec<FoldedPath> = reached.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
@@ -209,7 +209,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
 }
 
 /// Everything that a part touches, and how.
-fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&Value, PathUse)> {
+fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
     let program = part.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };
     let write = if part.writes_recursively { PathUse::WriteBelow } else { PathUse::Write };

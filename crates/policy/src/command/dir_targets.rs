@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ShellCommand;
 use crate::fs::EntryKind;
-use crate::shell::{CommandClass, DirTarget, SimpleCommand, Value};
+use crate::shell::{CommandClass, DirTarget, SimpleCommand, WordValue};
 
 /// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
 const MAX_DIR_TARGETS: usize = 2_500;
@@ -22,13 +22,13 @@ impl ShellCommand<'_> {
             let mut made = Vec::new();
             for landing in &part.dir_targets {
                 if (all + made.len()) * places > MAX_DIR_TARGETS {
-                    made.push(Value::Unknown { before: String::new(), after: String::new(), nonempty: false });
+                    made.push(WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false });
                     uncounted = true;
                     break;
                 }
                 if self.may_be_directory(&landing.directory, at) {
                     let names = self.file_names(landing);
-                    uncounted |= matches!(landing.from, Value::Glob(_)) && names.contains(&None);
+                    uncounted |= matches!(landing.source, WordValue::Glob(_)) && names.contains(&None);
                     made.extend(names.into_iter().filter_map(|name| join_value(&landing.directory, name)));
                 }
             }
@@ -41,8 +41,8 @@ impl ShellCommand<'_> {
     }
 
     /// Whether a target is a directory when the part at this place runs, as far as can be told.
-    fn may_be_directory(&self, target: &Value, at: usize) -> bool {
-        let Value::Literal(text) = target else { return true };
+    fn may_be_directory(&self, target: &WordValue, at: usize) -> bool {
+        let WordValue::Literal(text) = target else { return true };
         let named =
             text.is_empty() || text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | ".."));
         named
@@ -66,9 +66,9 @@ impl ShellCommand<'_> {
     /// The names that something has; none where one is not known.
     fn file_names(&self, landing: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        match &landing.from {
-            Value::Literal(text) => last(Path::new(text)).map(Some).into_iter().collect(),
-            Value::Glob(glob) => {
+        match &landing.source {
+            WordValue::Literal(text) => last(Path::new(text)).map(Some).into_iter().collect(),
+            WordValue::Glob(glob) => {
                 let mut names = Vec::new();
                 for directory in self.directories.all() {
                     let expansion = self.expand_glob(glob, directory);
@@ -77,23 +77,23 @@ impl ShellCommand<'_> {
                 }
                 names
             }
-            Value::Unknown { .. } => vec![None],
+            WordValue::Unknown { .. } => vec![None],
         }
     }
 }
 
 /// An entry of a directory.
-fn join_value(directory: &Value, name: Option<String>) -> Option<Value> {
-    let unknown = |before: String, after: String| Value::Unknown { before, after, nonempty: false };
+fn join_value(directory: &WordValue, name: Option<String>) -> Option<WordValue> {
+    let unknown = |before: String, after: String| WordValue::Unknown { before, after, nonempty: false };
     Some(match (directory, name) {
-        (Value::Literal(text), Some(name)) if text.is_empty() => Value::Literal(name),
-        (Value::Literal(text), Some(name)) => {
-            Value::Literal(format!("{}/{name}", text.trim_end_matches('/')))
+        (WordValue::Literal(text), Some(name)) if text.is_empty() => WordValue::Literal(name),
+        (WordValue::Literal(text), Some(name)) => {
+            WordValue::Literal(format!("{}/{name}", text.trim_end_matches('/')))
         }
-        (Value::Literal(text), None) => unknown(format!("{text}/"), String::new()),
-        (Value::Glob(glob), Some(name)) => Value::Glob(format!("{glob}/{}", escape_glob(&name))),
-        (Value::Glob(_), None) => return None,
-        (Value::Unknown { before, after, .. }, name) => {
+        (WordValue::Literal(text), None) => unknown(format!("{text}/"), String::new()),
+        (WordValue::Glob(glob), Some(name)) => WordValue::Glob(format!("{glob}/{}", escape_glob(&name))),
+        (WordValue::Glob(_), None) => return None,
+        (WordValue::Unknown { before, after, .. }, name) => {
             unknown(before.clone(), format!("{after}/{}", name.as_deref().map(escape_glob).unwrap_or_default()))
         }
     })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::glob_expansion::GlobCache;
 use crate::paths::{PathContext, is_proc_path, lexical_path, physical_path, resolve_absolute};
-use crate::shell::{SimpleCommand, Script, Value};
+use crate::shell::{SimpleCommand, Script, WordValue};
 
 /// How many directories are followed at most.
 const MAX_DIRECTORIES: usize = 64;
@@ -42,7 +42,7 @@ impl PossibleDirs {
             limit: (MAX_DIRECTORY_WORDS / words.max(1)).clamp(1, MAX_DIRECTORIES),
         };
         let search: Vec<&str> =
-            script.cd_path.iter().filter_map(Value::as_literal).flat_map(|path| path.split(':')).collect();
+            script.cd_path.iter().filter_map(WordValue::as_literal).flat_map(|path| path.split(':')).collect();
         for target in &script.cd_directories {
             if found.truncated {
                 break;
@@ -94,7 +94,7 @@ impl PossibleDirs {
 
     /// What runs more than once may go up more than once.
     fn follow_repeated_parents(&mut self, script: &Script, around: &PathContext<'_>) {
-        let targets: HashSet<&str> = script.cd_directories.iter().filter_map(Value::as_literal).collect();
+        let targets: HashSet<&str> = script.cd_directories.iter().filter_map(WordValue::as_literal).collect();
         let up: Vec<&str> =
             targets.into_iter().filter(|target| target.split('/').all(|part| part == "..")).collect();
         let mut at = 0;
@@ -111,7 +111,7 @@ impl PossibleDirs {
     /// Where a command is told to work, also from where another one was told to.
     fn resolve_option_dir(
         &mut self,
-        target: &Value,
+        target: &WordValue,
         globs: &GlobCache,
         around: &PathContext<'_>,
     ) -> Vec<PathBuf> {
@@ -124,7 +124,7 @@ impl PossibleDirs {
     /// Where a target leads from each directory, one after the other.
     fn resolve_target(
         &mut self,
-        target: &Value,
+        target: &WordValue,
         search: &[&str],
         globs: &GlobCache,
         around: &PathContext<'_>,
@@ -145,20 +145,20 @@ impl PossibleDirs {
                     .map(|own| own.physical)
             };
             match target {
-                Value::Literal(text) => {
+                WordValue::Literal(text) => {
                     let path = start.join(text);
                     // Whether `..` goes back along a link is a matter of options.
                     let back = text.split('/').any(|part| part == "..").then(|| physical_path(&path, around.fs));
                     found.push(lexical_path(&path));
                     found.extend(back.into_iter().chain(own(&path)));
                 }
-                Value::Glob(pattern) => {
+                WordValue::Glob(pattern) => {
                     let expansion = globs.expand(pattern, start, around.fs);
                     self.truncated |= !expansion.complete;
                     found.extend(expansion.paths.iter().cloned());
                     found.extend(expansion.paths.iter().filter_map(|path| own(path)));
                 }
-                Value::Unknown { .. } => {}
+                WordValue::Unknown { .. } => {}
             }
         }
         found

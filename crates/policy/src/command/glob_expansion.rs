@@ -100,7 +100,7 @@ fn expand_component(above: &GlobExpansion, component: &str, reading: GlobOptions
         }
         // There every process sees itself: what we would see is not what the command sees.
         complete = complete && !(path.starts_with("/proc") && path.components().count() > 3);
-        let Some(found) = fs.list(path, MAX_MATCHES + 1) else { continue };
+        let Some(found) = fs.read_entries(path, MAX_MATCHES + 1) else { continue };
         complete = complete && found.len() <= MAX_MATCHES;
         // Older shells take the folder above for a hidden file.
         let above = OsString::from("..");

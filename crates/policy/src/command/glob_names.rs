@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::path_pattern::escape_braces;
-use crate::shell::{SimpleCommand, Script, Value};
+use crate::shell::{SimpleCommand, Script, WordValue};
 
 /// How the shell reads globs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl GlobOptions {
         let words = script.commands.iter().flat_map(|part| &part.words).map(|word| &word.value);
         let given = script.commands.iter().flat_map(|part| &part.assignments);
         let mut options = Self::default();
-        for text in words.chain(given.map(|given| &given.value)).filter_map(Value::as_literal) {
+        for text in words.chain(given.map(|given| &given.value)).filter_map(WordValue::as_literal) {
             // Shells differ in how they write the names of options.
             if !text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"glob")) {
                 continue;

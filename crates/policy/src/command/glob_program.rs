@@ -1,7 +1,7 @@
 //! Commands whose name is a glob: the shell runs the file that it finds, so the search looks what that is.
 
 use super::ShellCommand;
-use crate::shell::{self, UnanalyzableCause, SimpleCommand, CheckScope, Value, Word};
+use crate::shell::{self, UnanalyzableCause, SimpleCommand, CheckScope, WordValue, Word};
 
 /// How many files are followed, and how many bytes of commands that makes; with more the command counts as one that
 /// cannot be searched.
@@ -27,7 +27,7 @@ impl ShellCommand<'_> {
     fn glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
         for part in &self.script.commands {
-            let Some((Word { value: Value::Glob(glob), .. }, arguments)) = part.words.split_first() else {
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first() else {
                 continue;
             };
             let arguments: String = arguments.iter().map(|word| format!(" {}", word_text(word))).collect();

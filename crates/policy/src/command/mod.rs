@@ -34,7 +34,7 @@ use std::rc::Rc;
 use crate::command_pattern::normalize_blanks;
 use crate::decide::DecisionInput;
 use crate::paths::PathContext;
-use crate::shell::{self, SimpleCommand, Script, Value};
+use crate::shell::{self, SimpleCommand, Script, WordValue};
 use directories::PossibleDirs;
 use glob_expansion::{GlobExpansion, GlobCache};
 use glob_names::GlobOptions;
@@ -64,7 +64,7 @@ pub(crate) struct ShellCommand<'a> {
 
 impl<'a> ShellCommand<'a> {
     pub(crate) fn new(text: &str, case: &DecisionInput<'a>) -> Self {
-        let around = case.context.surroundings();
+        let around = case.context.path_context();
         let home = around.home.to_string_lossy();
         let script = shell::analyze(text, &shell::ShellContext { home: &home });
         let tidy_text = normalize_blanks(&script.text);
@@ -94,10 +94,10 @@ impl<'a> ShellCommand<'a> {
 }
 
 /// The directory that a command is in.
-static CURRENT_DIR: Value = Value::Literal(String::new());
+static CURRENT_DIR: WordValue = WordValue::Literal(String::new());
 
 /// What a part reads; a command that lists directories or looks below them without naming one does so where it is.
-fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &Value> {
+fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
     let lists = part.recursive || part.program.as_deref() == Some("ls");
     let here = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
     part.reads.iter().chain(here)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::ShellCommand;
 use crate::dir_walk::WalkResult;
 use crate::paths::ResolvedPath;
-use crate::shell::{SimpleCommand, Value};
+use crate::shell::{SimpleCommand, WordValue};
 
 /// The parts after which paths may lead elsewhere than they do now.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl ShellCommand<'_> {
         let moving = self.script.commands.iter().enumerate().filter(|(_, part)| self.moves_links(part));
         for (at, part) in moving {
             shifts.movers.push(at);
-            for text in part.writes.iter().filter_map(Value::as_literal) {
+            for text in part.writes.iter().filter_map(WordValue::as_literal) {
                 for path in self.resolve(text).iter() {
                     for target in [&path.lexical, &path.physical] {
                         let by = shifts.targets.entry(target.clone().into()).or_insert(MovedBy::Nothing);
@@ -74,7 +74,7 @@ impl ShellCommand<'_> {
     }
 
     /// Whether there is a link at or below this path, or may be.
-    fn may_contain_links(&self, from: &Value) -> bool {
+    fn may_contain_links(&self, from: &WordValue) -> bool {
         let linked = |path: PathBuf| self.walked.find_links(&path, self.path_context.fs) != WalkResult::NotFound;
         match from.as_literal() {
             Some(text) => self.directories.all().map(|at| at.join(text)).any(linked),

@@ -13,7 +13,7 @@ use crate::decide::DecisionInput;
 use crate::file_access::{allow_rule_for_edit, allow_rule_for_read};
 use crate::fs::EntryKind;
 use crate::paths::{ResolvedPath, resolve_absolute};
-use crate::shell::{CommandClass, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Value, RedirectDirection};
+use crate::shell::{CommandClass, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, WordValue, RedirectDirection};
 
 /// Why a part or its paths are not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl ShellCommand<'_> {
 
     fn read_obstacle(
         &self,
-        value: &Value,
+        value: &WordValue,
         part: &SimpleCommand,
         through_links: bool,
         case: &DecisionInput<'_>,
@@ -76,8 +76,8 @@ impl ShellCommand<'_> {
             })
         };
         match value {
-            Value::Literal(text) => blocked(text),
-            Value::Glob(glob) => {
+            WordValue::Literal(text) => blocked(text),
+            WordValue::Glob(glob) => {
                 if let Some(obstacle) = blocked(&literal_prefix(glob).to_string_lossy()) {
                     return Some(obstacle);
                 }
@@ -93,12 +93,12 @@ impl ShellCommand<'_> {
                 }
                 None
             }
-            Value::Unknown { .. } => Some(PathObstacle::Unknown),
+            WordValue::Unknown { .. } => Some(PathObstacle::Unknown),
         }
     }
 
-    fn write_obstacle(&self, value: &Value, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
-        let Value::Literal(text) = value else { return Some(PathObstacle::Unknown) };
+    fn write_obstacle(&self, value: &WordValue, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+        let WordValue::Literal(text) = value else { return Some(PathObstacle::Unknown) };
         let writable = |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_edit(case, path).is_some();
         self.first_not_accepted(text, part, writable)
     }
@@ -114,7 +114,7 @@ impl ShellCommand<'_> {
             RedirectTargetKind::Stream | RedirectTargetKind::Network => return Some(PathObstacle::Unknown),
             RedirectTargetKind::File => {}
         }
-        let Value::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
+        let WordValue::Literal(text) = &redirect.target else { return Some(PathObstacle::Unknown) };
         if redirect.direction == RedirectDirection::Read {
             return self.read_obstacle(&redirect.target, part, false, case);
         }
@@ -161,7 +161,7 @@ impl ShellCommand<'_> {
         }
         let target = match self.script.cd_targets.as_slice() {
             [] => return None,
-            [Some(Value::Literal(target))] => target,
+            [Some(WordValue::Literal(target))] => target,
             _ => return Some(PathObstacle::Unknown),
         };
         let around = self.path_context;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::glob_expansion::{has_wildcard_in_directory, literal_prefix};
 use super::{ShellCommand, literal_directory};
 use crate::paths::{ResolvedPath, lexical_path};
-use crate::shell::Value;
+use crate::shell::WordValue;
 
 /// How much of the disk is looked at for one command. What is left out for lack of it counts as not searched.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl WordPaths {
 
 impl ShellCommand<'_> {
     /// What a word may mean.
-    pub(super) fn word_paths(&self, value: &Value, budget: &mut SearchBudget) -> WordPaths {
+    pub(super) fn word_paths(&self, value: &WordValue, budget: &mut SearchBudget) -> WordPaths {
         let mut reached = WordPaths {
             paths: Vec::new(),
             containing_dirs: Rc::new([]),
@@ -86,18 +86,18 @@ impl ShellCommand<'_> {
             unsearched: Unresolved::Nothing,
         };
         match value {
-            Value::Literal(text) => {
+            WordValue::Literal(text) => {
                 reached.unknown = self.unresolved_if_relative(text);
                 if is_below_descriptor(text) {
                     reached.unsearched = Unresolved::Anything;
                 }
                 self.add_path(text, budget, &mut reached);
             }
-            Value::Glob(glob) => {
+            WordValue::Glob(glob) => {
                 reached.unknown = self.unresolved_if_relative(glob);
                 self.add_glob(glob, budget, &mut reached);
             }
-            Value::Unknown { before, .. } => {
+            WordValue::Unknown { before, .. } => {
                 reached.unknown = Unresolved::Anything;
                 if self.dir_targets_truncated {
                     reached.unsearched = Unresolved::Anything;
@@ -176,9 +176,9 @@ fn is_below_descriptor(text: &str) -> bool {
 }
 
 /// The text that a word begins with.
-fn leading_text(value: &Value) -> &str {
+fn leading_text(value: &WordValue) -> &str {
     match value {
-        Value::Literal(text) | Value::Glob(text) => text,
-        Value::Unknown { before, .. } => before,
+        WordValue::Literal(text) | WordValue::Glob(text) => text,
+        WordValue::Unknown { before, .. } => before,
     }
 }

@@ -1,6 +1,6 @@
 //! Checking the options of a command against those that are permitted. This is the narrow reading; `given` is the wide one.
 
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// The options that are permitted to a command whose flags are checked.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +39,9 @@ pub(super) const NONE_ALLOWED: AllowedOptions = AllowedOptions {
 #[derive(Debug, Default)]
 pub(super) struct CheckedArgs<'a> {
     /// What is not an option.
-    pub(super) operands: Vec<&'a Value>,
+    pub(super) operands: Vec<&'a WordValue>,
     /// Values of options that name files to read.
-    pub(super) paths: Vec<Value>,
+    pub(super) paths: Vec<WordValue>,
     /// The options seen: letters as `-x`, long ones as `--name`.
     pub(super) options: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl CheckedArgs<'_> {
     }
 
     /// What is read: the files that options name, then the operands from some place on.
-    pub(super) fn read_values(&self, skip: usize) -> Vec<Value> {
+    pub(super) fn read_values(&self, skip: usize) -> Vec<WordValue> {
         self.paths
             .iter()
             .cloned()
@@ -70,13 +70,13 @@ pub(super) fn check_args<'a>(words: &'a [Word], options: &AllowedOptions) -> Opt
     let mut only_operands = false;
     while let Some(word) = rest.next() {
         let text = match &word.value {
-            Value::Literal(text) => text.as_str(),
-            Value::Glob(pattern) if pattern.starts_with('-') => return None,
-            Value::Glob(_) => {
+            WordValue::Literal(text) => text.as_str(),
+            WordValue::Glob(pattern) if pattern.starts_with('-') => return None,
+            WordValue::Glob(_) => {
                 arguments.operands.push(&word.value);
                 continue;
             }
-            Value::Unknown { .. } => return None,
+            WordValue::Unknown { .. } => return None,
         };
         if only_operands || text == "-" || !text.starts_with('-') {
             arguments.operands.push(&word.value);
@@ -101,8 +101,8 @@ fn check_long<'a>(
     arguments.options.push(format!("--{name}"));
     if options.long_paths.contains(&name) || options.long_values.contains(&name) {
         let value = match value {
-            Some(value) => Value::Literal(value.to_owned()),
-            None => Value::Literal(rest.next()?.value.as_literal()?.to_owned()),
+            Some(value) => WordValue::Literal(value.to_owned()),
+            None => WordValue::Literal(rest.next()?.value.as_literal()?.to_owned()),
         };
         if options.long_paths.contains(&name) {
             arguments.paths.push(value);
@@ -125,7 +125,7 @@ fn check_short<'a>(
             let joined = text.get(at + letter.len_utf8()..)?;
             let value = if joined.is_empty() { rest.next()?.value.as_literal()? } else { joined };
             if options.paths.contains(letter) {
-                arguments.paths.push(Value::Literal(value.to_owned()));
+                arguments.paths.push(WordValue::Literal(value.to_owned()));
             }
             return Some(());
         }

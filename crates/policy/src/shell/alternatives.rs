@@ -7,7 +7,7 @@ use super::lexer::leading_name;
 use super::stdout::{StdoutContent, stdout_content};
 use super::env::ExpansionMode;
 use super::syntax::{StdinText, RawWord, RawCommand};
-use super::{SimpleCommand, CheckScope, Value, Word, builtins, simple_command, expand};
+use super::{SimpleCommand, CheckScope, WordValue, Word, builtins, simple_command, expand};
 
 /// How many words are looked at for the name of a builtin.
 pub(super) const MAX_PREFIX_WORDS: usize = 4;
@@ -92,18 +92,18 @@ impl Analyzer<'_> {
         if added.is_empty() {
             return;
         }
-        let mut earlier: HashMap<&Value, usize> = HashMap::new();
+        let mut earlier: HashMap<&WordValue, usize> = HashMap::new();
         for place in self.script.cd_directories.iter().skip(start) {
             *earlier.entry(place).or_default() += 1;
         }
-        let is_new = |place: &Value| match earlier.get_mut(place) {
+        let is_new = |place: &WordValue| match earlier.get_mut(place) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false
             }
             _ => true,
         };
-        let new: Vec<Value> = added.into_iter().filter(is_new).collect();
+        let new: Vec<WordValue> = added.into_iter().filter(is_new).collect();
         self.script.cd_directories.extend(new);
     }
 
@@ -177,12 +177,12 @@ impl Analyzer<'_> {
 }
 
 /// Drops what was added after so many and is not literal.
-fn retain_literal(places: &mut Vec<Value>, count: usize) {
+fn retain_literal(places: &mut Vec<WordValue>, count: usize) {
     let added = places.split_off(count);
     places.extend(added.into_iter().filter(is_nonempty_literal));
 }
 
-fn is_nonempty_literal(value: &Value) -> bool {
+fn is_nonempty_literal(value: &WordValue) -> bool {
     value.as_literal().is_some_and(|text| !text.is_empty())
 }
 

@@ -11,7 +11,7 @@ use super::memo::Memo;
 use super::env::{LAST_VALUE, ExpansionMode, VariableEnv};
 use super::syntax::{AssignmentForm, ParsedScript, RawWord, RawCommand};
 use super::{
-    Assignment, UnanalyzableCause, MAX_ANALYZED_LENGTH, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script, ShellContext, Value, RedirectDirection, Word,
+    Assignment, UnanalyzableCause, MAX_ANALYZED_LENGTH, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script, ShellContext, WordValue, RedirectDirection, Word,
 };
 use super::{safe_assignment, builtins, effects, unparsed_text, hidden_characters, path_limits, directories, redirects, assign, expand};
 
@@ -206,7 +206,7 @@ impl<'a> Analyzer<'a> {
             .collect();
         let redirects = self.expand_redirects(command, LAST_VALUE, &mut kinds);
         let words = self.expand_words(&command.words, LAST_VALUE, &mut kinds);
-        if let Some(Value::Literal(name)) = words.first().map(|word| &word.value)
+        if let Some(WordValue::Literal(name)) = words.first().map(|word| &word.value)
             && !name.is_ascii()
             && !command.is_test
         {
@@ -314,10 +314,10 @@ impl<'a> Analyzer<'a> {
 }
 
 /// What a redirect's target is by its name.
-fn redirect_target_kind(target: &Value) -> RedirectTargetKind {
+fn redirect_target_kind(target: &WordValue) -> RedirectTargetKind {
     let text = match target {
-        Value::Literal(text) | Value::Glob(text) => text.as_str(),
-        Value::Unknown { before, .. } => before.as_str(),
+        WordValue::Literal(text) | WordValue::Glob(text) => text.as_str(),
+        WordValue::Unknown { before, .. } => before.as_str(),
     };
     match text {
         "/dev/null" if target.as_literal().is_some() => RedirectTargetKind::Null,

@@ -3,7 +3,7 @@
 //! This is the wide reading, for refusing. Bundles of letters are taken apart letter by letter, shortened long options
 //! count for every option that they may stand for, and the value of an option that is not known may be a file.
 
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// How many letters of a bundle are told apart. Longer ones are no bundles.
 const MAX_BUNDLE_LENGTH: usize = 64;
@@ -42,7 +42,7 @@ pub(super) const NO_OPTIONS: OptionSpec =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionRole {
     Flag,
-    Value,
+    WordValue,
     Read,
     Written,
     Unknown,
@@ -53,7 +53,7 @@ impl OptionSpec {
         match () {
             () if self.reads.contains(&option) => OptionRole::Read,
             () if self.writes.contains(&option) => OptionRole::Written,
-            () if self.values.contains(letter) => OptionRole::Value,
+            () if self.values.contains(letter) => OptionRole::WordValue,
             () if self.flags.contains(letter) || letter.is_ascii_digit() => OptionRole::Flag,
             () => OptionRole::Unknown,
         }
@@ -64,7 +64,7 @@ impl OptionSpec {
         match () {
             () if self.reads.contains(&option) => OptionRole::Read,
             () if self.writes.contains(&option) => OptionRole::Written,
-            () if self.long_values.contains(&name) => OptionRole::Value,
+            () if self.long_values.contains(&name) => OptionRole::WordValue,
             () if self.long.contains(&name) => OptionRole::Flag,
             () => OptionRole::Unknown,
         }
@@ -75,13 +75,13 @@ impl OptionSpec {
 #[derive(Debug, Default)]
 pub(super) struct ParsedArgs<'a> {
     /// What is not an option.
-    pub(super) operands: Vec<&'a Value>,
+    pub(super) operands: Vec<&'a WordValue>,
     /// Files that options name for reading.
-    pub(super) reads: Vec<Value>,
+    pub(super) reads: Vec<WordValue>,
     /// Files that options name for writing.
-    pub(super) writes: Vec<Value>,
+    pub(super) writes: Vec<WordValue>,
     /// Values of options that are not known: files perhaps.
-    pub(super) possible_files: Vec<Value>,
+    pub(super) possible_files: Vec<WordValue>,
     /// The options seen: letters as `-x`, long ones as `--name`.
     pub(super) options: Vec<String>,
     /// Whether there was an option that is not known, so that operands may be its value.
@@ -101,7 +101,7 @@ impl ParsedArgs<'_> {
     }
 
     /// What is read: the files that options name or may name, then the operands from some place on.
-    pub(super) fn all_reads(&self, skip: usize) -> Vec<Value> {
+    pub(super) fn all_reads(&self, skip: usize) -> Vec<WordValue> {
         let named = self.reads.iter().chain(&self.possible_files);
         named.chain(self.operands.iter().skip(skip).copied()).cloned().collect()
     }
@@ -146,7 +146,7 @@ impl<'a> ParsedArgs<'a> {
         self.has_unknown_option |= role == OptionRole::Unknown;
         match role {
             OptionRole::Flag => {}
-            OptionRole::Value => {
+            OptionRole::WordValue => {
                 if joined.is_none() {
                     rest.next();
                 }
@@ -188,7 +188,7 @@ impl<'a> ParsedArgs<'a> {
                     }
                     guessed = true;
                 }
-                OptionRole::Value => {
+                OptionRole::WordValue => {
                     if joined.is_none() {
                         rest.next();
                     }
@@ -205,7 +205,7 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// What follows a letter that is not known may be its value.
-    fn add_guess(&mut self, joined: Option<Value>, known: &OptionSpec) {
+    fn add_guess(&mut self, joined: Option<WordValue>, known: &OptionSpec) {
         let all_listed = !known.flags.is_empty();
         self.has_unknown_option |= all_listed;
         let Some(joined) = joined.filter(|value| leading_text(value).len() <= MAX_PATH_LENGTH) else { return };
@@ -219,21 +219,21 @@ impl<'a> ParsedArgs<'a> {
 }
 
 /// The text that a word begins with, as far as it is known.
-fn leading_text(value: &Value) -> &str {
+fn leading_text(value: &WordValue) -> &str {
     match value {
-        Value::Literal(text) | Value::Glob(text) => text,
-        Value::Unknown { before, .. } => before,
+        WordValue::Literal(text) | WordValue::Glob(text) => text,
+        WordValue::Unknown { before, .. } => before,
     }
 }
 
 /// The value without its first bytes.
-fn value_after(value: &Value, at: usize) -> Value {
+fn value_after(value: &WordValue, at: usize) -> WordValue {
     let cut = |text: &str| text.get(at..).unwrap_or_default().to_owned();
     match value {
-        Value::Literal(text) => Value::Literal(cut(text)),
-        Value::Glob(text) => Value::Glob(cut(text)),
-        Value::Unknown { before, after, nonempty: guarded } => {
-            Value::Unknown { before: cut(before), after: after.clone(), nonempty: *guarded }
+        WordValue::Literal(text) => WordValue::Literal(cut(text)),
+        WordValue::Glob(text) => WordValue::Glob(cut(text)),
+        WordValue::Unknown { before, after, nonempty: guarded } => {
+            WordValue::Unknown { before: cut(before), after: after.clone(), nonempty: *guarded }
         }
     }
 }
@@ -252,11 +252,11 @@ mod tests {
     };
 
     fn words(text: &str) -> Vec<Word> {
-        let word = |raw: &str| Word { raw: raw.to_owned(), value: Value::Literal(raw.to_owned()) };
+        let word = |raw: &str| Word { raw: raw.to_owned(), value: WordValue::Literal(raw.to_owned()) };
         text.split(' ').map(word).collect()
     }
 
-    fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    fn texts<'a>(values: impl IntoIterator<Item = &'a WordValue>) -> String {
         values.into_iter().map(|value| leading_text(value).to_owned()).collect::<Vec<_>>().join(" ")
     }
 
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_value_that_is_not_known_is_still_that_options_value() {
         let unknown =
-            |before: &str| Value::Unknown { before: before.to_owned(), after: String::new(), nonempty: false };
+            |before: &str| WordValue::Unknown { before: before.to_owned(), after: String::new(), nonempty: false };
         let words = [Word { raw: "--output=$X".to_owned(), value: unknown("--output=") }];
         assert_eq!(parse_args(&words, &KNOWN).writes, [unknown("")]);
         let words = [Word { raw: "-qod$X".to_owned(), value: unknown("-qod") }];

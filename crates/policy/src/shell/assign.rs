@@ -6,7 +6,7 @@ use super::analyzer::Analyzer;
 use super::lexer::leading_name;
 use super::env::{LAST_VALUE, ExpansionMode};
 use super::syntax::{AssignmentForm, ParsedScript, RawAssignment, RawWord, RawCommand};
-use super::{SimpleCommand, Value, Word, expand};
+use super::{SimpleCommand, WordValue, Word, expand};
 
 /// Variables that bash itself looks into for what a command name means.
 const COMMAND_TABLE_VARS: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
@@ -69,7 +69,7 @@ impl Analyzer<'_> {
     }
 
     /// An assignment in front of a command, or one alone.
-    pub(super) fn record_assignment(&mut self, command: &RawCommand, given: &RawAssignment, value: &Value) {
+    pub(super) fn record_assignment(&mut self, command: &RawCommand, given: &RawAssignment, value: &WordValue) {
         let doubtful = !self.variables.has_only_last_values(&given.value) && self.variables.may_have_other_values(&given.value);
         let mut values = self.possible_values(&given.value);
         if doubtful {

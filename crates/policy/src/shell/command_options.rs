@@ -4,7 +4,7 @@
 use super::git::skip_global_options;
 use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
 use super::expand::value_text;
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// Options whose value is a command, or ends with one.
 const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
@@ -90,7 +90,7 @@ const TAR_VALUE_LETTERS: &str = "fTXCbgIFKLNV";
 #[derive(Debug, Default)]
 pub(super) struct NestedCommands {
     /// Commands, as for `sh -c`.
-    pub(super) commands: Vec<Value>,
+    pub(super) commands: Vec<WordValue>,
     /// Texts that may be commands.
     pub(super) guesses: Vec<String>,
 }
@@ -147,15 +147,15 @@ pub(super) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands 
 
 impl NestedCommands {
     /// A command, with whatever marks stand before it.
-    fn add_command(&mut self, value: &Value) {
+    fn add_command(&mut self, value: &WordValue) {
         let text = value_text(value);
         let unknown = value.as_literal().is_none();
         let all = command_suffixes(&text).into_iter();
-        self.commands.extend(all.map(|text| if unknown { unknown_text(&text) } else { Value::Literal(text) }));
+        self.commands.extend(all.map(|text| if unknown { unknown_text(&text) } else { WordValue::Literal(text) }));
     }
 
     /// `NAME=VALUE`: a command for certain if it is a setting of that sort.
-    fn add_setting(&mut self, program: &str, value: &Value) {
+    fn add_setting(&mut self, program: &str, value: &WordValue) {
         let mut text = value_text(value);
         if program.starts_with('s') && !text.split([' ', '\t']).next().unwrap_or_default().contains('=') {
             // `ssh` takes a blank in place of the mark.
@@ -168,7 +168,7 @@ impl NestedCommands {
             _ => false,
         };
         match (sure, value.as_literal()) {
-            (true, Some(_)) => self.add_command(&Value::Literal(text)),
+            (true, Some(_)) => self.add_command(&WordValue::Literal(text)),
             (true, None) => self.add_command(&unknown_text(&text)),
             (false, _) => self.guesses.extend(command_suffixes(&text)),
         }
@@ -183,7 +183,7 @@ impl NestedCommands {
             [option, setting] if option.value.as_literal() == Some("-c") => Some(&setting.value),
             _ => None,
         });
-        let unknown = |value: &&Value| value_text(value).split('=').next().is_some_and(|key| key.contains("$?"));
+        let unknown = |value: &&WordValue| value_text(value).split('=').next().is_some_and(|key| key.contains("$?"));
         self.commands.extend(settings.filter(unknown).cloned());
         let texts: Vec<String> = rest.iter().map(|word| value_text(&word.value)).collect();
         let after = |text: &str| texts.iter().position(|word| word == text).map_or(rest.len(), |at| at + 1);
@@ -213,18 +213,18 @@ impl NestedCommands {
         if words.iter().any(|word| word.value.as_literal().is_none()) {
             self.commands.push(unknown_text(&text));
         } else if !text.is_empty() {
-            self.commands.push(Value::Literal(text));
+            self.commands.push(WordValue::Literal(text));
         }
     }
 
     /// `EXEC:COMMAND` of `socat`.
-    fn add_socat_address(&mut self, value: &Value) {
+    fn add_socat_address(&mut self, value: &WordValue) {
         let text = value_text(value);
         let Some((kind, text)) = text.split_once(':') else { return };
         let runs = ["exec", "system", "shell"].iter().any(|known| kind.eq_ignore_ascii_case(known));
         match (runs, value.as_literal()) {
             (true, None) => self.commands.push(unknown_text(text)),
-            (true, Some(_)) => self.commands.push(Value::Literal(text.to_owned())),
+            (true, Some(_)) => self.commands.push(WordValue::Literal(text.to_owned())),
             (false, _) => self.guesses.push(text.to_owned()),
         }
     }
@@ -238,9 +238,9 @@ fn is_git_command_setting(setting: &str) -> bool {
 }
 
 /// A text in which something is not known, to be searched all the same.
-fn unknown_text(text: &str) -> Value {
+fn unknown_text(text: &str) -> WordValue {
     let (before, after) = text.split_once("$?").unwrap_or((text, ""));
-    Value::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: false }
+    WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: false }
 }
 
 /// The text, and what stands behind the marks after which a command may follow.

@@ -2,13 +2,13 @@
 
 use super::effects::program_name;
 use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// A directory that nobody knows before the command runs.
-const UNKNOWN_DIR: Value = Value::Unknown { before: String::new(), after: String::new(), nonempty: false };
+const UNKNOWN_DIR: WordValue = WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false };
 
 /// Where `cd` and its like may lead: each operand, whatever options stand before it.
-pub(super) fn cd_targets(words: &[Word]) -> Vec<Value> {
+pub(super) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
     let Some((name, arguments)) = split_program(words) else { return Vec::new() };
     if !matches!(name.as_str(), "cd" | "chdir" | "pushd" | "popd") {
         return Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn cd_targets(words: &[Word]) -> Vec<Value> {
         Some(text) if text.starts_with('+') => UNKNOWN_DIR,
         _ => (*value).clone(),
     });
-    let found: Vec<Value> = operands.collect();
+    let found: Vec<WordValue> = operands.collect();
     if found.is_empty() { vec![UNKNOWN_DIR] } else { found }
 }
 
@@ -37,22 +37,22 @@ const DIR_OPTIONS: &[(&str, OptionSpec)] = &[
 ];
 
 /// The directories that a program is told to work in.
-pub(super) fn option_directories(words: &[Word]) -> Vec<Value> {
+pub(super) fn option_directories(words: &[Word]) -> Vec<WordValue> {
     split_program(words).map(|(name, arguments)| option_directories_of(&name, arguments)).unwrap_or_default()
 }
 
 /// As `chosen`, by the plain name and the arguments.
-pub(super) fn option_directories_of(name: &str, arguments: &[Word]) -> Vec<Value> {
+pub(super) fn option_directories_of(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     let Some((_, known)) = DIR_OPTIONS.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
     parse_args(arguments, known).reads
 }
 
 /// What a builtin sets `CDPATH` to; not known if it names the variable in another way.
-pub(super) fn cd_path_values(words: &[Word]) -> Vec<Value> {
+pub(super) fn cd_path_values(words: &[Word]) -> Vec<WordValue> {
     let arguments = words.get(1..).unwrap_or_default();
     let mentions = arguments.iter().filter(|word| word.raw.contains("CDPATH"));
     let value = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once("CDPATH=")) {
-        Some((_, value)) => Value::Literal(value.to_owned()),
+        Some((_, value)) => WordValue::Literal(value.to_owned()),
         None => UNKNOWN_DIR,
     };
     mentions.map(value).collect()
@@ -65,13 +65,13 @@ fn split_program(words: &[Word]) -> Option<(String, &[Word])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Script, ShellContext, Value, analyze};
+    use super::super::{Script, ShellContext, WordValue, analyze};
 
     fn script(text: &str) -> Script {
         analyze(text, &ShellContext { home: "/home/u" })
     }
 
-    fn literals(values: &[Value]) -> Vec<&str> {
+    fn literals(values: &[WordValue]) -> Vec<&str> {
         values.iter().map(|value| value.as_literal().unwrap_or("?")).collect()
     }
 

@@ -1,22 +1,22 @@
 //! What one simple command does, by its name and arguments.
 
-use super::{RequiredRule, CommandClass, DirTarget, Value, Word};
+use super::{RequiredRule, CommandClass, DirTarget, WordValue, Word};
 use super::{builtins, flag_checked, removals, edit_commands, find, git, jq, operands, readers, risky_arguments, sed, wrappers};
 
 /// What is known of a command.
 #[derive(Debug, Clone)]
 pub(super) struct CommandEffects {
     pub(super) class: CommandClass,
-    pub(super) reads: Vec<Value>,
-    pub(super) writes: Vec<Value>,
+    pub(super) reads: Vec<WordValue>,
+    pub(super) writes: Vec<WordValue>,
     /// What it puts into directories.
     pub(super) dir_targets: Vec<DirTarget>,
     pub(super) recursive: bool,
     /// Whether it changes all that lies below what it writes.
     pub(super) writes_recursively: bool,
     /// Directories in which it may change anything.
-    pub(super) bulk_write_dirs: Vec<Value>,
-    pub(super) removals: Vec<Value>,
+    pub(super) bulk_write_dirs: Vec<WordValue>,
+    pub(super) removals: Vec<WordValue>,
     /// Whether its files must be in scope even under a rule with a specifier.
     pub(super) restricts_paths: bool,
     /// Whether an unquoted glob among its arguments asks.

@@ -4,7 +4,7 @@ use super::braces;
 use super::limits::WORD_OVERHEAD;
 use super::env::{LAST_VALUE, ExpansionMode, VariableEnv};
 use super::syntax::{WordPiece, RawWord};
-use super::{UnanalyzableCause, Value, Word};
+use super::{UnanalyzableCause, WordValue, Word};
 
 /// How much text several variables may bring into one word: with `x=$x$x` a value doubles each time.
 const MAX_JOINED_LENGTH: usize = 4_096;
@@ -38,14 +38,14 @@ pub(super) fn expand_word(
     if let [WordPiece::Plain(text)] = word.pieces.as_slice()
         && !text.contains(['~', '{', '*', '?', '['])
     {
-        return vec![Word { raw: word.raw.clone(), value: Value::Literal(text.clone()) }];
+        return vec![Word { raw: word.raw.clone(), value: WordValue::Literal(text.clone()) }];
     }
     let mut atoms = expand_tilde(word_chars(word, scope, reading, kinds), scope, reading, kinds);
     if !braces::may_expand(&atoms) {
         let mut words = split_words(&atoms, &word.raw, scope);
         let quoted = word.pieces.iter().any(|piece| matches!(piece, WordPiece::Quoted(_)));
         if words.is_empty() && quoted && !["$@", "${@}", "[@]}"].iter().any(|all| word.raw.contains(all)) {
-            words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
+            words.push(Word { raw: word.raw.clone(), value: WordValue::Literal(String::new()) });
         }
         return words;
     }
@@ -61,26 +61,26 @@ pub(super) fn expand_word(
             .collect(),
         None => vec![Word {
             raw: word.raw.clone(),
-            value: Value::Unknown { before: String::new(), after: String::new(), nonempty: false },
+            value: WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false },
         }],
     }
 }
 
 /// What a word stands for where it is not split, as in an assignment or a redirect.
-pub(super) fn expand_single(word: &RawWord, scope: &VariableEnv<'_>, kinds: &mut Vec<UnanalyzableCause>) -> Value {
+pub(super) fn expand_single(word: &RawWord, scope: &VariableEnv<'_>, kinds: &mut Vec<UnanalyzableCause>) -> WordValue {
     expand_single_with(word, scope, LAST_VALUE, kinds)
 }
 
 /// The same by some reading.
-pub(super) fn expand_single_with(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> Value {
+pub(super) fn expand_single_with(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> WordValue {
     build_value(&expand_tilde(word_chars(word, scope, reading, kinds), scope, reading, kinds))
 }
 
 /// The text of a value, as far as it has one.
-pub(super) fn value_text(value: &Value) -> String {
+pub(super) fn value_text(value: &WordValue) -> String {
     match value {
-        Value::Literal(text) | Value::Glob(text) => text.clone(),
-        Value::Unknown { before, after, .. } => format!("{before}$?{after}"),
+        WordValue::Literal(text) | WordValue::Glob(text) => text.clone(),
+        WordValue::Unknown { before, after, .. } => format!("{before}$?{after}"),
     }
 }
 
@@ -218,16 +218,16 @@ fn split_words(atoms: &[WordChar], raw: &str, scope: &VariableEnv<'_>) -> Vec<Wo
         .collect()
 }
 
-fn build_value(atoms: &[WordChar]) -> Value {
+fn build_value(atoms: &[WordChar]) -> WordValue {
     let unknown = |atom: &WordChar| matches!(atom, WordChar::Unknown { .. });
     if let (Some(first), Some(last)) = (atoms.iter().position(unknown), atoms.iter().rposition(unknown)) {
         let (before, rest) = atoms.split_at(first);
         let after = rest.get(last - first + 1..).unwrap_or_default();
         let guarded =
             rest.iter().filter(|atom| unknown(atom)).all(|atom| *atom == WordChar::Unknown { nonempty: true });
-        return Value::Unknown { before: plain_text(before), after: glob_pattern(after), nonempty: guarded };
+        return WordValue::Unknown { before: plain_text(before), after: glob_pattern(after), nonempty: guarded };
     }
-    if is_glob(atoms) { Value::Glob(glob_pattern(atoms)) } else { Value::Literal(plain_text(atoms)) }
+    if is_glob(atoms) { WordValue::Glob(glob_pattern(atoms)) } else { WordValue::Literal(plain_text(atoms)) }
 }
 
 fn is_glob(atoms: &[WordChar]) -> bool {

@@ -1,7 +1,7 @@
 //! `find`: a search, or one with actions.
 
 use super::effects::{self, CommandEffects};
-use super::{CommandClass, Value, Word, operands, placeholders};
+use super::{CommandClass, WordValue, Word, operands, placeholders};
 
 /// Tests and actions without an argument that only look.
 const PLAIN_TESTS: &[&str] = &[
@@ -133,7 +133,7 @@ fn changes_files(command: &[Word]) -> bool {
 }
 
 /// The directories that the search begins in.
-pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
+pub(super) fn starting_points(arguments: &[Word]) -> Vec<WordValue> {
     let option = |text: &str| matches!(text, "-H" | "-L" | "-P") || text.starts_with("-O");
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -143,7 +143,7 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
             _ => break,
         }
     }
-    let points: Vec<Value> = rest
+    let points: Vec<WordValue> = rest
         .iter()
         .take_while(|word| {
             word.value
@@ -152,7 +152,7 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
         })
         .map(|word| word.value.clone())
         .collect();
-    if points.is_empty() { vec![Value::Literal(".".to_owned())] } else { points }
+    if points.is_empty() { vec![WordValue::Literal(".".to_owned())] } else { points }
 }
 
 fn is_search_only(arguments: &[Word]) -> bool {

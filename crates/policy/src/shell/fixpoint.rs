@@ -6,7 +6,7 @@ use super::analyzer::Analyzer;
 use super::alternatives::MAX_PREFIX_WORDS;
 use super::env::{LAST_VALUE, ExpansionMode};
 use super::syntax::{ParsedScript, WordPiece, RawAssignment, RawWord, RawCommand};
-use super::{Value, Word, builtins, expand};
+use super::{WordValue, Word, builtins, expand};
 
 /// How often values are followed from variable to variable.
 const MAX_ROUNDS: usize = 64;
@@ -26,7 +26,7 @@ impl Analyzer<'_> {
                     }
                     let expanded = expand::expand_word(raw, &self.variables, ExpansionMode::NthValue(choice), &mut Vec::new());
                     for word in expanded {
-                        if let Value::Glob(glob) = &word.value {
+                        if let WordValue::Glob(glob) = &word.value {
                             // One of its files; the pattern stands for them.
                             self.variables.add_value(name, Some(glob.clone()));
                         }

@@ -2,7 +2,7 @@
 
 use super::effects::CommandEffects;
 use super::allowed_options::{CheckedArgs, NONE_ALLOWED, AllowedOptions, check_args};
-use super::{CommandClass, Value, Word};
+use super::{CommandClass, WordValue, Word};
 
 /// What the operands of a checked command are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,7 @@ pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
         ("node" | "python" | "python3", _) => is_version_query(name, arguments).then(CommandEffects::default),
         _ => return None,
     };
-    let globs = arguments.iter().any(|word| matches!(word.value, Value::Glob(_)));
+    let globs = arguments.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     let takes_globs = row.is_some_and(|row| row.globs);
     match read_only {
         Some(facts) if takes_globs || !globs => {
@@ -225,14 +225,14 @@ fn row_effects(row: &Row, sorted: &CheckedArgs<'_>) -> Option<CommandEffects> {
     // `-D` decides what happens with devices; only to skip them is harmless.
     let devices = row.name.ends_with("grep") && sorted.has_option(&["-D"]);
     // A glob in place of the pattern finds files: the first is the pattern, the others are read.
-    let wild = sorted.operands.iter().take(skip).any(|pattern| matches!(pattern, Value::Glob(_)));
+    let wild = sorted.operands.iter().take(skip).any(|pattern| matches!(pattern, WordValue::Glob(_)));
     if sorted.operands.len() > most || devices || wild {
         return None;
     }
     let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
     let mut reads = sorted.read_values(skip);
     if recursive && sorted.operands.len() <= skip {
-        reads.push(Value::Literal(".".to_owned()));
+        reads.push(WordValue::Literal(".".to_owned()));
     }
     Some(CommandEffects { reads, recursive, ..CommandEffects::default() })
 }

@@ -3,7 +3,7 @@
 use super::effects::CommandEffects;
 use super::argv::{ParsedArgs, OptionSpec, NO_OPTIONS, parse_args};
 use super::allowed_options::{CheckedArgs, NONE_ALLOWED, AllowedOptions, check_args};
-use super::{RequiredRule, CommandClass, DirTarget, Value, Word};
+use super::{RequiredRule, CommandClass, DirTarget, WordValue, Word};
 
 /// Global options that have a value in the next word.
 const GLOBAL_VALUE_OPTIONS: &[&str] =
@@ -228,13 +228,13 @@ fn deny_effects(rest: &[Word]) -> CommandEffects {
     let known = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
     let mut given = parse_args(arguments, known);
     let is_path =
-        |value: &Value| matches!(value, Value::Literal(text) | Value::Glob(text) if text.contains('/'));
+        |value: &WordValue| matches!(value, WordValue::Literal(text) | WordValue::Glob(text) if text.contains('/'));
     given.possible_files.retain(is_path);
     let skip = usize::from(name == "grep" && !given.has_option(&["-e", "-f"]));
-    let files: Vec<Value> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
+    let files: Vec<WordValue> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
     facts.writes_recursively = true;
     if writes_in_bulk(name, &given) {
-        facts.bulk_write_dirs.push(Value::Literal(".".to_owned()));
+        facts.bulk_write_dirs.push(WordValue::Literal(".".to_owned()));
     }
     facts.writes = given.writes.clone();
     if !facts.writes.is_empty() {
@@ -245,7 +245,7 @@ fn deny_effects(rest: &[Word]) -> CommandEffects {
     }
     if WRITING_SUBCOMMANDS.contains(&name) {
         if let (Some(directory), "mv") = (files.last(), name) {
-            let lands = |from: &Value| DirTarget { directory: directory.clone(), from: from.clone() };
+            let lands = |from: &WordValue| DirTarget { directory: directory.clone(), source: from.clone() };
             facts.dir_targets = files.iter().map(lands).collect();
         }
         facts.writes.extend(files);
@@ -271,12 +271,12 @@ fn writes_in_bulk(name: &str, given: &ParsedArgs<'_>) -> bool {
 }
 
 /// `REV:path` names a file of the tree.
-fn with_path_in_revision(value: &Value) -> Vec<Value> {
+fn with_path_in_revision(value: &WordValue) -> Vec<WordValue> {
     let mut values = vec![value.clone()];
     let inside = match value {
-        Value::Literal(text) => text.split_once(':').map(|(_, path)| Value::Literal(path.to_owned())),
-        Value::Glob(text) => text.split_once(':').map(|(_, path)| Value::Glob(path.to_owned())),
-        Value::Unknown { .. } => None,
+        WordValue::Literal(text) => text.split_once(':').map(|(_, path)| WordValue::Literal(path.to_owned())),
+        WordValue::Glob(text) => text.split_once(':').map(|(_, path)| WordValue::Glob(path.to_owned())),
+        WordValue::Unknown { .. } => None,
     };
     values.extend(inside.filter(|value| value.as_literal() != Some("")));
     values

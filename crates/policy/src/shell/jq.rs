@@ -2,7 +2,7 @@
 
 use super::effects::CommandEffects;
 use super::allowed_options::{NONE_ALLOWED, AllowedOptions, check_args};
-use super::{CommandClass, Value, Word};
+use super::{CommandClass, WordValue, Word};
 
 const ALLOWED_OPTIONS: AllowedOptions = AllowedOptions {
     flags: "rjacsneSMCR",
@@ -65,6 +65,6 @@ fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
     if !certain || ["env", "$ENV", "import", "include"].iter().any(|word| program.contains(word)) {
         return None;
     }
-    let reads: Vec<Value> = files.iter().map(|file| (*file).clone()).collect();
+    let reads: Vec<WordValue> = files.iter().map(|file| (*file).clone()).collect();
     Some(CommandEffects { class: CommandClass::ReadOnly, reads, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() })
 }

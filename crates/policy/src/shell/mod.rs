@@ -71,7 +71,7 @@ pub use script::{
     AllowSpelling, Assignment, RequiredRule, CommandClass, DenySpelling, UnanalyzableCause, DirTarget, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script,
     MatchStart, RuleSuggestion, RedirectDirection,
 };
-pub use value::{Value, Word};
+pub use value::{WordValue, Word};
 
 /// What the analysis knows of the place where the command would run.
 #[derive(Debug, Clone, Copy)]

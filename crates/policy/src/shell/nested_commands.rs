@@ -8,7 +8,7 @@ use super::foreign_code::ForeignCode;
 use super::spelling::raw_text;
 use super::expand::value_text;
 use super::{
-    UnanalyzableCause, Value, Word, builtins, command_options, unparsed_text, find, interpreters, simple_command, foreign_code, placeholders, wrappers,
+    UnanalyzableCause, WordValue, Word, builtins, command_options, unparsed_text, find, interpreters, simple_command, foreign_code, placeholders, wrappers,
 };
 
 /// How many wrappers may stand before one another until the rest is searched as text.
@@ -222,7 +222,7 @@ impl Analyzer<'_> {
     }
 
     /// The text of a command in one word.
-    fn analyze_command_text(&mut self, at: usize, text: &Value) {
+    fn analyze_command_text(&mut self, at: usize, text: &WordValue) {
         if text.as_literal().is_none() {
             self.mark_opaque(at);
         }

@@ -4,7 +4,7 @@ mod table;
 
 use super::effects::CommandEffects;
 use super::argv::{ParsedArgs, NO_OPTIONS, parse_args};
-use super::{DirTarget, Value, Word};
+use super::{DirTarget, WordValue, Word};
 use table::{OperandFiles, ROWS, OperandRow, TARGET_OPTIONS};
 
 /// What a command reads and changes, if it is listed.
@@ -44,7 +44,7 @@ pub(super) fn effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects
 }
 
 fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
-    let operands: Vec<Value> = file_operands(given).cloned().collect();
+    let operands: Vec<WordValue> = file_operands(given).cloned().collect();
     match row.files {
         OperandFiles::Read => facts.reads.extend(operands),
         OperandFiles::ReadAfterFirst(options) => {
@@ -66,7 +66,7 @@ fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEf
 }
 
 /// The last operand is written, or the directory that an option names; the files end up in it if it is a directory.
-fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<Value>, facts: &mut CommandEffects) {
+fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, facts: &mut CommandEffects) {
     let mut sources = operands;
     let by_option = given.has_unknown_option || given.has_option(TARGET_OPTIONS);
     let mut targets = if by_option { given.writes.clone() } else { Vec::new() };
@@ -80,7 +80,7 @@ fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<Value>, fact
         targets.push(literal("."));
     }
     for directory in &targets {
-        let lands = sources.iter().map(|from| DirTarget { directory: directory.clone(), from: from.clone() });
+        let lands = sources.iter().map(|from| DirTarget { directory: directory.clone(), source: from.clone() });
         facts.dir_targets.extend(lands);
     }
     if row.files == OperandFiles::Moved {
@@ -93,18 +93,18 @@ fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<Value>, fact
 fn add_guesses(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
     facts.reads.extend(given.possible_files.iter().cloned());
     if row.is_writer && given.has_unknown_option {
-        let possible: Vec<Value> = file_operands(given).chain(&given.possible_files).cloned().collect();
+        let possible: Vec<WordValue> = file_operands(given).chain(&given.possible_files).cloned().collect();
         facts.reads.extend(file_operands(given).cloned());
         facts.writes.extend(possible);
     }
 }
 
-fn file_operands<'a>(given: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a Value> {
+fn file_operands<'a>(given: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a WordValue> {
     given.operands.iter().copied().filter(|value| !is_remote(value))
 }
 
 /// `host:path` is not a file here.
-fn is_remote(value: &Value) -> bool {
+fn is_remote(value: &WordValue) -> bool {
     value.as_literal().is_some_and(|text| {
         text.split_once(':')
             .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/') && !host.contains('.'))
@@ -201,21 +201,21 @@ fn downloaded_files<'a>(arguments: &'a [Word], given: &ParsedArgs<'_>) -> impl I
     let directories = if given.writes.is_empty() { vec![literal(".")] } else { given.writes.clone() };
     arguments.iter().flat_map(move |word| {
         let path = match &word.value {
-            Value::Literal(text) | Value::Glob(text) => text.split(['?', '#']).next().unwrap_or_default(),
-            Value::Unknown { .. } => "",
+            WordValue::Literal(text) | WordValue::Glob(text) => text.split(['?', '#']).next().unwrap_or_default(),
+            WordValue::Unknown { .. } => "",
         };
         let path = path.split_once("://").map_or(path, |(_, path)| path);
         let from = path.contains('/').then(|| literal(path));
         let lands = directories.iter().map(move |directory| Some((directory, from.clone()?)));
         lands
             .flatten()
-            .map(|(directory, from)| DirTarget { directory: directory.clone(), from })
+            .map(|(directory, source)| DirTarget { directory: directory.clone(), source })
             .collect::<Vec<_>>()
     })
 }
 
-fn literal(text: &str) -> Value {
-    Value::Literal(text.to_owned())
+fn literal(text: &str) -> WordValue {
+    WordValue::Literal(text.to_owned())
 }
 
 #[cfg(test)]

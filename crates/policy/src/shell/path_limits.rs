@@ -3,7 +3,7 @@
 //! No system opens a path of more than 4,096 bytes, and nobody has files hundreds of folders deep. To look where such a path
 //! leads would take time that grows with its square.
 
-use super::{Script, Value};
+use super::{Script, WordValue};
 
 /// The longest path that a system opens.
 const MAX_PATH_LENGTH: usize = 4_096;
@@ -19,7 +19,7 @@ pub(super) fn replace_long_paths(script: &mut Script) {
         part.redirects.iter_mut().for_each(|redirect| replace_if_too_long(&mut redirect.target));
         for landing in &mut part.dir_targets {
             replace_if_too_long(&mut landing.directory);
-            replace_if_too_long(&mut landing.from);
+            replace_if_too_long(&mut landing.source);
         }
     }
     script.cd_targets.iter_mut().flatten().for_each(replace_if_too_long);
@@ -31,19 +31,19 @@ pub(super) fn replace_long_paths(script: &mut Script) {
         .for_each(replace_if_too_long);
 }
 
-fn replace_if_too_long(value: &mut Value) {
+fn replace_if_too_long(value: &mut WordValue) {
     let length = match value {
-        Value::Literal(text) | Value::Glob(text) => text.len(),
-        Value::Unknown { before, after, .. } => before.len() + after.len(),
+        WordValue::Literal(text) | WordValue::Glob(text) => text.len(),
+        WordValue::Unknown { before, after, .. } => before.len() + after.len(),
     };
     let deep = |text: &str| text.bytes().filter(|byte| *byte == b'/').count() > MAX_PATH_DEPTH;
     let overlong = length > MAX_PATH_LENGTH
         || length > MAX_PATH_DEPTH
             && match value {
-                Value::Literal(text) | Value::Glob(text) => deep(text),
-                Value::Unknown { before, after, .. } => deep(before) || deep(after),
+                WordValue::Literal(text) | WordValue::Glob(text) => deep(text),
+                WordValue::Unknown { before, after, .. } => deep(before) || deep(after),
             };
     if overlong {
-        *value = Value::Unknown { before: "/".into(), after: String::new(), nonempty: false };
+        *value = WordValue::Unknown { before: "/".into(), after: String::new(), nonempty: false };
     }
 }

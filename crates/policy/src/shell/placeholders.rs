@@ -2,14 +2,14 @@
 
 use super::effects::program_name;
 use super::shells::{self, CommandSource};
-use super::{Value, Word, builtins, wrappers};
+use super::{WordValue, Word, builtins, wrappers};
 
 /// How many wrappers are looked through.
 const MAX_WRAPPERS: usize = 8;
 
 /// A word that is not known, and not empty.
-fn placeholder_value(before: &str, after: &str) -> Value {
-    Value::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: true }
+fn placeholder_value(before: &str, after: &str) -> WordValue {
+    WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: true }
 }
 
 /// The words with every place that is filled in turned into something unknown.
@@ -33,7 +33,7 @@ pub(super) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> 
         }
         return filled;
     };
-    let literal = |text: String| Word { raw: text.clone(), value: Value::Literal(text) };
+    let literal = |text: String| Word { raw: text.clone(), value: WordValue::Literal(text) };
     let Some(mark) = mark else {
         let plain = |text: &str| literal(text.trim_matches(['\'', '"']).to_owned());
         let added = text.split_whitespace().map(plain);
@@ -81,7 +81,7 @@ pub(super) fn runs_unknown_command(words: &[Word]) -> bool {
 fn runs_unknown_at(words: &[Word], depth: usize) -> bool {
     let Some((first, arguments)) = words.split_first() else { return false };
     let Some(name) = first.value.as_literal() else { return true };
-    let unknown = |value: &Value| value.as_literal().is_none();
+    let unknown = |value: &WordValue| value.as_literal().is_none();
     let some_unknown = || arguments.iter().any(|word| unknown(&word.value));
     if depth >= MAX_WRAPPERS {
         return some_unknown();

@@ -2,7 +2,7 @@
 
 use super::effects::CommandEffects;
 use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{RequiredRule, CommandClass, Value, Word, test_operands};
+use super::{RequiredRule, CommandClass, WordValue, Word, test_operands};
 
 /// A command that reads whatever its flags are.
 #[derive(Debug)]
@@ -109,10 +109,10 @@ pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     Some(CommandEffects { class, reads: sorted.all_reads(0), recursive, restricts_paths: true, ..CommandEffects::default() })
 }
 
-fn begins_with(value: &Value, wanted: char) -> bool {
+fn begins_with(value: &WordValue, wanted: char) -> bool {
     match value {
-        Value::Literal(text) | Value::Glob(text) => text.starts_with(wanted),
-        Value::Unknown { .. } => true,
+        WordValue::Literal(text) | WordValue::Glob(text) => text.starts_with(wanted),
+        WordValue::Unknown { .. } => true,
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a command removes, for the search for removals that must never go unasked.
 
 use super::effects::program_name;
-use super::{Value, Word, find};
+use super::{WordValue, Word, find};
 
 /// The operands of `rm` and `rmdir`, and where a `find` that removes begins.
-pub(super) fn removals(name: &str, arguments: &[Word]) -> Vec<Value> {
+pub(super) fn removals(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     match name {
         "rm" | "rmdir" | "unlink" => operands(arguments),
         "find" if find_removes(arguments) => find::starting_points(arguments),
@@ -12,7 +12,7 @@ pub(super) fn removals(name: &str, arguments: &[Word]) -> Vec<Value> {
     }
 }
 
-fn operands(arguments: &[Word]) -> Vec<Value> {
+fn operands(arguments: &[Word]) -> Vec<WordValue> {
     let mut only_operands = false;
     let mut found = Vec::new();
     for word in arguments {

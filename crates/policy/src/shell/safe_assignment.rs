@@ -1,6 +1,6 @@
 //! Assignments in front of a command: those that change no program's deeds.
 
-use super::Value;
+use super::WordValue;
 
 /// Variables that only change how output looks, or switch on something plainly harmless.
 const SAFE_VARIABLES: &[&str] = &[
@@ -45,7 +45,7 @@ const SAFE_VARIABLES: &[&str] = &[
 ];
 
 /// Whether the assignment may be dropped before an allow rule is compared.
-pub(super) fn is_safe_assignment(name: &str, raw: &str, value: &Value) -> bool {
+pub(super) fn is_safe_assignment(name: &str, raw: &str, value: &WordValue) -> bool {
     let Some(text) = value.as_literal() else { return false };
     let written = raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.,:/@%+=-'\"".contains(&byte));
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.,:/@%+=-".contains(&byte));
@@ -79,7 +79,7 @@ mod tests {
             ("TZ", "a/../../x", false),
         ];
         for (name, raw, expected) in rows {
-            let value = Value::Literal(raw.trim_matches('\'').to_owned());
+            let value = WordValue::Literal(raw.trim_matches('\'').to_owned());
             assert_eq!(is_safe_assignment(name, raw, &value), expected, "{name}={raw}");
         }
     }

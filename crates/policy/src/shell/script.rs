@@ -1,6 +1,6 @@
 //! The facts about a command: the script, its parts, and what each part is.
 
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// A whole command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Script {
     /// Whether `&` starts something in the background.
     pub background: bool,
     /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
-    pub cd_targets: Vec<Option<Value>>,
+    pub cd_targets: Vec<Option<WordValue>>,
     /// Where a later part may run besides where the shell is: everything that `cd` and its like are given, at every depth
     /// and in every form.
-    pub cd_directories: Vec<Value>,
+    pub cd_directories: Vec<WordValue>,
     /// Where a command is told to work, by `env -C` and its like.
-    pub option_directories: Vec<Value>,
+    pub option_directories: Vec<WordValue>,
     /// What `CDPATH` was set to.
-    pub cd_path: Vec<Value>,
+    pub cd_path: Vec<WordValue>,
 }
 
 impl Script {
@@ -151,9 +151,9 @@ pub struct SimpleCommand {
     /// The command word of the command that `class`, `reads` and `writes` speak of, if literal and as written.
     pub program: Option<String>,
     /// The files and directories it reads.
-    pub reads: Vec<Value>,
+    pub reads: Vec<WordValue>,
     /// The files and directories it changes, makes or removes.
-    pub writes: Vec<Value>,
+    pub writes: Vec<WordValue>,
     /// What it writes under the name that it has elsewhere, if it is told a directory to write to.
     pub dir_targets: Vec<DirTarget>,
     /// Whether it also reads what lies below its directories.
@@ -161,9 +161,9 @@ pub struct SimpleCommand {
     /// Whether it changes, removes or moves what it writes with all that lies below.
     pub writes_recursively: bool,
     /// Directories in which it may change anything, without naming what. For refusing only.
-    pub bulk_write_dirs: Vec<Value>,
+    pub bulk_write_dirs: Vec<WordValue>,
     /// What it removes, for the search for critical removals.
-    pub removals: Vec<Value>,
+    pub removals: Vec<WordValue>,
     /// Whether `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the
     /// command.
     pub restricts_paths: bool,
@@ -179,9 +179,9 @@ pub struct SimpleCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirTarget {
     /// The target.
-    pub directory: Value,
+    pub directory: WordValue,
     /// What is put there; its last component is the name that it has there.
-    pub from: Value,
+    pub source: WordValue,
 }
 
 /// `NAME=value` in front of a command.
@@ -190,7 +190,7 @@ pub struct Assignment {
     /// The variable.
     pub name: String,
     /// Its value.
-    pub value: Value,
+    pub value: WordValue,
     /// Whether it is on the list of variables that change no program's deeds.
     pub safe: bool,
 }
@@ -201,7 +201,7 @@ pub struct Redirect {
     /// In which direction.
     pub direction: RedirectDirection,
     /// What it opens.
-    pub target: Value,
+    pub target: WordValue,
     /// What sort of thing the target is, by its name.
     pub target_kind: RedirectTargetKind,
 }

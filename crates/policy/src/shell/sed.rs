@@ -2,7 +2,7 @@
 
 use super::effects::CommandEffects;
 use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{CommandClass, Value, Word};
+use super::{CommandClass, WordValue, Word};
 
 /// What a `sed` command does.
 pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
@@ -127,12 +127,12 @@ fn deny_effects(arguments: &[Word]) -> CommandEffects {
 }
 
 /// The files that a script may name behind one of these letters: each reaches to the end of its line.
-fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<Value> {
+fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
     const MAX_FILES: usize = 32;
     let found = script.match_indices(letters).take(MAX_FILES);
     let rest = found.filter_map(|(at, letter)| script.get(at + letter.len()..)?.lines().next());
     let named = rest.map(|rest| rest.trim_start_matches(' '));
-    named.filter(|path| !path.is_empty()).map(|path| Value::Literal(path.to_owned())).collect()
+    named.filter(|path| !path.is_empty()).map(|path| WordValue::Literal(path.to_owned())).collect()
 }
 
 /// Not one of the plain forms: commands that write, run or load make it exact-only.

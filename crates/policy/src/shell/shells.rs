@@ -2,15 +2,15 @@
 
 use super::effects::program_name;
 use super::interpreters::SHELLS;
-use super::{Value, Word};
+use super::{WordValue, Word};
 
 /// Where a shell takes its commands from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandSource<'a> {
     /// The text after `-c`; none if there is none.
-    Text(Option<&'a Value>),
+    Text(Option<&'a WordValue>),
     /// A file.
-    File(&'a Value),
+    File(&'a WordValue),
     /// Its input.
     Input,
 }
@@ -61,7 +61,7 @@ fn shell_source(arguments: &[Word]) -> CommandSource<'_> {
     }
 }
 
-fn operand_source(value: &Value) -> CommandSource<'_> {
+fn operand_source(value: &WordValue) -> CommandSource<'_> {
     match value.as_literal() {
         Some(path) if is_stream(path) => CommandSource::Input,
         Some(_) | None => CommandSource::File(value),
@@ -102,12 +102,12 @@ mod tests {
             ("source", "nothing"),
         ];
         for (text, expected) in rows {
-            let word = |text: &str| Word { raw: text.to_owned(), value: Value::Literal(text.to_owned()) };
+            let word = |text: &str| Word { raw: text.to_owned(), value: WordValue::Literal(text.to_owned()) };
             let words: Vec<Word> = text.split(' ').map(word).collect();
             let found = match command_source(&words) {
                 None => "nothing",
                 Some(CommandSource::Input) => "input",
-                Some(CommandSource::Text(value)) => value.and_then(Value::as_literal).unwrap_or("?"),
+                Some(CommandSource::Text(value)) => value.and_then(WordValue::as_literal).unwrap_or("?"),
                 Some(CommandSource::File(value)) => value.as_literal().unwrap_or("?"),
             };
             assert_eq!(found, expected, "{text}");

@@ -3,7 +3,7 @@
 use super::effects::{self, CommandEffects, program_name};
 use super::spelling::{allow_spellings, deny_spellings, raw_text};
 use super::syntax::RawCommand;
-use super::{AllowSpelling, Assignment, RequiredRule, CommandClass, SimpleCommand, CheckScope, Redirect, RuleSuggestion, Value, Word};
+use super::{AllowSpelling, Assignment, RequiredRule, CommandClass, SimpleCommand, CheckScope, Redirect, RuleSuggestion, WordValue, Word};
 use super::{safe_assignment, builtins, flag_checked, edit_commands, interpreters, operands, wrappers};
 
 /// How many wrappers an allow rule looks through.
@@ -38,7 +38,7 @@ pub(super) fn checked_command(given: &ExpandedCommand<'_>) -> SimpleCommand {
     let fed = name.is_some_and(|name| interpreters::is_interpreter(&program_name(name)))
         && (!command.stdin_texts.is_empty() || command.after_pipe || !command.redirects.is_empty());
     let raw = render_with_assignments(given, |_| true);
-    let glob = stripped.words.iter().any(|word| matches!(word.value, Value::Glob(_)));
+    let glob = stripped.words.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     SimpleCommand {
         check_scope: command.check_scope(),
         deny_spellings: deny_spellings(&raw, given.words),
@@ -107,7 +107,7 @@ fn restrict_effects(facts: &mut CommandEffects, given: &ExpandedCommand<'_>, str
         facts.class = CommandClass::Other;
     }
     if stripped.takes_more_arguments && facts.restricts_paths {
-        facts.reads.push(Value::Unknown { before: String::new(), after: String::new(), nonempty: false });
+        facts.reads.push(WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false });
     }
     let xargs = given.words.first().and_then(|word| word.value.as_literal()) == Some("xargs");
     if xargs && safe && command.after_pipe && !command.before_pipe && only_prints(given.words) {
@@ -151,7 +151,7 @@ fn skip_safe_assignments(words: &[Word]) -> &[Word] {
         word.raw.split_once('=').is_some_and(|(name, raw)| {
             let value =
                 word.value.as_literal().and_then(|text| text.split_once('=')).map(|(_, value)| value.to_owned());
-            value.is_some_and(|value| safe_assignment::is_safe_assignment(name, raw, &Value::Literal(value)))
+            value.is_some_and(|value| safe_assignment::is_safe_assignment(name, raw, &WordValue::Literal(value)))
         })
     };
     words.get(words.iter().take_while(safe).count()..).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use super::effects::program_name;
 use super::expand::value_text;
-use super::{AllowSpelling, RequiredRule, DenySpelling, QUOTED_BLANK, MatchStart, Value, Word, git};
+use super::{AllowSpelling, RequiredRule, DenySpelling, QUOTED_BLANK, MatchStart, WordValue, Word, git};
 
 /// Stands for arguments that are added when the command runs, so that only a `*` can cover them.
 const ADDED_ARGUMENTS: &str = " \u{1e}";
@@ -24,13 +24,13 @@ fn allow_text(words: &[Word]) -> String {
             out.push(' ');
         }
         match &word.value {
-            Value::Literal(text) if text.is_empty() => out.push_str("\"\""),
-            Value::Literal(text) => {
+            WordValue::Literal(text) if text.is_empty() => out.push_str("\"\""),
+            WordValue::Literal(text) => {
                 out.extend(
                     text.chars().map(|c| if matches!(c, ' ' | '\t' | '\n') { QUOTED_BLANK } else { c }),
                 );
             }
-            Value::Glob(_) | Value::Unknown { .. } => out.push_str(&word.raw),
+            WordValue::Glob(_) | WordValue::Unknown { .. } => out.push_str(&word.raw),
         }
     }
     out
@@ -98,8 +98,8 @@ pub(super) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
 /// A word as deny rules see it: without quotes; blanks and line ends inside are single blanks.
 fn deny_text(word: &Word) -> String {
     match &word.value {
-        Value::Literal(text) => text.clone(),
-        Value::Glob(_) | Value::Unknown { .. } => {
+        WordValue::Literal(text) => text.clone(),
+        WordValue::Glob(_) | WordValue::Unknown { .. } => {
             if word.raw.is_empty() {
                 value_text(&word.value)
             } else {

@@ -116,7 +116,7 @@ fn format_printf(format: &str, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::Value;
+    use crate::shell::WordValue;
 
     #[test]
     fn what_is_printed() {
@@ -141,12 +141,12 @@ mod tests {
             ("cd x", StdoutContent::Nothing),
         ];
         for (line, expected) in rows {
-            let word = |text: &str| Word { raw: text.to_owned(), value: Value::Literal(text.to_owned()) };
+            let word = |text: &str| Word { raw: text.to_owned(), value: WordValue::Literal(text.to_owned()) };
             let words: Vec<Word> = line.split(' ').map(word).collect();
             assert_eq!(stdout_content(&words), expected, "{line}");
         }
         let StdoutContent::Text(readings) =
-            content_by_name("echo", &[Word { raw: String::new(), value: Value::Literal(r"z\0141p\c".into()) }])
+            content_by_name("echo", &[Word { raw: String::new(), value: WordValue::Literal(r"z\0141p\c".into()) }])
         else {
             panic!("echo prints text");
         };

@@ -32,6 +32,6 @@ fn is_found(script: &Script, command: &str) -> bool {
     })
 }
 
-fn literals(values: &[Value]) -> Vec<&str> {
+fn literals(values: &[WordValue]) -> Vec<&str> {
     values.iter().map(|value| value.as_literal().unwrap_or("?")).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::effects::program_name;
-use super::{CommandClass, DenySpelling, SimpleCommand, CheckScope, MatchStart, RuleSuggestion, Value, Word};
+use super::{CommandClass, DenySpelling, SimpleCommand, CheckScope, MatchStart, RuleSuggestion, WordValue, Word};
 
 /// A part that stands for the whole text: each word of it may be a command, a file that is read, written or removed.
 pub(super) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
@@ -47,7 +47,7 @@ pub(super) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
         check_scope: CheckScope::DenyOnly,
         words: vec![Word {
             raw: raw.clone(),
-            value: Value::Unknown { before: String::new(), after: String::new(), nonempty: false },
+            value: WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false },
         }],
         raw,
         assignments: Vec::new(),
@@ -112,7 +112,7 @@ fn replace_extglobs(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-fn possible_files(text: &str, home: &str) -> Vec<Value> {
+fn possible_files(text: &str, home: &str) -> Vec<WordValue> {
     let mut seen = HashSet::new();
     text.split([' ', '=', '{', '}', ','])
         .filter(|word| !word.is_empty() && !word.starts_with('-') && seen.insert(*word))
@@ -121,7 +121,7 @@ fn possible_files(text: &str, home: &str) -> Vec<Value> {
                 Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
                 _ => word.to_owned(),
             };
-            if path.contains(['*', '?', '[']) { Value::Glob(path) } else { Value::Literal(path) }
+            if path.contains(['*', '?', '[']) { WordValue::Glob(path) } else { WordValue::Literal(path) }
         })
         .collect()
 }

@@ -6,7 +6,7 @@ pub struct Word {
     /// As it is written, with its quotes.
     pub raw: String,
     /// What it stands for.
-    pub value: Value,
+    pub value: WordValue,
 }
 
 /// What a word, an operand or the target of a redirect stands for.
@@ -14,7 +14,7 @@ pub struct Word {
 /// `~`, `~/x` and `$HOME` are already resolved. A variable that the command itself gave a literal value stands for that
 /// value; that, `$'..'` and braces are named in `unanalysable` all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Value {
+pub enum WordValue {
     /// This text and no other.
     Literal(String),
     /// The files that match this pattern; characters that were quoted are escaped by a backslash.
@@ -30,7 +30,7 @@ pub enum Value {
     },
 }
 
-impl Value {
+impl WordValue {
     /// The text, if it is certain.
     pub fn as_literal(&self) -> Option<&str> {
         match self {

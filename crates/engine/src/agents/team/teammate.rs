@@ -205,7 +205,7 @@ impl Teammate {
             duration: std::time::Duration::from_millis(usage.duration_ms),
             task_usage: usage,
             background: true,
-            kept: None,
+            kept_worktree: None,
             unread_messages: 0,
             stopped: self.entry.stop.is_cancelled(),
             outcome: ending,

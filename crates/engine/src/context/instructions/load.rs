@@ -112,7 +112,7 @@ impl<'a> InstructionLoader<'a> {
             parent: way.parents.last().cloned(),
             bytes: text.len(),
         };
-        let (imports, more) = mentions::find(&text);
+        let (imports, more) = mentions::find_mentions(&text);
         if more {
             self.warnings.push(format!("{shown} imports more than {} files: those after that are not read. Join some of them, or let one import the others.", mentions::MAX_MENTIONS));
         }

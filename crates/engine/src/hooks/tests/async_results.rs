@@ -52,7 +52,7 @@ async fn the_turn_goes_on_and_the_answer_comes_later() {
             (Some("c"), Some("m")),
             "{name}"
         );
-        assert_eq!(late.fault, None, "{name}");
+        assert_eq!(late.error, None, "{name}");
         assert!(stage.read("seen").contains("toolu_1"), "{name}");
     }
 }
@@ -77,7 +77,7 @@ async fn one_that_takes_too_long_is_ended_and_reported() {
     ] {
         let stage = TestHooks::with_commands(&[("PreToolUse", None, hook)]);
         assert_eq!(stage.run_bash_hooks().await, MergedOutput::default(), "{name}");
-        assert_eq!(only_result(&stage).await.fault.as_deref(), Some("it did not end within 2 s"), "{name}");
+        assert_eq!(only_result(&stage).await.error.as_deref(), Some("it did not end within 2 s"), "{name}");
         assert!(exits(read_pid(&stage.path("pid")).await).await, "{name}");
     }
 }
@@ -90,7 +90,7 @@ async fn a_failure_is_reported_and_silence_is_not() {
     ]);
     stage.run_bash_hooks().await;
     let late = only_result(&stage).await;
-    assert_eq!(late.fault.as_deref(), Some("it ended with code 1: tests fail"));
+    assert_eq!(late.error.as_deref(), Some("it ended with code 1: tests fail"));
     assert_eq!((late.context, &*late.hook), (None, "echo tests fail >&2; exit 1"));
 }
 

@@ -43,7 +43,7 @@ fn a_bad_entry_is_named_and_the_others_count() {
         "value": {"type": "sse", "url": "http://h/", "headers": {"a": "b\nc"}},
     }});
     servers.add_json(ServerOrigin::Dynamic, "--mcp-config", &text.to_string(), &no_variables);
-    assert_eq!(servers.problems, Vec::<String>::new());
+    assert_eq!(servers.warnings, Vec::<String>::new());
     let (bad, good): (Vec<_>, Vec<_>) =
         summaries(&servers).into_iter().partition(|(_, word)| word.starts_with("bad: "));
     assert_eq!(
@@ -91,8 +91,8 @@ fn later_sources_win_by_name() {
     assert_eq!(summaries(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
     let says =
         ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
-    assert_eq!(servers.problems.len(), says.len());
-    for (problem, says) in servers.problems.iter().zip(says) {
+    assert_eq!(servers.warnings.len(), says.len());
+    for (problem, says) in servers.warnings.iter().zip(says) {
         assert!(problem.contains(says), "{problem}");
     }
     assert_eq!(summaries(&servers.into_strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
@@ -120,7 +120,7 @@ fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
         ("http://localhost/secret", "Bearer secret")
     );
     assert_eq!(
-        servers.problems,
+        servers.warnings,
         ["MCP server a: the variable GONE is not set. Set it, or write ${GONE:-default}."]
     );
 }
@@ -143,6 +143,6 @@ fn servers_of_a_project_need_approval() {
         let mut servers = ServerConfigs::default();
         servers.add_project_json(".mcp.json", &text, &approval, &no_variables);
         assert_eq!(servers.entries.keys().collect::<Vec<_>>(), started, "{title}");
-        assert_eq!(servers.problems.len(), usize::from(started.contains(&"b")), "{title}");
+        assert_eq!(servers.warnings.len(), usize::from(started.contains(&"b")), "{title}");
     }
 }

@@ -27,7 +27,7 @@ use whimbrel_wire::options::{OauthTerms, RemoteServer};
 use self::client::OauthClient;
 use self::discovery::OauthMetadata;
 use self::callback::{CallbackParams, CallbackListener};
-use super::surroundings::ServerDeps;
+use super::deps::ServerDeps;
 use crate::{files, ids};
 
 pub(super) use self::token_provider::TokenProvider;

@@ -41,7 +41,7 @@ impl ServerRegistry {
             reply.errors.insert(name.to_owned(), "it has no name. Give it one.".into());
             return;
         }
-        let variable = |name: &str| self.0.surroundings.environment.get(name).cloned();
+        let variable = |name: &str| self.0.deps.environment.get(name).cloned();
         let config = self.check_policy(name, validate(config.clone(), &mut VariableExpander::new(&variable)));
         if let Some(slot) = self.slots().get_mut(name).filter(|slot| slot.entry.config == config) {
             slot.host_managed = true;
@@ -64,7 +64,7 @@ impl ServerRegistry {
     async fn add_errors(&self, reply: &mut McpSetServersReply) {
         let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
         let new = |server: &Arc<ServerHandle>| reply.added.iter().any(|name| **name == *server.name);
-        let awaited = self.servers().into_iter().filter(|server| !hosted(server) && new(server));
+        let awaited = self.enabled_servers().into_iter().filter(|server| !hosted(server) && new(server));
         let settled = join_all(awaited.map(async |server| (server.name.to_string(), server.wait_settled().await)));
         for (name, state) in settled.await {
             if let ServerPhase::Failed(fault) = state.phase {

@@ -9,15 +9,15 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::player;
-use super::stage::Stage;
+use super::fixture::TestServers;
 use crate::mcp::{McpLimits, ServerNotification, ServerDeps};
 use crate::tasks::tests::read_pid;
 use crate::tools::{Effects, ToolError};
 
 #[tokio::test]
 async fn tools_are_listed_over_all_pages_and_called() {
-    let stage = Stage::start_test_server().await;
-    let names = stage.names();
+    let stage = TestServers::start_test_server().await;
+    let names = stage.tool_names();
     assert_eq!(names[..3], ["mcp__play__echo", "mcp__play__env", "mcp__play__boom"]);
     assert_eq!(names[names.len() - 2..], ["ListMcpResourcesTool", "ReadMcpResourceTool"]);
     assert_eq!(names.len(), 15);
@@ -28,15 +28,15 @@ async fn tools_are_listed_over_all_pages_and_called() {
     let boom = stage.run_tool("mcp__play__boom", json!({})).await;
     assert_eq!(boom, Err(ToolError::Failed("boom happened".into())));
     // What the model fills in may be nothing, but not anything.
-    assert_eq!(stage.says("mcp__play__echo", Value::Null).await, "echo:");
+    assert_eq!(stage.call_text("mcp__play__echo", Value::Null).await, "echo:");
     let refused = stage.tool("mcp__play__echo").effects(&json!([1]));
     assert!(matches!(refused, Err(ToolError::Rejected(_))));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_tool_is_what_its_server_says() {
-    let stage = Stage::start_test_server().await;
+    let stage = TestServers::start_test_server().await;
     let echo = stage.tool("mcp__play__echo");
     let spec = echo.spec();
     assert_eq!((spec.name.as_str(), spec.description.as_str()), ("mcp__play__echo", "The tool echo"));
@@ -47,7 +47,7 @@ async fn a_tool_is_what_its_server_says() {
     assert_eq!(echo.effects(&json!({"word": "a"})), Ok(Effects::Reads(Vec::new())));
     assert_eq!(stage.tool("mcp__play__env").effects(&json!({})), Ok(Effects::RunsProgram));
     assert_eq!((echo.server(), echo.needs_user()), (Some("play"), false));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn a_program_has_the_sessions_environment_and_its_own() {
     let mut entry = player::entry();
     entry["env"]["OWN"] = "own".into();
     entry["env"]["BOTH"] = "own".into();
-    let stage = Stage::start_with(json!({"play": entry}), |mut surroundings| {
+    let stage = TestServers::start_with(json!({"play": entry}), |mut surroundings| {
         for name in ["SESSION", "BOTH"] {
             surroundings.environment.insert(name.into(), "session".into());
         }
@@ -63,17 +63,17 @@ async fn a_program_has_the_sessions_environment_and_its_own() {
     })
     .await;
     for (name, value) in [("OWN", "own"), ("SESSION", "session"), ("BOTH", "own"), ("HOME", "")] {
-        let said = stage.says("mcp__play__env", json!({"word": name})).await;
+        let said = stage.call_text("mcp__play__env", json!({"word": name})).await;
         assert_eq!(said.replace("(no output)", ""), value, "{name}");
     }
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&told);
-    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
+    let stage = TestServers::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
         notify: Some(Arc::new(move |news| {
             let ServerNotification::Progress(progress) = news else { panic!("{news:?}") };
             hears.lock().unwrap().push(progress);
@@ -81,11 +81,11 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
         ..surroundings
     })
     .await;
-    let meta: Value = serde_json::from_str(&stage.says("mcp__play__meta", json!({})).await).unwrap();
+    let meta: Value = serde_json::from_str(&stage.call_text("mcp__play__meta", json!({})).await).unwrap();
     assert_eq!(meta["claudecode/toolUseId"], "toolu_1");
     assert!(meta["progressToken"].is_number());
-    assert_eq!(stage.says("mcp__play__work", json!({})).await, "worked");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__play__work", json!({})).await, "worked");
+    stage.registry.close().await;
     let told = told.lock().unwrap();
     // The very last may come after the answer.
     assert!(told.len() >= 2, "{told:?}");
@@ -99,7 +99,7 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
 #[tokio::test]
 async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
     for way in ["token", "drop"] {
-        let stage = Stage::start_test_server().await;
+        let stage = TestServers::start_test_server().await;
         let tool = stage.tool("mcp__play__wait");
         let mut call = std::pin::pin!(tool.run(json!({}), stage.tool_context()));
         let began = stage.dir().join("waiting");
@@ -115,9 +115,9 @@ async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
         }
         stage.wait_file("cancelled").await;
         if way == "drop" {
-            assert_eq!(stage.says("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
+            assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
         }
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
 }
 
@@ -125,12 +125,12 @@ async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
 async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
     let mut entry = player::entry();
     entry["timeout"] = 300.into();
-    let stage = Stage::of(json!({"play": entry})).await;
-    let said = stage.says("mcp__play__wait", json!({})).await;
+    let stage = TestServers::start(json!({"play": entry})).await;
+    let said = stage.call_text("mcp__play__wait", json!({})).await;
     assert_eq!(said, "error: MCP server play: it did not answer within 300 ms.");
     stage.wait_file("cancelled").await;
-    assert_eq!(stage.says("mcp__play__echo", json!({"word": "x"})).await, "echo:x");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "x"})).await, "echo:x");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_server_may_ask_the_person_if_there_is_one() {
     let asked = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
     let hears = Arc::clone(&asked);
     let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
-    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
+    let stage = TestServers::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
         elicit: Some(Arc::new(move |question| {
             hears.lock().unwrap().push(question);
             let content = Some(content.clone());
@@ -147,47 +147,47 @@ async fn a_server_may_ask_the_person_if_there_is_one() {
         ..surroundings
     })
     .await;
-    let answer: Value = serde_json::from_str(&stage.says("mcp__play__ask", json!({})).await).unwrap();
+    let answer: Value = serde_json::from_str(&stage.call_text("mcp__play__ask", json!({})).await).unwrap();
     assert_eq!(answer, json!({"action": "accept", "content": {"name": "Zed"}}));
     let question = asked.lock().unwrap().pop().unwrap();
     assert_eq!((question.mcp_server_name.as_str(), question.message.as_str()), ("play", "Who are you?"));
     assert_eq!(question.mode.as_deref(), Some("form"));
     assert_eq!(question.requested_schema.unwrap()["properties"]["name"]["type"], "string");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn what_we_do_not_offer_is_refused_with_an_error() {
-    let stage = Stage::start_test_server().await;
-    let sample = stage.says("mcp__play__sample", json!({})).await;
+    let stage = TestServers::start_test_server().await;
+    let sample = stage.call_text("mcp__play__sample", json!({})).await;
     assert!(sample.contains("-32601") && sample.contains("does not offer sampling"), "{sample}");
-    let ask = stage.says("mcp__play__ask", json!({})).await;
+    let ask = stage.call_text("mcp__play__ask", json!({})).await;
     assert!(ask.contains("-32601") && ask.contains("nobody to ask"), "{ask}");
-    let roots = stage.says("mcp__play__roots", json!({})).await;
+    let roots = stage.call_text("mcp__play__roots", json!({})).await;
     assert!(roots.contains(&format!("file://{}", stage.dir().display())), "{roots}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_tool_that_is_new_is_noticed() {
-    let stage = Stage::start_test_server().await;
-    assert!(!stage.names().contains(&"mcp__play__grown".to_owned()));
-    assert_eq!(stage.says("mcp__play__grow", json!({})).await, "grown");
-    stage.wait_until(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
-    assert_eq!(stage.says("mcp__play__grown", json!({})).await, "I am new");
-    stage.roster.close().await;
+    let stage = TestServers::start_test_server().await;
+    assert!(!stage.tool_names().contains(&"mcp__play__grown".to_owned()));
+    assert_eq!(stage.call_text("mcp__play__grow", json!({})).await, "grown");
+    stage.wait_until(|stage| stage.tool_names().contains(&"mcp__play__grown".to_owned())).await;
+    assert_eq!(stage.call_text("mcp__play__grown", json!({})).await, "I am new");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn resources_are_listed_and_read() {
-    let stage = Stage::start_test_server().await;
+    let stage = TestServers::start_test_server().await;
     let listed = stage.run_tool("ListMcpResourcesTool", json!({})).await.unwrap();
     let one = json!({"uri": "play://one", "name": "one", "mimeType": "text/plain", "server": "play"});
     assert_eq!(listed.meta[0], one);
     assert_eq!(listed.meta.as_array().unwrap().len(), 2);
-    let said = stage.says("ListMcpResourcesTool", json!({"server": "play"})).await;
+    let said = stage.call_text("ListMcpResourcesTool", json!({"server": "play"})).await;
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap(), listed.meta);
-    let unknown = stage.says("ListMcpResourcesTool", json!({"server": "other"})).await;
+    let unknown = stage.call_text("ListMcpResourcesTool", json!({"server": "other"})).await;
     assert!(unknown.contains("Server not found: other. There are: play."), "{unknown}");
     let read =
         stage.run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://one"})).await.unwrap();
@@ -198,44 +198,44 @@ async fn resources_are_listed_and_read() {
         stage.run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"})).await.unwrap();
     let saved = bytes.meta["contents"][0]["blobSavedTo"].as_str().unwrap();
     assert_eq!(std::fs::read(saved).unwrap(), [1, 2, 3]);
-    let missing = stage.says("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
+    let missing = stage.call_text("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
     assert!(missing.contains("there is no play://no"), "{missing}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn prompts_are_commands() {
-    let stage = Stage::start_test_server().await;
-    let commands = stage.roster.prompts();
+    let stage = TestServers::start_test_server().await;
+    let commands = stage.registry.prompts();
     let hello = &commands[0];
     assert_eq!((hello.name.as_str(), hello.description.as_str()), ("mcp__play__hello", "says hello"));
     for (written, says) in [("Zed", "Hello Zed"), ("", "Hello nobody")] {
-        let blocks = stage.roster.get_prompt(hello, written, stage.dir()).await.unwrap();
+        let blocks = stage.registry.get_prompt(hello, written, stage.dir()).await.unwrap();
         assert_eq!(serde_json::to_value(blocks).unwrap(), json!([{"type": "text", "text": says}]));
     }
-    assert_eq!(stage.roster.instructions(), [("play".to_owned(), "Play fair.".to_owned())]);
-    stage.roster.close().await;
+    assert_eq!(stage.registry.instructions(), [("play".to_owned(), "Play fair.".to_owned())]);
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn long_results_are_cut_and_kept() {
-    let stage = Stage::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
+    let stage = TestServers::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
         limits: McpLimits { max_output_bytes: 40_000, ..surroundings.limits },
         ..surroundings
     })
     .await;
-    let short = stage.says("mcp__play__flood", json!({"bytes": 40_000})).await;
+    let short = stage.call_text("mcp__play__flood", json!({"bytes": 40_000})).await;
     assert_eq!(short.len(), 40_000);
-    let long = stage.says("mcp__play__flood", json!({"bytes": 3_000_000})).await;
+    let long = stage.call_text("mcp__play__flood", json!({"bytes": 3_000_000})).await;
     assert!(long.len() < 20_000 && long.contains("<persisted-output>\n3.0 MB of output"), "{long}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn what_a_server_leaves_behind_ends_with_it() {
-    let stage = Stage::start_test_server().await;
-    stage.says("mcp__play__daemon", json!({})).await;
+    let stage = TestServers::start_test_server().await;
+    stage.call_text("mcp__play__daemon", json!({})).await;
     let daemon = read_pid(&stage.dir().join("daemon")).await;
-    stage.roster.close().await;
+    stage.registry.close().await;
     assert!(crate::tasks::tests::exits(daemon).await);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::stage::{Stage, server_configs, test_deps};
+use super::fixture::{TestServers, server_configs, test_deps};
 use super::http_server::{ReceivedRequest, HttpReply, HttpTestServer, answer_request};
 use crate::mcp::ServerRegistry;
 
@@ -22,13 +22,13 @@ fn require_token(token: &'static str) -> impl Fn(&ReceivedRequest) -> HttpReply 
 async fn headers_may_come_from_a_command() {
     let web = HttpTestServer::new(require_token("birds http")).await;
     let helper = r#"printf '{"Authorization": "Bearer %s %s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "${CLAUDE_CODE_MCP_SERVER_URL%%:*}""#;
-    let stage = Stage::of(json!({"birds": {
+    let stage = TestServers::start(json!({"birds": {
         "type": "http", "url": web.url("/mcp"), "headersHelper": helper, "headers": {"Authorization": "Bearer old"},
     }}))
     .await;
     assert_eq!(stage.status_and_error("birds"), ("connected".into(), String::new()));
-    assert_eq!(stage.says("mcp__birds__go", json!({})).await, "did {}");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__birds__go", json!({})).await, "did {}");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn a_command_is_asked_again_when_its_word_no_longer_counts() {
         let helper = r#"echo x >> asked; if test $(wc -l < asked) = 1; then t=first; else t=second; fi; printf '{"Authorization": "Bearer %s"}' $t"#;
         let entries = json!({"birds": {"type": kind, "url": web.url("/mcp"), "headersHelper": helper}});
         let roster = ServerRegistry::start(server_configs(&entries), test_deps(folder.path()));
-        roster.wait_ready(super::stage::TEST_TIMEOUT).await;
+        roster.wait_ready(super::fixture::TEST_TIMEOUT).await;
         let state = serde_json::to_value(roster.status()).unwrap();
         roster.close().await;
         let heard = web.requests();
@@ -65,12 +65,12 @@ async fn a_command_that_fails_is_named_and_its_words_are_not() {
         ),
     ] {
         let stage =
-            Stage::of(json!({"birds": {"type": "http", "url": web.url("/"), "headersHelper": helper}})).await;
+            TestServers::start(json!({"birds": {"type": "http", "url": web.url("/"), "headersHelper": helper}})).await;
         let (found, error) = stage.status_and_error("birds");
         assert!(
             found == state && error.contains(words) && !error.contains("secret"),
             "{helper}: {found}: {error}"
         );
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
 }

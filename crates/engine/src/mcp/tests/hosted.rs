@@ -15,7 +15,7 @@ use whimbrel_wire::options::{McpServerConfig, SdkServer};
 use whimbrel_wire::{Frame, RawJson};
 
 use super::player::TestMcpServer;
-use super::stage::{TEST_TIMEOUT, Stage, test_deps};
+use super::fixture::{TEST_TIMEOUT, TestServers, test_deps};
 use crate::host_requests::HostRequests;
 use crate::mcp::connection::{CallContext, Connection, RequestTimeouts};
 use crate::mcp::tool::call_tool;
@@ -69,10 +69,10 @@ impl TestHost {
         Self { requests, methods, cancelled }
     }
 
-    async fn start_servers(&self) -> Stage {
+    async fn start_servers(&self) -> TestServers {
         let ask = self.requests.clone();
         let entries = json!({"calc": {"type": "sdk", "name": "calculator"}});
-        Stage::start_with(entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings }).await
+        TestServers::start_with(entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings }).await
     }
 
     fn methods(&self) -> Vec<String> {
@@ -117,9 +117,9 @@ async fn messages_are_questions_to_the_host() {
     let stage = host.start_servers().await;
     assert_eq!(stage.status_and_error("calc"), ("connected".into(), String::new()));
     assert_eq!(stage.status("calc").source.as_deref(), Some("sdk"));
-    assert_eq!(stage.says("mcp__calc__add", json!({"a": 2})).await, "sum=5");
+    assert_eq!(stage.call_text("mcp__calc__add", json!({"a": 2})).await, "sum=5");
     assert_eq!(host.methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_cancelled_call_takes_its_question_back_and_tells_the_server() {
     while host.methods().last().unwrap() != "notifications/cancelled" {
         tokio::task::yield_now().await;
     }
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,15 +184,15 @@ async fn a_host_that_knows_no_such_server_or_talks_nonsense_is_quoted() {
     let (state, error) = stage.status_and_error("calc");
     assert_eq!(state, "failed");
     assert!(error.contains("SDK MCP server not found: calc"), "{error}");
-    stage.roster.close().await;
+    stage.registry.close().await;
     let nonsense = TestHost::new(|message| {
         let asked: Value = message.message.decode().unwrap();
         if asked["method"] == "tools/call" { Some(Ok(json!("what?"))) } else { answer_calculator(message) }
     });
     let stage = nonsense.start_servers().await;
-    let said = stage.says("mcp__calc__add", json!({"a": 1})).await;
+    let said = stage.call_text("mcp__calc__add", json!({"a": 1})).await;
     assert_eq!(said, "error: the answer cannot be read: it is no JSON-RPC message");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -209,14 +209,14 @@ async fn a_host_that_is_gone_fails_calls_at_once() {
     });
     assert_eq!(ended.unwrap_err().reason(), "MCP server calc: the host that runs it has closed its input.");
     stage.wait_status("calc", "failed").await;
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn without_a_host_there_is_no_such_server() {
-    let stage = Stage::of(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
+    let stage = TestServers::start(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
     assert_eq!(stage.status_and_error("calc"), ("failed".into(), "no host is there that could run it.".into()));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 /// The host's end of a server made with rmcp: messages come and go by channels.
@@ -246,7 +246,7 @@ impl Transport<RoleServer> for ChannelTransport {
 }
 
 /// Plays a whole server in the host's process, with all that it says by itself.
-async fn start_hosted(server: impl ServerHandler) -> Stage {
+async fn start_hosted(server: impl ServerHandler) -> TestServers {
     let (frames, mut sent) = mpsc::channel(64);
     let ask = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
     let (to_server, from_engine) = mpsc::unbounded_channel();
@@ -257,8 +257,8 @@ async fn start_hosted(server: impl ServerHandler) -> Stage {
     });
     let entries = json!({"play": {"type": "sdk", "name": "play"}});
     let answers = ask.clone();
-    let stage = Stage::start_without_waiting(&entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings });
-    let roster = stage.roster.clone();
+    let stage = TestServers::start_without_waiting(&entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings });
+    let roster = stage.registry.clone();
     tokio::spawn(async move {
         let mut open = std::collections::HashMap::new();
         loop {
@@ -292,7 +292,7 @@ async fn start_hosted(server: impl ServerHandler) -> Stage {
             }
         }
     });
-    stage.roster.wait_ready(TEST_TIMEOUT).await;
+    stage.registry.wait_ready(TEST_TIMEOUT).await;
     stage
 }
 
@@ -300,13 +300,13 @@ async fn start_hosted(server: impl ServerHandler) -> Stage {
 async fn such_a_server_can_ask_and_tell_as_any_other() {
     let stage = start_hosted(TestMcpServer::default()).await;
     assert_eq!(stage.status_and_error("play"), ("connected".into(), String::new()));
-    assert_eq!(stage.says("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");
-    let roots = stage.says("mcp__play__roots", json!({})).await;
+    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");
+    let roots = stage.call_text("mcp__play__roots", json!({})).await;
     assert!(roots.contains(&format!("file://{}", stage.dir().display())), "{roots}");
-    stage.says("mcp__play__grow", json!({})).await;
-    stage.wait_until(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
+    stage.call_text("mcp__play__grow", json!({})).await;
+    stage.wait_until(|stage| stage.tool_names().contains(&"mcp__play__grown".to_owned())).await;
     let garbage = RawJson::from_value(&json!({"hello": true})).unwrap();
-    assert!(stage.roster.handle_host_message("play", &garbage).unwrap_err().contains("cannot be read"));
-    assert_eq!(stage.roster.handle_host_message("other", &garbage).unwrap_err(), "Server not found: other");
-    stage.roster.close().await;
+    assert!(stage.registry.handle_host_message("play", &garbage).unwrap_err().contains("cannot be read"));
+    assert_eq!(stage.registry.handle_host_message("other", &garbage).unwrap_err(), "Server not found: other");
+    stage.registry.close().await;
 }

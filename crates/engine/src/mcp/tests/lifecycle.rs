@@ -4,74 +4,74 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::scripts::{ONE, bare, says, server};
-use super::stage::{TEST_TIMEOUT, Stage};
+use super::scripts::{LIST_ONE_TOOL, shell_entry, reply_text, server_entry};
+use super::fixture::{TEST_TIMEOUT, TestServers};
 use crate::mcp::{ReconnectBackoff, McpLimits, ServerDeps};
 use crate::tasks::tests::{exits, read_pid};
 
 #[tokio::test]
 async fn a_call_under_way_fails_at_once_and_the_server_comes_back() {
-    let stage = Stage::start_test_server().await;
+    let stage = TestServers::start_test_server().await;
     let waiting = stage.tool("mcp__play__wait");
     let waiting = waiting.run(json!({}), stage.tool_context());
-    let (died, waited) = tokio::join!(stage.says("mcp__play__die", json!({})), waiting);
+    let (died, waited) = tokio::join!(stage.call_text("mcp__play__die", json!({})), waiting);
     let why = "MCP server play: its program ended with exit code 7. It said: I give up";
     assert_eq!(died, format!("error: {why}"));
     assert_eq!(waited.unwrap_err().reason(), why);
     // The next call waits until it is back; its tools stay meanwhile.
-    assert_eq!(stage.says("mcp__play__echo", json!({"word": "again"})).await, "echo:again");
+    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "again"})).await, "echo:again");
     assert_eq!(stage.status_and_error("play"), ("connected".into(), String::new()));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn one_that_dies_again_and_again_is_given_up() {
     let once = "test -e started && exit 5; echo > started;";
-    let mut entry = server(ONE, "exit 4");
+    let mut entry = server_entry(LIST_ONE_TOOL, "exit 4");
     let script = entry["args"][1].as_str().unwrap().to_owned();
     entry["args"][1] = format!("{once} {script}").into();
-    let stage = Stage::of(json!({"frail": entry})).await;
+    let stage = TestServers::start(json!({"frail": entry})).await;
     let tool = stage.tool("mcp__frail__go");
     let died = tool.run(json!({}), stage.tool_context()).await.unwrap_err();
     assert!(died.reason().contains("exit code 4"), "{died:?}");
     stage.wait_status("frail", "failed").await;
     assert_eq!(stage.status_and_error("frail").1, "its program ended with exit code 5.");
-    assert_eq!(stage.names(), Vec::<String>::new());
+    assert_eq!(stage.tool_names(), Vec::<String>::new());
     let after = tool.run(json!({}), stage.tool_context()).await.unwrap_err();
     assert_eq!(after.reason(), "MCP server frail: its program ended with exit code 5.");
     // The person can ask for it once more.
     std::fs::remove_file(stage.dir().join("started")).unwrap();
-    stage.roster.reconnect("frail").await.unwrap();
+    stage.registry.reconnect("frail").await.unwrap();
     assert_eq!(stage.status_and_error("frail").0, "connected");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn while_it_is_looked_for_that_can_be_seen() {
-    let stage = Stage::start_with(json!({"s": server(ONE, "exit 4")}), |surroundings| ServerDeps {
+    let stage = TestServers::start_with(json!({"s": server_entry(LIST_ONE_TOOL, "exit 4")}), |surroundings| ServerDeps {
         limits: McpLimits { backoff: ReconnectBackoff { initial_delay: TEST_TIMEOUT * 10, max_attempts: 1 }, ..surroundings.limits },
         ..surroundings
     })
     .await;
-    stage.says("mcp__s__go", json!({})).await;
+    stage.call_text("mcp__s__go", json!({})).await;
     stage.wait_status("s", "pending").await;
     assert_eq!(stage.status_and_error("s").1, "its program ended with exit code 4. It is being looked for.");
-    assert_eq!(stage.names(), ["mcp__s__go"]);
+    assert_eq!(stage.tool_names(), ["mcp__s__go"]);
     // A call that is cancelled while it waits for the server ends.
     stage.cancel.cancel();
-    let said = stage.says("mcp__s__go", json!({})).await;
+    let said = stage.call_text("mcp__s__go", json!({})).await;
     assert_eq!(said, "error: MCP server s: the call was cancelled.");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn all_programs_are_gone_when_the_roster_is_closed_or_dropped() {
     for dropped in [false, true] {
         let stubborn =
-            bare("trap '' TERM; sleep 300 & echo $! > child; echo $$ > starting; while :; do sleep 1; done");
-        let mut good = server(ONE, &says("ok"));
+            shell_entry("trap '' TERM; sleep 300 & echo $! > child; echo $$ > starting; while :; do sleep 1; done");
+        let mut good = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
         good["args"][1] = format!("echo $$ > running; {}", good["args"][1].as_str().unwrap()).into();
-        let stage = Stage::start_without_waiting(&json!({"good": good, "stubborn": stubborn}), |it| it);
+        let stage = TestServers::start_without_waiting(&json!({"good": good, "stubborn": stubborn}), |it| it);
         stage.wait_status("good", "connected").await;
         let mut pids = Vec::new();
         for name in ["running", "starting", "child"] {
@@ -81,10 +81,10 @@ async fn all_programs_are_gone_when_the_roster_is_closed_or_dropped() {
         let tool = stage.tool("mcp__good__go");
         let call = stage.tool_context();
         if dropped {
-            let Stage { roster, .. } = stage;
-            drop(roster);
+            let TestServers { registry, .. } = stage;
+            drop(registry);
         } else {
-            tokio::time::timeout(TEST_TIMEOUT, stage.roster.close()).await.unwrap();
+            tokio::time::timeout(TEST_TIMEOUT, stage.registry.close()).await.unwrap();
         }
         for pid in pids {
             assert!(exits(pid).await, "dropped: {dropped}");
@@ -95,9 +95,9 @@ async fn all_programs_are_gone_when_the_roster_is_closed_or_dropped() {
 
 #[tokio::test]
 async fn a_server_that_ends_with_its_input_is_let_go_in_peace() {
-    let polite = server(ONE, &says("ok"));
+    let polite = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
     let script = format!("{}\n echo bye > bye", polite["args"][1].as_str().unwrap());
-    let stage = Stage::of(json!({"polite": bare(&script)})).await;
-    tokio::time::timeout(Duration::from_secs(20), stage.roster.close()).await.unwrap();
+    let stage = TestServers::start(json!({"polite": shell_entry(&script)})).await;
+    tokio::time::timeout(Duration::from_secs(20), stage.registry.close()).await.unwrap();
     assert!(stage.dir().join("bye").exists());
 }

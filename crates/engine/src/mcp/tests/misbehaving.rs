@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::player;
-use super::scripts::{ONE, bare, says, server};
-use super::stage::{TEST_TIMEOUT, Stage};
+use super::scripts::{LIST_ONE_TOOL, shell_entry, reply_text, server_entry};
+use super::fixture::{TEST_TIMEOUT, TestServers};
 use crate::mcp::{McpLimits, ServerDeps};
 use crate::tasks::tests::{exits, read_pid};
 use crate::tools::ToolContext;
 
 #[tokio::test]
 async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind() {
-    let broken = bare("echo start >> starts; echo broken >&2; exit 3");
-    let stage = Stage::of(json!({"broken": broken, "play": player::entry()})).await;
+    let broken = shell_entry("echo start >> starts; echo broken >&2; exit 3");
+    let stage = TestServers::start(json!({"broken": broken, "play": player::entry()})).await;
     assert_eq!(
         stage.status_and_error("broken"),
         ("failed".into(), "its program ended with exit code 3. It said: broken".into())
     );
-    assert_eq!(stage.says("mcp__play__echo", json!({"word": "fine"})).await, "echo:fine");
+    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "fine"})).await, "echo:fine");
     let starts = || std::fs::read_to_string(stage.dir().join("starts")).unwrap().lines().count();
     stage.wait_until(|_| starts() == 4).await;
-    stage.roster.close().await;
+    stage.registry.close().await;
     assert_eq!(starts(), 4);
 }
 
@@ -33,69 +33,69 @@ async fn what_cannot_be_started_is_not_tried_again() {
         "missing": {"command": "no-such-program-at-all"},
         "folder": {"command": "/"},
     });
-    let stage = Stage::of(entries).await;
+    let stage = TestServers::start(entries).await;
     let (state, error) = stage.status_and_error("missing");
     assert_eq!(state, "failed");
     assert!(error.starts_with("its program was not found. It said:"), "{error}");
     let (state, error) = stage.status_and_error("folder");
     assert_eq!(state, "failed");
     assert!(error.starts_with("its program cannot be run. It said:"), "{error}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn one_that_never_answers_is_given_up_and_ended() {
-    let silent = bare("echo $$ > pid; exec sleep 300");
-    let stage = Stage::start_without_waiting(&json!({"silent": silent}), |surroundings| ServerDeps {
-        limits: McpLimits { connect: Duration::from_millis(500), ..surroundings.limits },
+    let silent = shell_entry("echo $$ > pid; exec sleep 300");
+    let stage = TestServers::start_without_waiting(&json!({"silent": silent}), |surroundings| ServerDeps {
+        limits: McpLimits { connect_timeout: Duration::from_millis(500), ..surroundings.limits },
         ..surroundings
     });
     let pid = read_pid(&stage.dir().join("pid")).await;
     stage.wait_status("silent", "failed").await;
     assert_eq!(stage.status_and_error("silent").1, "it did not answer within 500 ms.");
     assert!(exits(pid).await);
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn one_that_is_slow_keeps_nobody_waiting() {
-    let stage = Stage::start_without_waiting(&json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
+    let stage = TestServers::start_without_waiting(&json!({"silent": shell_entry("sleep 300"), "play": player::entry()}), |it| it);
     stage.wait_status("play", "connected").await;
     assert_eq!(stage.status_and_error("silent").0, "pending");
-    stage.roster.wait_ready(Duration::from_millis(10)).await;
-    assert_eq!(stage.says("mcp__play__echo", json!({"word": "a"})).await, "echo:a");
-    stage.roster.close().await;
+    stage.registry.wait_ready(Duration::from_millis(10)).await;
+    assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "a"})).await, "echo:a");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn noise_is_skipped() {
-    let call = format!("echo 'calling {{'; echo; echo '{{\"level\":\"info\"}}'; {}; echo done", says("ok"));
-    let list = format!("echo Starting...; {ONE}");
-    let stage = Stage::of(json!({"noisy": server(&list, &call)})).await;
+    let call = format!("echo 'calling {{'; echo; echo '{{\"level\":\"info\"}}'; {}; echo done", reply_text("ok"));
+    let list = format!("echo Starting...; {LIST_ONE_TOOL}");
+    let stage = TestServers::start(json!({"noisy": server_entry(&list, &call)})).await;
     for _ in 0..3 {
-        assert_eq!(stage.says("mcp__noisy__go", json!({})).await, "ok");
+        assert_eq!(stage.call_text("mcp__noisy__go", json!({})).await, "ok");
     }
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_line_without_end_ends_the_server() {
     let call = "head -c 40000000 /dev/zero | tr '\\0' x";
-    let stage = Stage::of(json!({"endless": server(ONE, call)})).await;
-    let said = stage.says("mcp__endless__go", json!({})).await;
+    let stage = TestServers::start(json!({"endless": server_entry(LIST_ONE_TOOL, call)})).await;
+    let said = stage.call_text("mcp__endless__go", json!({})).await;
     assert_eq!(said, "error: MCP server endless: it sent more than 33.6 MB in one line and was ended.");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn answers_that_nobody_asked_for_are_ignored() {
     let wrong = r#"printf '{"jsonrpc":"2.0","id":9999,"result":{"content":[]}}\n{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"}}\n'"#;
-    let right = says("right");
-    let stage = Stage::of(json!({"s": server(ONE, &format!("{wrong}; {right}; {right}"))})).await;
+    let right = reply_text("right");
+    let stage = TestServers::start(json!({"s": server_entry(LIST_ONE_TOOL, &format!("{wrong}; {right}; {right}"))})).await;
     for _ in 0..3 {
-        assert_eq!(stage.says("mcp__s__go", json!({})).await, "right");
+        assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "right");
     }
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -103,10 +103,10 @@ async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
     // The first call is answered once its cancellation is heard.
     let call = format!(
         "if test -e begun; then {}; else echo > begun; read -r cancellation; {}; echo > answered; fi",
-        says("in time"),
-        says("too late")
+        reply_text("in time"),
+        reply_text("too late")
     );
-    let stage = Stage::of(json!({"s": server(ONE, &call)})).await;
+    let stage = TestServers::start(json!({"s": server_entry(LIST_ONE_TOOL, &call)})).await;
     let tool = stage.tool("mcp__s__go");
     let (ended, ()) = tokio::join!(tool.run(json!({}), stage.tool_context()), async {
         stage.wait_file("begun").await;
@@ -117,16 +117,16 @@ async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
     let again = ToolContext { cancel: CancellationToken::new(), ..stage.tool_context() };
     let done = tokio::time::timeout(TEST_TIMEOUT, tool.run(json!({}), again)).await.unwrap().unwrap();
     assert_eq!(done.meta[0]["text"], "in time");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn an_answer_that_lies_too_deep_in_itself_is_read_as_far_as_it_goes() {
     let deep = r#"{ printf '{"jsonrpc":"2.0","id":%s,"result":{"content":' "$id"; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; echo '}}'; }"#;
-    let stage = Stage::of(json!({"deep": server(ONE, deep)})).await;
-    let said = stage.says("mcp__deep__go", json!({})).await;
+    let stage = TestServers::start(json!({"deep": server_entry(LIST_ONE_TOOL, deep)})).await;
+    let said = stage.call_text("mcp__deep__go", json!({})).await;
     assert!(said.contains("[[[null]]]"), "{said}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -135,53 +135,53 @@ async fn thousands_of_tools_and_strange_ones_are_bounded() {
     let list = format!(
         r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{strange}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
     );
-    let stage = Stage::of(json!({"many": server(&list, &says("ok"))})).await;
+    let stage = TestServers::start(json!({"many": server_entry(&list, &reply_text("ok"))})).await;
     assert_eq!(stage.status_and_error("many"), ("connected".into(), String::new()));
-    let names = stage.names();
+    let names = stage.tool_names();
     assert_eq!(names[..3], ["mcp__many__a_b", "mcp__many__a_b_2", "mcp__many__self"]);
     assert_eq!(names.len(), 999);
-    let notes = stage.roster.notes().join("\n");
+    let notes = stage.registry.notes().join("\n");
     for says in ["more than 1000 tools", "1 of its tools cannot be read", "bad is left out"] {
         assert!(notes.contains(says), "{notes}");
     }
     // Each name means the tool that it was made of.
-    assert_eq!(stage.says("mcp__many__a_b_2", json!({})).await, "ok");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__many__a_b_2", json!({})).await, "ok");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_list_that_begins_again_and_again_ends() {
     let list = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"go","inputSchema":{"type":"object"}}],"nextCursor":"same"}}\n' "$id""#;
-    let stage = Stage::of(json!({"round": server(list, &says("ok"))})).await;
-    assert_eq!(stage.names(), ["mcp__round__go", "mcp__round__go_2"]);
-    stage.roster.close().await;
+    let stage = TestServers::start(json!({"round": server_entry(list, &reply_text("ok"))})).await;
+    assert_eq!(stage.tool_names(), ["mcp__round__go", "mcp__round__go_2"]);
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn one_that_does_not_read_keeps_nobody() {
-    let mut deaf = server(ONE, "exec sleep 300");
+    let mut deaf = server_entry(LIST_ONE_TOOL, "exec sleep 300");
     deaf["timeout"] = 400.into();
-    let stage = Stage::of(json!({"deaf": deaf})).await;
+    let stage = TestServers::start(json!({"deaf": deaf})).await;
     let large = json!({"text": "x".repeat(3_000_000)});
     let (first, second) =
-        tokio::join!(stage.says("mcp__deaf__go", large.clone()), stage.says("mcp__deaf__go", large));
+        tokio::join!(stage.call_text("mcp__deaf__go", large.clone()), stage.call_text("mcp__deaf__go", large));
     for said in [first, second] {
         assert_eq!(said, "error: MCP server deaf: it did not answer within 400 ms.");
     }
-    tokio::time::timeout(TEST_TIMEOUT, stage.roster.close()).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, stage.registry.close()).await.unwrap();
 }
 
 #[tokio::test]
 async fn one_that_refuses_to_begin_is_quoted() {
-    let refuses = bare(
+    let refuses = shell_entry(
         r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
     );
-    let stage = Stage::of(json!({"no": refuses})).await;
+    let stage = TestServers::start(json!({"no": refuses})).await;
     assert_eq!(stage.status_and_error("no"), ("failed".into(), "it refused to begin: no licence".into()));
-    let wrong = bare(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
-    let stage = Stage::of(json!({"no": wrong})).await;
+    let wrong = shell_entry(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
+    let stage = TestServers::start(json!({"no": wrong})).await;
     assert!(stage.status_and_error("no").1.contains("no answer to `initialize`"), "{:?}", stage.status_and_error("no"));
-    let value: Value = serde_json::to_value(stage.roster.status()).unwrap();
+    let value: Value = serde_json::to_value(stage.registry.status()).unwrap();
     assert_eq!(value[0]["status"], "failed");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }

@@ -10,5 +10,5 @@ mod misbehaving;
 mod player;
 mod registry;
 mod scripts;
-mod stage;
+mod fixture;
 mod http_server;

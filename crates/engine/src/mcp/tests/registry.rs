@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use whimbrel_wire::options::McpServerConfig;
 
 use super::player;
-use super::scripts::{ONE, bare, says, server};
-use super::stage::{TEST_TIMEOUT, Stage, server_configs, test_deps};
+use super::scripts::{LIST_ONE_TOOL, shell_entry, reply_text, server_entry};
+use super::fixture::{TEST_TIMEOUT, TestServers, server_configs, test_deps};
 use crate::mcp::{ServerPool, ServerRegistry, Toggle};
 use crate::tasks::tests::{exits, read_pid};
 
-fn configs(entries: Value) -> BTreeMap<String, McpServerConfig> {
+fn parse_configs(entries: Value) -> BTreeMap<String, McpServerConfig> {
     serde_json::from_value(entries).unwrap()
 }
 
 /// A server that writes its process id.
 fn entry_writing_pid(file: &str) -> Value {
-    let server = server(ONE, &says("ok"));
-    bare(&format!("echo $$ > {file}; {}", server["args"][1].as_str().unwrap()))
+    let server = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
+    shell_entry(&format!("echo $$ > {file}; {}", server["args"][1].as_str().unwrap()))
 }
 
 #[tokio::test]
 async fn the_host_is_told_how_servers_are() {
     let entries = json!({"play": player::entry(), "bad": {"command": ""}});
-    let stage = Stage::of(entries).await;
-    let status = serde_json::to_value(stage.roster.status()).unwrap();
+    let stage = TestServers::start(entries).await;
+    let status = serde_json::to_value(stage.registry.status()).unwrap();
     assert_eq!(
         status[0],
         json!({"name": "bad", "status": "failed", "error": "`command` is empty. Name the program.", "scope": "dynamic", "source": "dynamic"})
@@ -40,117 +40,117 @@ async fn the_host_is_told_how_servers_are() {
         json!({"name": "echo", "description": "The tool echo", "annotations": {"readOnly": true}})
     );
     assert_eq!((&play["config"]["type"], &play["config"]["env"]), (&json!("stdio"), &Value::Null));
-    let init = serde_json::to_value(stage.roster.init_servers()).unwrap();
+    let init = serde_json::to_value(stage.registry.init_servers()).unwrap();
     assert_eq!(init[1], json!({"name": "play", "status": "connected", "source": "dynamic"}));
-    for result in [stage.roster.reconnect("nobody").await, stage.roster.toggle("nobody", Toggle::Off).await] {
+    for result in [stage.registry.reconnect("nobody").await, stage.registry.toggle("nobody", Toggle::Off).await] {
         assert_eq!(result, Err("Server not found: nobody".to_owned()));
     }
-    assert!(stage.roster.reconnect("bad").await.unwrap_err().contains("`command` is empty"));
-    stage.roster.close().await;
-    assert!(stage.roster.is_empty() && stage.names().is_empty());
+    assert!(stage.registry.reconnect("bad").await.unwrap_err().contains("`command` is empty"));
+    stage.registry.close().await;
+    assert!(stage.registry.is_empty() && stage.tool_names().is_empty());
 }
 
 #[tokio::test]
 async fn whoever_has_waited_for_servers_looks_anew() {
-    let stage = Stage::of(json!({"s": entry_writing_pid("pid")})).await;
+    let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     stage.wait_status("s", "connected").await;
     // Nobody else has a turn in between, so nothing else counts.
-    let before = stage.roster.version();
-    stage.roster.wait_ready(Duration::from_secs(60)).await;
-    assert_ne!(stage.roster.version(), before);
-    stage.roster.close().await;
+    let before = stage.registry.version();
+    stage.registry.wait_ready(Duration::from_secs(60)).await;
+    assert_ne!(stage.registry.version(), before);
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_server_can_be_switched_off_and_on() {
-    let stage = Stage::of(json!({"s": entry_writing_pid("pid")})).await;
+    let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     let first = read_pid(&stage.dir().join("pid")).await;
-    let mut changes = stage.roster.changes();
+    let mut changes = stage.registry.changes();
     changes.mark_unchanged();
-    stage.roster.toggle("s", Toggle::Off).await.unwrap();
+    stage.registry.toggle("s", Toggle::Off).await.unwrap();
     assert!(changes.has_changed().unwrap());
     assert_eq!(stage.status_and_error("s").0, "disabled");
-    assert_eq!(stage.names(), Vec::<String>::new());
+    assert_eq!(stage.tool_names(), Vec::<String>::new());
     assert!(exits(first).await);
-    stage.roster.toggle("s", Toggle::Off).await.unwrap();
+    stage.registry.toggle("s", Toggle::Off).await.unwrap();
     std::fs::remove_file(stage.dir().join("pid")).unwrap();
-    stage.roster.toggle("s", Toggle::On).await.unwrap();
+    stage.registry.toggle("s", Toggle::On).await.unwrap();
     stage.wait_status("s", "connected").await;
     assert_ne!(read_pid(&stage.dir().join("pid")).await, first);
-    assert_eq!(stage.says("mcp__s__go", json!({})).await, "ok");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "ok");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_server_can_be_connected_to_anew() {
-    let stage = Stage::of(json!({"s": entry_writing_pid("pid"), "broken": bare("exit 3")})).await;
+    let stage = TestServers::start(json!({"s": entry_writing_pid("pid"), "broken": shell_entry("exit 3")})).await;
     let first = read_pid(&stage.dir().join("pid")).await;
     std::fs::remove_file(stage.dir().join("pid")).unwrap();
-    stage.roster.reconnect("s").await.unwrap();
+    stage.registry.reconnect("s").await.unwrap();
     assert!(exits(first).await);
     assert_ne!(read_pid(&stage.dir().join("pid")).await, first);
-    assert_eq!(stage.says("mcp__s__go", json!({})).await, "ok");
-    let failed = stage.roster.reconnect("broken").await.unwrap_err();
+    assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "ok");
+    let failed = stage.registry.reconnect("broken").await.unwrap_err();
     assert_eq!(failed, "MCP server broken: its program ended with exit code 3.");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn the_host_replaces_the_servers_that_it_has_set() {
-    let stage = Stage::of(json!({"settings": server(ONE, &says("settings"))})).await;
-    let (one, two) = (server(ONE, &says("one")), server(ONE, &says("two")));
+    let stage = TestServers::start(json!({"settings": server_entry(LIST_ONE_TOOL, &reply_text("settings"))})).await;
+    let (one, two) = (server_entry(LIST_ONE_TOOL, &reply_text("one")), server_entry(LIST_ONE_TOOL, &reply_text("two")));
     let set = async |entries: Value| {
-        let reply = stage.roster.set_servers(&configs(entries)).await;
+        let reply = stage.registry.set_servers(&parse_configs(entries)).await;
         serde_json::to_value(reply).unwrap()
     };
-    let reply = set(json!({"a": one, "broken": bare("exit 3"), "bad": {"command": ""}})).await;
+    let reply = set(json!({"a": one, "broken": shell_entry("exit 3"), "bad": {"command": ""}})).await;
     assert_eq!(
         reply,
         json!({"added": ["a", "broken"], "removed": [],
             "errors": {"bad": "`command` is empty. Name the program.", "broken": "its program ended with exit code 3."}})
     );
-    assert_eq!(stage.names(), ["mcp__a__go", "mcp__settings__go"]);
+    assert_eq!(stage.tool_names(), ["mcp__a__go", "mcp__settings__go"]);
     // What is the same stays; what is not named goes, except what the host has not set.
     let reply = set(json!({"a": one, "b": two})).await;
     assert_eq!(reply, json!({"added": ["b"], "removed": ["bad", "broken"], "errors": {}}));
-    assert_eq!(stage.says("mcp__b__go", json!({})).await, "two");
+    assert_eq!(stage.call_text("mcp__b__go", json!({})).await, "two");
     let reply = set(json!({"a": two})).await;
     assert_eq!(reply, json!({"added": ["a"], "removed": ["b"], "errors": {}}));
-    assert_eq!(stage.says("mcp__a__go", json!({})).await, "two");
+    assert_eq!(stage.call_text("mcp__a__go", json!({})).await, "two");
     let reply = set(json!({"settings": two})).await;
     assert_eq!(reply, json!({"added": ["settings"], "removed": ["a"], "errors": {}}));
     let reply = set(json!({"": one, " ": one, "settings": two})).await;
     let nameless = "it has no name. Give it one.";
     assert_eq!(reply, json!({"added": [], "removed": [], "errors": {"": nameless, " ": nameless}}));
-    assert_eq!(stage.names(), ["mcp__settings__go"]);
+    assert_eq!(stage.tool_names(), ["mcp__settings__go"]);
     assert_eq!(set(json!({})).await, json!({"added": [], "removed": ["settings"], "errors": {}}));
-    assert!(stage.roster.is_empty());
+    assert!(stage.registry.is_empty());
 }
 
 #[tokio::test]
 async fn servers_that_are_named_twice_are_started_once() {
-    let stage = Stage::of(json!({"s": entry_writing_pid("pid")})).await;
+    let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     let pid = read_pid(&stage.dir().join("pid")).await;
-    stage.roster.add(server_configs(&json!({"s": bare("exit 3"), "t": server(ONE, &says("t"))})));
-    stage.roster.wait_ready(TEST_TIMEOUT).await;
-    assert_eq!(stage.names(), ["mcp__s__go", "mcp__t__go"]);
-    assert_eq!(stage.says("mcp__s__go", json!({})).await, "ok");
+    stage.registry.add(server_configs(&json!({"s": shell_entry("exit 3"), "t": server_entry(LIST_ONE_TOOL, &reply_text("t"))})));
+    stage.registry.wait_ready(TEST_TIMEOUT).await;
+    assert_eq!(stage.tool_names(), ["mcp__s__go", "mcp__t__go"]);
+    assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "ok");
     assert_eq!(read_pid(&stage.dir().join("pid")).await, pid);
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn servers_and_tools_that_look_alike_are_told_apart() {
-    let entry = |text: &str| server(ONE, &says(text));
+    let entry = |text: &str| server_entry(LIST_ONE_TOOL, &reply_text(text));
     let stage =
-        Stage::of(json!({"my srv": entry("space"), "my.srv": entry("dot"), "my_srv": entry("line")})).await;
+        TestServers::start(json!({"my srv": entry("space"), "my.srv": entry("dot"), "my_srv": entry("line")})).await;
     for (tool, says) in
         [("mcp__my_srv__go", "line"), ("mcp__my_srv_2__go", "space"), ("mcp__my_srv_3__go", "dot")]
     {
-        assert_eq!(stage.says(tool, json!({})).await, says, "{tool}");
+        assert_eq!(stage.call_text(tool, json!({})).await, says, "{tool}");
     }
     assert_eq!(stage.tool("mcp__my_srv_3__go").server(), Some("my_srv_3"));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -181,11 +181,11 @@ async fn sessions_that_want_to_can_share_a_server() {
 
 #[tokio::test]
 async fn a_host_can_call_a_tool_beside_the_conversation() {
-    let stage = Stage::start_test_server().await;
+    let stage = TestServers::start_test_server().await;
     let fields = serde_json::Map::from_iter([("word".to_owned(), json!("x"))]);
-    let answer = stage.roster.call_tool("mcp__play__echo", fields, &stage.cancel).await.unwrap();
+    let answer = stage.registry.call_tool("mcp__play__echo", fields, &stage.cancel).await.unwrap();
     assert_eq!(answer["content"], json!([{"type": "text", "text": "echo:x"}]));
-    let unknown = stage.roster.call_tool("mcp__play__nothing", serde_json::Map::new(), &stage.cancel).await;
+    let unknown = stage.registry.call_tool("mcp__play__nothing", serde_json::Map::new(), &stage.cancel).await;
     assert_eq!(unknown, Err("Tool not found: mcp__play__nothing".into()));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::stage::{TEST_TIMEOUT, Stage};
+use super::fixture::{TEST_TIMEOUT, TestServers};
 use super::http_server::{ReceivedRequest, HttpReply, HttpTestServer, answer_request, format_event, event_channel};
 use crate::mcp::server::ServerPhase;
 use crate::mcp::{McpLimits, ServerDeps};
@@ -21,9 +21,9 @@ fn answer_default(heard: &ReceivedRequest) -> HttpReply {
     }
 }
 
-async fn connect(web: &HttpTestServer) -> Stage {
+async fn connect(web: &HttpTestServer) -> TestServers {
     let headers = json!({"Authorization": "Bearer secret"});
-    Stage::of(json!({"web": {"type": "http", "url": web.url("/mcp"), "headers": headers}})).await
+    TestServers::start(json!({"web": {"type": "http", "url": web.url("/mcp"), "headers": headers}})).await
 }
 
 #[tokio::test]
@@ -31,8 +31,8 @@ async fn a_server_is_reached_by_streamable_http() {
     let web = HttpTestServer::new(answer_default).await;
     let stage = connect(&web).await;
     assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
-    assert_eq!(stage.says("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
+    stage.registry.close().await;
     let heard = web.requests();
     assert!(
         heard
@@ -63,15 +63,15 @@ async fn answers_may_come_as_events() {
     })
     .await;
     let stage = connect(&web).await;
-    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
 async fn a_server_that_wants_a_login_is_shown_as_such() {
     for kind in ["http", "sse"] {
         let web = HttpTestServer::new(|_| HttpReply::status(401).with_header("www-authenticate", "Bearer")).await;
-        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let stage = TestServers::start(json!({"web": {"type": kind, "url": web.url("/")}})).await;
         let (state, error) = stage.status_and_error("web");
         assert_eq!(state, "needs-auth", "{kind}");
         assert_eq!(
@@ -80,7 +80,7 @@ async fn a_server_that_wants_a_login_is_shown_as_such() {
             "{kind}"
         );
         assert_eq!(web.requests().len(), 1, "{kind}");
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
 }
 
@@ -92,11 +92,11 @@ async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
     };
     for kind in ["http", "sse"] {
         let web = HttpTestServer::new(move |_| narrow()).await;
-        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let stage = TestServers::start(json!({"web": {"type": kind, "url": web.url("/")}})).await;
         let (state, error) = stage.status_and_error("web");
         assert_eq!((state.as_str(), web.requests().len()), ("needs-auth", 1), "{kind}: {error}");
         assert!(error.contains("\"birds:count\"") && error.contains("`oauth.scopes`"), "{error}");
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
     let web = HttpTestServer::new(move |heard| match heard.body["params"]["arguments"]["all"] == true {
         true => narrow(),
@@ -104,14 +104,14 @@ async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
     })
     .await;
     let stage = connect(&web).await;
-    let refused = stage.says("mcp__web__go", json!({"all": true})).await;
+    let refused = stage.call_text("mcp__web__go", json!({"all": true})).await;
     assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
-    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
     // Should the connection end later, that is not why.
-    let ServerPhase::Connected(connection) = stage.roster.servers()[0].wait_settled().await.phase else { panic!() };
-    assert_eq!(connection.state.fault(), None);
-    stage.roster.close().await;
+    let ServerPhase::Connected(connection) = stage.registry.enabled_servers()[0].wait_settled().await.phase else { panic!() };
+    assert_eq!(connection.state.last_error(), None);
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -137,11 +137,11 @@ async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
     })
     .await;
     let stage = connect(&web).await;
-    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(sessions.load(Ordering::SeqCst), 2);
-    assert_eq!(stage.says("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
+    assert_eq!(stage.call_text("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
     assert_eq!(sessions.load(Ordering::SeqCst), 3);
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 /// An error that does not say what it is about.
@@ -158,9 +158,9 @@ async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
         })
         .await;
         let stage = connect(&web).await;
-        let said = tokio::time::timeout(TEST_TIMEOUT, stage.says("mcp__web__go", json!({}))).await.unwrap();
+        let said = tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
         assert_eq!(said, "error: not today", "{status}");
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
 }
 
@@ -172,9 +172,9 @@ async fn an_answer_that_is_too_large_is_an_error() {
     })
     .await;
     let stage = connect(&web).await;
-    let said = stage.says("mcp__web__go", json!({})).await;
+    let said = stage.call_text("mcp__web__go", json!({})).await;
     assert!(said.starts_with("error: MCP server web: "), "{said}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_redirect_is_not_followed_and_the_token_stays_here() {
     assert_eq!(state, "failed");
     assert!(error.contains("HTTP 307") && error.contains("/taken.") && !error.contains("token=x"), "{error}");
     assert!(elsewhere.requests().is_empty());
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -212,16 +212,16 @@ async fn what_is_no_server_is_told() {
         let stage = connect(&web).await;
         let (state, error) = stage.status_and_error("web");
         assert!(state == "failed" && error.contains(says), "{name}: {state} {error}");
-        stage.roster.close().await;
+        stage.registry.close().await;
     }
     let closed = HttpTestServer::new(answer_default).await.url("/");
     let stage =
-        Stage::of(json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}))
+        TestServers::start(json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}))
             .await;
     for name in ["web", "old"] {
         assert!(stage.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"), "{:?}", stage.status_and_error(name));
     }
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -229,12 +229,12 @@ async fn a_server_that_falls_silent_is_given_up_and_told() {
     let web =
         HttpTestServer::new(|heard| if heard.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(heard) }).await;
     let entry = json!({"web": {"type": "http", "url": web.url("/")}});
-    let stage = Stage::start_with(entry, |surroundings| ServerDeps {
+    let stage = TestServers::start_with(entry, |surroundings| ServerDeps {
         limits: McpLimits { idle_timeout: Duration::from_millis(300), ..surroundings.limits },
         ..surroundings
     })
     .await;
-    let said = stage.says("mcp__web__go", json!({})).await;
+    let said = stage.call_text("mcp__web__go", json!({})).await;
     assert_eq!(said, "error: MCP server web: it did not answer within 300 ms.");
     let told = async {
         while web.rpc_methods().last().unwrap() != "notifications/cancelled" {
@@ -242,7 +242,7 @@ async fn a_server_that_falls_silent_is_given_up_and_told() {
         }
     };
     tokio::time::timeout(TEST_TIMEOUT, told).await.unwrap();
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -256,9 +256,9 @@ async fn an_answer_that_breaks_off_is_an_error() {
     })
     .await;
     let stage = connect(&web).await;
-    let said = tokio::time::timeout(TEST_TIMEOUT, stage.says("mcp__web__go", json!({}))).await.unwrap();
+    let said = tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
     assert!(said.starts_with("error: "), "{said}");
-    stage.roster.close().await;
+    stage.registry.close().await;
 }
 
 /// The older way: what is posted is answered in the stream.
@@ -286,9 +286,9 @@ impl SseTestServer {
         Self { web, stream: open }
     }
 
-    async fn start_servers(&self) -> Stage {
+    async fn start_servers(&self) -> TestServers {
         let headers = json!({"X-Key": "secret"});
-        Stage::of(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}})).await
+        TestServers::start(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}})).await
     }
 }
 
@@ -297,7 +297,7 @@ async fn a_server_is_reached_the_older_way() {
     let old = SseTestServer::new("messages?session=1").await;
     let stage = old.start_servers().await;
     assert_eq!(stage.status_and_error("old"), ("connected".into(), String::new()));
-    assert_eq!(stage.says("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
+    assert_eq!(stage.call_text("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
     assert_eq!(old.web.rpc_methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
     let heard = old.web.requests();
     assert!(heard.iter().all(|request| request.headers["x-key"] == "secret"));
@@ -306,8 +306,8 @@ async fn a_server_is_reached_the_older_way() {
     old.stream.lock().unwrap().take();
     let streams = || old.web.requests().iter().filter(|request| request.method == "GET").count();
     stage.wait_until(|stage| streams() == 2 && stage.status_and_error("old").0 == "connected").await;
-    assert_eq!(stage.says("mcp__old__go", json!({})).await, "did {}");
-    stage.roster.close().await;
+    assert_eq!(stage.call_text("mcp__old__go", json!({})).await, "did {}");
+    stage.registry.close().await;
 }
 
 #[tokio::test]
@@ -318,11 +318,11 @@ async fn messages_are_not_sent_to_another_server() {
     assert_eq!(state, "failed");
     assert_eq!(error, "it wants messages sent to http://127.0.0.1:9, which is another server.");
     assert_eq!(old.web.rpc_methods(), Vec::<String>::new());
-    stage.roster.close().await;
+    stage.registry.close().await;
     let page = HttpTestServer::new(|_| HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")).await;
-    let stage = Stage::of(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
+    let stage = TestServers::start(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
     assert!(stage.status_and_error("old").1.contains("text/html instead of events: <html>"), "{:?}", stage.status_and_error("old"));
-    let status: Value = serde_json::to_value(stage.roster.status()).unwrap();
+    let status: Value = serde_json::to_value(stage.registry.status()).unwrap();
     assert_eq!(status[0]["config"]["url"], page.url("/"));
-    stage.roster.close().await;
+    stage.registry.close().await;
 }

@@ -9,7 +9,7 @@ const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn output_limits(folder: &TempDir) -> OutputLimits {
-    OutputLimits { spill_dir: folder.path().join("spill"), limit: 1000 }
+    OutputLimits { spill_dir: folder.path().join("spill"), max_text_bytes: 1000 }
 }
 
 async fn to_output(folder: &TempDir, result: Value) -> ToolResult {

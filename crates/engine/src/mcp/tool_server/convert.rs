@@ -58,7 +58,7 @@ pub(super) fn to_call_result(made: ToolCallResult) -> CallToolResult {
         ResultContent::Blocks(blocks) => blocks.into_iter().map(to_content_block).collect(),
     };
     content.extend(made.notes.into_iter().map(ContentBlock::text));
-    if made.failed { CallToolResult::error(content) } else { CallToolResult::success(content) }
+    if made.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 
 /// The answer to a call that was cut short.

@@ -26,11 +26,11 @@ fn what_a_tool_is_said_to_be_fits_what_it_touches() {
 
 #[test]
 fn results_keep_their_kind() {
-    let made = |content, failed| ToolCallResult {
+    let made = |content, is_error| ToolCallResult {
         id: "call".into(),
         content,
         meta: Value::Null,
-        failed,
+        is_error,
         denial: None,
         notes: vec!["a note".into()],
         halt: None,

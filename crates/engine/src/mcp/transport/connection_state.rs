@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 
 /// The fate of one connection. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ impl ConnectionState {
     }
 
     /// What went wrong last.
-    pub(crate) fn fault(&self) -> Option<McpError> {
+    pub(crate) fn last_error(&self) -> Option<McpError> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -41,6 +41,6 @@ impl ConnectionState {
 
     /// Why it is over.
     pub(crate) fn loss_error(&self) -> McpError {
-        self.fault().unwrap_or_else(|| McpError::Disconnected("it has closed the connection.".into()))
+        self.last_error().unwrap_or_else(|| McpError::Disconnected("it has closed the connection.".into()))
     }
 }

@@ -8,10 +8,10 @@ use whimbrel_models::http::{HttpClient, Response, Url};
 use whimbrel_wire::options::RemoteServer;
 
 use super::headers_command::HeadersCommand;
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 use crate::mcp::oauth::challenge::missing_scope;
 use crate::mcp::oauth::{TokenProvider, CredentialStore};
-use crate::mcp::surroundings::ServerDeps;
+use crate::mcp::deps::ServerDeps;
 
 /// The address of a server, and what goes with every request to it. Cheap enough to clone.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::endpoint::sensitive_header;
-use crate::mcp::surroundings::ServerDeps;
+use crate::mcp::deps::ServerDeps;
 use crate::tasks::{ChildProcess, ProcessExit, ProgramSpec};
 
 /// How long the command may take.

@@ -15,7 +15,7 @@ use whimbrel_wire::control::{McpMessage, McpMessageReply};
 use super::connection_state::ConnectionState;
 use super::message::{ParsedInput, error_response, parse_messages, unreadable_response};
 use crate::host_requests::{HostRequests, HostRequestError};
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 
 /// Where the host puts what a server says by itself. Cheap to clone.
 #[derive(Debug, Clone, Default)]

@@ -21,7 +21,7 @@ use super::event_limit::EventLimit;
 use super::connection_state::ConnectionState;
 use super::endpoint::RemoteEndpoint;
 use super::message::{ParsedInput, parse_messages};
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 use crate::mcp::limits;
 
 type StreamableError = StreamableHttpError<HttpFault>;

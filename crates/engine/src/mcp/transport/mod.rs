@@ -30,8 +30,8 @@ use self::http::HttpTransport;
 use self::endpoint::RemoteEndpoint;
 use self::sse::SseTransport;
 use self::stdio::StdioTransport;
-use super::fault::McpError;
-use super::surroundings::ServerDeps;
+use super::error::McpError;
+use super::deps::ServerDeps;
 use crate::tasks::{KillHandle, ProgramSpec};
 
 pub(super) use self::connection_state::ConnectionState;

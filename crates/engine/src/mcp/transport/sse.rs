@@ -16,7 +16,7 @@ use whimbrel_models::sse::SseDecoder;
 use super::connection_state::ConnectionState;
 use super::endpoint::RemoteEndpoint;
 use super::message::{ParsedInput, parse_messages};
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 
 /// How many messages may wait to be read.
 const QUEUE_CAPACITY: usize = 64;

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::connection_state::ConnectionState;
 use super::line_splitter::LineSplitter;
 use super::message::{ParsedInput, parse_messages};
-use crate::mcp::fault::McpError;
+use crate::mcp::error::McpError;
 use crate::mcp::limits;
 use crate::tasks::{ChildProcess, ProcessExit, KillHandle, ProgramSpec, SpawnError, format_size};
 

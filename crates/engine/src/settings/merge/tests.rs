@@ -66,7 +66,7 @@ fn the_strongest_source_has_the_last_word_on_single_values() {
             .collect();
         let strongest = sources[count - 1];
         let effective = merge(&layers);
-        assert_eq!(effective.known.model.as_deref(), Some(strongest.name()));
+        assert_eq!(effective.typed.model.as_deref(), Some(strongest.name()));
         assert_eq!(effective.mode, Some((PermissionMode::Plan, strongest)));
         assert_eq!(effective.env, BTreeMap::from([("A".into(), strongest.name().into())]));
     }
@@ -139,7 +139,7 @@ fn the_hosts_managed_layer_cannot_widen_what_an_administrators_file_locks() {
     let host = json!({"permissions": {"allow": ["H"], "deny": ["X"]}, "model": "host"});
     let effective = merge(&[host_managed_layer(&host), layer(LayerSource::Managed, &lock)]);
     assert_eq!(rules(&effective), ["allow F", "deny X"]);
-    assert_eq!(effective.known.model.as_deref(), Some("file"));
+    assert_eq!(effective.typed.model.as_deref(), Some("file"));
     let alone = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["H"]}});
     assert_eq!(rules(&merge(&[host_managed_layer(&alone)])), ["allow H"]);
 }

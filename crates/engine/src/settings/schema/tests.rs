@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::settings::known::TypedSettings;
+use crate::settings::typed::TypedSettings;
 
 fn check_json(value: Value) -> CheckedValues {
     match value {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Withheld>) {
-    let (kept, held) = filter(value.as_object().unwrap().clone(), LayerScope::Project, trust);
+    let (kept, held) = filter_values(value.as_object().unwrap().clone(), LayerScope::Project, trust);
     (Value::Object(kept), held)
 }
 
@@ -69,7 +69,7 @@ fn what_counts_at_each_level_of_trust() {
 #[test]
 fn a_persons_own_settings_are_not_filtered() {
     let own = json!({"apiKeyHelper": "x", "env": {"PATH": "x"}, "permissions": {"defaultMode": "bypassPermissions"}});
-    let (kept, held) = filter(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
+    let (kept, held) = filter_values(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
     assert_eq!((Value::Object(kept), held), (own, vec![]));
 }
 

@@ -28,7 +28,7 @@ async fn write_and_edit_during_swaps(room: &SwapTestSession, existing: &str, new
             write.map(|write| (0, write)),
         ];
         for (kind, (tool, input)) in wanted.into_iter().flatten() {
-            successes[kind] += usize::from(!room.run_tool(tool, input).await.failed);
+            successes[kind] += usize::from(!room.run_tool(tool, input).await.is_error);
             calls += 1;
         }
     }
@@ -70,7 +70,7 @@ async fn read_during_swaps(room: &SwapTestSession, path: &str) {
         assert!(!result_text(&made).contains("secret") && !made.meta.to_string().contains("secret"), "{made:?}");
         let news = render_changes(&room.env.context.workspace);
         assert!(news.as_ref().is_none_or(|news| !news.contains("secret")), "{news:?}");
-        successes += usize::from(!made.failed && result_text(&made).contains("fine"));
+        successes += usize::from(!made.is_error && result_text(&made).contains("fine"));
         calls += 1;
     }
     swapper.stop();
@@ -115,7 +115,7 @@ async fn a_call_whose_path_leads_elsewhere_after_the_judgement_does_nothing_and_
         }
         symlink(room.path("outside"), room.path("work/other")).unwrap();
         for file in ["one/n.ipynb", "one/t.txt"] {
-            assert!(!room.run_tool("Read", json!({ "file_path": file })).await.failed);
+            assert!(!room.run_tool("Read", json!({ "file_path": file })).await.is_error);
         }
         let before = [snapshot_dir(&room.path("outside")), snapshot_dir(&room.path("work/one"))];
         let swapped = || swap_paths(&room.path("work/one"), &room.path("work/other"));
@@ -147,7 +147,7 @@ async fn a_link_that_was_judged_is_written_through_and_stays_a_link() {
         ("Write", json!({"file_path": "folder/new/x.txt", "content": "made"})),
     ] {
         let made = room.run_tool(tool, input).await;
-        assert!(!made.failed, "{tool}: {made:?}");
+        assert!(!made.is_error, "{tool}: {made:?}");
     }
     for link in ["folder", "link", "dangling"] {
         assert!(room.path("work").join(link).is_symlink(), "{link}");

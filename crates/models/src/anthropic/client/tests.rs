@@ -10,7 +10,7 @@ use crate::assemble::ReplyAssembler;
 use crate::call::{ModelCall, CallStep, CallTimeouts};
 use crate::event::ReplyEvent;
 use crate::history::History;
-use crate::test_server::{ResponseAction, Server, answer, chunk, last_chunk, stream_head};
+use crate::test_server::{ResponseAction, TestServer, response, chunk, last_chunk, stream_head};
 use crate::request::Preamble;
 use crate::retry::RetryPolicy;
 
@@ -23,7 +23,7 @@ fn request() -> Request {
     }
 }
 
-fn model(server: &Server) -> Anthropic {
+fn model(server: &TestServer) -> Anthropic {
     Anthropic::new(&server.url, Some("key".into()), HttpClient::from_env(|_| None))
 }
 
@@ -69,7 +69,7 @@ async fn a_reply_arrives_whole_however_it_is_split() {
         let pieces = event_stream("größe 🦀").chunks(size).map(chunk).collect::<Vec<_>>();
         [vec![stream_head()], pieces, vec![last_chunk()]].concat()
     };
-    let server = Server::start([split(1), split(7), split(10_000)]).await;
+    let server = TestServer::start([split(1), split(7), split(10_000)]).await;
     let model = model(&server);
     for _ in 0..3 {
         assert_eq!(collect_texts(&model, request()).await, Ok(vec!["größe 🦀".to_owned()]));
@@ -85,7 +85,7 @@ async fn one_connection_serves_many_requests() {
         });
         vec![ResponseAction::Write(writes.collect())]
     };
-    let server = Server::start([at_once(), at_once(), at_once()]).await;
+    let server = TestServer::start([at_once(), at_once(), at_once()]).await;
     let model = model(&server);
     for _ in 0..3 {
         collect_texts(&model, request()).await.unwrap();
@@ -99,7 +99,7 @@ async fn one_connection_serves_many_requests() {
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_how() {
-    let server = Server::start([streamed_response("a"), streamed_response("b")]).await;
+    let server = TestServer::start([streamed_response("a"), streamed_response("b")]).await;
     let variables = |name: &str| match name {
         "ANTHROPIC_BASE_URL" => Some(format!("{}/", server.url)),
         "ANTHROPIC_AUTH_TOKEN" => Some("token".to_owned()),
@@ -157,27 +157,27 @@ async fn answers_that_are_no_reply_are_told_apart() {
     let table = [
         (
             "A29 a page",
-            answer(200, html, "<html><title>Log in</title></html>"),
+            response(200, html, "<html><title>Log in</title></html>"),
             NotAStream,
             "<html><title>Log in",
         ),
-        ("A30 nothing", answer(200, events, ""), NotAStream, "empty"),
-        ("A30 nothing at all", answer(200, "", ""), NotAStream, "empty"),
-        ("JSON that is no reply", answer(200, json, r#"{"ok":true}"#), NotAStream, r#"{"ok":true}"#),
-        ("an error with a good status", answer(200, json, error), Overloaded, "Overloaded"),
+        ("A30 nothing", response(200, events, ""), NotAStream, "empty"),
+        ("A30 nothing at all", response(200, "", ""), NotAStream, "empty"),
+        ("JSON that is no reply", response(200, json, r#"{"ok":true}"#), NotAStream, r#"{"ok":true}"#),
+        ("an error with a good status", response(200, json, error), Overloaded, "Overloaded"),
         (
             "A18 an error in the stream",
-            answer(200, events, &format!("data: {error}\n\n")),
+            response(200, events, &format!("data: {error}\n\n")),
             Overloaded,
             "Overloaded",
         ),
-        ("no event", answer(200, events, "data: hello\n\n"), Protocol, "hello"),
-        ("half an event", answer(200, events, "data: {\"type\":"), NotAStream, "empty"),
-        ("a page that refuses", answer(502, html, "<html>Bad gateway</html>"), Server, "status 502"),
-        ("elsewhere", answer(301, "location: https://other/\r\n", ""), InvalidRequest, "https://other/"),
+        ("no event", response(200, events, "data: hello\n\n"), Protocol, "hello"),
+        ("half an event", response(200, events, "data: {\"type\":"), NotAStream, "empty"),
+        ("a page that refuses", response(502, html, "<html>Bad gateway</html>"), Server, "status 502"),
+        ("elsewhere", response(301, "location: https://other/\r\n", ""), InvalidRequest, "https://other/"),
     ];
     for (name, answer, kind, text) in table {
-        let server = crate::test_server::Server::start([answer]).await;
+        let server = crate::test_server::TestServer::start([answer]).await;
         let fault = collect_texts(&model(&server), request()).await.unwrap_err();
         assert_eq!(fault.kind, kind, "{name}: {}", fault.message);
         assert!(fault.message.contains(text), "{name}: {}", fault.message);
@@ -188,7 +188,7 @@ async fn answers_that_are_no_reply_are_told_apart() {
 async fn a_refusal_brings_its_headers_along() {
     let headers = "retry-after: 3\r\nx-should-retry: true\r\nrequest-id: req_7\r\n";
     let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#;
-    let server = Server::start([answer(429, headers, body)]).await;
+    let server = TestServer::start([response(429, headers, body)]).await;
     let expected = ModelError {
         status: Some(429),
         retry_after: Some(Duration::from_secs(3)),
@@ -202,21 +202,21 @@ async fn a_refusal_brings_its_headers_along() {
 #[tokio::test]
 async fn a_reply_that_comes_whole_is_told_as_events() {
     let body = r#"{"type":"message","id":"m","model":"x","content":[{"type":"text","text":"all at once"}],"stop_reason":"end_turn"}"#;
-    let server = Server::start([answer(200, "content-type: application/json\r\n", body)]).await;
+    let server = TestServer::start([response(200, "content-type: application/json\r\n", body)]).await;
     assert_eq!(collect_texts(&model(&server), request()).await, Ok(vec!["all at once".to_owned()]));
 }
 
 #[tokio::test]
 async fn a_line_of_20_mb_is_read() {
     let text = "x".repeat(20 << 20);
-    let server = Server::start([streamed_response(&text)]).await;
+    let server = TestServer::start([streamed_response(&text)]).await;
     assert_eq!(collect_texts(&model(&server), request()).await.unwrap()[0].len(), text.len());
 }
 
 #[tokio::test]
 async fn a_line_without_end_is_refused() {
     let endless = ResponseAction::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
-    let server = Server::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
+    let server = TestServer::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
     let fault = collect_texts(&model(&server), request()).await.unwrap_err();
     assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Protocol, Some(false)), "{}", fault.message);
 }
@@ -225,10 +225,10 @@ async fn a_line_without_end_is_refused() {
 async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
     let body =
         r#"{"type":"message","id":"m","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
-    let whole = answer(200, "content-type: application/json\r\nx-request-id: req_1\r\n", body);
+    let whole = response(200, "content-type: application/json\r\nx-request-id: req_1\r\n", body);
     let head = "content-type: text/event-stream\r\nrequest-id: req_1\r\n";
-    let streamed = answer(200, head, std::str::from_utf8(&event_stream("a")).unwrap());
-    let server = Server::start([whole, streamed, streamed_response("a")]).await;
+    let streamed = response(200, head, std::str::from_utf8(&event_stream("a")).unwrap());
+    let server = TestServer::start([whole, streamed, streamed_response("a")]).await;
     for (form, expected) in [("whole", Some("req_1")), ("streamed", Some("req_1")), ("without one", None)] {
         let first = model(&server).stream_reply(Arc::new(request())).next().await.unwrap().unwrap();
         let expected = ReplyEvent::Accepted { request_id: expected.map(str::to_owned) };
@@ -238,7 +238,7 @@ async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
 
 #[tokio::test]
 async fn raw_events_are_kept_when_they_are_wanted() {
-    let server = Server::start([streamed_response("a"), streamed_response("a")]).await;
+    let server = TestServer::start([streamed_response("a"), streamed_response("a")]).await;
     for raw_events in [true, false] {
         let stream = model(&server).stream_reply(Arc::new(Request { raw_events, ..request() }));
         let deltas: Vec<ReplyItem> = stream.map(Result::unwrap).collect().await;
@@ -248,7 +248,7 @@ async fn raw_events_are_kept_when_they_are_wanted() {
 }
 
 /// What a call comes to: how often it was repeated, and how it ended.
-async fn run_call(server: &Server, timing: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
+async fn run_call(server: &TestServer, timing: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
     let policy = RetryPolicy { initial_delay: Duration::from_millis(1), ..RetryPolicy::default() };
     let mut call = ModelCall::new(Arc::new(model(server)), request(), policy, timing);
     let mut retries = 0;
@@ -265,7 +265,7 @@ async fn run_call(server: &Server, timing: CallTimeouts) -> (u64, Option<ModelEr
 #[tokio::test]
 async fn a_call_gets_its_reply_in_the_end() {
     let part = |bytes: usize, act: ResponseAction| vec![stream_head(), chunk(&event_stream("abc")[..bytes]), act];
-    let overloaded = || answer(529, "", "");
+    let overloaded = || response(529, "", "");
     let end = event_stream("abc").len();
     let patient = CallTimeouts::default();
     let quick = CallTimeouts { bytes: Duration::from_millis(100), ..patient };
@@ -276,9 +276,9 @@ async fn a_call_gets_its_reply_in_the_end() {
         ("A23 a cut before the farewell", patient, vec![part(end - 30, ResponseAction::Close)], (0, None)),
         ("A31 a stall", brisk, vec![part(end / 2, ResponseAction::Hang), streamed_response("a")], (1, None)),
         ("A31 stalls for ever", quick, vec![part(end / 2, ResponseAction::Hang); 3], (2, Some(ModelErrorKind::Stalled))),
-        ("A10 no such model", patient, vec![answer(404, "", "")], (0, Some(ModelErrorKind::ModelNotFound))),
+        ("A10 no such model", patient, vec![response(404, "", "")], (0, Some(ModelErrorKind::ModelNotFound))),
     ];
     for (name, timing, answers, expected) in table {
-        assert_eq!(run_call(&Server::start(answers).await, timing).await, expected, "{name}");
+        assert_eq!(run_call(&TestServer::start(answers).await, timing).await, expected, "{name}");
     }
 }

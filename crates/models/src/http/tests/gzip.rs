@@ -27,8 +27,8 @@ fn noise(size: usize) -> Vec<u8> {
 }
 
 async fn post(acts: impl IntoIterator<Item = ResponseAction>) -> Response {
-    let server = Server::start([acts.into_iter().collect()]).await;
-    door(&[]).post(&server.url, HeaderMap::new(), String::new()).await.unwrap()
+    let server = TestServer::start([acts.into_iter().collect()]).await;
+    client(&[]).post(&server.url, HeaderMap::new(), String::new()).await.unwrap()
 }
 
 #[tokio::test]

@@ -9,10 +9,10 @@ fn unresolvable_host() -> String {
 
 #[tokio::test]
 async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() {
-    let proxy = Server::start([answer(200, "", ""), answer(200, "", "")]).await;
-    let here = Server::start([answer(200, "", "")]).await;
+    let proxy = TestServer::start([response(200, "", ""), response(200, "", "")]).await;
+    let here = TestServer::start([response(200, "", "")]).await;
     let address = proxy.url.replace("http://", "http://ann:p%40ss@");
-    let door = door(&[("http_proxy", &address)]);
+    let door = client(&[("http_proxy", &address)]);
     door.post("http://far.invalid:81/x?y", HeaderMap::new(), String::from("{}")).await.unwrap();
     door.get(&Url::parse("http://far.invalid/z").unwrap(), "*/*", |_| true).await.unwrap();
     door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
@@ -29,15 +29,15 @@ async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() 
 
 #[tokio::test]
 async fn a_proxy_needs_no_scheme() {
-    let proxy = Server::start([answer(200, "", "")]).await;
-    let door = door(&[("ALL_PROXY", proxy.url.trim_start_matches("http://"))]);
+    let proxy = TestServer::start([response(200, "", "")]).await;
+    let door = client(&[("ALL_PROXY", proxy.url.trim_start_matches("http://"))]);
     let response = door.post("http://far.invalid/", HeaderMap::new(), String::new()).await.unwrap();
     assert_eq!(response.status, 200);
 }
 
 #[tokio::test]
 async fn who_is_named_in_no_proxy_is_reached_directly() {
-    let proxy = Server::start([answer(200, "", "")]).await;
+    let proxy = TestServer::start([response(200, "", "")]).await;
     let url = format!("http://{}/", unresolvable_host());
     for (variable, list) in [
         ("NO_PROXY", "invalid"),
@@ -46,19 +46,19 @@ async fn who_is_named_in_no_proxy_is_reached_directly() {
         ("NO_PROXY", "invalid:80"),
         ("NO_PROXY", "*"),
     ] {
-        let door = door(&[("HTTP_PROXY", &proxy.url), (variable, list)]);
+        let door = client(&[("HTTP_PROXY", &proxy.url), (variable, list)]);
         assert_eq!(post_error(&door, &url).await.kind, ModelErrorKind::Connection, "{list}");
         assert_eq!(proxy.connections(), 0, "{list}");
     }
-    let door = door(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test, invalid:81")]);
+    let door = client(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test, invalid:81")]);
     assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 200);
 }
 
 #[tokio::test]
 async fn this_machine_is_reached_directly_however_it_is_written() {
-    let proxy = Server::start([answer(200, "", "")]).await;
-    let here = Server::start((0..2).map(|_| answer(204, "", ""))).await;
-    let door = door(&[("HTTP_PROXY", &proxy.url)]);
+    let proxy = TestServer::start([response(200, "", "")]).await;
+    let here = TestServer::start((0..2).map(|_| response(204, "", ""))).await;
+    let door = client(&[("HTTP_PROXY", &proxy.url)]);
     for host in ["localhost", "127.0.0.1"] {
         let url = here.url.replace("127.0.0.1", host);
         assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 204, "{host}");
@@ -86,7 +86,7 @@ async fn what_is_no_proxy_is_told_without_its_password() {
     ];
     for (address, kind, part) in table {
         for url in ["http://far.invalid", "https://far.invalid"] {
-            let fault = post_error(&door(&[("ALL_PROXY", address)]), url).await;
+            let fault = post_error(&client(&[("ALL_PROXY", address)]), url).await;
             assert_eq!(fault.kind, kind, "{address}: {fault}");
             assert!(fault.message.contains(part), "{address}: {fault}");
             assert!(!fault.message.contains("secret"), "{fault}");
@@ -96,10 +96,10 @@ async fn what_is_no_proxy_is_told_without_its_password() {
 
 #[tokio::test]
 async fn a_proxy_that_passes_nothing_on_is_named() {
-    let proxy = Server::start([answer(407, "", ""), vec![ResponseAction::Close]]).await;
+    let proxy = TestServer::start([response(407, "", ""), vec![ResponseAction::Close]]).await;
     let at = proxy.url.trim_start_matches("http://");
     let named = format!("the proxy {at} (named in the environment, for far.invalid)");
-    let door = door(&[("HTTP_PROXY", &proxy.url.replace("http://", "http://ann:secret@"))]);
+    let door = client(&[("HTTP_PROXY", &proxy.url.replace("http://", "http://ann:secret@"))]);
     for (part, retry) in [("user and password", Some(false)), ("broke before an answer", None)] {
         let fault = post_error(&door, "http://far.invalid/").await;
         assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Connection, retry), "{fault}");
@@ -107,7 +107,7 @@ async fn a_proxy_that_passes_nothing_on_is_named() {
         assert!(!fault.message.contains("secret"), "{fault}");
     }
     // Without a proxy it is the server's own affair what it means by that.
-    let server = Server::start([answer(407, "", "")]).await;
+    let server = TestServer::start([response(407, "", "")]).await;
     assert_eq!(door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().status, 407);
 }
 
@@ -116,7 +116,7 @@ async fn a_proxy_that_never_opens_the_tunnel_is_given_up() {
     // The system accepts the connection; nobody answers what is said there.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = format!("http://{}", mute.local_addr().unwrap());
-    let limits = HttpClientLimits { connect: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let limits = HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
     let silent = post_error(&door, "https://far.invalid").await;
     assert_eq!(silent.kind, ModelErrorKind::Connection, "{silent}");

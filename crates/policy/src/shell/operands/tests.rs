@@ -11,8 +11,8 @@ fn script(text: &str) -> Script {
 
 fn found_files(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let parts = script(text).commands;
-    let texts = |values: &[Value]| {
-        let shown = |value: &Value| format!("{value:?}");
+    let texts = |values: &[WordValue]| {
+        let shown = |value: &WordValue| format!("{value:?}");
         values.iter().map(shown).collect::<BTreeSet<_>>()
     };
     (texts(&parts[0].reads), texts(&parts[0].writes))
@@ -119,7 +119,7 @@ fn plain_commands_name_no_more_files_than_they_have() {
     ];
     for (text, reads, writes) in rows {
         let part = &script(text).commands[0];
-        let texts = |values: &[Value]| {
+        let texts = |values: &[WordValue]| {
             values.iter().map(|value| value.as_literal().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!((texts(&part.reads), texts(&part.writes)), (owned(reads), owned(writes)), "{text}");

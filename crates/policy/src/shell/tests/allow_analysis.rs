@@ -405,7 +405,7 @@ fn redirects_and_directories() {
     assert_eq!(only_checked_command("> f").class, CommandClass::NoCommand);
     let loops = script("for i in 1; do echo x; done > f");
     assert!(loops.checked_commands().any(|part| part.class == CommandClass::NoCommand && part.redirects.len() == 1));
-    assert_eq!(script("cd a && cd -").cd_targets, [Some(Value::Literal("a".into())), None]);
+    assert_eq!(script("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
     assert!(script("a & b").background);
     assert!(!script("a && b").background);
 }

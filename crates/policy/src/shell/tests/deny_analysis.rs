@@ -354,28 +354,28 @@ fn files_of_commands() {
 
 #[test]
 fn values_of_removed_things() {
-    let unknown = |before: &str, after: &str, guarded| Value::Unknown {
+    let unknown = |before: &str, after: &str, guarded| WordValue::Unknown {
         before: before.into(),
         after: after.into(),
         nonempty: guarded,
     };
     let rows = [
-        ("rm -rf ~", Value::Literal("/home/u".into())),
-        ("rm -rf \"$HOME\"", Value::Literal("/home/u".into())),
+        ("rm -rf ~", WordValue::Literal("/home/u".into())),
+        ("rm -rf \"$HOME\"", WordValue::Literal("/home/u".into())),
         ("rm -rf $D/", unknown("", "/", false)),
         ("rm -rf \"$D\"/*", unknown("", "/*", false)),
         ("rm -rf ${D:?}/*", unknown("", "/*", true)),
         ("rm -rf a$D/b", unknown("a", "/b", false)),
-        ("rm -rf /*", Value::Glob("/*".into())),
-        ("rm -rf '*'", Value::Literal("*".into())),
-        ("rm -rf '*'*", Value::Glob("\\**".into())),
-        ("D=/usr; rm -rf $D", Value::Literal("/usr".into())),
-        ("find / -delete", Value::Literal("/".into())),
-        ("find /usr -exec rm {} ';'", Value::Literal("/usr".into())),
+        ("rm -rf /*", WordValue::Glob("/*".into())),
+        ("rm -rf '*'", WordValue::Literal("*".into())),
+        ("rm -rf '*'*", WordValue::Glob("\\**".into())),
+        ("D=/usr; rm -rf $D", WordValue::Literal("/usr".into())),
+        ("find / -delete", WordValue::Literal("/".into())),
+        ("find /usr -exec rm {} ';'", WordValue::Literal("/usr".into())),
     ];
     for (text, expected) in rows {
         let script = script(text);
-        let found: Vec<&Value> = script.commands.iter().flat_map(|part| &part.removals).collect();
+        let found: Vec<&WordValue> = script.commands.iter().flat_map(|part| &part.removals).collect();
         assert_eq!(found.first(), Some(&&expected), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! `env -S TEXT`: the text is split into words by rules of its own, and those stand in its place among the arguments.
 
-use crate::shell::{Value, Word};
+use crate::shell::{WordValue, Word};
 
 /// The words of a text after `-S`.
 pub(super) fn split_env_text(text: &str) -> Vec<Word> {
@@ -63,8 +63,8 @@ impl Splitter {
         }
         let before = std::mem::take(&mut self.before);
         let value = match self.after.take() {
-            Some(after) => Value::Unknown { before, after, nonempty: false },
-            None => Value::Literal(before),
+            Some(after) => WordValue::Unknown { before, after, nonempty: false },
+            None => WordValue::Literal(before),
         };
         self.words.push(Word { raw: crate::shell::expand::value_text(&value), value });
     }

@@ -6,7 +6,7 @@
 use super::table::WRAPPERS;
 use super::{Wrapper, env_split};
 use crate::shell::lexer::leading_name;
-use crate::shell::{Value, Word};
+use crate::shell::{WordValue, Word};
 
 /// What is behind a wrapper, for the wide reading.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(in crate::shell) struct WrappedCommand {
     /// Where the command begins, if that is certain.
     pub(in crate::shell) start: Option<usize>,
     /// Texts of commands that options carry.
-    pub(in crate::shell) command_texts: Vec<Value>,
+    pub(in crate::shell) command_texts: Vec<WordValue>,
     /// Whether every later word may be the command.
     pub(in crate::shell) may_start_anywhere: bool,
     /// Words that give the command variables.
@@ -85,11 +85,11 @@ impl WrappedCommand {
     /// Takes the text that an option at a place carries; answers how many words the option has.
     fn add_command_text(&mut self, wrapper: &Wrapper, carried: CommandText, words: &[Word], at: usize) -> usize {
         let (value, length) = match carried {
-            CommandText::Joined(text) => (Some(Value::Literal(text)), 1),
+            CommandText::Joined(text) => (Some(WordValue::Literal(text)), 1),
             CommandText::Next => (words.get(at + 1).map(|word| word.value.clone()), 2),
         };
         match value {
-            Some(Value::Literal(text)) if wrapper.splits_text => {
+            Some(WordValue::Literal(text)) if wrapper.splits_text => {
                 let first = words.first().cloned();
                 let rest = words.get(at + length..).unwrap_or_default().iter().cloned();
                 self.resplit_words = Some(first.into_iter().chain(env_split::split_env_text(&text)).chain(rest).collect());
@@ -100,10 +100,10 @@ impl WrappedCommand {
     }
 }
 
-fn is_assignment(value: &Value) -> bool {
+fn is_assignment(value: &WordValue) -> bool {
     let text = match value {
-        Value::Literal(text) | Value::Glob(text) => text.as_str(),
-        Value::Unknown { before, .. } => before.as_str(),
+        WordValue::Literal(text) | WordValue::Glob(text) => text.as_str(),
+        WordValue::Unknown { before, .. } => before.as_str(),
     };
     let name = leading_name(text);
     !name.is_empty() && text.get(name.len()..).is_some_and(|rest| rest.starts_with('='))

@@ -2,7 +2,7 @@
 
 use futures::future::BoxFuture;
 
-use crate::fault::ModelError;
+use crate::error::ModelError;
 
 /// What such a key is called where other keys are called by their variable: the setting that names the command.
 pub const API_KEY_HELPER: &str = "apiKeyHelper";
@@ -10,5 +10,5 @@ pub const API_KEY_HELPER: &str = "apiKeyHelper";
 /// Keeps a key, or knows where to get one.
 pub trait KeySource: Send + Sync {
     /// The key to ask with. One that a server has just refused is worth fetching anew.
-    fn key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
+    fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
 }

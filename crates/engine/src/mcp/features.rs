@@ -25,10 +25,10 @@ impl ServerRegistry {
         let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
         let mut taken = HashSet::new();
         let mut has_resources = false;
-        let limits = self.inner().surroundings.limits;
+        let limits = self.inner().deps.limits;
         let all = self.all_slots();
         let source = |name: &str| all.iter().find(|(other, _)| other == name).map(|(_, slot)| slot.source());
-        for (server, prefix, offer) in self.offers() {
+        for (server, prefix, offer) in self.connected_features() {
             has_resources |= offer.has_resources;
             let source = source(&server.name).unwrap_or_default();
             let owner = ToolOwner { name: Arc::clone(&server.name), prefix: prefix.clone(), source };
@@ -65,7 +65,7 @@ impl ServerRegistry {
         };
         let here = self.local_servers().into_iter();
         let here = here.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
-        self.offers().into_iter().filter_map(said).chain(here).collect()
+        self.connected_features().into_iter().filter_map(said).chain(here).collect()
     }
 
     /// The servers that are code in this process: name, how it stands in names, its entry.
@@ -86,7 +86,7 @@ impl ServerRegistry {
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let mut taken = HashSet::new();
         let mut commands = Vec::new();
-        for (server, prefix, offer) in self.offers() {
+        for (server, prefix, offer) in self.connected_features() {
             for prompt in &offer.prompts {
                 commands.push(PromptCommand {
                     name: names::tool_name(&prefix, &prompt.name, &mut taken),
@@ -105,7 +105,7 @@ impl ServerRegistry {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
         let starting =
-            self.servers().into_iter().filter(|server| matches!(server.state().phase, ServerPhase::Starting));
+            self.enabled_servers().into_iter().filter(|server| matches!(server.state().phase, ServerPhase::Starting));
         let mut prefixes = starting.filter_map(|server| prefixes.get(&*server.name).cloned());
         prefixes.any(|prefix| command.starts_with(&format!("mcp__{prefix}__")))
     }
@@ -118,16 +118,16 @@ impl ServerRegistry {
 
     /// How long a server may take to start.
     pub fn connect_timeout(&self) -> Duration {
-        self.inner().surroundings.limits.connect
+        self.inner().deps.limits.connect_timeout
     }
 
     /// How many bytes of text a result may have.
     pub(super) fn max_output_bytes(&self) -> usize {
-        self.inner().surroundings.limits.max_output_bytes
+        self.inner().deps.limits.max_output_bytes
     }
 
     /// The servers that can be used or are being looked for, how each stands in names, and what it offers.
-    pub(super) fn offers(&self) -> Vec<(Arc<ServerHandle>, String, Arc<ServerFeatures>)> {
+    pub(super) fn connected_features(&self) -> Vec<(Arc<ServerHandle>, String, Arc<ServerFeatures>)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
         let of = |server: Arc<ServerHandle>| {
@@ -135,17 +135,17 @@ impl ServerRegistry {
             match state.phase {
                 ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) => {
                     let prefix = prefixes.get(&*server.name)?.clone();
-                    Some((server, prefix, state.offer))
+                    Some((server, prefix, state.features))
                 }
                 ServerPhase::Starting | ServerPhase::Failed(_) => None,
             }
         };
-        self.servers().into_iter().filter_map(of).collect()
+        self.enabled_servers().into_iter().filter_map(of).collect()
     }
 
     /// A server by its name, or as it stands in the names of its tools.
-    pub(super) fn find(&self, name: &str) -> Result<Arc<ServerHandle>, String> {
-        let servers = self.servers();
+    pub(super) fn find_server(&self, name: &str) -> Result<Arc<ServerHandle>, String> {
+        let servers = self.enabled_servers();
         let known = || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
         let exact = servers.iter().find(|server| *server.name == *name);
         exact

@@ -82,7 +82,7 @@ impl McpConfigFiles {
 
     /// All of them, those that win first. Touches the disk.
     pub fn entries(&self) -> Result<Vec<ConfigFileEntry>, String> {
-        let mine = trusted_dirs::servers(&self.env, &self.root);
+        let mine = trusted_dirs::user_servers(&self.env, &self.root);
         let mut found = Vec::new();
         let mut add = |scope, file: PathBuf, entries: Map<String, Value>| {
             let kept = |(name, entry)| ConfigFileEntry { name, scope, file: file.clone(), entry };
@@ -136,7 +136,7 @@ impl McpConfigFiles {
 
     /// The entry as a session would understand it.
     pub fn parse_entry(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<McpServerConfig, String> {
-        let mut servers = self.servers(scope, name, entry);
+        let mut servers = self.to_server_configs(scope, name, entry);
         match servers.entries.remove(name) {
             Some(ServerEntry { config: Ok(McpServerConfig::Sdk(_)), .. }) => {
                 Err("a server of type sdk is part of its host and cannot be kept in a file.".into())
@@ -147,7 +147,7 @@ impl McpConfigFiles {
     }
 
     /// A list with this server only.
-    pub fn servers(&self, scope: ConfigScope, name: &str, entry: &Value) -> ServerConfigs {
+    pub fn to_server_configs(&self, scope: ConfigScope, name: &str, entry: &Value) -> ServerConfigs {
         let mut servers = ServerConfigs::default();
         let variable = |name: &str| self.env.get(name).cloned();
         let entries = Map::from_iter([(name.to_owned(), entry.clone())]);

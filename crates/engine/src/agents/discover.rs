@@ -107,7 +107,7 @@ impl AgentDiscovery<'_> {
         self.search.warnings.extend(warnings);
         let untrusted = definition.source == DefinitionSource::Project && self.search.locations.trust != Trust::Full;
         let foreign = definition.source == DefinitionSource::Plugin || untrusted;
-        let own_servers = foreign && definition.servers.remove_own();
+        let own_servers = foreign && definition.mcp_servers.remove_own();
         let taken = [
             own_servers.then(|| "mcpServers with a configuration do".to_owned()),
             definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
@@ -152,8 +152,8 @@ mod tests {
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
         assert_eq!(names, [("both", DefinitionSource::Project, None), ("mine", DefinitionSource::User, mode)]);
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
-        assert_eq!(found[0].servers.referenced, ["docs"]);
-        assert!(found[0].servers.own.is_empty(), "a stranger starts no programs");
+        assert_eq!(found[0].mcp_servers.referenced, ["docs"]);
+        assert!(found[0].mcp_servers.own.is_empty(), "a stranger starts no programs");
         site.locations.sources = [SettingSource::User].into();
         assert_eq!(discover(&site.locations, &[]).0[0].model.as_deref(), Some("haiku"));
         site.locations.sources.clear();

@@ -20,8 +20,8 @@ use crate::workspace::Workspace;
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A roster of servers in a folder of their own.
-pub(super) struct Stage {
-    pub(super) roster: ServerRegistry,
+pub(super) struct TestServers {
+    pub(super) registry: ServerRegistry,
     pub(super) cancel: CancellationToken,
     dir: Arc<TempDir>,
 }
@@ -45,29 +45,29 @@ pub(super) fn server_configs(entries: &Value) -> ServerConfigs {
     servers
 }
 
-impl Stage {
+impl TestServers {
     /// Starts servers, and waits for them.
-    pub(super) async fn of(entries: Value) -> Self {
+    pub(super) async fn start(entries: Value) -> Self {
         Self::start_with(entries, |surroundings| surroundings).await
     }
 
     /// The same, in other surroundings.
     pub(super) async fn start_with(entries: Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
         let stage = Self::start_without_waiting(&entries, change);
-        stage.roster.wait_ready(TEST_TIMEOUT).await;
+        stage.registry.wait_ready(TEST_TIMEOUT).await;
         stage
     }
 
     /// The same, without waiting.
     pub(super) fn start_without_waiting(entries: &Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());
-        let roster = ServerRegistry::start(server_configs(entries), change(test_deps(dir.path())));
-        Self { roster, cancel: CancellationToken::new(), dir }
+        let registry = ServerRegistry::start(server_configs(entries), change(test_deps(dir.path())));
+        Self { registry, cancel: CancellationToken::new(), dir }
     }
 
     /// One player.
     pub(super) async fn start_test_server() -> Self {
-        Self::of(json!({"play": player::entry()})).await
+        Self::start(json!({"play": player::entry()})).await
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -76,7 +76,7 @@ impl Stage {
 
     /// How a server is.
     pub(super) fn status(&self, name: &str) -> McpServerStatus {
-        self.roster.status().into_iter().find(|server| server.name == name).unwrap()
+        self.registry.status().into_iter().find(|server| server.name == name).unwrap()
     }
 
     /// The word for how a server is, and what is wrong with it.
@@ -93,13 +93,13 @@ impl Stage {
 
     /// Waits until something is so, looking at every change.
     pub(super) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
-        let mut changes = self.roster.changes();
+        let mut changes = self.registry.changes();
         let waiting = async {
             while !condition(self) {
                 changes.changed().await.unwrap();
             }
         };
-        let states: Vec<_> = self.roster.status();
+        let states: Vec<_> = self.registry.status();
         tokio::time::timeout(TEST_TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("{states:?}"));
     }
 
@@ -114,16 +114,16 @@ impl Stage {
         tokio::time::timeout(TEST_TIMEOUT, looking).await.unwrap();
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
-        self.roster.tools().iter().map(|tool| tool.name().to_owned()).collect()
+    pub(super) fn tool_names(&self) -> Vec<String> {
+        self.registry.tools().iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     pub(super) fn tool(&self, name: &str) -> Arc<dyn AnyTool> {
-        let tools = self.roster.tools();
+        let tools = self.registry.tools();
         tools
             .into_iter()
             .find(|tool| tool.name() == name)
-            .unwrap_or_else(|| panic!("no {name} in {:?}", self.names()))
+            .unwrap_or_else(|| panic!("no {name} in {:?}", self.tool_names()))
     }
 
     pub(super) fn tool_context(&self) -> ToolContext {
@@ -138,7 +138,7 @@ impl Stage {
     }
 
     /// What the model reads after a call.
-    pub(super) async fn says(&self, name: &str, input: Value) -> String {
+    pub(super) async fn call_text(&self, name: &str, input: Value) -> String {
         match self.run_tool(name, input).await {
             Ok(done) => match done.content {
                 ResultContent::Text(text) => text,

@@ -14,7 +14,7 @@ use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 
 use super::connection::CallContext;
-use super::fault::McpError;
+use super::error::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
 use super::tool_result::OutputLimits;
@@ -31,32 +31,32 @@ impl ServerRegistry {
         written: &str,
         spill: &Path,
     ) -> Result<Vec<Block>, String> {
-        let server = self.find(&command.server)?;
-        let limits = self.inner().surroundings.limits;
-        let shelf = OutputLimits { spill_dir: spill.to_path_buf(), limit: limits.max_output_bytes };
+        let server = self.find_server(&command.server)?;
+        let limits = self.inner().deps.limits;
+        let shelf = OutputLimits { spill_dir: spill.to_path_buf(), max_text_bytes: limits.max_output_bytes };
         let asked = async {
             let connection = server.connection().await?;
             let patience = request_timeouts(&server.config, limits);
-            prompts::get(&connection, &command.prompt, command.parse_arguments(written), patience, shelf).await
+            prompts::get_prompt(&connection, &command.prompt, command.parse_arguments(written), patience, shelf).await
         };
-        asked.await.map_err(|fault| failed(&server, &fault))
+        asked.await.map_err(|fault| describe_error(&server, &fault))
     }
 
     /// The resources of one server or all, as hosts and models see them, and what went wrong with some.
-    pub async fn resources(&self, server: Option<&str>) -> Result<(Vec<Value>, Vec<String>), String> {
+    pub async fn list_resources(&self, server: Option<&str>) -> Result<(Vec<Value>, Vec<String>), String> {
         let servers = match server {
-            Some(name) => vec![self.find(name)?],
+            Some(name) => vec![self.find_server(name)?],
             None => self
-                .offers()
+                .connected_features()
                 .into_iter()
                 .filter(|(_, _, offer)| offer.has_resources)
                 .map(|(server, ..)| server)
                 .collect(),
         };
-        let limit = self.inner().surroundings.limits.connect;
+        let limit = self.inner().deps.limits.connect_timeout;
         let asked = join_all(servers.iter().map(async |server| {
             let connection = server.connection().await?;
-            listing::resources(&connection, limit).await
+            listing::list_resources(&connection, limit).await
         }));
         let (mut resources, mut problems) = (Vec::new(), Vec::new());
         for (server, answer) in servers.iter().zip(asked.await) {
@@ -69,7 +69,7 @@ impl ServerRegistry {
                     let server = ("server".to_owned(), Value::from(&*server.name));
                     Some(Value::Object(kept.chain([server]).collect()))
                 })),
-                Err(fault) => problems.push(failed(server, &fault)),
+                Err(fault) => problems.push(describe_error(server, &fault)),
             }
         }
         Ok((resources, problems))
@@ -77,17 +77,17 @@ impl ServerRegistry {
 
     /// What is in a resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<McpReadResourceReply, String> {
-        let server = self.find(server)?;
+        let server = self.find_server(server)?;
         let asked = async {
             let connection = server.connection().await?;
             let params = ReadResourceRequestParams::new(uri);
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
             let never = CancellationToken::new();
             let caller = CallContext { tool: uri, tool_use_id: "", cancel: &never };
-            let limits = self.inner().surroundings.limits;
+            let limits = self.inner().deps.limits;
             parse_contents(connection.request(request, request_timeouts(&server.config, limits), caller).await?)
         };
-        asked.await.map_err(|fault| failed(&server, &fault))
+        asked.await.map_err(|fault| describe_error(&server, &fault))
     }
 
     /// Calls a tool by its whole name, as a host may do beside the conversation. The answer is the server's own.
@@ -100,12 +100,12 @@ impl ServerRegistry {
         for (_, prefix, _, local) in self.local_servers() {
             let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normalize(&own.name));
             if let Some(own) = local.tools().iter().find(called) {
-                let answer = cancel.run_until_cancelled(own.answer(Value::Object(arguments))).await;
+                let answer = cancel.run_until_cancelled(own.call(Value::Object(arguments))).await;
                 return answer.ok_or_else(|| McpError::Cancelled.to_string());
             }
         }
         let mut taken = HashSet::new();
-        let mut all = self.offers().into_iter().flat_map(|(server, prefix, offer)| {
+        let mut all = self.connected_features().into_iter().flat_map(|(server, prefix, offer)| {
             let names = offer
                 .tools
                 .iter()
@@ -116,16 +116,16 @@ impl ServerRegistry {
         let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
         let asked = async {
             let connection = server.connection().await?;
-            let patience = request_timeouts(&server.config, self.inner().surroundings.limits);
+            let patience = request_timeouts(&server.config, self.inner().deps.limits);
             let caller = CallContext { tool, tool_use_id: "", cancel };
             super::tool::call_tool(&connection, &name, arguments, patience, caller).await
         };
-        let result = asked.await.map_err(|fault| failed(&server, &fault))?;
+        let result = asked.await.map_err(|fault| describe_error(&server, &fault))?;
         serde_json::to_value(result).map_err(|error| error.to_string())
     }
 }
 
-fn failed(server: &ServerHandle, fault: &McpError) -> String {
+fn describe_error(server: &ServerHandle, fault: &McpError) -> String {
     format!("MCP server {}: {fault}", server.name)
 }
 
