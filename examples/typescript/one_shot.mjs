@@ -1,5 +1,5 @@
 // The official TypeScript SDK with Whimbrel as its engine: node one_shot.mjs path/to/whimbrel
-// Needs `npm install @anthropic-ai/claude-agent-sdk` and a key in the environment.
+// Needs `npm install @anthropic-ai/claude-agent-sdk` and an API key in the environment.
 import { query } from '@anthropic-ai/claude-agent-sdk'
 
 const options = { pathToClaudeCodeExecutable: process.argv[2], allowedTools: ['Read', 'Glob', 'Grep'] }

@@ -1,7 +1,6 @@
-//! Subagents that all work at the same moment in one process, and what that takes: `agents [HOW_MANY]`.
+//! Runs N subagents concurrently in one process and prints the peak memory: `agents [HOW_MANY]`.
 //!
-//! One reply of the model sends them; the model answers none of them before all have asked. Prints how much memory the
-//! process has held at most.
+//! One reply of the model starts them all; the model replies to none of them before all have sent their request.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,11 +15,11 @@ use whimbrel::wire::permission::PermissionMode;
 use whimbrel::{Agent, Engine, query};
 use whimbrel_models::providers::Providers;
 use whimbrel_models::scripted::{ClosureModel, ScriptedReply};
-use whimbrel_models::{ReplyItem, ModelError, Model, Request};
+use whimbrel_models::{Model, ModelError, ReplyItem, Request};
 
 const SUBAGENT_PROMPT: &str = "You are number ";
 
-/// A model that answers errands only when everybody has asked.
+/// A model that replies to subagents only after all of them have sent a request.
 struct BarrierModel<M> {
     inner: M,
     barrier: Arc<Barrier>,
@@ -46,7 +45,7 @@ fn last_message(request: &Request) -> String {
     request.history.messages().last().map(|said| format!("{said:?}")).unwrap_or_default()
 }
 
-/// The first reply sends everybody; each of them says a few words; then it is done.
+/// The first reply starts all subagents; each of them gets a short text; the last reply ends the turn.
 fn reply(request: &Request, crowd: usize) -> ScriptedReply {
     if last_message(request).contains(SUBAGENT_PROMPT) {
         return ScriptedReply::text("I was here, and all is well.");
@@ -71,7 +70,9 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let inner = ClosureModel::new(move |request: &Request, _| Ok(reply(request, crowd)));
     let engine = Engine::new(Providers::offline());
-    engine.providers().add_model("crowd", Arc::new(BarrierModel { inner, barrier: Arc::new(Barrier::new(crowd)) }));
+    engine
+        .providers()
+        .add_model("crowd", Arc::new(BarrierModel { inner, barrier: Arc::new(Barrier::new(crowd)) }));
     let agent = Agent::new()
         .model("crowd")
         .cwd(folder.path())
@@ -96,7 +97,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// The most memory that this process has held, in megabytes.
+/// Peak resident size of this process in megabytes.
 fn peak_mb() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line =

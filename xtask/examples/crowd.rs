@@ -1,6 +1,6 @@
 //! Many sessions in one process through the Rust SDK, for `cargo xtask bench swarm`: `crowd SESSIONS MESSAGES`.
 //!
-//! They share one engine, and the model is whoever the environment names.
+//! All sessions share one engine; the environment configures the model.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use whimbrel::{Agent, Engine, Session};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::providers::Providers;
 
-/// Sessions move between threads, so memory is often freed by another thread than the one that asked for it: the
-/// allocator of glibc makes them wait for each other then, this one does not.
+/// Sessions move between threads, so memory is often freed on another thread than it was allocated on. There the
+/// allocator of glibc has lock contention, jemalloc has not.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

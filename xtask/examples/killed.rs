@@ -1,4 +1,4 @@
-//! Kills an engine again and again, for `cargo xtask bench killed`: `killed PROGRAM KILLS [SEED]`.
+//! Kills an engine repeatedly, for `cargo xtask bench killed`: `killed PROGRAM KILLS [SEED]`.
 
 use anyhow::{Context, Result, bail};
 use whimbrel_testkit::KillTest;

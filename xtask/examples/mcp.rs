@@ -1,7 +1,7 @@
-//! What calls of MCP tools cost, for `cargo xtask bench mcp`: prints the medians in microseconds as JSON.
+//! Cost of MCP tool calls, for `cargo xtask bench mcp`: prints the medians in microseconds as JSON.
 //!
-//! A function of this process is called as it is, and as the tool of a server that is code in the same process. A program
-//! (this one, told `serve`) is called by rmcp's bare client, and as the engine does. In both cases only the way differs.
+//! Compares a plain function with the same function as a tool of an in-process server, and a server process (this
+//! program with the argument `serve`) called by rmcp's bare client and by the engine.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +15,13 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, serve_client_with_lifec
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::mcp::{LocalServer, LocalTool, LocalToolFn, ServerOrigin, ServerRegistry, ServerConfigs, ServerDeps};
+use whimbrel_engine::mcp::{
+    LocalServer, LocalTool, LocalToolFn, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry,
+};
 use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 use whimbrel_wire::{Block, RawJson};
 
-/// How many calls are measured, and how many go before.
+/// Number of measured calls, and of warm-up calls before them.
 const CALLS: usize = 2000;
 const WARM_UP: usize = 200;
 
@@ -44,7 +46,7 @@ fn input() -> Map<String, Value> {
     Map::from_iter([("word".to_owned(), "hey".into())])
 }
 
-/// A function, and the same as a tool.
+/// Measures a function, and the same function as a tool.
 async fn in_process() -> Result<(f64, f64)> {
     let work: LocalToolFn = Arc::new(|input: Value| {
         Box::pin(async move { Ok(vec![Block::text(input["word"].as_str().unwrap_or_default())]) })
@@ -63,13 +65,14 @@ async fn in_process() -> Result<(f64, f64)> {
         function: work,
     };
     let server = LocalServer::new(McpServerInfo::default(), None, vec![tool]);
-    let around = ServerDeps { local_servers: Arc::new([("own".to_owned(), server)].into()), ..server_deps()? };
+    let around =
+        ServerDeps { local_servers: Arc::new([("own".to_owned(), server)].into()), ..server_deps()? };
     let roster = ServerRegistry::start(server_config("own", &json!({"type": "sdk", "name": "own"}))?, around);
     let here = median_call_time(&roster, "mcp__own__echo").await?;
     Ok((alone, here))
 }
 
-/// A program, called by rmcp alone and by the engine.
+/// Measures a server process called by rmcp alone and by the engine.
 async fn over_stdio() -> Result<(f64, f64)> {
     let myself = std::env::current_exe()?;
     #[expect(clippy::disallowed_methods, reason = "the bare client has no engine to start its server")]
@@ -115,7 +118,7 @@ fn server_deps() -> Result<ServerDeps> {
     Ok(ServerDeps::new(std::env::current_dir()?, std::env::vars().collect()))
 }
 
-/// The median time in microseconds.
+/// Median time of a call in microseconds.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 async fn median(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     let mut times = Vec::with_capacity(CALLS);
@@ -130,7 +133,7 @@ async fn median(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     Ok(times[CALLS / 2])
 }
 
-/// A server with one tool.
+/// An MCP server with one tool.
 struct Echo;
 
 impl ServerHandler for Echo {

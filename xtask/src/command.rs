@@ -1,23 +1,23 @@
-//! Running commands: shown before they run, and a failure stops everything.
+//! Runs commands: prints each before it runs, and stops at the first failure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace.
+/// Root directory of the workspace.
 pub(crate) fn workspace_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// Runs a command line in the workspace; words are separated by spaces.
+/// Runs a command line in the workspace; arguments are separated by spaces.
 pub(crate) fn run(line: &str) -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     run_args(&words, &[])
 }
 
-/// Runs a command given word by word, with further environment variables.
+/// Runs a command with additional environment variables.
 pub(crate) fn run_args(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let [program, args @ ..] = words else { bail!("an empty command") };
     print_line(&format!("$ {}", words.join(" ")));
@@ -29,7 +29,7 @@ pub(crate) fn run_args(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// What a command writes to its standard output.
+/// Returns the standard output of a command.
 pub(crate) fn output(words: &[&str]) -> Result<String> {
     let [program, args @ ..] = words else { bail!("an empty command") };
     let run = workspace_command(program).args(args).output();
@@ -40,7 +40,7 @@ pub(crate) fn output(words: &[&str]) -> Result<String> {
     String::from_utf8(run.stdout).with_context(|| format!("{program} wrote what is no text"))
 }
 
-/// Whether a command line succeeds; nothing is shown.
+/// Returns true if a command succeeds; prints nothing.
 pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     workspace_command(program).args(args).output().is_ok_and(|output| output.status.success())
 }

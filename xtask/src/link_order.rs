@@ -1,7 +1,7 @@
-//! `cargo xtask awake`: which functions an everyday session wakes, written to `crates/cli/awake.txt`.
+//! `cargo xtask awake`: writes the functions that a typical session executes to `crates/cli/awake.txt`.
 //!
-//! The linker puts these side by side (`crates/cli/build.rs`), so that a process touches, and pays for, few pages of the
-//! program. The list is worth making again when much has changed; one that has grown old costs memory, nothing else.
+//! The linker places these functions side by side (`crates/cli/build.rs`), so that a process touches few pages of the
+//! program. Regenerate the list after large changes; an outdated list costs memory only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -11,19 +11,19 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::bench;
-use crate::command::{self, workspace_root, run_args, succeeds};
+use crate::command::{self, run_args, succeeds, workspace_root};
 
-/// What an everyday session does, by the names of the benchmark: it talks, streams, runs commands, reads and is asked.
+/// Benchmark scenarios of a typical session: prompts, streaming, commands, file reads, permission requests.
 const TYPICAL_SCENARIOS: [&str; 5] = ["cold", "loop", "read-loop", "session", "ask"];
 
-/// What stands above the list.
+/// First line of the list.
 const LIST_HEADER: &str =
     "# Functions of an everyday session, for the linker. Made by `cargo xtask awake`; not for editing.\n";
 
-/// How `rustc` ends the names of most functions; the hash differs from build to build.
+/// Prefix of the hash in legacy mangled names; the hash differs from build to build.
 const LEGACY_HASH_PREFIX: &str = "17h";
 
-/// Builds the engine as the compiler lays it out, watches it at work, and writes the list.
+/// Builds the engine without a link order, runs the scenarios under callgrind and writes the list.
 pub(crate) fn run() -> Result<()> {
     ensure!(
         succeeds("valgrind", &["--version"]),
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// A program that is the engine under the eyes of valgrind.
+/// Writes a script that runs the engine under callgrind, and returns its path.
 fn write_callgrind_wrapper(folder: &Path, program: &Path) -> Result<String> {
     let path = folder.join("watched");
     let script = format!(
@@ -61,27 +61,29 @@ fn write_callgrind_wrapper(folder: &Path, program: &Path) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// The names of all functions in what valgrind wrote.
+/// Collects the names of all executed functions from the callgrind output.
 fn executed_functions(folder: &Path) -> Result<BTreeSet<String>> {
     let mut ran = BTreeSet::new();
     for file in fs::read_dir(folder)? {
         let file = file?;
         if file.file_name().to_string_lossy().starts_with("ran.") {
-            ran.extend(fs::read_to_string(file.path())?.lines().filter_map(parse_function_name).map(str::to_owned));
+            ran.extend(
+                fs::read_to_string(file.path())?.lines().filter_map(parse_function_name).map(str::to_owned),
+            );
         }
     }
     Ok(ran)
 }
 
-/// The name in `fn=(12) NAME`; it is given once and then only meant by its number. A recursion has a number behind it.
+/// Parses the name in `fn=(12) NAME`, which callgrind writes once per function. A recursion level after `'` is removed.
 fn parse_function_name(line: &str) -> Option<&str> {
     let told = line.strip_prefix("fn=(").or_else(|| line.strip_prefix("cfn=("))?;
     let (_, name) = told.split_once(") ")?;
     Some(name.split_once('\'').map_or(name, |(name, _)| name))
 }
 
-/// Patterns for whatever ran, by all names that it has: functions that are the same are one, and which of the names its
-/// section bears is for the linker to choose.
+/// Returns linker patterns for the executed functions under all names at their addresses: identical functions are
+/// folded, and the linker chooses which name the section bears.
 fn symbol_patterns(ran: &BTreeSet<String>, symbols: &str) -> BTreeSet<String> {
     let mut at: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in symbols.lines() {
@@ -93,7 +95,7 @@ fn symbol_patterns(ran: &BTreeSet<String>, symbols: &str) -> BTreeSet<String> {
     awake.flatten().map(symbol_pattern).collect()
 }
 
-/// A name without what differs from build to build and from compiler to compiler.
+/// Replaces the parts of a mangled name that differ between builds and compilers by `*`.
 fn symbol_pattern(name: &str) -> String {
     if let Some(at) = name.starts_with("_ZN").then(|| name.rfind(LEGACY_HASH_PREFIX)).flatten() {
         return format!("{}*", &name[..at + LEGACY_HASH_PREFIX.len()]);
@@ -101,7 +103,7 @@ fn symbol_pattern(name: &str) -> String {
     if !name.starts_with("_R") {
         return name.to_owned();
     }
-    // In the newer form every crate's name has a hash before it: `Cs4fqI2P2rA04_4core`.
+    // In v0 mangling every crate name is preceded by a hash: `Cs4fqI2P2rA04_4core`.
     let mut parts = name.split("Cs");
     let mut pattern = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ran_is_found_by_all_of_its_names() {
+    fn executed_function_is_listed_under_all_its_names() {
         let told = "fl=(1) ???\nfn=(7) _ZN3our4work17h0123456789abcdefE'2\n12 3\ncfn=(8) memcpy\nfn=(7)\n";
         let ran: BTreeSet<String> = told.lines().filter_map(parse_function_name).map(str::to_owned).collect();
         let symbols = "01 t _ZN3our4work17h0123456789abcdefE\n01 t _ZN3our4same17hfedcba9876543210E\n\
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_fits_every_build() {
+    fn pattern_matches_every_build() {
         assert_eq!(symbol_pattern("_RNvNtCs4fqI2P2rA04_4core3fmt5write"), "_RNvNtCs*_4core3fmt5write");
         assert_eq!(symbol_pattern("aws_lc_0_4_rand"), "aws_lc_0_4_rand");
     }

@@ -1,10 +1,10 @@
-//! Chores of the project, in one place for people and CI:
-//! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs, and
-//! `cargo xtask bench` measures (see docs/performance.md), `cargo xtask awake` tells the linker what a session wakes.
+//! Project tasks for developers and CI:
+//! `cargo xtask test` runs all checks, `cargo xtask sdk` only the conformance suite with the official SDKs,
+//! `cargo xtask bench` measures (see docs/performance.md), `cargo xtask awake` regenerates the link order.
 
-mod link_order;
 mod bench;
 mod command;
+mod link_order;
 mod sdk_suite;
 mod test;
 

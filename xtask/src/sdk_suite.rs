@@ -1,29 +1,29 @@
-//! The suite that drives the built binary with the official SDKs for Python and TypeScript. What it needs is installed
-//! below `.check/`, by name and version, the first time and whenever the versions change.
+//! Conformance suite: drives the built binary with the official SDKs for Python and TypeScript. Dependencies are
+//! installed in `.check/` with pinned versions, on the first run and whenever the versions change.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::command::{self, workspace_root, run_args};
+use crate::command::{self, run_args, workspace_root};
 
-/// The Python SDK. It is built from source: its wheel would bring an engine of its own.
+/// The Python SDK. Built from source, because its wheel contains another engine.
 const PYTHON_SDK: &str = "claude-agent-sdk==0.2.182";
 
-/// What the Python side needs besides, to the version.
+/// Pinned versions of the other Python packages.
 const REQUIREMENTS: &str = "tests/sdk/requirements.txt";
 
-/// Both generations of the TypeScript SDK.
+/// Versions of the TypeScript SDK, one per generation.
 const TYPESCRIPT_SDK_VERSIONS: [&str; 2] = ["0.2.50", "0.3.325"];
 
-/// What the TypeScript SDKs cannot do without.
+/// Required dependency of the TypeScript SDKs.
 const ZOD: &str = "zod@4.1.12";
 
-/// A reference server of the Model Context Protocol; others are among what the Python side needs.
+/// MCP reference server; others are among the Python packages.
 const MCP_SERVER: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
-/// Installs what is missing and runs the suite; further words go to pytest.
+/// Installs missing dependencies and runs the suite; `more` are further arguments for pytest.
 pub(crate) fn run(more: &[String]) -> Result<()> {
     command::run("cargo build --package whimbrel-cli --locked")?;
     command::run("cargo build --package whimbrel-store-sqlite --example serve_store --locked")?;
@@ -56,8 +56,8 @@ fn install_python_sdk() -> Result<()> {
     })
 }
 
-/// Installs two packages and nothing else: what is optional is an engine of hundreds of megabytes, and the peers are only
-/// asked for by their types.
+/// Installs the SDK and zod only: the optional packages are an engine of hundreds of megabytes, and the peer
+/// dependencies are needed for their types only.
 fn install_typescript_sdk(version: &str) -> Result<()> {
     let folder = workspace_path(&format!(".check/ts-{version}"));
     let sdk = format!("@anthropic-ai/claude-agent-sdk@{version}");
@@ -76,8 +76,8 @@ fn install_mcp_server() -> Result<()> {
     })
 }
 
-/// Installs into a folder unless just this is there already: a note in the folder says what was installed last. What an
-/// older or broken installation has left is removed first.
+/// Installs into a directory unless it already has exactly these packages, as noted in `installed.txt`. Removes an
+/// older or broken installation first.
 fn install_once(folder: &str, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
     let note = Path::new(folder).join("installed.txt");
     if fs::read_to_string(&note).is_ok_and(|installed| installed == what) {

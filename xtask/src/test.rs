@@ -1,11 +1,11 @@
-//! Everything that must be green.
+//! All checks that must pass.
 
 use anyhow::Result;
 
 use crate::command::{run, run_args, succeeds};
 use crate::sdk_suite;
 
-/// Format, lints, tests, the suite with the official SDKs, documentation.
+/// Formatting, lints, tests, conformance suite, documentation.
 pub(crate) fn run_all() -> Result<()> {
     run("cargo fmt --all --check")?;
     run("cargo clippy --workspace --all-targets --locked -- -D warnings")?;

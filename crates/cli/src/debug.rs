@@ -1,4 +1,4 @@
-//! `--debug`: what is done, with the time, on stderr or in a file.
+//! `--debug`: a log with timestamps, on stderr or in a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,12 +11,12 @@ use whimbrel_wire::options::Options;
 
 use crate::stdio;
 
-/// Which topics are told.
+/// Topics that are logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TopicFilter(Vec<LogTopic>);
 
 impl TopicFilter {
-    /// Names with commas between them; a mark of exclamation leaves one out. Names that are not known are given back.
+    /// Parses comma-separated names; a leading `!` excludes a topic. Also returns the unknown names.
     fn parse(text: &str) -> (Self, Vec<String>) {
         let (mut wanted, mut unwanted, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -39,15 +39,15 @@ impl TopicFilter {
     }
 }
 
-/// The topic of a name, in the singular or in the plural.
+/// Finds a topic by its singular or plural name.
 fn parse_topic(name: &str) -> Option<LogTopic> {
     let name = name.to_ascii_lowercase();
     let one = |name: &str| name.trim_end_matches('s').to_owned();
     LogTopic::ALL.into_iter().find(|topic| one(topic.name()) == one(&name))
 }
 
-/// The log that was asked for, and what to warn of; without a wish nobody listens. A file that cannot be written is an
-/// error.
+/// Opens the log that the options ask for, with a warning about unknown topics; without `--debug` the log discards
+/// everything. Fails if the log file cannot be opened.
 pub(crate) fn open_log(options: &Options, filter: Option<&str>) -> Result<(Log, Option<String>), String> {
     if !options.debug && options.debug_file.is_none() {
         return Ok((Log::default(), None));
@@ -68,7 +68,7 @@ pub(crate) fn open_log(options: &Options, filter: Option<&str>) -> Result<(Log, 
             Log::with_listener(move |topic, text| {
                 if filter.includes(topic) {
                     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                    // A disk that is full is no reason to stop what is followed.
+                    // A full disk must not stop the session that is logged.
                     let _ = file.write_all(format!("{}\n", format_line(topic, text)).as_bytes());
                 }
             })
@@ -77,7 +77,7 @@ pub(crate) fn open_log(options: &Options, filter: Option<&str>) -> Result<(Log, 
     Ok((log, warning))
 }
 
-/// Lines are added to what the file has. Others may not read it.
+/// Opens the file for appending, readable by its owner only.
 fn open_log_file(path: &str) -> Result<File, String> {
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     opened.map_err(|error| format!("--debug-file: {path} cannot be written: {error}."))
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_names_what_is_told_or_what_is_not() {
+    fn filter_includes_and_excludes_topics() {
         use LogTopic::{Api, Control, Frames, Hooks, Tools};
         let rows: [(&str, &[LogTopic], &[&str]); 6] = [
             ("", &LogTopic::ALL, &[]),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn unwritable_log_file_is_named() {
         let options = Options { debug_file: Some("/nowhere/at/all".into()), ..Options::default() };
         let error = open_log(&options, None).unwrap_err();
         assert!(error.contains("/nowhere/at/all cannot be written"), "{error}");

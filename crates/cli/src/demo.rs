@@ -1,5 +1,5 @@
-//! `whimbrel demo`: a real run of the engine with real tools in a temporary folder. Only the model is a script, so it needs
-//! no key and no network.
+//! `whimbrel demo`: a real run of the engine with real tools in a temporary directory. Only the model is scripted, so
+//! that it needs no key and no network.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,32 +11,38 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::local_host::FrameDisplay;
-use crate::terminal_ui::{PermissionPrompter, Style, Spinner, FrameRenderer};
 use crate::print::serve_prompt;
 use crate::run::RunOutcome;
 use crate::session::{Env, Session};
 use crate::terminal::{Terminal, columns};
+use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style};
 
-/// What the model will say.
+/// Script of the model.
 const SCRIPT: &str = include_str!("demo.json");
 
-/// What it is asked.
+/// Prompt of the demo.
 const PROMPT: &str =
     "Count the curlews in sightings.csv with a small script, and check that it counts right.";
 
-/// Between the pieces of a text, so that a person can read along.
+/// Delay between streamed deltas in milliseconds, so that a user can read along.
 const DELTA_DELAY_MS: u64 = 30;
 
-/// Runs the demonstration.
+/// Runs the demo.
 pub(crate) fn run(env: Env, terminal: Terminal) -> io::Result<RunOutcome> {
     let folder = tempfile::Builder::new().prefix("whimbrel-demo-").tempdir()?;
     let place = folder.path().canonicalize()?;
     let mut out = io::stdout();
     writeln!(out, "A scripted model, real tools, in {}\n\n> {PROMPT}\n", place.display())?;
-    let judge = if terminal.stdin && terminal.stderr { PermissionPrompter::Terminal } else { PermissionPrompter::AutoAllow };
+    let judge = if terminal.stdin && terminal.stderr {
+        PermissionPrompter::Terminal
+    } else {
+        PermissionPrompter::AutoAllow
+    };
     let paint = if terminal.has_colour && terminal.stdout { Style::Dimmed } else { Style::Plain };
-    let spinner = (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(paint));
-    let story = FrameRenderer::new((io::stdout(), io::stdout()), || columns(io::stdout()), &place, paint, spinner);
+    let spinner =
+        (terminal.stdout && terminal.stderr && terminal.can_move_cursor).then(|| Spinner::new(paint));
+    let story =
+        FrameRenderer::new((io::stdout(), io::stdout()), || columns(io::stdout()), &place, paint, spinner);
     let pace = if terminal.stdout { DELTA_DELAY_MS } else { 0 };
     let ended = serve_prompt(
         build_session(&place.display().to_string(), env, pace)?,
@@ -54,7 +60,7 @@ pub(crate) fn run(env: Env, terminal: Terminal) -> io::Result<RunOutcome> {
     Ok(ended)
 }
 
-/// What came of the question, in words; none if the run did not get that far.
+/// Describes the outcome; `None` if the run failed.
 fn describe_outcome(ended: &RunOutcome) -> Option<&'static str> {
     let result = ended.result.as_ref().filter(|result| !result.is_error)?;
     Some(match result.permission_denials.is_empty() {
@@ -65,7 +71,7 @@ fn describe_outcome(ended: &RunOutcome) -> Option<&'static str> {
     })
 }
 
-/// A session in the folder that keeps nothing and may edit files there without asking.
+/// Creates a session in this directory that is not stored and may edit files without asking.
 fn build_session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
     let script = Scripted::parse(&render_script(folder, pace)).map_err(io::Error::other)?;
     let providers = Providers::offline();
@@ -83,7 +89,7 @@ fn build_session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
     Ok(Session { engine: Engine::new(providers), start: Start::new(options, env) })
 }
 
-/// The script for a folder: names of files become whole paths.
+/// Fills the directory into the script, so that file names become absolute paths.
 fn render_script(folder: &str, pace: u64) -> String {
     let folder = serde_json::Value::from(folder).to_string();
     SCRIPT.replace("$FOLDER", folder.trim_matches('"')).replace("\"$PACE\"", &pace.to_string())
@@ -94,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_can_be_read_for_any_folder() {
+    fn script_parses_for_any_directory() {
         for folder in ["/tmp/x", "/tmp/with \"quotes\" and \\"] {
             Scripted::parse(&render_script(folder, 30)).unwrap();
         }

@@ -1,4 +1,4 @@
-//! How the program leaves: what cuts a run short, and which code says how it went.
+//! Shutdown of the program: reasons for an early end, and the exit code.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,21 +6,21 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_engine::{SessionExit, TurnSummary};
 use whimbrel_wire::message::{Outcome, TerminalReason};
 
-/// The code for whatever went wrong.
+/// Exit code of every failure.
 pub(crate) const FAILURE: i32 = 1;
 
-/// Why a run was cut short.
+/// Reason for an early end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AbortReason {
     /// A signal, by its number.
     Signal(i32),
-    /// Nobody reads what we write.
+    /// The host no longer reads our output.
     HostDisconnected,
-    /// A malformed line, where none is allowed.
+    /// A malformed line with `--strict-input`.
     MalformedInput,
 }
 
-/// Cuts a run short. The first reason counts. Cheap to clone.
+/// Ends a run early. The first reason counts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shutdown {
     token: CancellationToken,
@@ -28,42 +28,42 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// A cut that fires this token.
+    /// Creates a handle that cancels this token.
     pub(crate) fn new(token: CancellationToken) -> Self {
         Self { token, reason: Arc::default() }
     }
 
     /// Stops everything now.
     pub(crate) fn trigger(&self, why: AbortReason) {
-        // A second reason changes nothing.
+        // A later reason is ignored.
         let _ = self.reason.set(why);
         self.token.cancel();
     }
 
-    /// Why it was fired, if it was.
+    /// The reason, if it was triggered.
     pub(crate) fn reason(&self) -> Option<AbortReason> {
         self.reason.get().copied()
     }
 
-    /// What it fires.
+    /// The token that it cancels.
     #[cfg(test)]
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
 }
 
-/// What the host makes of a failed turn.
+/// Host, by its treatment of the exit code of a failed turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostKind {
-    /// It takes a code for what it is.
+    /// It accepts any exit code.
     Standard,
-    /// The TypeScript SDK 0.2: any code but 0 makes it throw, even after the result was delivered. For a turn that met its
-    /// limit or was interrupted its own engine leaves with 0.
+    /// TypeScript SDK 0.2: any code but 0 makes it throw, even after the result was delivered. Its own engine exits
+    /// with 0 after a turn that reached a limit or was interrupted.
     OldTypeScript,
 }
 
 impl HostKind {
-    /// Goes by `CLAUDE_CODE_ENTRYPOINT` and `CLAUDE_AGENT_SDK_VERSION`, which the 0.2 SDK may leave out.
+    /// Detects the host by `CLAUDE_CODE_ENTRYPOINT` and `CLAUDE_AGENT_SDK_VERSION`, which SDK 0.2 may omit.
     pub(crate) fn from_env(entrypoint: Option<&str>, version: Option<&str>) -> Self {
         match (entrypoint, version) {
             (Some("sdk-ts"), None) => Self::OldTypeScript,
@@ -73,10 +73,10 @@ impl HostKind {
     }
 }
 
-/// The exit code:
-/// 1. what cut the run short: 128 and the signal, or 1;
-/// 2. a session that never began: 1;
-/// 3. the last result is an error: 1, but for an old TypeScript host 0 if it is a limit or an interrupt;
+/// Computes the exit code:
+/// 1. an early end: 128 plus the signal, or 1;
+/// 2. a session that never started: 1;
+/// 3. the last result is an error: 1, but 0 for an old TypeScript host if it is a limit or an interrupt;
 /// 4. otherwise 0.
 pub(crate) fn exit_code(why: Option<AbortReason>, farewell: &SessionExit, host: HostKind) -> i32 {
     match why {
@@ -94,7 +94,7 @@ pub(crate) fn exit_code(why: Option<AbortReason>, farewell: &SessionExit, host: 
     }
 }
 
-/// Whether a turn ended by its limit or an interrupt rather than a failure.
+/// Returns whether a turn ended by a limit or an interrupt rather than by a failure.
 fn is_limit_or_interrupt(turn: &TurnSummary) -> bool {
     match turn.outcome {
         Outcome::ErrorMaxTurns | Outcome::ErrorMaxBudgetUsd => true,
@@ -115,11 +115,14 @@ mod tests {
     fn exit_with_turn(subtype: &str, is_error: bool, reason: &str) -> SessionExit {
         let outcome = serde_json::from_value(json!(subtype)).unwrap();
         let reason = serde_json::from_value(json!(reason)).unwrap();
-        SessionExit { last_turn: Some(TurnSummary { outcome, is_error, reason: Some(reason) }), setup_error: None }
+        SessionExit {
+            last_turn: Some(TurnSummary { outcome, is_error, reason: Some(reason) }),
+            setup_error: None,
+        }
     }
 
     #[test]
-    fn the_code_says_how_the_run_went() {
+    fn exit_code_reflects_the_outcome() {
         use HostKind::{OldTypeScript as Old, Standard as New};
         let not_started = SessionExit {
             setup_error: Some(SetupError::Invalid("no".into())),
@@ -132,7 +135,13 @@ mod tests {
             ("the same for an old host", None, exit_with_turn("success", true, "api_error"), Old, 1),
             ("too many turns", None, exit_with_turn("error_max_turns", true, "max_turns"), New, 1),
             ("the same for an old host", None, exit_with_turn("error_max_turns", true, "max_turns"), Old, 0),
-            ("over the budget", None, exit_with_turn("error_max_budget_usd", true, "budget_exhausted"), New, 1),
+            (
+                "over the budget",
+                None,
+                exit_with_turn("error_max_budget_usd", true, "budget_exhausted"),
+                New,
+                1,
+            ),
             (
                 "the same for an old host",
                 None,
@@ -148,7 +157,13 @@ mod tests {
                 Old,
                 0,
             ),
-            ("while it spoke", None, exit_with_turn("error_during_execution", true, "aborted_streaming"), Old, 0),
+            (
+                "while it spoke",
+                None,
+                exit_with_turn("error_during_execution", true, "aborted_streaming"),
+                Old,
+                0,
+            ),
             ("another failure", None, exit_with_turn("error_during_execution", true, "model_error"), Old, 1),
             ("never begun", None, not_started.clone(), New, 1),
             ("never begun for an old host", None, not_started, Old, 1),
@@ -160,7 +175,13 @@ mod tests {
                 143,
             ),
             ("SIGINT", Some(AbortReason::Signal(2)), SessionExit::default(), New, 130),
-            ("the host is gone", Some(AbortReason::HostDisconnected), exit_with_turn("success", false, "completed"), New, 1),
+            (
+                "the host is gone",
+                Some(AbortReason::HostDisconnected),
+                exit_with_turn("success", false, "completed"),
+                New,
+                1,
+            ),
             ("a malformed line", Some(AbortReason::MalformedInput), SessionExit::default(), New, 1),
         ];
         for (name, why, farewell, host, expected) in rows {
@@ -169,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_typescript_host_is_known_by_its_version_or_by_having_none() {
+    fn old_typescript_host_is_detected_by_its_version() {
         let rows = [
             (Some("sdk-ts"), None, HostKind::OldTypeScript),
             (Some("sdk-ts"), Some("0.2.50"), HostKind::OldTypeScript),
@@ -184,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_counts() {
+    fn first_reason_counts() {
         let cut = Shutdown::default();
         assert_eq!((cut.reason(), cut.token().is_cancelled()), (None, false));
         cut.trigger(AbortReason::HostDisconnected);

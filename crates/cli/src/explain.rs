@@ -1,13 +1,13 @@
-//! `whimbrel permissions explain`: why a call would be allowed, asked about or refused.
+//! `whimbrel permissions explain`: why a call would be allowed, asked about or denied.
 
 use std::io::{self, Write};
 
-use whimbrel_engine::permission::explain::{DecidingRule, Explanation, ExplainedDecision, explain};
+use whimbrel_engine::permission::explain::{DecidingRule, ExplainedDecision, Explanation, explain};
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
 use whimbrel_wire::permission::PermissionUpdate;
 
-/// Explains a call to a person, or as JSON to a program. The error is a text for stderr.
+/// Prints the explanation of a call as text or as JSON. The error is a text for stderr.
 pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String> {
     let engine = Engine::new(Providers::offline());
     let explanation = explain(&engine, start, call).map_err(|error| error.to_string())?;
@@ -18,7 +18,7 @@ pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String>
     io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// The explanation for a person.
+/// Renders the explanation as text.
 fn render_page(explanation: &Explanation) -> String {
     let Explanation { judged, mode, if_trusted, suggestions, warnings, .. } = explanation;
     let mut page = format!("{} in the mode {mode}\n", judged.decision);

@@ -1,4 +1,4 @@
-//! The home folder: what the environment says or, if that is no use, what the system knows about the user.
+//! Home directory: from the environment or, if that is unusable, from the user database.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use whimbrel_engine::settings::home_dir;
 
 use crate::session::Env;
 
-/// Sees to it that `HOME` names a folder if anything does. The text says that there is none.
+/// Sets `HOME` from the user database if it is unusable. Returns a warning if there is no home at all.
 pub(crate) fn resolve_home(env: &mut Env) -> Option<&'static str> {
     if home_dir(env.get("HOME").map(String::as_str)).is_some() {
         return None;
@@ -18,7 +18,7 @@ pub(crate) fn resolve_home(env: &mut Env) -> Option<&'static str> {
             env.insert("HOME".into(), home);
             None
         }
-        // The engine itself tells of one that is no use.
+        // The engine itself warns about an unusable home.
         None if env.contains_key("HOME") || env.contains_key("CLAUDE_CONFIG_DIR") => None,
         None => Some(
             "Nothing of this session is kept on disk: HOME is not set, and the system knows no home of this user. Set HOME or CLAUDE_CONFIG_DIR.",
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_that_names_no_folder_is_replaced() {
+    fn unusable_home_is_replaced() {
         let known = User::from_uid(Uid::current()).unwrap().map(|user| user.dir.display().to_string());
         for given in [None, Some(""), Some("some/where"), Some("~")] {
             let mut env: Env = given.map(|home| ("HOME".to_owned(), home.to_owned())).into_iter().collect();

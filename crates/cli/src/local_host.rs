@@ -1,4 +1,4 @@
-//! The host's side within this process: says the prompt, listens, and answers questions.
+//! Host side of a session within this process: sends the prompt, shows frames, answers permission requests.
 
 use std::io::{self, Write};
 
@@ -10,14 +10,14 @@ use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
 use whimbrel_wire::message::{TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
-use crate::terminal_ui::{TICK_INTERVAL, PermissionPrompter, FrameRenderer};
 use crate::stdio::print_note;
+use crate::terminal_ui::{FrameRenderer, PermissionPrompter, TICK_INTERVAL};
 
-/// Who listens.
+/// Display of the frames.
 pub(crate) enum FrameDisplay<T, M> {
-    /// Nobody: only the end counts.
+    /// Nothing but warnings; only the final result counts.
     Silent,
-    /// A person.
+    /// A terminal.
     Terminal(FrameRenderer<T, M>),
 }
 
@@ -32,14 +32,14 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
         }
     }
 
-    /// Something is going on.
+    /// Shows that work is going on.
     fn tick(&mut self) {
         if let Self::Terminal(story) = self {
             story.tick();
         }
     }
 
-    /// The run is being stopped: nothing is shown that could be left half way.
+    /// Ends the current line and clears the spinner, because the run is being stopped.
     fn pause(&mut self) -> io::Result<()> {
         match self {
             Self::Silent => Ok(()),
@@ -47,7 +47,7 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
         }
     }
 
-    /// The run ended before a question was answered; its line is left as it stands.
+    /// Ends the line of a prompt that was not answered before the run ended.
     fn abandon_prompt(&mut self) -> io::Result<()> {
         match self {
             Self::Silent => Ok(()),
@@ -56,7 +56,7 @@ impl<T: Write, M: Write> FrameDisplay<T, M> {
     }
 }
 
-/// What a person should know although only the end counts goes to stderr.
+/// Prints warnings to stderr; all other frames are ignored.
 fn print_warning(frame: &Frame) {
     let Frame::System(system) = frame else { return };
     if let SystemEvent::Informational(Informational { content, level: InformationLevel::Warning, .. }) =
@@ -66,8 +66,8 @@ fn print_warning(frame: &Frame) {
     }
 }
 
-/// Says one prompt, listens until everything is said, and gives the last result. An error means that the person no longer
-/// reads: then everything stops.
+/// Sends one prompt, shows frames until the session ends, and returns the last result. An error means that the output
+/// is no longer read: then everything stops.
 pub(crate) async fn run_host<T: Write, M: Write>(
     host: HostEnd,
     prompt: String,
@@ -76,7 +76,7 @@ pub(crate) async fn run_host<T: Write, M: Write>(
     over: CancellationToken,
 ) -> io::Result<Option<Box<TurnResult>>> {
     let HostEnd { sender, mut receiver, finished, stop } = host;
-    // An engine that has refused the session does not listen.
+    // An engine that has rejected the session no longer receives.
     let _ = sender.send(Ok(User::prompt(prompt).into())).await;
     finished.cancel();
     let mut beat = interval(TICK_INTERVAL);
@@ -112,7 +112,7 @@ pub(crate) async fn run_host<T: Write, M: Write>(
             () = over.cancelled() => None,
         };
         match answer {
-            // An engine that has ended meanwhile does not listen.
+            // An engine that has ended meanwhile no longer receives.
             Some(answer) => drop(sender.send(Ok(answer.into())).await),
             None => audience.abandon_prompt()?,
         }

@@ -1,18 +1,19 @@
-//! The `whimbrel` program: a drop-in for the executable that the official agent SDKs start, and a tool for people.
+//! The `whimbrel` program: a drop-in for the executable that the official agent SDKs start, and a tool for users.
 //!
-//! It has no logic of an agent: it reads the command line, makes a link to the engine and shows what comes out.
+//! It holds no agent logic: it parses the command line, links the host with the engine and shows the output.
 //!
-//! The rooms:
+//! Modules:
 //! - [`flags`]: the command line, one table
-//! - [`run`]: the program from start to end; [`session`]: an engine served on this thread
+//! - [`run`]: the program from start to end; [`session`]: an engine that serves one session on this thread
 //! - [`stdio`]: the wire over stdin and stdout
-//! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
-//! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
-//! - [`demo`]: a scripted run that needs nothing; [`sessions`]: what was done before
-//! - [`mcp`]: MCP servers for people, and our tools as one
-//! - [`home`]: where the user's files are
-//! - [`debug`]: what is done, for whoever follows it
-//! - [`exit`], [`signals`]: how it ends
+//! - [`prompt`], [`print`]: one prompt, one answer; [`local_host`]: the host side within this process
+//! - [`terminal_ui`]: output for a user; [`terminal`]: detection of a terminal; [`no_key`]: help without a configured
+//!   model
+//! - [`demo`]: a scripted run that needs no key; [`sessions`]: stored sessions; [`explain`]: permission decisions
+//! - [`mcp`]: configured MCP servers, and our own tools as a server
+//! - [`home_dir`]: the user's home directory
+//! - [`debug`]: the debug log
+//! - [`exit`], [`signals`]: shutdown and exit code
 
 mod debug;
 mod demo;
@@ -21,8 +22,8 @@ mod explain;
 mod flags;
 mod home_dir;
 mod local_host;
-mod terminal_ui;
 mod mcp;
+mod no_key;
 mod print;
 mod prompt;
 mod run;
@@ -31,7 +32,7 @@ mod sessions;
 mod signals;
 mod stdio;
 mod terminal;
-mod no_key;
+mod terminal_ui;
 
 fn main() {
     // Not a return: the thread that reads stdin may never end.

@@ -1,11 +1,11 @@
-//! What a person is told when no model is set up yet. Pure.
+//! Help for a user who has no model configured. Pure.
 
 use crate::session::Env;
 
 /// Prefixes of models that need no key for the Messages API.
 const KEYLESS_PREFIXES: [&str; 2] = ["openai:", "scripted:"];
 
-/// Whether the model that would be asked has no key.
+/// Returns whether the selected model needs a key and has none.
 pub(crate) fn lacks_key(model: Option<&str>, env: &Env) -> bool {
     let set = |name: &str| env.get(name).is_some_and(|value| !value.trim().is_empty());
     let model = model.or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str)).unwrap_or_default();
@@ -14,7 +14,7 @@ pub(crate) fn lacks_key(model: Option<&str>, env: &Env) -> bool {
         && !KEYLESS_PREFIXES.iter().any(|prefix| model.starts_with(prefix))
 }
 
-/// The ways to set a model up.
+/// Ways to configure a model.
 pub(crate) const NO_KEY_HELP: &str = "\
 No model is set up yet. One of these will do:
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_missed_only_where_one_is_needed() {
+    fn key_is_missing_only_where_one_is_needed() {
         type Row<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)], bool);
         let rows: [Row<'_>; 8] = [
             ("nothing", None, &[], true),

@@ -1,4 +1,4 @@
-//! One prompt, one answer: for people at a terminal, for scripts and pipes.
+//! One prompt, one answer: at a terminal, or for scripts and pipes.
 
 use std::io::{self, IsTerminal};
 
@@ -6,26 +6,26 @@ use whimbrel_engine::link::pair;
 use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 
-use crate::exit::{Shutdown, AbortReason};
+use crate::exit::{AbortReason, Shutdown};
 use crate::local_host::{FrameDisplay, run_host};
-use crate::terminal_ui::{PermissionPrompter, Style, Spinner, FrameRenderer, failure_text};
 use crate::run::RunOutcome;
 use crate::session::Session;
 use crate::terminal::{Terminal, columns};
+use crate::terminal_ui::{FrameRenderer, PermissionPrompter, Spinner, Style, failure_text};
 use crate::{signals, stdio};
 
-/// What of an answer is printed.
+/// Part of the answer that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrintFormat {
-    /// Everything, as it comes: a person watches.
+    /// Everything while it streams, for a user.
     Live,
-    /// The last answer's text.
+    /// Text of the last result.
     Answer,
-    /// The last result, as one line of JSON.
+    /// The last result as one line of JSON.
     Json,
 }
 
-/// Asks the prompt and prints the answer. `attended` says that a person may be asked.
+/// Runs the prompt and prints the answer. `attended` means that the user may be asked.
 pub(crate) fn run_prompt(
     mut session: Session,
     attended: bool,
@@ -62,7 +62,7 @@ pub(crate) fn run_prompt(
     Ok(ended)
 }
 
-/// Serves a session with one prompt, told to an audience.
+/// Serves a session with one prompt and shows its frames.
 pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
     session: Session,
     prompt: String,
@@ -72,7 +72,7 @@ pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
     let (link, host) = pair();
     let cut = Shutdown::new(host.stop.clone());
     signals::watch(cut.clone())?;
-    // At a terminal there is a signal for that.
+    // At a terminal SIGHUP reports that.
     if !io::stdout().is_terminal() {
         stdio::watch_stdout(cut.clone())?;
     }
@@ -83,7 +83,7 @@ pub(crate) fn serve_prompt<T: io::Write, M: io::Write>(
     Ok(RunOutcome { session_exit: farewell, result: told.unwrap_or_default(), abort_reason: cut.reason() })
 }
 
-/// Prints what is printed at the end. A story has told it already.
+/// Prints the result at the end. Live output has shown it already.
 fn print_result(ended: &RunOutcome, shown: PrintFormat) -> io::Result<()> {
     let Some(result) = &ended.result else { return Ok(()) };
     match shown {
@@ -93,7 +93,7 @@ fn print_result(ended: &RunOutcome, shown: PrintFormat) -> io::Result<()> {
             encode(&Frame::Result(result.clone()), &mut line);
             stdio::print(&String::from_utf8_lossy(&line))?;
         }
-        // Why a session never began is said in any case, later.
+        // The reason why a session never started is printed later in any case.
         PrintFormat::Answer if ended.session_exit.setup_error.is_some() => {}
         PrintFormat::Answer if result.is_error => stdio::print_note(&failure_text(result)),
         PrintFormat::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,

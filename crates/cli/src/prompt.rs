@@ -1,4 +1,4 @@
-//! The one prompt of a run without frames: what was typed, what was piped in, or both.
+//! The prompt of a run without frames: from the arguments, from stdin, or both.
 
 use std::io::{self, Read};
 
@@ -8,10 +8,10 @@ use whimbrel_wire::codec::MAX_LINE_IN;
 use crate::stdio::print_note;
 use crate::terminal::Terminal;
 
-/// How long a pipe beside a typed prompt may stay silent. Many programs start others with a pipe that nobody closes.
+/// Time to wait for piped text next to a prompt argument. Many programs start others with a pipe that stays open.
 const STDIN_TIMEOUT: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
-/// The prompt, or why there is none. A terminal is not read: a prompt is an argument there.
+/// Reads the prompt, or says why there is none. A terminal is not read: there the prompt is an argument.
 pub(crate) fn read_prompt(typed: Option<&str>, terminal: Terminal) -> Result<String, String> {
     let piped = match terminal.stdin {
         true => String::new(),
@@ -29,7 +29,7 @@ pub(crate) fn read_prompt(typed: Option<&str>, terminal: Terminal) -> Result<Str
     })
 }
 
-/// What was piped in comes first, then a blank line, then what was typed.
+/// Joins the piped text, a blank line and the prompt argument.
 fn join_prompt(piped: &str, typed: &str) -> Option<String> {
     match (piped.trim(), typed.trim()) {
         ("", "") => None,
@@ -39,7 +39,7 @@ fn join_prompt(piped: &str, typed: &str) -> Option<String> {
     }
 }
 
-/// Whether nothing comes on stdin, not even its end.
+/// Returns whether stdin has neither data nor its end until the timeout.
 fn is_stdin_idle() -> bool {
     let stdin = io::stdin();
     matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&STDIN_TIMEOUT)), Ok(0))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_piped_text_comes_before_the_typed_one() {
+    fn piped_text_comes_before_the_argument() {
         let rows = [
             ("", "", None),
             (" \n", "\t", None),
@@ -78,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_over_the_limit_is_refused() {
+    fn overlong_prompt_is_rejected() {
         let error = read_limited(io::repeat(b'x')).unwrap_err().to_string();
         assert!(error.contains("more than 64 MiB") && error.contains("file"), "{error}");
     }
 
     #[test]
-    fn what_is_not_utf_8_is_read_as_well_as_possible() {
+    fn invalid_utf_8_is_read_lossily() {
         assert_eq!(read_limited(&b"a\xffb"[..]).unwrap(), "a\u{fffd}b");
     }
 }

@@ -9,25 +9,25 @@ use whimbrel_engine::{SessionExit, Start};
 use whimbrel_models::log::Log;
 use whimbrel_wire::message::{TurnResult, User};
 
-use crate::exit::{self, Shutdown, HostKind, AbortReason};
+use crate::exit::{self, AbortReason, HostKind, Shutdown};
 use crate::flags::{self, Args, Caller, CliCommand, InputFormat, OutputFormat, ParsedArgs};
 use crate::print::{PrintFormat, run_prompt};
 use crate::session::{Env, REPLAY_FLAG, Session};
 use crate::stdio::{MalformedLinePolicy, print_note};
 use crate::terminal::{self, Terminal};
-use crate::{debug, demo, explain, home_dir, mcp, prompt, sessions, signals, stdio, no_key};
+use crate::{debug, demo, explain, home_dir, mcp, no_key, prompt, sessions, signals, stdio};
 
-/// How a run ended.
+/// Outcome of a run.
 pub(crate) struct RunOutcome {
-    /// What the engine says.
+    /// Summary from the engine.
     pub(crate) session_exit: SessionExit,
-    /// The last result, where it was not passed on.
+    /// The last result, unless it was passed on as a frame.
     pub(crate) result: Option<Box<TurnResult>>,
-    /// What cut it short.
+    /// Reason for an early end.
     pub(crate) abort_reason: Option<AbortReason>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn main() -> i32 {
     let mut env: Env =
         std::env::vars_os().filter_map(|(name, value)| Some((to_utf8(name)?, to_utf8(value)?))).collect();
@@ -42,7 +42,7 @@ pub(crate) fn main() -> i32 {
     {
         return sessions::main(rest, env, terminal);
     }
-    // A host that starts us may pass on that it was started by an SDK; no SDK begins with a word of its own.
+    // A host that an SDK started may start this program and pass the SDK's variable on. No SDK passes a subcommand.
     if let Ok([command, rest @ ..]) = argv.as_deref()
         && command == "mcp"
     {
@@ -61,7 +61,7 @@ pub(crate) fn main() -> i32 {
     };
     warnings.iter().for_each(|warning| print_note(warning));
     if matches!(args.command, CliCommand::Run | CliCommand::Demo) {
-        // This program is the engine's: nothing that a command leaves behind shall outlive it.
+        // This process runs the engine: no process that a command leaves behind may outlive it.
         whimbrel_engine::tasks::track_daemons();
     }
     match args.command {
@@ -79,20 +79,22 @@ pub(crate) fn main() -> i32 {
                 Err(text) => report_error(&text),
             }
         }
-        CliCommand::Run => match prepare_environment(&args, caller, &mut env).and_then(|()| open_log(&args)) {
-            Ok(log) => {
-                let session = Session::new(args.options.clone(), env).with_log(log);
-                match resolve_input(&args, &session, terminal) {
-                    Ok(input) => report_exit(run_session(&args, session, input, terminal), host),
-                    Err(text) => report_error(&text),
+        CliCommand::Run => {
+            match prepare_environment(&args, caller, &mut env).and_then(|()| open_log(&args)) {
+                Ok(log) => {
+                    let session = Session::new(args.options.clone(), env).with_log(log);
+                    match resolve_input(&args, &session, terminal) {
+                        Ok(input) => report_exit(run_session(&args, session, input, terminal), host),
+                        Err(text) => report_error(&text),
+                    }
                 }
+                Err(text) => report_error(&text),
             }
-            Err(text) => report_error(&text),
-        },
+        }
     }
 }
 
-/// Looks at what the command line and the environment name: folders.
+/// Resolves the home directory, checks the directories that the arguments name, and prints warnings.
 pub(crate) fn prepare_environment(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
     let homeless = home_dir::resolve_home(env).filter(|_| args.options.persist_session != Some(false));
     let home = home_dir(env.get("HOME").map(String::as_str));
@@ -105,14 +107,14 @@ pub(crate) fn prepare_environment(args: &Args, caller: Caller, env: &mut Env) ->
     Ok(())
 }
 
-/// Who hears what is done.
+/// Opens the debug log and prints its warning.
 fn open_log(args: &Args) -> Result<Log, String> {
     let (log, warning) = debug::open_log(&args.options, args.debug_topics.as_deref())?;
     warning.iter().for_each(|warning| print_note(warning));
     Ok(log)
 }
 
-/// What a run is fed with.
+/// Input of a run.
 enum RunInput {
     /// Frames on stdin.
     Frames,
@@ -120,7 +122,7 @@ enum RunInput {
     Prompt(String),
 }
 
-/// Where the input comes from, or why there is none.
+/// Determines the input, or says why there is none.
 fn resolve_input(args: &Args, session: &Session, terminal: Terminal) -> Result<RunInput, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(RunInput::Frames);
@@ -153,7 +155,7 @@ fn run_session(args: &Args, session: Session, input: RunInput, terminal: Termina
     }
 }
 
-/// Frames on stdout, for a host that is a program.
+/// Serves a session over stdin and stdout, for a host that is a program.
 fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::Result<RunOutcome> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let cut = Shutdown::new(stop);
@@ -162,17 +164,18 @@ fn run_over_stdio(strict_input: bool, session: Session, input: RunInput) -> io::
     let writer = stdio::spawn_writer(receiver, cut.clone())?;
     match input {
         RunInput::Frames => {
-            let on_malformed = if strict_input { MalformedLinePolicy::Exit } else { MalformedLinePolicy::Report };
+            let on_malformed =
+                if strict_input { MalformedLinePolicy::Exit } else { MalformedLinePolicy::Report };
             stdio::spawn_reader(sender, on_malformed, cut.clone())?;
         }
         RunInput::Prompt(prompt) => {
-            // The queue is empty yet, so there is room.
+            // The channel is still empty, so there is room.
             let _ = sender.try_send(Ok(User::prompt(prompt).into()));
             drop(sender);
         }
     }
     let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
-    // Everything that was said is written before we leave.
+    // All frames are written before the program exits.
     let _ = writer.join();
     Ok(RunOutcome { session_exit: farewell, result: None, abort_reason: cut.reason() })
 }
@@ -185,7 +188,7 @@ fn report_exit(ended: io::Result<RunOutcome>, host: HostKind) -> i32 {
             }
             exit::exit_code(why, &farewell, host)
         }
-        // Whoever has closed the pipe does not want to hear of it.
+        // The reader has closed the pipe on purpose: no message.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::FAILURE,
         Err(error) => report_error(&format!("The machine did not let us finish: {error}.")),
     }

@@ -1,4 +1,4 @@
-//! Signals: the first stops the run, a second SIGINT leaves at once, and nothing takes longer than two seconds.
+//! Signals: the first stops the run, a second SIGINT exits at once, and after two seconds the program exits anyway.
 
 use std::io;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use crate::exit::{Shutdown, AbortReason};
+use crate::exit::{AbortReason, Shutdown};
 
-/// How long a stopped run may take to wind up.
+/// Time a stopped run has to finish.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(1900);
 
-/// Watches for signals from now on, in a thread of its own: a busy engine cannot keep them waiting.
+/// Watches for signals in a thread of its own, so that a busy engine cannot delay them.
 pub(crate) fn watch(cut: Shutdown) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    // With a handler, a file that may not grow is an error of the write and not the end of us.
+    // With a handler, a file that exceeds its size limit fails the write instead of killing the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let watch = move || {
         for signal in signals.forever() {
@@ -33,7 +33,7 @@ pub(crate) fn watch(cut: Shutdown) -> io::Result<()> {
     Builder::new().name("signals".into()).spawn(watch).map(drop)
 }
 
-/// Leaves when the patience is over, whatever still runs.
+/// Exits after the grace period, whatever still runs.
 fn exit_after_grace(code: i32) {
     let wait = move || {
         #[expect(clippy::disallowed_methods, reason = "this is the deadline itself")]

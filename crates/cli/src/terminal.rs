@@ -1,29 +1,29 @@
-//! What is known about the terminal, if there is one.
+//! Properties of the terminal, if there is one.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-/// The width where none is known.
+/// Width if it is unknown.
 const DEFAULT_WIDTH: usize = 100;
 
-/// Which of our ends are at a terminal, and whether it may be coloured.
+/// Terminals among the standard streams, and their capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// Whether a person may type.
+    /// The user may type.
     pub(crate) stdin: bool,
-    /// Whether a person reads what we print.
+    /// The user reads our output.
     pub(crate) stdout: bool,
-    /// Whether a person reads our notes.
+    /// The user reads our notes.
     pub(crate) stderr: bool,
-    /// Whether colours are wanted.
+    /// Colours are wanted and supported.
     pub(crate) has_colour: bool,
-    /// Whether it can write over what stands there.
+    /// Lines can be overwritten.
     pub(crate) can_move_cursor: bool,
 }
 
 impl Terminal {
-    /// Looks at our ends; `NO_COLOR` and a dumb terminal are respected.
+    /// Inspects the standard streams; respects `NO_COLOR` and dumb terminals.
     pub(crate) fn detect(env: &BTreeMap<String, String>) -> Self {
         let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
         let dumb = env.get("TERM").is_none_or(|name| name == "dumb");
@@ -37,12 +37,12 @@ impl Terminal {
     }
 }
 
-/// How wide lines for a person may be.
+/// Width of lines for the user.
 pub(crate) fn output_width() -> usize {
     columns(io::stdout()).filter(|width| *width >= 40).unwrap_or(DEFAULT_WIDTH)
 }
 
-/// How wide a terminal is, if it says so.
+/// Number of columns of a terminal, if it reports one.
 pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)

@@ -1,22 +1,22 @@
-//! The program is killed again and again, at any moment, and goes on each time with all that it had said and done.
+//! Kills the program repeatedly at arbitrary moments; each time it resumes with everything that was said and done.
 //! `cargo xtask bench killed` does the same more often.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use whimbrel_testkit::{KillTest, Host, Reply};
+use whimbrel_testkit::{Host, KillTest, Reply};
 use whimbrel_wire::options::Options;
 
 #[tokio::test]
-async fn whatever_was_said_and_done_is_known_after_every_kill() {
+async fn nothing_is_lost_by_repeated_kills() {
     let borne = KillTest::new(env!("CARGO_BIN_EXE_whimbrel")).kills(25).run(|_| {}).await.unwrap();
     assert_eq!(borne.kills, 25);
     assert!(borne.messages > 25 && borne.commands > 25, "too little happened: {borne:?}");
 }
 
 #[tokio::test]
-async fn mcp_servers_are_gone_when_the_program_is_killed() {
+async fn mcp_servers_end_when_the_program_is_killed() {
     let script = r#"echo $$ > pid; (setsid sleep 600 & echo $! > daemon)
         while read -r line; do
             id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -40,7 +40,7 @@ async fn mcp_servers_are_gone_when_the_program_is_killed() {
     host.run("Hi.").await.unwrap();
     let pid = |name: &str| std::fs::read_to_string(work.path().join(name)).unwrap().trim().to_owned();
     let left = [pid("pid"), pid("daemon")];
-    // The program is killed with its host.
+    // Dropping the host kills the program.
     drop(host);
     let gone = async {
         while left.iter().any(|pid| Path::new("/proc").join(pid).join("cwd").exists()) {

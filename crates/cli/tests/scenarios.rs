@@ -1,11 +1,11 @@
-//! Every scenario of the testkit, played by the built program: its frames must be those of the engine in process.
+//! Runs every scenario of the testkit with the built program: its frames must equal those of the engine in process.
 
 use std::path::Path;
 
 use whimbrel_testkit::scenario::Scenario;
 
 #[tokio::test]
-async fn the_program_plays_every_scenario_like_the_engine_in_process() {
+async fn program_plays_every_scenario_like_the_engine_in_process() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/scenarios");
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
     let scenarios = Scenario::load_all(&folder).unwrap();

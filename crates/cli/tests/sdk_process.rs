@@ -1,4 +1,4 @@
-//! The Rust SDK driving the built program: what holds in process holds here too.
+//! The Rust SDK driving the built program: it behaves as in process.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Frame, Session, ToolServer, Transport, query, tool};
 
-/// An agent in a folder of its own, played by the program on a script.
+/// An agent in a directory of its own, run by the program with a script.
 fn scripted_agent(replies: &Value) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script.json");
@@ -22,13 +22,13 @@ fn scripted_agent(replies: &Value) -> (Agent, TempDir) {
     (agent, folder)
 }
 
-/// The end of a run, for which nothing should take longer than this.
+/// Awaits a future with a timeout.
 async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_query_ends_by_itself_after_its_result() {
+async fn query_ends_after_its_result() {
     let (agent, _folder) = scripted_agent(&json!(["hello"]));
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     let kinds: Vec<_> = frames.iter().map(|frame| frame.as_ref().unwrap().kind()).collect();
@@ -41,7 +41,7 @@ async fn a_query_ends_by_itself_after_its_result() {
 }
 
 #[tokio::test]
-async fn the_permission_callback_is_asked_although_the_prompt_is_one_string() {
+async fn permission_callback_is_called_for_a_string_prompt() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}}]);
     let (agent, folder) = scripted_agent(&json!([run, "done"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
@@ -51,7 +51,7 @@ async fn the_permission_callback_is_asked_although_the_prompt_is_one_string() {
 }
 
 #[tokio::test]
-async fn the_input_can_be_finished_after_the_result_has_come() {
+async fn input_can_be_finished_after_the_result() {
     let (agent, _folder) = scripted_agent(&json!(["hello"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let mut session = Session::open(&agent).unwrap();
@@ -64,7 +64,7 @@ async fn the_input_can_be_finished_after_the_result_has_come() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_is_a_result_and_not_an_error_of_the_sdk() {
+async fn failing_model_is_a_result_and_no_sdk_error() {
     let fault = json!({"content": [], "fault": {"kind": "invalid_request", "status": 400, "message": "no"}});
     let (agent, _folder) = scripted_agent(&json!([fault]));
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
@@ -73,22 +73,24 @@ async fn a_model_that_fails_is_a_result_and_not_an_error_of_the_sdk() {
 }
 
 #[tokio::test]
-async fn dropping_a_session_ends_the_program_and_its_commands() {
+async fn dropping_a_session_ends_program_and_commands() {
     let run =
         json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
     let (agent, folder) = scripted_agent(&json!([run]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
-    let pid =
-        poll_until_some(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
-            .await;
+    let pid = poll_until_some(|| {
+        std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
+    })
+    .await;
     drop(session);
-    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(()))
+        .await;
 }
 
 #[tokio::test]
-async fn dropping_a_session_ends_a_command_in_the_background() {
+async fn dropping_a_session_ends_a_background_command() {
     let input = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
     let run = json!([{"type": "tool_use", "name": "Bash", "input": input}]);
     let (agent, folder) = scripted_agent(&json!([run, "started"]));
@@ -96,15 +98,17 @@ async fn dropping_a_session_ends_a_command_in_the_background() {
     let mut session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
     assert_eq!(with_timeout(session.result()).await.unwrap().result.as_deref(), Some("started"));
-    let pid =
-        poll_until_some(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
-            .await;
+    let pid = poll_until_some(|| {
+        std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))
+    })
+    .await;
     drop(session);
-    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+    poll_until_some(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(()))
+        .await;
 }
 
 #[tokio::test]
-async fn questions_and_interrupts_pass_although_nobody_reads() {
+async fn requests_and_interrupts_pass_while_frames_are_unread() {
     let call = json!([
         {"type": "text", "text": "word ".repeat(20_000)},
         {"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}},
@@ -133,7 +137,7 @@ async fn questions_and_interrupts_pass_although_nobody_reads() {
 }
 
 #[tokio::test]
-async fn an_interrupt_passes_although_the_program_waits_for_a_reader() {
+async fn interrupt_passes_while_the_program_waits_for_a_reader() {
     let (agent, _folder) = scripted_agent(&json!(["word ".repeat(100_000)]));
     let (controls, mut frames) =
         Session::open(&agent.partial_messages(true).unread_limit(10_000)).unwrap().split();
@@ -144,7 +148,7 @@ async fn an_interrupt_passes_although_the_program_waits_for_a_reader() {
 }
 
 #[tokio::test]
-async fn a_query_can_be_interrupted_although_its_input_is_finished() {
+async fn query_can_be_interrupted_after_its_input_finished() {
     let late = json!({"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000});
     let (agent, _folder) = scripted_agent(&json!([late]));
     let mut running = query("go", &agent);
@@ -156,7 +160,7 @@ async fn a_query_can_be_interrupted_although_its_input_is_finished() {
 }
 
 #[tokio::test]
-async fn a_message_that_wants_no_answer_does_not_keep_the_run_open() {
+async fn message_without_query_does_not_keep_the_run_open() {
     let (agent, _folder) = scripted_agent(&json!(["never said"]));
     let mut note = whimbrel::wire::message::User::prompt("just so you know");
     note.should_query = Some(false);
@@ -165,14 +169,14 @@ async fn a_message_that_wants_no_answer_does_not_keep_the_run_open() {
 }
 
 #[tokio::test]
-async fn options_that_the_program_refuses_are_told_once() {
+async fn rejected_options_are_reported_once() {
     let (agent, _folder) = scripted_agent(&json!(["never said"]));
     let agent = agent.session_id("no id at all");
     let frames: Vec<_> = with_timeout(query("hi", &agent).collect()).await;
     assert_eq!(frames.len(), 1, "{frames:?}");
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     with_timeout(async {
         loop {
@@ -192,7 +196,7 @@ struct Word {
 }
 
 #[tokio::test]
-async fn a_tool_of_this_program_is_called_by_another() {
+async fn program_calls_a_tool_of_this_process() {
     let call = json!([{"type": "tool_use", "name": "mcp__own__shout", "input": {"word": "hey"}}]);
     let (agent, _folder) = scripted_agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
     let shout =

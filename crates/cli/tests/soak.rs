@@ -1,5 +1,5 @@
-//! What a process holds: a long session no more at its end than at its beginning (`cargo xtask bench soak` does the same
-//! for longer, and measures), and many agents at once not much.
+//! Resource usage of a process: a long session uses no more at its end than at its beginning (`cargo xtask bench soak`
+//! runs longer, and measures), and many agents at once use little.
 
 #![expect(clippy::unwrap_used, reason = "this is all tests")]
 
@@ -12,11 +12,11 @@ use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-/// How many prompts there are, and how many commands each leads to.
+/// Number of prompts, and of commands per prompt.
 const PROMPTS: usize = 8;
 const CALLS: usize = 12;
 
-/// What a process holds.
+/// Resources that a process uses.
 #[derive(Debug, Clone, Copy)]
 struct ProcessUsage {
     descriptors: usize,
@@ -48,13 +48,17 @@ fn is_zombie(pid: u32) -> bool {
 }
 
 #[tokio::test]
-async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
+async fn long_session_does_not_grow() {
     let call = |number: usize| Reply::tool("Bash", json!({"command": format!("echo {number}")}));
     let turn = || (0..CALLS).map(call).chain([Reply::text("Done.")]);
     let script: Vec<Reply> = (0..PROMPTS).flat_map(|_| turn()).collect();
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
-    let mut host =
-        Host::with_script(script).program(env!("CARGO_BIN_EXE_whimbrel")).options(options).start().await.unwrap();
+    let mut host = Host::with_script(script)
+        .program(env!("CARGO_BIN_EXE_whimbrel"))
+        .options(options)
+        .start()
+        .await
+        .unwrap();
     let pid = host.send_request(Initialize::default()).await.unwrap().pid.unwrap();
     let mut looks = Vec::new();
     for prompt in 0..PROMPTS {
@@ -69,10 +73,10 @@ async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
-/// How many agents one reply sends.
+/// Number of agents that one reply starts.
 const AGENT_COUNT: usize = 200;
 
-/// The most that a process has held.
+/// Peak resident memory of a process.
 fn peak_kb(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -80,7 +84,7 @@ fn peak_kb(pid: u32) -> u64 {
 }
 
 #[tokio::test]
-async fn two_hundred_agents_of_one_reply_take_little_room() {
+async fn two_hundred_agents_use_little_memory() {
     for at_once in ["10", "200"] {
         let script = Script::from_fn(|asked| {
             let text = asked.last_text();
@@ -105,7 +109,7 @@ async fn two_hundred_agents_of_one_reply_take_little_room() {
         assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
         let back = host.model_requests().last().unwrap().last_text().matches("I was here.").count();
         assert_eq!(back, AGENT_COUNT, "at once: {at_once}");
-        // Half of what the whole process may take: the pages of the program itself are many in a build for tests.
+        // Half of the limit for the whole process, because a test build has many code pages.
         let grown = peak_kb(pid) - before;
         println!("at once: {at_once}, before: {before} kB, more: {grown} kB");
         assert!(grown < 30_000, "at once: {at_once}, before: {before} kB, more: {grown} kB");

@@ -1,74 +1,71 @@
-//! The life of a run, pure: what its host sees of it, and when it is over.
+//! Pure decisions about a session: the state shown to the host, and whether to run, wait or exit.
 //!
-//! A run whose input is finished ends when nothing runs and nothing is queued. Agents in the background are work that the
-//! answer may need, so they are waited for, up to a ceiling; a command in the background may be a server that never ends, so
-//! it gets a short grace only. The host can have it otherwise.
+//! After the host has finished its input, a session exits once nothing runs and nothing is queued. Background agents
+//! may still contribute to the answer, so the session waits for them, up to a limit; a background command may be a
+//! server that never ends, so it gets a short grace period only. The host can choose another policy.
 
 use std::time::Duration;
 
 use whimbrel_wire::system::SessionState;
 
-/// How long commands in the background may go on once nothing else is due.
+/// Time for background commands to finish once nothing else is pending.
 pub const COMMAND_GRACE: Duration = Duration::from_secs(3);
 
-/// How long background work is waited for at most, unless the host says otherwise.
+/// Default limit on the wait for background work.
 pub const BACKGROUND_WAIT_LIMIT: Duration = Duration::from_secs(600);
 
-/// What can still come from the host.
+/// State of the host's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostInput {
-    /// Prompts, requests and answers.
+    /// Prompts, control requests and responses.
     Open,
-    /// No prompts any more, but answers to questions.
+    /// No prompts, but responses to pending requests.
     Finished,
     /// Nothing.
     Closed,
 }
 
-/// What becomes of background work when nothing else is due and no input can come.
+/// Handling of background work when no input is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackgroundPolicy {
-    /// Agents are waited for; commands get a grace.
+    /// Wait for agents; commands get a grace period.
     #[default]
     WaitForAgents,
-    /// All of it is waited for.
+    /// Wait for all background work.
     WaitForAll,
-    /// It is stopped.
+    /// Stop all background work.
     Stop,
-    /// Agents are waited for, for they cannot live without their engine; commands are let go.
+    /// Wait for agents, which cannot run without the engine; detach commands.
     Detach,
 }
 
-/// How a run stands.
+/// Activity of a session at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
-    /// What can still come from the host.
     pub input: HostInput,
-    /// Whether a turn runs.
     pub turn_running: bool,
-    /// Whether something waits for a turn.
+    /// Whether input waits for a turn.
     pub input_pending: bool,
-    /// How many questions the host has not answered.
+    /// Requests that the host has not answered.
     pub pending_requests: usize,
-    /// How many agents work in the background.
+    /// Agents running in the background.
     pub running_agents: usize,
-    /// How many commands run in the background.
+    /// Commands running in the background.
     pub running_commands: usize,
 }
 
-/// Where a run goes from here.
+/// Next action of the event loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopDecision {
-    /// On, as long as it takes.
+    /// Wait for events without a limit.
     Run,
-    /// On until background work has ended, but not longer than this since nothing else was due.
+    /// Wait for background work, at most this long after everything else ended.
     WaitFor(Option<Duration>),
-    /// It is over.
     Exit,
 }
 
 impl Activity {
-    /// What the host sees.
+    /// The state shown to the host.
     pub fn session_state(&self) -> SessionState {
         if self.pending_requests > 0 {
             SessionState::RequiresAction
@@ -79,7 +76,7 @@ impl Activity {
         }
     }
 
-    /// Where the run goes from here; `ceiling` is how long background work is waited for, none for as long as it takes.
+    /// Decides whether to run, wait or exit; `ceiling` limits the wait for background work, none means no limit.
     pub fn decide(&self, at_end: BackgroundPolicy, ceiling: Option<Duration>) -> LoopDecision {
         if self.input == HostInput::Open || self.turn_running || self.input_pending {
             return LoopDecision::Run;
@@ -87,7 +84,10 @@ impl Activity {
         match (at_end, self.running_agents, self.running_commands) {
             (_, 0, 0) | (BackgroundPolicy::Stop, ..) | (BackgroundPolicy::Detach, 0, _) => LoopDecision::Exit,
             (BackgroundPolicy::WaitForAgents, 0, _) => LoopDecision::WaitFor(Some(COMMAND_GRACE)),
-            (BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Detach, ..) => LoopDecision::WaitFor(ceiling),
+            (
+                BackgroundPolicy::WaitForAgents | BackgroundPolicy::WaitForAll | BackgroundPolicy::Detach,
+                ..,
+            ) => LoopDecision::WaitFor(ceiling),
         }
     }
 }
@@ -96,11 +96,17 @@ impl Activity {
 mod tests {
     use super::*;
 
-    const IDLE: Activity =
-        Activity { input: HostInput::Finished, turn_running: false, input_pending: false, pending_requests: 0, running_agents: 0, running_commands: 0 };
+    const IDLE: Activity = Activity {
+        input: HostInput::Finished,
+        turn_running: false,
+        input_pending: false,
+        pending_requests: 0,
+        running_agents: 0,
+        running_commands: 0,
+    };
 
     #[test]
-    fn what_the_host_sees() {
+    fn state_shown_to_host() {
         use SessionState::{Idle, RequiresAction, Running};
         let table = [
             ("nothing goes on", IDLE, Idle),
@@ -109,8 +115,16 @@ mod tests {
             ("a prompt waits", Activity { input_pending: true, ..IDLE }, Running),
             ("an agent works in the background", Activity { running_agents: 1, ..IDLE }, Running),
             ("a command runs in the background", Activity { running_commands: 1, ..IDLE }, Idle),
-            ("the turn waits for the host", Activity { turn_running: true, pending_requests: 1, ..IDLE }, RequiresAction),
-            ("an agent waits for the host", Activity { running_agents: 2, pending_requests: 1, ..IDLE }, RequiresAction),
+            (
+                "the turn waits for the host",
+                Activity { turn_running: true, pending_requests: 1, ..IDLE },
+                RequiresAction,
+            ),
+            (
+                "an agent waits for the host",
+                Activity { running_agents: 2, pending_requests: 1, ..IDLE },
+                RequiresAction,
+            ),
         ];
         for (name, moment, expected) in table {
             assert_eq!(moment.session_state(), expected, "{name}");
@@ -118,10 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn when_a_run_is_over() {
-        use LoopDecision::{Run, Exit, WaitFor};
-        let (open, gone) = (Activity { input: HostInput::Open, ..IDLE }, Activity { input: HostInput::Closed, ..IDLE });
-        let (agent, command) = (Activity { running_agents: 1, ..IDLE }, Activity { running_commands: 1, ..IDLE });
+    fn session_exit_decision() {
+        use LoopDecision::{Exit, Run, WaitFor};
+        let (open, gone) =
+            (Activity { input: HostInput::Open, ..IDLE }, Activity { input: HostInput::Closed, ..IDLE });
+        let (agent, command) =
+            (Activity { running_agents: 1, ..IDLE }, Activity { running_commands: 1, ..IDLE });
         let both = Activity { running_agents: 1, running_commands: 1, ..IDLE };
         let limit = Some(BACKGROUND_WAIT_LIMIT);
         let table = [

@@ -1,4 +1,4 @@
-//! Time: the only place that asks what time it is.
+//! Time: the only module that reads the clock.
 #![expect(clippy::disallowed_methods, reason = "asking the clock is what this file is for")]
 
 use std::path::Path;
@@ -8,41 +8,39 @@ use jiff::tz::TimeZone;
 
 use crate::files;
 
-/// The monotonic clock, for durations.
+/// Monotonic clock, for durations.
 pub fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// The wall clock.
 pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
-/// The wall clock in RFC 3339 with milliseconds, as transcripts have it.
+/// Wall clock time in RFC 3339 with milliseconds, as in transcripts.
 pub fn timestamp() -> String {
     let now = jiff::Timestamp::try_from(wall()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!("{now:.3}")
 }
 
-/// The wall clock in milliseconds since 1970.
+/// Milliseconds since the Unix epoch.
 pub fn unix_millis() -> u64 {
     let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Today's date in the local time zone, e.g. `2026-11-15`.
+/// Current date in the local time zone, e.g. `2026-11-15`.
 pub fn today() -> String {
     local_now().date().to_string()
 }
 
-/// The wall clock in the local time zone.
 pub fn local_now() -> jiff::Zoned {
     let now = jiff::Timestamp::try_from(wall()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     now.to_zoned(local_time_zone())
 }
 
-/// The time zone of this machine. The file that says it is read as it is: looking its name up would read the whole
-/// time zone database, which is most of what a short run does.
+/// The local time zone, read from `/etc/localtime` directly: resolving its name would read the whole time zone
+/// database, most of the startup time of a short run.
 fn local_time_zone() -> TimeZone {
     if std::env::var_os("TZ").is_some() {
         return TimeZone::system();

@@ -1,5 +1,5 @@
-//! Where a session finds the files that the person and the project wrote for it (instructions, commands), which of them
-//! were asked for, and how far the project is trusted.
+//! Config locations of a session: where the user's and the project's files (instructions, commands) are, which sources
+//! are enabled, and how far the project is trusted.
 
 pub(crate) mod file_search;
 #[cfg(test)]
@@ -14,35 +14,34 @@ use crate::files::{self, FileKind};
 use crate::settings::git_index::is_tracked;
 use crate::settings::{LayerScope, Trust};
 
-/// The ground that a session stands on.
+/// Config locations of a session.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigLocations {
-    /// The person's configuration folder.
+    /// The user's config directory.
     pub user_dir: Option<PathBuf>,
-    /// Where the session works, links followed.
+    /// Working directory of the session, links resolved.
     pub working_dir: PathBuf,
-    /// The folder that holds the project's `.claude`.
+    /// Directory that holds the project's `.claude`.
     pub project_dir: PathBuf,
-    /// Whose files are read.
+    /// Enabled setting sources.
     pub sources: BTreeSet<SettingSource>,
-    /// How far the project is trusted.
     pub trust: Trust,
 }
 
 impl ConfigLocations {
-    /// Whether files of this source are read.
     pub fn includes(&self, source: SettingSource) -> bool {
         self.sources.contains(&source)
     }
 
-    /// The top of the project: the root of the repository that the session works in, or the folder where it works.
+    /// Root of the repository that contains the working directory, or the working directory itself.
     pub fn repo_root(&self) -> &Path {
-        let is_repository = |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
+        let is_repository =
+            |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
         self.working_dir.ancestors().find(is_repository).unwrap_or(&self.working_dir)
     }
 
-    /// Where the project may have something by this name, the nearest first: where its `.claude` is, and from where the
-    /// session works up to the top. None if the project's files are not asked for.
+    /// Paths of this name in the project, nearest first: beside its `.claude`, and from the working directory up to the
+    /// repository root. Empty if project sources are disabled.
     pub fn project_dirs(&self, name: &str) -> Vec<PathBuf> {
         if !self.includes(SettingSource::Project) {
             return Vec::new();
@@ -58,14 +57,14 @@ impl ConfigLocations {
         folders
     }
 
-    /// Whether a path lies in the person's configuration folder: such files are the person's and nobody else's.
+    /// Returns true for paths in the user's config directory, which never count as the project's.
     pub fn is_user_config(&self, path: &Path) -> bool {
         let real = |path: &Path| files::real_path(path).unwrap_or_else(|| files::normalize_path(path));
         self.user_dir.as_ref().is_some_and(|config| real(path).starts_with(real(config)))
     }
 
-    /// Whose word a file is. A file of one's own that came with the repository is the project's, and so is one where nobody
-    /// vouches for the project: it may have come with an archive.
+    /// Scope of a file. A local file counts as the project's if it is tracked, is a link, or the project is not
+    /// trusted: it may have come with an archive.
     pub fn scope(&self, source: SettingSource, file: &Path) -> LayerScope {
         match source {
             SettingSource::User => LayerScope::User,
@@ -78,8 +77,8 @@ impl ConfigLocations {
         }
     }
 
-    /// Whether something of this scope may have `real` read, a path without links. What came with a project may not reach
-    /// beyond `within` unless the project is trusted: it could show a model what is not the project's.
+    /// Returns true if a file of this scope may cause `real`, a path without links, to be read. Files of an untrusted
+    /// project must not reach beyond `within`: they could show the model other files.
     pub fn may_read(&self, scope: LayerScope, within: &Path, real: &Path) -> bool {
         scope == LayerScope::User || self.trust == Trust::Full || real.starts_with(within)
     }
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_project_ends_where_the_repository_does() {
+    fn the_project_ends_at_the_repository_root() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         let root = top.join("repository/deep/below");
@@ -115,17 +114,19 @@ mod tests {
     }
 
     #[test]
-    fn a_local_file_is_the_persons_only_where_somebody_vouches_for_the_project() {
+    fn a_local_file_is_the_users_only_in_trusted_projects() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("CLAUDE.local.md");
         fs::write(&file, "").unwrap();
-        let scope = |trust| ConfigLocations { trust, ..ConfigLocations::default() }.scope(SettingSource::Local, &file);
+        let scope = |trust| {
+            ConfigLocations { trust, ..ConfigLocations::default() }.scope(SettingSource::Local, &file)
+        };
         assert_eq!(scope(Trust::Untrusted), LayerScope::Project);
         assert_eq!(scope(Trust::Full), LayerScope::User);
     }
 
     #[test]
-    fn what_lies_in_the_configuration_folder_is_the_persons() {
+    fn files_in_the_config_directory_are_the_users() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
         fs::create_dir(home.join(".claude")).unwrap();

@@ -1,9 +1,9 @@
-//! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
+//! Handles control requests of the host: one match from request to response. Longer handlers have their own files.
 
 mod extensions;
 mod files;
-mod permissions;
 mod mcp;
+mod permissions;
 mod session;
 mod settings;
 
@@ -23,17 +23,17 @@ use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use crate::agents::{Definition, notices};
+use crate::event_loop::Session;
 use crate::hooks::HookSet;
 use crate::mcp::Toggle;
-use crate::model_switch::{SwitchRequester, SwitchRequest};
+use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::permission::AUTO_MODE_UNSUPPORTED;
 use crate::rewind;
-use crate::event_loop::Session;
 use crate::setup::SetupError;
-use crate::tasks::{TaskScope, TaskOutputReport, TaskRegistry};
+use crate::tasks::{TaskOutputReport, TaskRegistry, TaskScope};
 pub(crate) use session::AgentHandles;
 
-/// What hosts can rely on, by the names that they know.
+/// Capabilities announced to hosts, by their wire names.
 pub(crate) const CAPABILITIES: [&str; 4] = [
     "interrupt_receipt_v1",
     "interrupt_cancel_queued_v1",
@@ -41,8 +41,12 @@ pub(crate) const CAPABILITIES: [&str; 4] = [
     "reload_plugins_refuse_if_busy_v1",
 ];
 
-/// Answers one request; none if the answer comes later.
-pub(crate) async fn handle_request(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
+/// Handles one request; none if the response is sent later.
+pub(crate) async fn handle_request(
+    session: &mut Session,
+    id: String,
+    request: Request,
+) -> Option<ControlResponse> {
     Some(match request {
         Request::McpReconnect(ask) => return mcp::reconnect(session, id, ask.server_name),
         Request::McpToggle(ask) => {
@@ -57,7 +61,7 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
         Request::Initialize(initialize) => match apply_initialize(session, &initialize) {
             Ok(reply) => return respond_to_initialize(session, id, reply),
             Err(error) => {
-                // A session that has begun goes on as it is.
+                // A session that has started continues as it is.
                 if !session.has_begun() {
                     session.setup_error = Some(SetupError::Unsupported(error.clone()));
                 }
@@ -69,7 +73,8 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
         Request::SetModel(set) => {
             let to = session.setup.model(&session.engine, set.model.as_deref());
             let reply = SetModelReply { model: Some(to.clone()) };
-            let wish = SwitchRequest { requester: SwitchRequester::Host, model: to, requested_name: set.model };
+            let wish =
+                SwitchRequest { requester: SwitchRequester::Host, model: to, requested_name: set.model };
             return switch_model(session, wish, ControlResponse::success(id, &reply));
         }
         Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
@@ -77,7 +82,7 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
         Request::BackgroundTasks(which) => {
             let changed = session.tasks.move_to_background(which.tool_use_id.as_deref());
             notices::notify_backgrounded(&session.frame_sender, &session.tasks, &changed).await;
-            // Whoever means everything is content with nothing.
+            // A request for all tasks succeeds even if there are none.
             let backgrounded = which.tool_use_id.is_none() || !changed.is_empty();
             ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
         }
@@ -87,7 +92,7 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
         Request::GetUsage(_) => session::session_usage(session, id),
         Request::ReadFile(asked) => files::read_file(session, id, asked).await,
         Request::ListPermissionRules(_) => permissions::list_rules(session, id),
-        // Nothing that the engine does depends on it.
+        // The engine does not depend on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
         Request::CancelAsyncMessage(asked) => session::cancel_message(session, id, &asked),
         Request::SeedReadState(asked) => {
@@ -95,7 +100,9 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
         }
         Request::RewindFiles(asked) => rewind::handle_rewind(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::get_settings(session, id),
-        Request::ApplyFlagSettings(apply) => return settings::apply_flag_settings(session, id, apply.settings).await,
+        Request::ApplyFlagSettings(apply) => {
+            return settings::apply_flag_settings(session, id, apply.settings).await;
+        }
         Request::UpdateSettings(update) => return settings::update_settings(session, id, update),
         Request::ReloadPlugins(asked) => extensions::reload_plugins(session, id, asked).await,
         Request::ReloadSkills(_) => extensions::reload_skills(session, id).await,
@@ -107,7 +114,7 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
             &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
         ),
         Request::Invalid { subtype, error } => {
-            // Something that should guard the session may be among what cannot be read.
+            // The unreadable part may contain something that protects the session, such as hooks.
             if subtype == "initialize" && !session.has_begun() {
                 session.setup_error = Some(SetupError::Invalid(error.clone()));
             }
@@ -123,11 +130,16 @@ pub(crate) async fn handle_request(session: &mut Session, id: String, request: R
     })
 }
 
-/// Says what the engine has to offer, once servers have had a moment to say what they offer.
-fn respond_to_initialize(session: &mut Session, id: String, mut reply: InitializeReply) -> Option<ControlResponse> {
+/// Responds to `initialize`, after a short wait for servers, which contribute slash commands.
+fn respond_to_initialize(
+    session: &mut Session,
+    id: String,
+    mut reply: InitializeReply,
+) -> Option<ControlResponse> {
     let ask = session.host_requests.clone();
     let answer = move |reply: &InitializeReply| {
-        ControlResponse::success(id, reply).with_pending_requests(ask.pending_permission_requests(), Vec::new())
+        ControlResponse::success(id, reply)
+            .with_pending_requests(ask.pending_permission_requests(), Vec::new())
     };
     let Some(servers) = session.mcp.startup_wait() else { return Some(answer(&reply)) };
     let commands = session.setup.commands.clone();
@@ -186,18 +198,18 @@ fn apply_initialize(session: &mut Session, initialize: &Initialize) -> Result<In
     Ok(extensions::describe_extensions(session, initialize, reply))
 }
 
-/// Stops a task beside everything else: hooks of the host may have a say in its end.
+/// Stops a task asynchronously, because hooks of the host may take part.
 fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlResponse> {
     let tasks = session.tasks.clone();
     session.mcp.respond_later(async move {
-        // A task that has ended meanwhile is as good as stopped.
+        // A task that has ended meanwhile counts as stopped.
         let _ = tasks.stop(&task, TaskScope::Host).await;
         ControlResponse::ok(id)
     });
     None
 }
 
-/// What a task has said so far.
+/// The output of a task so far.
 async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResponse {
     match tasks.read_output(task, TaskScope::Host, Duration::ZERO).await {
         Ok(TaskOutputReport { output, omitted_bytes: left_out, .. }) => {
@@ -208,7 +220,7 @@ async fn task_output(tasks: TaskRegistry, id: String, task: &str) -> ControlResp
     }
 }
 
-/// Interrupts the turn, and what waits behind it if that is wanted.
+/// Interrupts the turn, and removes queued prompts on request.
 async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> ControlResponse {
     session.interrupt().await;
     let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.input_queue.drop_prompts());
@@ -238,7 +250,7 @@ async fn set_permission_mode(session: &mut Session, id: String, mode: Permission
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }
 
-/// How much the model thinks, and what is shown of it. What was left out stays as it is.
+/// Sets thinking budget and display. Absent fields stay unchanged.
 fn set_thinking(session: &mut Session, id: String, set: &SetMaxThinkingTokens) -> ControlResponse {
     if let Some(limit) = set.max_thinking_tokens {
         let thinking = limit.map(|budget| match budget {
@@ -272,9 +284,13 @@ fn agent_info(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
 }
 
-/// Switches the model, beside everything else if hooks have a say in it or others come first. This is the answer if
-/// nobody objects.
-fn switch_model(session: &mut Session, wish: SwitchRequest, done: ControlResponse) -> Option<ControlResponse> {
+/// Switches the model, asynchronously if hooks run or earlier switches are pending; `done` is the response on
+/// success.
+fn switch_model(
+    session: &mut Session,
+    wish: SwitchRequest,
+    done: ControlResponse,
+) -> Option<ControlResponse> {
     let Some(switch) = session.request_model_switch(wish) else { return Some(done) };
     session.mcp.respond_later(async move {
         match switch.apply(&CancellationToken::new()).await {

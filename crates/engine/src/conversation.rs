@@ -1,8 +1,8 @@
-//! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
+//! Conversation of one agent: every message goes to the transcript, to the model's history and to the host.
 
-mod side_results;
 mod attribution;
 mod rollback;
+mod side_results;
 
 use std::collections::HashSet;
 
@@ -18,78 +18,73 @@ use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::auto_compact;
 use crate::context::usage::ContextMeter;
-use crate::ids;
 use crate::frame_sender::FrameSender;
-use crate::session::writer::TranscriptWriter;
+use crate::ids;
 use crate::session::load::IdKey;
 use crate::session::repair::{EMPTY_PROMPT, is_blank};
-use crate::session::{MessageEntry, TranscriptLog, ResumedSession, notices};
+use crate::session::writer::TranscriptWriter;
+use crate::session::{MessageEntry, ResumedSession, TranscriptLog, notices};
 use crate::tool_scheduler::ToolCallResult;
 pub use attribution::Attribution;
 use rollback::Uncommitted;
 
-/// The model's name on messages that no model wrote.
+/// Model name on messages that no model wrote.
 pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// A conversation.
 #[derive(Debug)]
 pub struct Conversation {
-    /// What the model is sent.
+    /// Messages sent to the model.
     pub history: History,
     log: TranscriptLog,
     frame_sender: FrameSender,
     attribution: Attribution,
-    /// Thinking of the reply at hand that nothing has followed yet.
+    /// Thinking of the current reply that is not followed by another block yet.
     pending_thinking: Vec<Block>,
     last_assistant_uuid: Option<String>,
-    /// Tokens of the last request and its reply, as the provider counted them.
+    /// Tokens of the last request and its reply, as counted by the provider.
     counted_tokens: u64,
-    /// Tokens of what was added since, by a rule of thumb.
+    /// Estimated tokens added since.
     added_tokens: u64,
-    /// What was asked and has not been answered with a word yet.
+    /// Prompts that have no reply yet.
     unanswered: Vec<UnansweredPrompt>,
-    /// The words of the last prompt, as far as they are worth repeating.
+    /// Text of the last prompt, truncated.
     last_prompt: String,
-    /// The model that has thought in this conversation.
+    /// The model whose thinking is in the history.
     thinking_model: Option<String>,
-    /// How full the context is.
     context_meter: ContextMeter,
-    /// Whether anything was said yet.
+    /// Whether it has a message; injected context does not count.
     has_messages: bool,
-    /// The ids of all calls so far.
+    /// Ids of all tool calls so far.
     tool_call_ids: HashSet<String>,
-    /// What the model has been told beside the conversation.
+    /// Keys of the injected texts.
     injected_keys: HashSet<IdKey>,
-    /// Whether thinking was read back that nobody has signed.
+    /// Whether a resumed history has thinking without a signature.
     has_unsigned_thinking: bool,
-    /// What was added since the provider last took the conversation, if it can be withdrawn.
+    /// Input since the provider last accepted the conversation, if it can be rolled back.
     uncommitted: Option<Box<Uncommitted>>,
 }
 
-/// Something that was asked.
 #[derive(Debug)]
 pub struct UnansweredPrompt {
     uuid: String,
     content: Vec<Block>,
-    /// The permission mode it was asked in, if it is a prompt.
+    /// The permission mode, if it is a prompt.
     mode: Option<String>,
 }
 
-/// What the blocks of one reply share.
+/// Fields shared by the blocks of one reply.
 #[derive(Debug, Clone, Default)]
 pub struct ReplyHead {
     /// The provider's id of the reply.
     pub id: String,
-    /// The provider's id of the request, if it gave one.
+    /// The provider's id of the request, if there is one.
     pub request_id: Option<String>,
-    /// The model.
     pub model: String,
-    /// Tokens as of the reply's beginning.
+    /// Usage at the start of the reply.
     pub usage: Usage,
 }
 
 impl Conversation {
-    /// An empty conversation.
     pub fn new(log: TranscriptLog, frame_sender: FrameSender, attribution: Attribution) -> Self {
         Self {
             history: History::new(),
@@ -112,7 +107,7 @@ impl Conversation {
         }
     }
 
-    /// Goes on with what was said before.
+    /// Restores a resumed conversation.
     pub fn restore(&mut self, past: ResumedSession) {
         let loaded = past.loaded;
         self.has_messages = loaded.has_messages();
@@ -130,27 +125,25 @@ impl Conversation {
         self.log.writer().mirror_lines(past.mirror_lines);
     }
 
-    /// Takes an id for a message; false if it is taken already.
+    /// Claims a uuid for a message; false if it is in use.
     pub fn claim_uuid(&mut self, uuid: &str) -> bool {
         self.log.claim_uuid(uuid)
     }
 
-    /// Who speaks here.
     pub fn attribution(&self) -> &Attribution {
         &self.attribution
     }
 
-    /// The way into the transcript.
     pub fn transcript_writer(&self) -> &TranscriptWriter {
         self.log.writer()
     }
 
-    /// The transcript's path, if one is kept.
+    /// Path of the transcript, if there is one.
     pub fn transcript_path(&self) -> Option<std::path::PathBuf> {
         self.log.writer().path()
     }
 
-    /// Tells the model something that the host need not see: surroundings, reminders.
+    /// Appends a text for the model that is hidden from the host, such as reminders.
     pub fn push_hidden(&mut self, text: &str) {
         self.add_to_history(Role::User, &Block::text(text));
         let key = IdKey::new(text);
@@ -162,7 +155,7 @@ impl Conversation {
         self.log.push_hidden(text);
     }
 
-    /// Shows the model something that the host need not see.
+    /// Appends blocks for the model that are hidden from the host.
     pub fn push_hidden_blocks(&mut self, blocks: Vec<Block>) {
         for block in &blocks {
             self.add_to_history(Role::User, block);
@@ -170,21 +163,21 @@ impl Conversation {
         self.write_user(&ids::new_uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
     }
 
-    /// Tells the model something that it may have been told before; then once is enough.
+    /// Appends a hidden text unless the model has it already.
     pub fn push_hidden_once(&mut self, text: &str) {
         if !self.injected_keys.contains(&IdKey::new(text)) {
             self.push_hidden(text);
         }
     }
 
-    /// A prompt of the host.
+    /// Appends a prompt of the host.
     pub fn push_prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
         self.push_user_content(uuid, content, Some(mode));
         self.log.record_prompt(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
-    /// Keeps what was said for the model. Providers refuse blank text.
+    /// Adds user content to the history. Providers reject blank text.
     fn push_user_content(&mut self, uuid: &str, content: &Content, mode: Option<&str>) {
         self.begin_uncommitted();
         self.has_messages = true;
@@ -201,13 +194,13 @@ impl Conversation {
         self.unanswered.push(UnansweredPrompt { uuid, content: blocks, mode });
     }
 
-    /// Keeps a block for the model.
+    /// Adds a block to the history and to the token estimate.
     fn add_to_history(&mut self, role: Role, block: &Block) {
         self.added_tokens += auto_compact::estimate_tokens(block);
         self.history.push(role, block);
     }
 
-    /// The errand of a subagent: shown to the host as what it was told.
+    /// Appends the task of a subagent, which is shown to the host.
     pub async fn push_task(&mut self, content: &Content) {
         let uuid = ids::new_uuid();
         self.push_user_content(&uuid, content, None);
@@ -217,14 +210,14 @@ impl Conversation {
         self.frame_sender.send(frame).await;
     }
 
-    /// From now on a subagent answers to this call.
+    /// Attributes further messages of a subagent to this tool call.
     pub fn set_parent_call(&mut self, call: &str) {
         if let Some(below) = &mut self.attribution.subagent_info {
             call.clone_into(&mut below.parent_tool_use_id);
         }
     }
 
-    /// Something that the engine says to the model in the user's place, and shows to the host.
+    /// Appends a text of the engine in the user's role, shown to the host as synthetic.
     pub async fn push_synthetic(&mut self, text: &str) {
         self.push_synthetic_with(text, Vec::new()).await;
     }
@@ -239,7 +232,7 @@ impl Conversation {
         self.frame_sender.send(frame).await;
     }
 
-    /// One block of the model's reply.
+    /// Appends one block of the model's reply.
     pub async fn push_reply_block(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
         self.add_reply_block(&block);
         let heard = self.attribution.is_visible(&block);
@@ -265,8 +258,8 @@ impl Conversation {
         }
     }
 
-    /// Makes the id of a call its own: no two calls of a conversation may share a result, and some servers number the
-    /// calls of each reply anew or give them no id.
+    /// Makes the id of a tool call unique in the conversation: results are matched by id, and some servers restart
+    /// numbering in each reply or send no id.
     pub fn make_call_id_unique(&mut self, id: &mut String) {
         let given = if id.is_empty() { "call".to_owned() } else { id.clone() };
         id.clone_from(&given);
@@ -277,11 +270,13 @@ impl Conversation {
         }
     }
 
-    /// Keeps a block of the reply for the model. Providers refuse blank text, and a message that ends in thinking: so
-    /// thinking waits until something follows it.
+    /// Adds a block of the reply to the history. Providers reject blank text and messages that end in thinking, so
+    /// thinking is held back until another block follows.
     fn add_reply_block(&mut self, block: &Block) {
         match block {
-            Block::Thinking { .. } | Block::RedactedThinking { .. } => self.pending_thinking.push(block.clone()),
+            Block::Thinking { .. } | Block::RedactedThinking { .. } => {
+                self.pending_thinking.push(block.clone())
+            }
             block if is_blank(block) => {}
             block => {
                 self.unanswered.clear();
@@ -294,19 +289,19 @@ impl Conversation {
         }
     }
 
-    /// The reply has ended, or will be given again: thoughts that led to nothing are dropped.
+    /// Called when a reply ends or is retried: drops thinking that no block followed.
     pub fn drop_pending_thinking(&mut self) {
         self.pending_thinking.clear();
     }
 
-    /// The result of a tool call.
+    /// Appends the result of a tool call.
     pub async fn push_tool_result(&mut self, made: ToolCallResult) {
         let frame = self.add_result(made);
         self.flush().await;
         self.frame_sender.send(frame).await;
     }
 
-    /// The result of a call that was not made because the turn ended before: for the model and the transcript only.
+    /// Records a result for a call that was not run because the turn ended: for model and transcript only.
     pub fn close_unrun_call(&mut self, made: ToolCallResult) {
         self.add_result(made);
     }
@@ -314,28 +309,32 @@ impl Conversation {
     fn add_result(&mut self, made: ToolCallResult) -> User {
         self.begin_uncommitted();
         let ToolCallResult { id, content, meta, is_error, .. } = made;
-        let block =
-            Block::ToolResult { tool_use_id: id, content: Some(non_empty_result(content)), is_error: Some(is_error) };
+        let block = Block::ToolResult {
+            tool_use_id: id,
+            content: Some(non_empty_result(content)),
+            is_error: Some(is_error),
+        };
         self.add_to_history(Role::User, &block);
         let uuid = ids::new_uuid();
         let content = Content::Blocks(vec![block]);
         let mut more = vec![("toolUseResult", meta.clone())];
-        more.extend(self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
+        more.extend(
+            self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))),
+        );
         self.write_user(&uuid, &content, more);
         User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
     }
 
-    /// Whether anything was said yet. What the engine itself tells the model does not count.
+    /// Returns whether it has a message. Injected context does not count.
     pub fn has_begun(&self) -> bool {
         self.has_messages
     }
 
-    /// Whether this is the main conversation of the session.
     pub fn is_main(&self) -> bool {
         self.attribution.subagent_info.is_none()
     }
 
-    /// Notes what the provider counted for the last request and its reply, if it did.
+    /// Records the provider's count for the last request and its reply.
     pub fn note_usage(&mut self, usage: &Usage) {
         if usage.total() > 0 {
             (self.counted_tokens, self.added_tokens) = (usage.total(), 0);
@@ -343,13 +342,13 @@ impl Conversation {
         }
     }
 
-    /// How many tokens the conversation has: as counted by the provider, and what was added since by a rule of thumb.
+    /// Token count: the provider's count plus the estimate for what was added since.
     pub fn token_count(&self) -> u64 {
         self.counted_tokens.saturating_add(self.added_tokens)
     }
 
-    /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them, and
-    /// one that signs its thoughts refuses those without a signature.
+    /// Prepares the history for the next model. Thinking is signed: another model rejects it, and the Messages API
+    /// rejects thinking without a signature.
     pub fn prepare_for_model(&mut self, model: &str, dialect: Option<ApiDialect>) {
         if dialect == Some(ApiDialect::Messages) && std::mem::take(&mut self.has_unsigned_thinking) {
             self.history.drop_unsigned_thinking();
@@ -360,9 +359,8 @@ impl Conversation {
         self.thinking_model = Some(model.to_owned());
     }
 
-    /// How the model can think in the next request, if it is to think like this. What begins with results goes on as its
-    /// calls began, with thinking or without: the Messages API refuses anything else. Chat Completions wants the reasoning
-    /// before a call back, whatever was asked for.
+    /// The thinking configuration that the next request can use. Within a tool loop, the Messages API requires
+    /// thinking to stay on or off; Chat Completions wants the reasoning before a call back in any case.
     pub fn effective_thinking(&mut self, wanted: Thinking, dialect: Option<ApiDialect>) -> Thinking {
         if dialect == Some(ApiDialect::Chat) {
             return wanted;
@@ -377,23 +375,23 @@ impl Conversation {
         }
     }
 
-    /// The words of the last prompt, shortened if they are many.
+    /// Text of the last prompt, truncated.
     pub fn last_prompt(&self) -> &str {
         &self.last_prompt
     }
 
-    /// Whether something was asked that has not been answered with a word yet.
+    /// Returns whether a prompt has no reply yet.
     pub fn has_unanswered(&self) -> bool {
         !self.unanswered.is_empty()
     }
 
-    /// What was asked and has not been answered with a word yet.
+    /// Takes the prompts that have no reply yet.
     pub fn take_unanswered(&mut self) -> Vec<UnansweredPrompt> {
         std::mem::take(&mut self.unanswered)
     }
 
-    /// Lets the model have it again after everything was forgotten. For whoever reads the transcript it stands behind the
-    /// summary, and what it was called before still means it.
+    /// Adds unanswered prompts again after the history was reset. In the transcript they follow the summary as copies
+    /// that refer to the original uuid.
     pub fn restore_unanswered(&mut self, unanswered: Vec<UnansweredPrompt>) {
         for asked in unanswered {
             self.begin_uncommitted();
@@ -407,12 +405,12 @@ impl Conversation {
         }
     }
 
-    /// How full the context is, for whoever looks on while a turn runs.
+    /// The context meter, which can be read while a turn runs.
     pub fn context_meter(&self) -> &ContextMeter {
         &self.context_meter
     }
 
-    /// Lets the model forget everything said so far. The transcript keeps it all, and which tools are loaded.
+    /// Resets the history at a compaction boundary. The transcript keeps everything, and the loaded tools.
     pub async fn reset_at_boundary(&mut self, boundary: CompactBoundary, tools: &[String]) {
         self.history = History::new();
         self.uncommitted = None;
@@ -427,8 +425,7 @@ impl Conversation {
         }
     }
 
-    /// Lets the model forget everything, as if nothing had been said. The transcript keeps it all, and goes on with a new
-    /// root.
+    /// Clears the conversation. The transcript keeps everything and continues with a new root.
     pub fn clear(&mut self) {
         self.history = History::new();
         self.pending_thinking.clear();
@@ -442,23 +439,24 @@ impl Conversation {
         self.log.append_cleared(&ids::new_uuid());
     }
 
-    /// A summary of what was forgotten.
+    /// Appends the summary after a compaction.
     pub async fn push_summary(&mut self, text: &str) {
         self.push_synthetic_with(text, vec![("isCompactSummary", true.into())]).await;
     }
 
-    /// A command that the engine answered itself, and what it says for it. The model sees neither.
+    /// Records a local command and its output. The model sees neither.
     pub async fn push_local_command(&mut self, prompt: &User, answer: &str) {
         let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
         self.log.append_local_command(&asked, &prompt.message.content.joined_text());
-        let (uuid, text) = (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
+        let (uuid, text) =
+            (ids::new_uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
         self.log.append_local_command(&uuid, &text);
         self.publish_warnings().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.frame_sender.send(frame).await;
     }
 
-    /// A command that the engine answered itself, its answer said in the model's place. The model sees neither.
+    /// Records a local command with its output as a synthetic reply. The model sees neither.
     pub async fn push_local_answer(&mut self, prompt: &User, answer: &str) {
         let asked = prompt.uuid.clone().unwrap_or_else(ids::new_uuid);
         self.log.append_local_command(&asked, &prompt.message.content.joined_text());
@@ -478,17 +476,17 @@ impl Conversation {
         self.frame_sender.send(frame).await;
     }
 
-    /// Tells the host what it should know about the transcript: that it cannot be written, or what was written.
+    /// Sends the host pending warnings about the transcript and mirror frames.
     pub async fn publish_warnings(&mut self) {
         notices::publish_notices(self.log.writer(), &self.frame_sender).await;
     }
 
-    /// Sees to it that what was said is where it is kept, before anybody builds on it.
+    /// Waits until everything so far is in the transcript or store.
     pub async fn flush(&mut self) {
         self.log.writer().flush().await;
     }
 
-    /// Ends a turn: what can be written is written, and as safe as it is to be.
+    /// Ends a turn: writes and syncs the transcript, and publishes warnings.
     pub async fn end_turn(&mut self) {
         self.log.end_turn().await;
         self.publish_warnings().await;
@@ -547,18 +545,23 @@ impl Conversation {
             let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
             let starts = calls.then(|| ("startsRecorded", true.into()));
             let more = request.chain(starts).collect();
-            self.log.append(MessageEntry { kind: "assistant", uuid: &frame.uuid, message, extra_fields: more });
+            self.log.append(MessageEntry {
+                kind: "assistant",
+                uuid: &frame.uuid,
+                message,
+                extra_fields: more,
+            });
         }
         self.last_assistant_uuid = Some(frame.uuid.clone());
     }
 }
 
-/// Whether two names mean one model: replies are signed with its version, requests often leave it out.
+/// Returns whether two names mean one model: replies carry the version, requests often omit it.
 fn is_same_model(one: &str, other: &str) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// How many bytes of a prompt are worth repeating.
+/// Limit on the stored text of the last prompt.
 const MAX_LAST_PROMPT_BYTES: usize = 8_000;
 
 fn truncate_prompt(text: &str) -> String {
@@ -566,7 +569,7 @@ fn truncate_prompt(text: &str) -> String {
     if end < text.len() { format!("{} [...]", &text[..end]) } else { text.to_owned() }
 }
 
-/// A reply that no model gave.
+/// A reply that no model wrote.
 fn synthetic_reply(text: &str) -> Reply {
     Reply {
         id: ids::new_uuid(),
@@ -580,7 +583,7 @@ fn synthetic_reply(text: &str) -> Reply {
     }
 }
 
-/// Providers refuse an empty result.
+/// Replaces an empty result, which providers reject.
 fn non_empty_result(content: ResultContent) -> ResultContent {
     match content {
         ResultContent::Text(text) if text.is_empty() => ResultContent::Text("(no output)".into()),

@@ -1,10 +1,10 @@
-//! What a session has spent: tokens and dollars, per model and for the turn at hand.
+//! Cost ledger of a session: tokens and dollars, per model, per agent and for the current turn.
 //!
-//! Models are asked through a [`Metered`] call only: it needs a share of the budget to begin, and it books what every
-//! attempt cost when it is dropped, however it ended, so that no way out can forget it.
+//! Models are called through [`MeteredCall`] only: it reserves a share of the budget before it starts, and books the
+//! cost of every attempt on drop, however the call ends.
 
-mod metered_call;
 mod budget;
+mod metered_call;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,27 +17,27 @@ use whimbrel_models::catalog::{Catalog, ModelInfo};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
 
-pub use metered_call::{MeteredCall, unknown_price_text};
 pub use budget::Budget;
+pub use metered_call::{MeteredCall, unknown_price_text};
 
-/// The spend of a session, shared by everything that spends: turns, subagents, tools. Cheap to clone.
+/// Cost of a session, shared by turns, subagents and tools. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct CostLedger {
     spend: Arc<Mutex<Spend>>,
-    /// What was spent through this handle and its copies alone; a subagent has a branch of its own.
+    /// Cost booked through this handle and its clones; a subagent has its own.
     own_column: Arc<Mutex<AgentColumn>>,
-    /// What may be spent; none means as much as it takes.
+    /// Budget; none means no limit.
     budget: Option<Budget>,
 }
 
-/// What was spent by one agent.
+/// Cost of one agent.
 #[derive(Debug, Default)]
 struct AgentColumn {
-    /// Whose it is; none if it is the main agent's.
+    /// Name of the agent; none for the main agent.
     agent: Option<String>,
     usage: Usage,
     cost_usd: f64,
-    /// Tokens that its model has written in the turn at hand and still has before it.
+    /// Output tokens of this turn that the model still sees in its conversation.
     visible_output_tokens: u64,
 }
 
@@ -47,17 +47,16 @@ impl CostLedger {
         Self { budget: budget.map(Budget::new), ..Self::default() }
     }
 
-    /// The budget.
     pub fn budget(&self) -> Option<&Budget> {
         self.budget.as_ref()
     }
 
-    /// Whether there is a budget and it is used up.
+    /// Returns whether there is a budget and it is exhausted.
     pub fn is_budget_exhausted(&self) -> bool {
         self.budget.as_ref().is_some_and(Budget::is_exhausted)
     }
 
-    /// Ends when the budget is used up; never, if there is none.
+    /// Waits until the budget is exhausted; never returns without a budget.
     pub async fn wait_until_exhausted(&self) {
         match &self.budget {
             Some(purse) => drop(purse.wait_until_exhausted().await),
@@ -65,19 +64,19 @@ impl CostLedger {
         }
     }
 
-    /// Begins a new turn; the totals stay.
+    /// Resets the figures of the turn; the totals stay.
     pub fn begin_turn(&self) {
         self.lock().begin_turn();
         self.reset_visible_output();
     }
 
-    /// The conversation of this column was replaced by a summary: its model no longer sees what it has written.
+    /// Called after a compaction: the model no longer sees its earlier output.
     pub fn reset_visible_output(&self) {
         self.lock_own().visible_output_tokens = 0;
     }
 
-    /// What is left of a budget of tokens for the prompt at hand, over the whole tree of agents. A provider sees what the
-    /// one conversation before it has taken; what others have taken it must be told.
+    /// The token budget for the current prompt, over the whole agent tree. A provider sees the output in the
+    /// conversation it gets; output of others is passed as `remaining`.
     pub fn task_budget(&self, total: u64) -> TaskBudget {
         let written = self.lock().turn_usage.output_tokens;
         let own = self.lock_own();
@@ -89,7 +88,7 @@ impl CostLedger {
         self.own_column.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
+    /// Books one attempt at a reply and returns its cost; the error is the known part if the cost is incomplete.
     pub fn add_usage(&self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
         let (cost, spent) = {
             let mut spend = self.lock();
@@ -113,30 +112,33 @@ impl CostLedger {
         cost
     }
 
-    /// Adds time that was spent waiting for the model.
+    /// Books time spent waiting for the model.
     pub fn add_api_time(&self, waited: Duration) {
         let mut spend = self.lock();
         spend.turn_api_time += waited;
         spend.api_time += waited;
     }
 
-    /// The same ledger with an own column beside it, for the agent of this name.
+    /// A handle that books for the agent of this name as well.
     pub fn for_agent(&self, agent: impl Into<String>) -> Self {
         let own = AgentColumn { agent: Some(agent.into()), ..AgentColumn::default() };
-        Self { spend: Arc::clone(&self.spend), own_column: Arc::new(Mutex::new(own)), budget: self.budget.clone() }
+        Self {
+            spend: Arc::clone(&self.spend),
+            own_column: Arc::new(Mutex::new(own)),
+            budget: self.budget.clone(),
+        }
     }
 
-    /// What was spent in this column.
+    /// Usage booked through this handle.
     pub fn own_usage(&self) -> Usage {
         self.lock_own().usage.clone()
     }
 
-    /// The same in dollars.
+    /// Cost booked through this handle.
     pub fn own_cost_usd(&self) -> f64 {
         self.lock_own().cost_usd
     }
 
-    /// The spend as it is now.
     pub fn snapshot(&self) -> Spend {
         self.lock().clone()
     }
@@ -146,32 +148,29 @@ impl CostLedger {
     }
 }
 
-/// The spend of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Spend {
-    /// Tokens of the turn at hand.
+    /// Usage of the current turn.
     pub turn_usage: Usage,
-    /// Time spent waiting for the model in the turn at hand.
+    /// API time of the current turn.
     pub turn_api_time: Duration,
-    /// The same over the whole session.
+    /// API time of the session.
     pub api_time: Duration,
-    /// Everything so far, by model, in the order of their first use. There are few: a map would take a kilobyte for one.
+    /// Usage per model, in order of first use. A vector, because there are few and a map node is large.
     pub models: Vec<(String, ModelUsage)>,
-    /// What subagents have spent of it, by their names.
+    /// Shares of subagents, by name.
     pub agents: BTreeMap<String, AgentShare>,
 }
 
-/// What one agent has spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AgentShare {
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// Dollars.
     pub cost_usd: f64,
 }
 
 impl Spend {
-    /// Begins a new turn; the totals stay.
+    /// Resets the figures of the turn; the totals stay.
     fn begin_turn(&mut self) {
         self.turn_usage = Usage {
             service_tier: "standard".into(),
@@ -183,7 +182,7 @@ impl Spend {
         self.turn_api_time = Duration::ZERO;
     }
 
-    /// Adds what one attempt at a reply cost. What cannot be known, for want of a price or of figures, is marked.
+    /// Books one attempt at a reply. Without a price or complete usage, the cost is marked as unknown.
     fn add_usage(&mut self, catalog: &Catalog, model: &str, bill: &ReportedUsage) -> Result<f64, f64> {
         let usage = &bill.usage;
         sum_usage(&mut self.turn_usage, usage);
@@ -203,7 +202,7 @@ impl Spend {
         Ok(cost)
     }
 
-    /// What a model has spent so far.
+    /// The entry of a model, created on first use.
     fn model_entry(&mut self, model: &str, info: Option<&ModelInfo>) -> &mut ModelUsage {
         let at = self.models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
             let usage = ModelUsage {
@@ -217,14 +216,14 @@ impl Spend {
         &mut self.models[at].1
     }
 
-    /// Dollars so far.
+    /// Total cost in dollars.
     pub fn total_usd(&self) -> f64 {
-        // The sum of nothing is a negative zero.
+        // The sum of an empty iterator is -0.0.
         0.0 + self.models.iter().map(|(_, model)| model.cost_usd).sum::<f64>()
     }
 }
 
-/// Figures come from outside: however large they are, they are no reason to break down.
+/// Saturates, because providers may report any number.
 fn saturating_add_to(total: &mut u64, more: u64) {
     *total = total.saturating_add(more);
 }
@@ -234,10 +233,19 @@ fn sum_usage(total: &mut Usage, more: &Usage) {
     saturating_add_to(&mut total.output_tokens, more.output_tokens);
     saturating_add_to(&mut total.cache_creation_input_tokens, more.cache_creation_input_tokens);
     saturating_add_to(&mut total.cache_read_input_tokens, more.cache_read_input_tokens);
-    saturating_add_to(&mut total.server_tool_use.web_search_requests, more.server_tool_use.web_search_requests);
+    saturating_add_to(
+        &mut total.server_tool_use.web_search_requests,
+        more.server_tool_use.web_search_requests,
+    );
     saturating_add_to(&mut total.server_tool_use.web_fetch_requests, more.server_tool_use.web_fetch_requests);
-    saturating_add_to(&mut total.cache_creation.ephemeral_1h_input_tokens, more.cache_creation.ephemeral_1h_input_tokens);
-    saturating_add_to(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
+    saturating_add_to(
+        &mut total.cache_creation.ephemeral_1h_input_tokens,
+        more.cache_creation.ephemeral_1h_input_tokens,
+    );
+    saturating_add_to(
+        &mut total.cache_creation.ephemeral_5m_input_tokens,
+        more.cache_creation.ephemeral_5m_input_tokens,
+    );
     total.merge_text_fields(more);
 }
 
@@ -248,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_of_tokens_is_shared_by_the_tree_and_told_where_the_provider_cannot_count() {
+    fn token_budget_is_shared_by_the_agent_tree() {
         let (main, catalog) = (CostLedger::default(), Catalog::default());
         let sub = main.for_agent("Explore (a1)");
         let say = |ledger: &CostLedger, tokens: u64| {
@@ -271,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_says_in_words_stands_in_the_turns_figures_and_nothing_is_null() {
+    fn usage_of_turn_has_provider_words_and_no_null() {
         let (ledger, catalog) = (CostLedger::default(), Catalog::default());
         ledger.begin_turn();
         let words = |ledger: &CostLedger| {
@@ -290,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_cannot_be_known_is_marked_and_never_lost_or_negative() {
+    fn unknown_cost_is_marked_and_never_negative() {
         let known = json!({"input_tokens": 1_000_000, "output_tokens": 0});
         let table = [
             ("all known", "claude-opus-4-5-20251101", vec![known.clone()], (5.0, None)),

@@ -1,8 +1,8 @@
-//! Tools on demand: their schemas stand in a request only after the model has asked for them with ToolSearch.
+//! Deferred tools: their schemas are sent only after the model has loaded them with ToolSearch.
 //!
-//! The model is told their names in the conversation, so that the cached prefix stays as it is. What it loads is added
-//! behind the other tools and stays for as long as the session lives, over compactions and resumes. A call of a tool that
-//! was not loaded is judged and made like any other.
+//! Their names are announced in the conversation, so that the cached request prefix stays valid. Loaded tools are
+//! appended to the tool list and stay loaded for the session, across compaction and resume. A call of a tool that is
+//! not loaded is checked and run like any other.
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
@@ -12,49 +12,49 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::content::{Block, ResultContent};
 
 use crate::agent::Agent;
-use crate::tool_set::{ToolEntry, AgentToolSet};
-use crate::tools::TOOL_SEARCH;
 use crate::tool_scheduler::ToolCallResult;
+use crate::tool_set::{AgentToolSet, ToolEntry};
+use crate::tools::TOOL_SEARCH;
 
-/// The variable that says what is on demand.
+/// Environment variable that configures deferred loading.
 pub const TOOL_SEARCH_VARIABLE: &str = "ENABLE_TOOL_SEARCH";
 
-/// How many bytes the schemas of MCP servers may take before they are on demand, if nobody says otherwise.
+/// Default budget for the schemas of MCP tools, in bytes; beyond it they are deferred.
 const DEFAULT_SCHEMA_BYTES: usize = 16 * 1024;
 
-/// The share of the model's window that `auto` gives to them, in percent.
+/// Share of the context window that `auto` gives to MCP tools, in percent.
 const AUTO_WINDOW_PERCENT: u64 = 10;
 
-/// The window of a model that is not known, in tokens.
+/// Context window of an unknown model, in tokens.
 const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
 
-/// How many names are told at once. Whoever has more finds the others by what they do.
+/// Number of names in one announcement; further tools are found by ToolSearch.
 const MAX_ANNOUNCED_NAMES: usize = 250;
 
-/// How a tool comes to the model.
+/// When a tool's schema is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolLoading {
     /// With every request.
     Eager,
-    /// When the model asks for it.
+    /// After the model has loaded it.
     Deferred,
-    /// With every request while there is room for all of this kind, otherwise when the model asks for it.
+    /// With every request if all tools of this kind fit the budget, otherwise after the model has loaded it.
     IfFits,
 }
 
-/// What one agent has been shown of its tools. Cheap to clone; the clones are one.
+/// Loading state of one agent's deferred tools. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct DeferredTools {
-    /// How many bytes the tools may take that are offered if there is room.
+    /// Schema budget in bytes for [`ToolLoading::IfFits`].
     max_schema_bytes: usize,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was loaded, in order.
+    /// Loaded tools, in order of loading.
     loaded: Vec<String>,
-    /// The names that the model knows.
+    /// Names that were announced to the model.
     announced: HashSet<String>,
 }
 
@@ -65,18 +65,18 @@ impl Default for DeferredTools {
 }
 
 impl DeferredTools {
-    /// Nothing loaded; tools that are offered if there is room may take this many bytes.
+    /// Nothing loaded, with this schema budget.
     pub fn with_schema_budget(max_schema_bytes: usize) -> Self {
         Self { max_schema_bytes, state: Arc::default() }
     }
 
-    /// The same for another agent.
+    /// A fresh state with the same budget.
     #[must_use]
     pub fn for_new_agent(&self) -> Self {
         Self::with_schema_budget(self.max_schema_bytes)
     }
 
-    /// The tools on demand, loaded or not. Without ToolSearch there are none: nobody could load them.
+    /// Deferred tools, loaded or not. None without ToolSearch, because they could not be loaded.
     pub fn deferred_in(&self, toolbox: &AgentToolSet) -> Vec<Arc<ToolEntry>> {
         if toolbox.find(TOOL_SEARCH).is_none() {
             return Vec::new();
@@ -92,7 +92,7 @@ impl DeferredTools {
         tools.iter().filter(waits).cloned().collect()
     }
 
-    /// The tools as the model sees them: those that are not on demand, then what was loaded, in order.
+    /// Specifications to send: eager tools, then loaded tools in order of loading.
     pub fn visible_specs(&self, toolbox: &AgentToolSet) -> Vec<Arc<ToolSpec>> {
         let on_demand = self.deferred_in(toolbox);
         let shown = |tool: &&Arc<ToolEntry>| match tool.tool().name() {
@@ -105,7 +105,7 @@ impl DeferredTools {
         toolbox.tools().iter().filter(shown).chain(loaded).map(|tool| tool.spec()).collect()
     }
 
-    /// Loads tools by their names. What is loaded already stays where it is.
+    /// Loads tools by name. Already loaded tools keep their position.
     pub fn load(&self, names: impl IntoIterator<Item = String>) {
         let mut state = self.lock();
         for name in names {
@@ -115,23 +115,22 @@ impl DeferredTools {
         }
     }
 
-    /// What was loaded, in order.
     pub fn loaded(&self) -> Vec<String> {
         self.lock().loaded.clone()
     }
 
-    /// Whether a tool is on demand and was not loaded.
+    /// Returns whether a tool is deferred and not loaded.
     pub fn is_unloaded(&self, toolbox: &AgentToolSet, name: &str) -> bool {
         !self.lock().loaded.iter().any(|loaded| loaded == name)
             && self.deferred_in(toolbox).iter().any(|tool| tool.tool().name() == name)
     }
 
-    /// The model has forgotten which tools there are.
+    /// Announces all names again, after a compaction has removed the announcement.
     pub fn reset_announced(&self) {
         self.lock().announced.clear();
     }
 
-    /// What the model should hear, if there are names that it does not know.
+    /// Returns an announcement of names that are new to the model, and marks them as announced.
     fn take_announcement(&self, toolbox: &AgentToolSet) -> Option<String> {
         let tools = self.deferred_in(toolbox);
         let mut state = self.lock();
@@ -141,7 +140,7 @@ impl DeferredTools {
         (!fresh.is_empty()).then(|| render_announcement(&fresh))
     }
 
-    /// Each change is complete when the lock is released; a panic elsewhere cannot leave it half made.
+    /// Every change is complete when the lock is released, so a poisoned lock holds valid data.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,7 +158,7 @@ fn render_announcement(names: &[&str]) -> String {
     )
 }
 
-/// How much room the variable gives to tools of MCP servers; none if nothing is to be on demand.
+/// Schema budget from the environment; `None` if nothing is deferred.
 pub fn schema_budget(env: &BTreeMap<String, String>, window: Option<u64>) -> Result<Option<usize>, String> {
     let share = |percent: u64| {
         let tokens = window.filter(|window| *window > 0).unwrap_or(DEFAULT_CONTEXT_WINDOW) * percent / 100;
@@ -180,14 +179,14 @@ pub fn schema_budget(env: &BTreeMap<String, String>, window: Option<u64>) -> Res
     }
 }
 
-/// Tells the model of tools on demand that it does not know yet.
+/// Appends an announcement of new deferred tools to the conversation.
 pub fn announce(agent: &mut Agent) {
     if let Some(text) = agent.tool_env.context.deferred_tools.take_announcement(&agent.tool_env.tool_set) {
         agent.conversation.push_hidden_once(&text);
     }
 }
 
-/// Before the model is asked: it knows what there is, and is sent what it has loaded.
+/// Before a request: announces new tools and updates the tool list of the request.
 pub fn refresh_request_tools(agent: &mut Agent) {
     announce(agent);
     let specs = agent.tool_env.context.deferred_tools.visible_specs(&agent.tool_env.tool_set);
@@ -196,9 +195,18 @@ pub fn refresh_request_tools(agent: &mut Agent) {
     }
 }
 
-/// After a call: if it failed and the model had not seen the tool's schema, the tool is loaded, and the model told so.
-pub fn load_after_failed_call(on_demand: &DeferredTools, toolbox: &AgentToolSet, name: &str, made: &mut ToolCallResult) {
-    if !made.is_error || made.denial.is_some() || made.deferred_call.is_some() || !on_demand.is_unloaded(toolbox, name) {
+/// After a failed call of a tool that was not loaded: loads it and appends a note to the result.
+pub fn load_after_failed_call(
+    on_demand: &DeferredTools,
+    toolbox: &AgentToolSet,
+    name: &str,
+    made: &mut ToolCallResult,
+) {
+    if !made.is_error
+        || made.denial.is_some()
+        || made.deferred_call.is_some()
+        || !on_demand.is_unloaded(toolbox, name)
+    {
         return;
     }
     on_demand.load([name.to_owned()]);

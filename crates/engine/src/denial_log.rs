@@ -1,4 +1,4 @@
-//! The calls of a turn that were not permitted, whoever of the tree of agents wanted them.
+//! Denied tool calls of a turn, including those of subagents.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,12 +9,11 @@ use whimbrel_wire::message::Denial;
 pub struct DenialLog(Arc<Mutex<Vec<Denial>>>);
 
 impl DenialLog {
-    /// Notes a denial.
     pub fn record(&self, denial: Denial) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(denial);
     }
 
-    /// Takes the list and leaves an empty one.
+    /// Returns the list and clears it.
     pub fn take_all(&self) -> Vec<Denial> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,14 +1,14 @@
-//! The owner of a session: one task that takes everything off the inbox and starts turns.
+//! Event loop of a session: one task that owns the session's state, receives all events and starts turns.
 //!
-//! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once. How turns begin and end is in `turns`, what
-//! slash commands start in `command`, what a session's agents are made from in `outfit`.
+//! End of input and stop are different events. After the host has finished its input, the session continues until
+//! nothing runs and nothing is queued; only the link's stop token ends it at once. Turns are in `turns`, slash
+//! commands in `commands`, the parts that a session's agents are built from in `assemble`.
 
+mod assemble;
 mod commands;
-mod mcp;
 mod extensions;
 mod main_agent;
-mod assemble;
+mod mcp;
 mod turns;
 
 use std::time::Duration;
@@ -23,60 +23,56 @@ use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
 use whimbrel_wire::system::WireErrorNotice;
 use whimbrel_wire::{Frame, Role};
 
+use crate::activity::{Activity, HostInput, LoopDecision};
 use crate::agent::Agent;
 use crate::agents::notices;
 use crate::agents::team::SessionTeam;
-use crate::host_requests::HostRequests;
 use crate::context::usage::ContextMeter;
 use crate::engine::Engine;
-use crate::hooks::HookDispatcher;
-use crate::frame_log::log_frame;
-use crate::internal_events::{EventSender, Notification, InternalEvent, EventReceiver, event_channel};
-use crate::key_helper::KeyHelper;
-use crate::runtime_settings::RuntimeSettingsWriter;
-use crate::activity::{LoopDecision, HostInput, Activity};
-use crate::link::{IncomingFrame, Link};
 use crate::fifo_lock::FifoLock;
+use crate::frame_log::log_frame;
 use crate::frame_sender::FrameSender;
-use crate::input_queue::{QueuedInput, InputQueue};
-use crate::turn_result;
+use crate::hooks::HookDispatcher;
+use crate::host_requests::HostRequests;
+use crate::input_queue::{InputQueue, QueuedInput};
+use crate::internal_events::{EventReceiver, EventSender, InternalEvent, Notification, event_channel};
+use crate::key_helper::KeyHelper;
+use crate::link::{IncomingFrame, Link};
+use crate::runtime_settings::RuntimeSettingsWriter;
 use crate::session::notices as transcript_notices;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state_notifier::StateNotifier;
 use crate::tasks::TaskRegistry;
 use crate::turn::TurnOutcome;
+use crate::turn_result;
 use crate::{clock, control, files, ids, task_notifications};
+pub(crate) use assemble::build_hooks;
 use control::AgentHandles;
 use mcp::SessionMcp;
-pub(crate) use assemble::build_hooks;
 use turns::{RunningTurn, wait_for_turn};
 
-/// How long an interrupted turn may take to wind up when the session is stopped.
+/// Grace period for a cancelled turn to finish when the session is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
 
-/// How long hooks may go on that hear of the end of a session that is stopped.
+/// Grace period for `SessionEnd` hooks when the session is stopped.
 const SESSION_END_HOOK_GRACE: Duration = Duration::from_millis(500);
 
-/// How long a host is heard whose session cannot begin.
+/// Time for which frames are still read from a host whose session is rejected.
 const REJECT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a session ended.
 #[derive(Debug, Clone, Default)]
 pub struct SessionExit {
-    /// How the last turn ended, if there was one.
+    /// Outcome of the last turn, if there was one.
     pub last_turn: Option<TurnSummary>,
-    /// Why the session never began, if it did not.
+    /// Set if the session could not be started.
     pub setup_error: Option<SetupError>,
 }
 
-/// How a turn ended: what is kept of a result that the host has.
+/// Outcome of a turn: the part of its result frame that is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnSummary {
-    /// The kind of end.
     pub outcome: Outcome,
-    /// Whether it failed.
     pub is_error: bool,
-    /// A finer reason.
     pub reason: Option<TerminalReason>,
 }
 
@@ -86,12 +82,12 @@ impl From<&TurnResult> for TurnSummary {
     }
 }
 
-/// Serves a session until it is over.
+/// Runs a session until it ends.
 ///
-/// Thousands of sessions may be at rest in one process, so this future holds what a resting session needs: whatever takes
-/// more room than that is on the heap while it lasts.
+/// Thousands of idle sessions may share a process, so this future holds only what an idle session needs; anything
+/// larger is boxed while it is in use.
 pub fn serve(engine: Engine, link: Link, start: Start) -> impl Future<Output = SessionExit> + Send {
-    // A future has room for its arguments to the end.
+    // The future of an async fn keeps its arguments until it ends, so the large one is boxed.
     run(engine, link, Box::new(start))
 }
 
@@ -104,13 +100,13 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
     };
     let (inbox, mut posts) = event_channel();
     let mut session = Box::new(Session::new(engine, setup, &link, inbox));
-    // Whoever drops this run drops everything that it has started.
+    // Stops all background work if this future is dropped.
     let _guard = session.tasks.close_on_drop();
     let mut input = HostInput::Open;
     let mut quiet_since = None;
     loop {
         if session.is_turn_due() {
-            // What was posted by now is told with it.
+            // Events posted so far belong to this turn.
             session.handle_pending_events(&mut posts).await;
             Box::pin(session.start_next_turn()).await;
         }
@@ -121,13 +117,14 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
         }
         let moment = session.activity(input, &posts);
         session.state_notifier.publish(moment).await;
-        let limit = match moment.decide(session.setup.background_policy, session.setup.background_wait_limit) {
+        let limit = match moment.decide(session.setup.background_policy, session.setup.background_wait_limit)
+        {
             LoopDecision::Exit => break,
             LoopDecision::Run => {
                 quiet_since = None;
                 None
             }
-            // It is counted from when nothing else was due; what wakes us meanwhile does not prolong it.
+            // Measured from when the session became idle; events in between do not extend it.
             LoopDecision::WaitFor(limit) => {
                 let since = *quiet_since.get_or_insert_with(|| Instant::from_std(clock::monotonic()));
                 limit.map(|limit| since + limit)
@@ -145,7 +142,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
         match wake {
             SessionEvent::HostFrame(line) => {
                 Box::pin(session.handle_frame(line)).await;
-                // What has come along with it belongs to the same turn.
+                // Frames that arrived together belong to the same turn.
                 while let Ok(line) = link.incoming.try_recv() {
                     Box::pin(session.handle_frame(line)).await;
                 }
@@ -157,7 +154,7 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
             }
             SessionEvent::Internal(post) => session.handle_event(post).await,
             SessionEvent::TurnEnded(ended) => {
-                // What began in the turn is told before its result.
+                // Send notices about tasks that started in the turn before its result.
                 session.handle_pending_events(&mut posts).await;
                 Box::pin(session.end_turn(ended)).await;
             }
@@ -172,25 +169,26 @@ async fn run(engine: Engine, mut link: Link, start: Box<Start>) -> SessionExit {
         Box::pin(run_session_end_hooks(&session.hooks.clone(), &link.stop)).await;
     }
     session.mcp.close(&link.stop).await;
-    // Whoever stops a session stops everything; one that ends by itself lets go what may outlive it.
+    // A stop ends all background work; a session that ends by itself detaches what may outlive it.
     let outlived = if link.stop.is_cancelled() { 0 } else { session.tasks.detach_all().await };
-    // Nobody reads answers any more: whoever waits for one goes on without.
+    // No more responses are read: pending requests fail.
     session.host_requests.close();
     session.tasks.shutdown().await;
     session.handle_pending_events(&mut posts).await;
     session.team.flush().await;
-    if let Some(text) = session.engine.providers().describe_unplayed().filter(|_| session.first_turn_started) {
+    if let Some(text) = session.engine.providers().describe_unplayed().filter(|_| session.first_turn_started)
+    {
         let _ = tokio::time::timeout(STOP_GRACE, session.frame_sender.warn(text)).await;
     }
     transcript_notices::close_store(&session.setup.persistence, STOP_GRACE, &session.frame_sender).await;
     if session.setup.is_ephemeral && outlived == 0 {
-        // What cannot be removed is the temporary folder's business.
+        // A directory that cannot be removed is left to the cleanup of the temporary directory.
         let _ = files::remove_dir(session.setup.workspace.output_dir());
     }
     SessionExit { last_turn: session.last_turn, setup_error: None }
 }
 
-/// Tells the hooks that the session ends. Whoever wants everything to stop does not wait for them long.
+/// Runs the `SessionEnd` hooks; after a stop only for `SESSION_END_HOOK_GRACE`.
 async fn run_session_end_hooks(lookout: &HookDispatcher, stop: &CancellationToken) {
     let cancel = CancellationToken::new();
     let hurry = async {
@@ -206,7 +204,7 @@ async fn run_session_end_hooks(lookout: &HookDispatcher, stop: &CancellationToke
     }
 }
 
-/// Ends at an instant; never, if there is none.
+/// Sleeps until an instant; never returns if there is none.
 async fn wait_until(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,
@@ -214,7 +212,7 @@ async fn wait_until(instant: Option<Instant>) {
     }
 }
 
-/// Whatever can wake a session.
+/// Everything that can wake a session.
 enum SessionEvent {
     HostFrame(IncomingFrame),
     HostClosed,
@@ -225,7 +223,7 @@ enum SessionEvent {
     Stop,
 }
 
-/// A session that is being served.
+/// State of a running session, owned by the event loop.
 pub(crate) struct Session {
     pub(crate) engine: Engine,
     pub(crate) setup: Box<Setup>,
@@ -237,37 +235,36 @@ pub(crate) struct Session {
     event_sender: EventSender,
     team: SessionTeam,
     pub(crate) hooks: HookDispatcher,
-    /// Changes of settings files that are under way.
+    /// Serializes writes of settings files.
     pub(crate) settings_writes: FifoLock,
-    /// Switches of the model that are under way.
+    /// Serializes model switches.
     pub(crate) model_switches: FifoLock,
     state_notifier: StateNotifier,
-    /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
+    /// The main agent while no turn owns it. Created with the first turn, so that `initialize` can still change its
+    /// configuration.
     agent: Option<Box<Agent>>,
     running_turn: Option<RunningTurn>,
-    /// How full the context of the agent is.
+    /// Context usage of the main agent.
     context_meter: ContextMeter,
-    /// What can be asked about the agent while a turn owns it.
+    /// Handles to the main agent that work while a turn owns it.
     pub(crate) agent_handles: Option<AgentHandles>,
     pub(crate) input_queue: InputQueue,
-    /// Whether the first turn has begun.
     first_turn_started: bool,
-    /// Whether the host knows that an id of its own was not fit.
+    /// Whether the host was warned about an invalid or duplicate message uuid.
     warned_about_uuid: bool,
-    /// When it was opened.
     pub(crate) started_at: std::time::Instant,
     result_count: u32,
     last_turn: Option<TurnSummary>,
-    /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
+    /// Set if `initialize` or `--agent` asked for something unavailable: the session must not continue without it.
     pub(crate) setup_error: Option<SetupError>,
 }
 
-/// Tells the host why there is no session, and hears it out for a moment: a host that is still writing when its engine
-/// goes would see a broken pipe instead of the reason.
+/// Sends the host the reason why there is no session, then reads its frames for a moment: a host that is still
+/// writing when the engine exits would see a broken pipe instead of the reason.
 async fn reject_session(link: &mut Link, error: SetupError, session: String) -> SessionExit {
     let result = turn_result::setup_error_result(error.to_string(), session, ids::new_uuid());
     let last_turn = TurnSummary::from(&result);
-    // A host that is gone does not need the reason.
+    // A closed link means that the host is gone.
     let _ = link.outgoing.send(result.into()).await;
     let hear_out = async {
         while let Some(line) = link.incoming.recv().await {
@@ -287,9 +284,13 @@ async fn reject_session(link: &mut Link, error: SetupError, session: String) -> 
 
 impl Session {
     fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, event_sender: EventSender) -> Self {
-        let frame_sender = FrameSender::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone())
-            .with_log(engine.log().clone());
-        let (host_requests, tasks) = (HostRequests::new(frame_sender.clone()), TaskRegistry::for_session(event_sender.clone(), setup.background_policy));
+        let frame_sender =
+            FrameSender::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone())
+                .with_log(engine.log().clone());
+        let (host_requests, tasks) = (
+            HostRequests::new(frame_sender.clone()),
+            TaskRegistry::for_session(event_sender.clone(), setup.background_policy),
+        );
         let hooks = build_hooks(&setup, &host_requests, &tasks, &frame_sender);
         let state_notifier = StateNotifier::new(frame_sender.clone(), setup.state_subscription);
         let engine = engine.with_key_source(KeyHelper::from_setup(&setup, &tasks));
@@ -300,7 +301,12 @@ impl Session {
             runtime_settings: watch::Sender::new(setup.runtime_settings.clone()),
             host_requests,
             tasks,
-            team: SessionTeam::new(event_sender.clone(), config, setup.session.clone(), setup.max_team_messages),
+            team: SessionTeam::new(
+                event_sender.clone(),
+                config,
+                setup.session.clone(),
+                setup.max_team_messages,
+            ),
             event_sender,
             settings_writes: FifoLock::default(),
             model_switches: FifoLock::default(),
@@ -322,15 +328,15 @@ impl Session {
         }
     }
 
-    /// How the run stands, with what was posted and has not been taken in.
+    /// Activity of the session, counting internal events that were posted but not handled yet.
     fn activity(&self, input: HostInput, posts: &EventReceiver) -> Activity {
-        // Who ends posts its news first and is counted no more afterwards. Looked at in the other order, news that comes
-        // in between would be missed, and with it the reason to go on.
+        // An agent posts its last event before it stops being counted. The count is therefore read first; in the
+        // other order, an event posted in between would be missed and the session could exit early.
         let at_work = self.activity_without_events(input);
         Activity { input_pending: at_work.input_pending || !posts.is_empty(), ..at_work }
     }
 
-    /// The same without what was posted.
+    /// The same without pending internal events.
     fn activity_without_events(&self, input: HostInput) -> Activity {
         Activity {
             input,
@@ -342,22 +348,20 @@ impl Session {
         }
     }
 
-    /// Whether a turn runs or waits.
     pub(crate) fn is_busy(&self) -> bool {
         self.running_turn.is_some() || self.input_queue.has_turn_input()
     }
 
-    /// Shows the host that a turn runs.
     async fn publish_turn_start(&mut self) {
         self.state_notifier.publish_turn_start(self.activity_without_events(HostInput::Open)).await;
     }
 
-    /// Whether the session has begun: from then on its prompt and tools are fixed.
+    /// Returns whether the first turn has started. From then on the system prompt and the tools are fixed.
     pub(crate) fn has_begun(&self) -> bool {
         self.agent.is_some() || self.running_turn.is_some()
     }
 
-    /// Takes in one line of the host.
+    /// Handles one frame from the host.
     async fn handle_frame(&mut self, line: IncomingFrame) {
         if let Ok(frame) = &line {
             log_frame(self.engine.log(), "in", frame);
@@ -387,14 +391,14 @@ impl Session {
         self.frame_sender.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
     }
 
-    /// Takes in all that was posted by now.
+    /// Handles all internal events that were posted so far.
     async fn handle_pending_events(&mut self, posts: &mut EventReceiver) {
         while let Ok(post) = posts.try_recv() {
             self.handle_event(post).await;
         }
     }
 
-    /// Takes in what was posted from within.
+    /// Handles one internal event.
     async fn handle_event(&mut self, post: InternalEvent) {
         match post {
             InternalEvent::Notification(news) => self.enqueue_notification(*news),
@@ -403,7 +407,9 @@ impl Session {
                 for notice in task_notifications::system_events(&event) {
                     self.frame_sender.notify(notice).await;
                 }
-                self.frame_sender.notify(notices::background_tasks(&self.tasks.running_in_background())).await;
+                self.frame_sender
+                    .notify(notices::background_tasks(&self.tasks.running_in_background()))
+                    .await;
                 if let Some(news) = task_notifications::model_notification(&event) {
                     self.notify_task_owner(event.task_id(), news);
                 }
@@ -411,7 +417,8 @@ impl Session {
         }
     }
 
-    /// Tells whoever started background work of it: a teammate that is there, or else the main agent.
+    /// Delivers a notification to the agent that started the task: a teammate if it is still there, else the main
+    /// agent.
     fn notify_task_owner(&mut self, task_id: &str, news: Notification) {
         let owner = self.tasks.owner(task_id);
         if let Some(text) = self.team.deliver_notification(owner.as_deref(), news.text) {
@@ -419,21 +426,21 @@ impl Session {
         }
     }
 
-    /// Tells the model something, in a turn of its own if it is worth that. Once the host has been told that the budget is
-    /// used up, news that nobody can answer do not tell it again and again.
+    /// Queues a notification for the model. After a result has reported the exceeded budget, notifications no longer
+    /// start turns: each would only repeat that result.
     fn enqueue_notification(&mut self, news: Notification) {
         let wakes = news.starts_turn && !self.is_over_budget();
         self.input_queue.push(QueuedInput::Notification(Notification { starts_turn: wakes, ..news }));
     }
 
-    /// Whether the host has been told that the budget is used up.
+    /// Returns whether the last turn ended because the budget was exceeded.
     fn is_over_budget(&self) -> bool {
         self.last_turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::ErrorMaxBudgetUsd)
     }
 
-    /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes
-    /// on, and its questions stay. A prompt that came just before is under way for whoever sent it: its turn begins, and
-    /// ends like any that is interrupted.
+    /// Interrupts the running turn, if there is one. Its pending requests are cancelled as it ends; background work
+    /// continues and keeps its requests. If a prompt is queued but not started yet, its turn starts first and is then
+    /// interrupted, so that the host gets a result for it.
     pub(crate) async fn interrupt(&mut self) {
         if self.is_turn_due() && self.input_queue.prompt_count() > 0 {
             Box::pin(self.start_next_turn()).await;
@@ -443,7 +450,7 @@ impl Session {
         }
     }
 
-    /// Stops at once: the turn winds up, its result goes out if the host still listens.
+    /// Cancels the running turn, waits briefly for it and sends its result if the host still reads.
     async fn stop(&mut self) {
         self.input_queue.clear();
         self.host_requests.close();
@@ -461,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_can_be_served_on_any_thread() {
+    fn serve_future_is_send() {
         fn is_send<T: Send>(_: &T) {}
         let _ = |engine, link, start| is_send(&serve(engine, link, start));
     }

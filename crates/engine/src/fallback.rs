@@ -1,35 +1,35 @@
-//! Understudies: models that answer in another one's place while that one is not to be had.
+//! Fallback models, used while the primary model is unavailable.
 //!
-//! They are tried in order, for the rest of a turn; the next turn begins with the model itself again.
+//! They are tried in order for the rest of a turn; the next turn starts with the primary model again.
 
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_wire::system::ModelFallback;
 
 use crate::agent::Agent;
 
-/// How often an overloaded model is asked before an understudy is.
+/// Number of calls to an overloaded model before a fallback model is used.
 pub const OVERLOAD_ATTEMPTS: u32 = 3;
 
-/// The understudies of an agent.
+/// The fallback models of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct FallbackModels {
     names: Vec<String>,
-    /// Which of them speaks, and for whom.
+    /// Index of the active fallback model, and the model it replaces.
     active: Option<(usize, String)>,
 }
 
 impl FallbackModels {
-    /// These models, by their full names, in this order.
+    /// Creates the list from full names, in order.
     pub fn new(names: Vec<String>) -> Self {
         Self { names, active: None }
     }
 
-    /// Begins a new turn: the model itself is asked again.
+    /// Returns to the primary model.
     pub fn begin_turn(&mut self) {
         self.active = None;
     }
 
-    /// The model to ask when `wanted` is wanted.
+    /// The model to call for `wanted`.
     pub fn active_model(&self, wanted: &str) -> String {
         match &self.active {
             Some((at, stands_for)) if stands_for == wanted => self.names[*at].clone(),
@@ -37,19 +37,19 @@ impl FallbackModels {
         }
     }
 
-    /// Whether another one could be asked in place of `wanted`.
+    /// Returns whether another fallback model is left for `wanted`.
     pub fn has_next(&self, wanted: &str) -> bool {
         self.next_index(wanted).is_some()
     }
 
-    /// Lets the next one speak in place of `wanted`, and gives its name.
+    /// Activates the next fallback model for `wanted` and returns its name.
     pub fn activate_next(&mut self, wanted: &str) -> Option<String> {
         let at = self.next_index(wanted)?;
         self.active = Some((at, wanted.to_owned()));
         self.names.get(at).cloned()
     }
 
-    /// The next one that is not the model itself.
+    /// The index of the next fallback model that is not `wanted` itself.
     fn next_index(&self, wanted: &str) -> Option<usize> {
         let from = match &self.active {
             Some((at, stands_for)) if stands_for == wanted => at + 1,
@@ -59,7 +59,7 @@ impl FallbackModels {
     }
 }
 
-/// Why a model is not to be had, as a word and as the middle of a sentence; none if another one would do no better.
+/// Reason why a model is unavailable, as a trigger word and as a phrase; none if a fallback would not help.
 pub fn unavailability(fault: &ModelError) -> Option<(&'static str, &'static str)> {
     Some(match fault.kind {
         ModelErrorKind::Overloaded => ("overloaded", "is overloaded"),
@@ -84,7 +84,7 @@ pub fn unavailability(fault: &ModelError) -> Option<(&'static str, &'static str)
     })
 }
 
-/// Lets the next understudy speak, and tells the host.
+/// Activates the next fallback model and notifies the host.
 pub async fn switch_to_fallback(agent: &mut Agent, fault: Option<&ModelError>) {
     let wanted = agent.runtime_settings.current().model;
     let failed = agent.model();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn they_step_in_one_after_the_other_and_never_for_themselves() {
+    fn fallbacks_are_tried_in_order_and_skip_the_primary() {
         let mut cast = fallback_models(&["a", "b", "openai:c"]);
         assert_eq!(cast.active_model("b"), "b");
         assert_eq!(cast.activate_next("b").as_deref(), Some("a"));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_the_host_chooses_meanwhile_is_asked_itself() {
+    fn model_chosen_by_host_meanwhile_is_used() {
         let mut cast = fallback_models(&["a", "b"]);
         cast.activate_next("x");
         cast.activate_next("x");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_steps_in_where_there_is_nobody() {
+    fn empty_list_has_no_fallback() {
         assert!(!fallback_models(&[]).has_next("a"));
         assert!(!fallback_models(&["a", "a"]).has_next("a"));
     }

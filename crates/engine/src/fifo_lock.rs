@@ -1,32 +1,32 @@
-//! One after the other: whoever wants to do something joins a line and waits until all before are done.
+//! FIFO lock: each holder waits until all earlier ones are dropped.
 
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-/// A line of those who wait. It costs nothing while nobody does.
+/// A FIFO lock. Unused, it allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct FifoLock {
     tail: Option<Predecessor>,
 }
 
-/// A place in a line. Whoever drops it is done, or has given up.
+/// A position in the queue. Dropping it releases the lock or leaves the queue.
 #[derive(Debug)]
 pub(crate) struct FifoSlot {
     predecessor: Option<Predecessor>,
     successor: Option<oneshot::Sender<Predecessor>>,
 }
 
-/// Somebody who is to be waited for. If they give up, they say whom they waited for.
+/// The previous slot. When it is dropped while still waiting, it hands over its own predecessor.
 #[derive(Debug)]
 struct Predecessor(oneshot::Receiver<Predecessor>);
 
 impl FifoLock {
-    /// Joins the line at its end.
+    /// Appends a slot to the queue.
     pub(crate) fn enqueue(&mut self) -> FifoSlot {
         let (behind, last) = oneshot::channel();
         FifoSlot { predecessor: self.tail.replace(Predecessor(last)), successor: Some(behind) }
     }
 
-    /// Whether nobody is in the line.
+    /// Returns whether the queue is empty. Removes slots that were dropped.
     pub(crate) fn is_free(&mut self) -> bool {
         while let Some(last) = &mut self.tail {
             match last.0.try_recv() {
@@ -40,7 +40,7 @@ impl FifoLock {
 }
 
 impl FifoSlot {
-    /// Waits until it is the first. Can be left and taken up again.
+    /// Waits until all earlier slots are dropped. Cancel-safe.
     pub(crate) async fn acquire(&mut self) {
         while let Some(ahead) = &mut self.predecessor {
             self.predecessor = (&mut ahead.0).await.ok();
@@ -51,7 +51,7 @@ impl FifoSlot {
 impl Drop for FifoSlot {
     fn drop(&mut self) {
         if let (Some(ahead), Some(behind)) = (self.predecessor.take(), self.successor.take()) {
-            // Nobody may wait behind.
+            // There may be no successor.
             let _ = behind.send(ahead);
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comes_when_all_before_are_done() {
+    fn slots_are_acquired_in_order() {
         let mut line = FifoLock::default();
         assert!(line.is_free());
         let (mut one, mut two, mut three) = (line.enqueue(), line.enqueue(), line.enqueue());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_lets_nobody_pass() {
+    fn abandoned_slot_does_not_let_successors_pass() {
         let mut line = FifoLock::default();
         let (one, two, mut three) = (line.enqueue(), line.enqueue(), line.enqueue());
         drop(two);

@@ -1,11 +1,11 @@
-//! Frames in a few words for whoever follows what is done: kinds, names and ids, never what is said.
+//! One-line log form of frames: types, names and ids, never contents.
 
 use whimbrel_models::log::{Log, LogTopic};
 use whimbrel_wire::content::Content;
 use whimbrel_wire::control::Response;
 use whimbrel_wire::{Block, Frame};
 
-/// Tells a log that a frame has come in or goes out.
+/// Logs an incoming or outgoing frame.
 pub(crate) fn log_frame(log: &Log, way: &str, frame: &Frame) {
     if log.is_enabled()
         && let Some((topic, told)) = describe_frame(frame)
@@ -14,7 +14,7 @@ pub(crate) fn log_frame(log: &Log, way: &str, frame: &Frame) {
     }
 }
 
-/// What a frame is about, and what it is. Pieces of a reply are not worth a line.
+/// Topic and description of a frame. Stream events are not logged.
 fn describe_frame(frame: &Frame) -> Option<(LogTopic, String)> {
     let told = match frame {
         Frame::StreamEvent(_) | Frame::KeepAlive(_) => return None,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_named_and_what_it_says_is_not_told() {
+    fn frames_are_logged_without_their_contents() {
         let said = |role: &str, block: Value| json!({"type": role, "message": {"role": role, "model": "m", "content": [block]}});
         let rows = [
             (

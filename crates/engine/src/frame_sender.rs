@@ -1,4 +1,4 @@
-//! The way out: stamps ids on what the engine says and hands it to the host.
+//! Sends frames to the host and adds session id and uuid to notices.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use whimbrel_models::log::Log;
 use whimbrel_wire::Frame;
 use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
 
-use crate::ids;
 use crate::frame_log::log_frame;
+use crate::ids;
 
 /// Sends frames to the host. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -26,34 +26,32 @@ pub struct FrameSender {
 }
 
 impl FrameSender {
-    /// An outbox of a session. When the host's end is gone, `stop` fires: nobody is left to work for.
+    /// Creates the sender of a session. When the host's end is closed, it fires `stop`.
     pub fn new(session_id: Arc<str>, frames: mpsc::Sender<Frame>, stop: CancellationToken) -> Self {
         Self { session_id, frames, stop, log: Log::default() }
     }
 
-    /// The same with somebody who hears what is done.
+    /// Writes debug output to this log.
     #[must_use]
     pub fn with_log(self, log: Log) -> Self {
         Self { log, ..self }
     }
 
-    /// The way to whoever hears what is done.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// An outbox that nobody reads: for tests.
+    /// A sender without a receiver, for tests.
     #[cfg(test)]
     pub(crate) fn disconnected() -> Self {
         Self::new("session".into(), mpsc::channel(1).0, CancellationToken::new())
     }
 
-    /// The session's id.
     pub fn session_id(&self) -> &str {
         &self.session_id
     }
 
-    /// Sends a frame; waits while the host is slow, but not once everything is to stop.
+    /// Sends a frame; waits while the channel is full, but not once the session is stopped.
     pub fn send(&self, frame: impl Into<Frame>) -> PendingSend<'_> {
         PendingSend(self.try_deliver(frame.into()).map(|frame| {
             let sent = async {
@@ -71,13 +69,13 @@ impl FrameSender {
         }))
     }
 
-    /// Sends a frame although everything is to stop: waits while the host is slow, as long as it is there.
+    /// Sends a frame even if the session is stopped; waits while the channel is full and the host is there.
     pub fn send_final(&self, frame: impl Into<Frame>) -> PendingSend<'_> {
         // A host that is gone does not need it.
         PendingSend(self.try_deliver(frame.into()).map(|frame| self.frames.send(frame).map(drop).boxed()))
     }
 
-    /// Sends a frame if there is room for it, and gives it back if there is none.
+    /// Sends a frame without waiting; returns it if the channel is full.
     fn try_deliver(&self, frame: Frame) -> Option<Frame> {
         log_frame(&self.log, "out", &frame);
         match self.frames.try_send(frame) {
@@ -90,13 +88,13 @@ impl FrameSender {
         }
     }
 
-    /// Sends a frame if there is room for it right now.
+    /// Sends a frame if the channel has room; drops it otherwise.
     pub fn try_send(&self, frame: impl Into<Frame>) {
-        // A host that is so far behind will not miss it.
+        // A host that far behind does not need it.
         let _ = self.frames.try_send(frame.into());
     }
 
-    /// Sends a frame without waiting; if the host is slow, it goes out as soon as there is room.
+    /// Sends a frame without waiting; if the channel is full, a spawned task sends it.
     pub fn send_detached(&self, frame: impl Into<Frame>) {
         let Some(frame) = self.try_deliver(frame.into()) else { return };
         if let Ok(runtime) = Handle::try_current() {
@@ -110,12 +108,12 @@ impl FrameSender {
         self.notify_as(ids::new_uuid(), event)
     }
 
-    /// Tells the host something that it should look into.
+    /// Sends a warning to the host.
     pub fn warn(&self, content: impl Into<String>) -> PendingSend<'_> {
         self.send_information(content.into(), InformationLevel::Warning)
     }
 
-    /// Tells the host something that is good to know.
+    /// Sends information to the host.
     pub fn info(&self, content: impl Into<String>) -> PendingSend<'_> {
         self.send_information(content.into(), InformationLevel::Info)
     }
@@ -124,13 +122,14 @@ impl FrameSender {
         self.notify(Informational { content, level, ..Informational::default() })
     }
 
-    /// Sends a `system` notice that is known by this id elsewhere too.
+    /// Sends a `system` notice with a given uuid, which the transcript also uses.
     pub fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) -> PendingSend<'_> {
         self.send(System { event: event.into(), uuid, session_id: self.session_id.to_string() })
     }
 }
 
-/// A frame on its way. It is with the host already unless the host is slow, so whoever sends holds no room for waiting.
+/// Future of [`FrameSender::send`]. It allocates only if the channel is full, so that callers reserve no space for
+/// waiting.
 #[must_use = "a host that is slow gets the frame only if this is awaited"]
 pub struct PendingSend<'a>(Option<BoxFuture<'a, ()>>);
 

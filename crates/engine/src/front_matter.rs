@@ -1,4 +1,4 @@
-//! Front matter: the YAML between two lines of dashes at the head of a Markdown file. This is the only place that knows
+//! Front matter: the YAML between two lines of dashes at the head of a Markdown file. The only module that depends on
 //! the YAML library.
 
 use std::io;
@@ -8,30 +8,26 @@ use serde::de::DeserializeOwned;
 
 use crate::files::{self, FileKind};
 
-/// How large a file with front matter may be.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// A file taken apart.
+/// Markdown file, split into front matter and body.
 #[derive(Debug, PartialEq)]
 pub struct MarkdownFile<'a, T> {
-    /// What the head says; the default if there is none or it cannot be read.
+    /// Parsed front matter; the default if it is missing or invalid.
     pub head: T,
-    /// What follows it.
     pub body: &'a str,
-    /// What is wrong with the head.
+    /// Error of invalid front matter.
     pub error: Option<FrontMatterError>,
 }
 
-/// Why a head cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatterError {
-    /// The line of the file, from 1.
+    /// Line in the file, from 1.
     pub line: u64,
-    /// What is wrong there.
     pub cause: String,
 }
 
-/// The text of such a file, or why it cannot be had. Touches the disk.
+/// Reads a Markdown file. Reads the disk.
 pub fn read_text(path: &Path) -> Result<String, String> {
     match files::file_kind(path).map_err(|error| error.to_string())? {
         FileKind::File(_) => {}
@@ -45,8 +41,8 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
-/// Takes a file apart. People write the values of the `plain` keys as they would say them, with brackets and colons that
-/// mean something else in YAML: they are taken as they stand.
+/// Parses front matter. Values of the `plain` keys are taken literally, because users write them with brackets and
+/// colons that mean something else in YAML.
 pub fn parse<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) -> MarkdownFile<'a, T> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some((head, body)) = split_head(text) else {
@@ -68,7 +64,7 @@ pub fn parse<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) -
     }
 }
 
-/// Head and body of a text that begins with a line of dashes and has another one.
+/// Splits a text that begins with a line of dashes and has another one.
 fn split_head(text: &str) -> Option<(&str, &str)> {
     let is_dashes = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
@@ -83,7 +79,7 @@ fn split_head(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The lines of a head, as many as it has, the values of the plain keys in quotes.
+/// Lines of the front matter with the plain keys' values quoted; the number of lines stays the same.
 fn quote_plain_values(head: &str, keys: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = head.lines().peekable();
@@ -92,7 +88,7 @@ fn quote_plain_values(head: &str, keys: &[&str]) -> Vec<String> {
             lines.push(line.to_owned());
             continue;
         };
-        // What is indented below it belongs to it.
+        // Indented lines below belong to the value.
         let mut value = value.to_owned();
         let mut below = 0;
         while let Some(more) = rest.next_if(|more| more.starts_with([' ', '\t']) && !more.trim().is_empty()) {
@@ -105,7 +101,7 @@ fn quote_plain_values(head: &str, keys: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Key and value of a line, if the key is among these and the value is neither quoted nor a block.
+/// Key and value of a line, if the key is plain and the value is neither quoted nor a block.
 fn plain_value<'a>(line: &'a str, keys: &[&str]) -> Option<(&'a str, &'a str)> {
     let (key, value) = line.split_once(':')?;
     let value = value.trim();
@@ -132,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_told_from_the_body() {
+    fn front_matter_is_separated_from_the_body() {
         let rows = [
             ("no head", "Just text\n---\nmore", Head::default(), "Just text\n---\nmore"),
             ("a line of dashes alone", "---\nno end", Head::default(), "---\nno end"),
@@ -175,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_cannot_be_read_names_its_line_and_leaves_the_body() {
+    fn an_error_names_its_line_and_keeps_the_body() {
         for (text, line) in [
             ("---\ndescription: x\ntools: [a, b\n---\nbody", 3..=5),
             ("---\ndescription: x\ntools: {a: b}\n---\nbody", 3..=3),

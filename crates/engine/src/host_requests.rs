@@ -1,16 +1,18 @@
-//! Questions to the host: may I use this tool, what does your hook say. Each waits for its own answer.
+//! Control requests to the host (permissions, hooks, MCP messages), each matched to its response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use whimbrel_wire::control::{TypedRequest as Question, ControlError, CanUseTool, Cancel, ControlRequest, Response};
+use whimbrel_wire::control::{
+    CanUseTool, Cancel, ControlError, ControlRequest, Response, TypedRequest as Question,
+};
 use whimbrel_wire::{Frame, RawJson};
 
-use crate::ids;
 use crate::frame_sender::FrameSender;
+use crate::ids;
 
-/// The open questions of a session. Cheap to clone.
+/// Pending requests of a session. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct HostRequests {
     frame_sender: FrameSender,
@@ -20,38 +22,36 @@ pub struct HostRequests {
 #[derive(Debug, Default)]
 struct PendingRequests {
     by_id: HashMap<String, PendingRequest>,
-    /// How many questions there were.
+    /// Number of requests sent so far.
     sent_count: u64,
-    /// Set once the host can no longer answer.
+    /// Set once the host can no longer respond.
     closed: bool,
 }
 
-/// A question that has no answer yet.
+/// A request without a response.
 #[derive(Debug)]
 struct PendingRequest {
-    /// Its place among all questions.
+    /// Order in which it was sent.
     sequence: u64,
-    /// Who waits for the answer.
     responder: oneshot::Sender<Response>,
-    /// The question as it was sent, if a host that comes back should hear it again.
+    /// The request frame, kept for permission requests so that a reconnecting host can get it again.
     permission_frame: Option<RawJson>,
 }
 
-/// Why a question has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostRequestError {
-    /// The host answered with an error, or with something else than was asked.
+    /// The host responded with an error or an invalid reply.
     #[error(transparent)]
     Failed(#[from] ControlError),
-    /// The host has closed its side, so nobody can be asked any more.
+    /// The host has closed its side and can no longer respond.
     #[error("the host has closed its input and can no longer be asked")]
     Closed,
-    /// The question was taken back.
+    /// The request was cancelled.
     #[error("the question was taken back")]
     Cancelled,
 }
 
-/// Takes a question back when whoever asked no longer waits.
+/// Cancels a request when its caller is dropped.
 struct CancelRequestOnDrop<'a> {
     requests: &'a HostRequests,
     request_id: String,
@@ -67,12 +67,11 @@ impl Drop for CancelRequestOnDrop<'_> {
 }
 
 impl HostRequests {
-    /// No questions yet.
     pub fn new(frame_sender: FrameSender) -> Self {
         Self { frame_sender, pending: Arc::default() }
     }
 
-    /// Asks, and waits as long as it takes.
+    /// Sends a request and waits for its response, without a timeout.
     pub async fn request<Q: Question>(&self, question: Q) -> Result<Q::Reply, HostRequestError> {
         let request_id = ids::new_uuid();
         let (sender, receiver) = oneshot::channel();
@@ -85,7 +84,8 @@ impl HostRequests {
                 return Err(HostRequestError::Closed);
             }
             open.sent_count += 1;
-            let waiting = PendingRequest { sequence: open.sent_count, responder: sender, permission_frame: permission };
+            let waiting =
+                PendingRequest { sequence: open.sent_count, responder: sender, permission_frame: permission };
             open.by_id.insert(request_id.clone(), waiting);
         }
         let _guard = CancelRequestOnDrop { requests: self, request_id };
@@ -97,15 +97,15 @@ impl HostRequests {
         }
     }
 
-    /// Takes an answer in. One that nobody waits for, because it is late or unknown, is dropped.
+    /// Delivers a response. Late or unknown responses are dropped.
     pub fn handle_response(&self, response: Response) {
         if let Some(waiting) = self.lock().by_id.remove(response.request_id()) {
-            // Whoever asked may have been interrupted meanwhile.
+            // The caller may have been interrupted meanwhile.
             let _ = waiting.responder.send(response);
         }
     }
 
-    /// The questions about permissions that are open, as they were sent, in order.
+    /// The frames of pending permission requests, in the order in which they were sent.
     pub fn pending_permission_requests(&self) -> Vec<RawJson> {
         let open = self.lock();
         let mut waiting: Vec<_> = open.by_id.values().collect();
@@ -113,12 +113,11 @@ impl HostRequests {
         waiting.into_iter().filter_map(|waiting| waiting.permission_frame.clone()).collect()
     }
 
-    /// How many questions are open.
     pub fn pending_count(&self) -> usize {
         self.lock().by_id.len()
     }
 
-    /// The host's input has ended: open questions fail, new ones fail at once.
+    /// Called when the host's input has ended: pending requests fail, and later ones fail at once.
     pub fn close(&self) {
         let mut open = self.lock();
         open.closed = true;

@@ -1,20 +1,20 @@
-//! Names for new things: the only place that draws random numbers.
+//! Identifiers and secrets: the only module that draws random numbers.
 #![expect(clippy::disallowed_methods, reason = "drawing them is what this file is for")]
 
 use uuid::Uuid;
 
-/// A fresh UUID, for messages, sessions and questions.
+/// A random UUID for messages, sessions and requests.
 pub fn new_uuid() -> String {
     Uuid::new_v4().hyphenated().to_string()
 }
 
-/// A short name for a background task: a letter for its kind and eight random digits.
+/// Id of a background task: a letter for its kind and eight random hex digits.
 pub fn new_task_id(kind: char) -> String {
     let digits = Uuid::new_v4().simple().to_string();
     format!("{kind}{}", &digits[..8])
 }
 
-/// A word that nobody can guess, in 64 signs that need no escaping.
+/// A secret of 64 hex digits.
 pub fn new_secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }

@@ -1,35 +1,27 @@
-//! What waits for a turn: messages of the host and news for the model.
+//! Input waiting for a turn: prompts of the host and notifications for the model.
 
 use std::collections::VecDeque;
 
 use whimbrel_wire::message::User;
 
-use crate::commands::{Invocation, Commands};
+use crate::commands::{Commands, Invocation};
 use crate::internal_events::Notification;
 
-/// Something that is due for a turn.
 pub(crate) enum QueuedInput {
-    /// The host said something.
     Prompt(Box<User>),
-    /// Something happened that the model should know of, in a turn of its own or with what comes next.
+    /// A notification, for a turn of its own or to be added to the next one.
     Notification(Notification),
 }
 
-/// What one turn is about.
+/// The input of one turn.
 pub(crate) enum TurnBatch {
-    /// A prompt that calls a command.
-    Command {
-        /// What it calls.
-        invocation: Invocation,
-        /// The prompt.
-        prompt: Box<User>,
-    },
-    /// Everything that waited before the next command.
+    /// A prompt that invokes a command.
+    Command { invocation: Invocation, prompt: Box<User> },
+    /// Everything queued before the next command.
     Inputs(Vec<QueuedInput>),
 }
 
 impl TurnBatch {
-    /// The messages of the host in it.
     pub(crate) fn prompts_mut(&mut self) -> Vec<&mut User> {
         match self {
             Self::Command { prompt, .. } => vec![prompt],
@@ -44,42 +36,40 @@ impl TurnBatch {
     }
 }
 
-/// What waits, in order.
+/// The queue, in order of arrival.
 #[derive(Default)]
 pub(crate) struct InputQueue(VecDeque<QueuedInput>);
 
 impl InputQueue {
-    /// Puts something at the end. News that waits already in the same words is no news; a letter is one, though, each
-    /// time that somebody writes it.
+    /// Appends input. A notification equal to a queued one is dropped, except messages between agents, which may
+    /// repeat.
     pub(crate) fn push(&mut self, due: QueuedInput) {
-        let waits =
-            |news: &Notification| self.0.iter().any(|other| matches!(other, QueuedInput::Notification(known) if known == news));
+        let waits = |news: &Notification| {
+            self.0.iter().any(|other| matches!(other, QueuedInput::Notification(known) if known == news))
+        };
         if !matches!(&due, QueuedInput::Notification(news) if !news.is_from_peer() && waits(news)) {
             self.0.push_back(due);
         }
     }
 
-    /// Puts something at the beginning.
     pub(crate) fn push_front(&mut self, due: QueuedInput) {
         self.0.push_front(due);
     }
 
-    /// Whether something waits that is worth a turn.
+    /// Returns whether anything queued starts a turn.
     pub(crate) fn has_turn_input(&self) -> bool {
         self.0.iter().any(QueuedInput::starts_turn)
     }
 
-    /// How many messages of the host wait.
     pub(crate) fn prompt_count(&self) -> usize {
         self.0.iter().filter(|due| matches!(due, QueuedInput::Prompt(_))).count()
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The ids of the messages that wait.
+    /// Uuids of the queued prompts.
     pub(crate) fn prompt_ids(&self) -> Vec<String> {
         let prompts = self.0.iter().filter_map(|due| match due {
             QueuedInput::Prompt(user) => user.uuid.clone(),
@@ -88,14 +78,14 @@ impl InputQueue {
         prompts.collect()
     }
 
-    /// Drops the messages that wait and gives their ids. News for the model stays.
+    /// Removes the queued prompts and returns their uuids. Notifications stay.
     pub(crate) fn drop_prompts(&mut self) -> Vec<String> {
         let dropped = self.prompt_ids();
         self.0.retain(|due| matches!(due, QueuedInput::Notification(_)));
         dropped
     }
 
-    /// The news that wait are no longer worth a turn: they are told with what comes next.
+    /// Stops queued notifications from starting a turn; they are added to the next one.
     pub(crate) fn defer_notifications(&mut self) {
         for due in &mut self.0 {
             if let QueuedInput::Notification(news) = due {
@@ -104,14 +94,15 @@ impl InputQueue {
         }
     }
 
-    /// Drops one message that waits; false if there is none with this id.
+    /// Removes one queued prompt; false if there is none with this uuid.
     pub(crate) fn drop_prompt(&mut self, id: &str) -> bool {
-        let is_it = |due: &QueuedInput| matches!(due, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
+        let is_it =
+            |due: &QueuedInput| matches!(due, QueuedInput::Prompt(user) if user.uuid.as_deref() == Some(id));
         self.0.iter().position(is_it).and_then(|at| self.0.remove(at)).is_some()
     }
 
-    /// What the next turn is about: a command alone, or everything that waits before one. There is none if nothing is worth
-    /// one; what only waits for a turn is not told with a command, but stays.
+    /// Takes the input of the next turn: a command alone, or everything before the next command. None if nothing
+    /// starts a turn. Notifications that do not start a turn are not added to a command; they stay queued.
     pub(crate) fn take_batch(&mut self, commands: &Commands) -> Option<TurnBatch> {
         let first = self.0.iter().position(QueuedInput::starts_turn)?;
         if let QueuedInput::Prompt(prompt) = &self.0[first]
@@ -126,7 +117,7 @@ impl InputQueue {
 }
 
 impl QueuedInput {
-    /// Whether the model is to answer it.
+    /// Returns whether the model must reply to it.
     pub(crate) fn needs_reply(&self) -> bool {
         match self {
             Self::Prompt(user) => user.should_query != Some(false),
@@ -134,7 +125,7 @@ impl QueuedInput {
         }
     }
 
-    /// Whether it is not left to wait for something else.
+    /// Returns whether it starts a turn.
     fn starts_turn(&self) -> bool {
         match self {
             Self::Prompt(_) => true,
@@ -162,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_one_turn_and_a_command_is_a_turn_of_its_own() {
+    fn queued_input_is_one_turn_and_each_command_its_own() {
         let mut queue = queue([
             prompt("a"),
             QueuedInput::Notification(Notification::from_task("n")),
@@ -182,10 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn dropping_the_prompts_keeps_the_news() {
+    fn dropping_prompts_keeps_notifications() {
         let mut queue = queue([prompt("a"), QueuedInput::Notification(Notification::from_task("n"))]);
         assert_eq!(queue.drop_prompts(), ["a"]);
-        assert!(matches!(queue.take_batch(&Commands::none()), Some(TurnBatch::Inputs(dues)) if dues.len() == 1));
+        assert!(
+            matches!(queue.take_batch(&Commands::none()), Some(TurnBatch::Inputs(dues)) if dues.len() == 1)
+        );
         assert!(!queue.has_turn_input());
     }
 
@@ -206,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_worth_a_turn_keeps_its_place_and_waits_for_one() {
+    fn deferred_notifications_wait_for_a_turn_in_order() {
         let (commands, _) = Commands::discover(&ConfigLocations::default(), &Plugins::default());
         let letter = || QueuedInput::Notification(Notification::from_peer("letter"));
         type Turns = &'static [&'static [&'static str]];
@@ -232,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn news_that_are_lulled_wait_for_the_next_prompt() {
+    fn deferred_notifications_wait_for_the_next_prompt() {
         let mut queue = queue([QueuedInput::Notification(Notification::from_task("n"))]);
         queue.defer_notifications();
         assert!(!queue.has_turn_input());
@@ -241,14 +234,15 @@ mod tests {
     }
 
     #[test]
-    fn one_prompt_can_be_taken_back() {
-        let mut queue = queue([prompt("a"), QueuedInput::Notification(Notification::from_task("b")), prompt("b")]);
+    fn single_prompt_can_be_dropped() {
+        let mut queue =
+            queue([prompt("a"), QueuedInput::Notification(Notification::from_task("b")), prompt("b")]);
         assert!(queue.drop_prompt("b") && !queue.drop_prompt("b"));
         assert_eq!((queue.prompt_ids(), queue.0.len()), (vec!["a".to_owned()], 2));
     }
 
     #[test]
-    fn the_same_news_waits_once() {
+    fn equal_notifications_are_queued_once() {
         let mut queue = queue([QueuedInput::Notification(Notification::from_task("n"))]);
         queue.push(QueuedInput::Notification(Notification::from_task("n")));
         queue.push(prompt("a"));
@@ -261,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_asks_for_nothing() {
+    fn prompt_without_query_needs_no_reply() {
         let remark = User { should_query: Some(false), ..User::prompt("by the way") };
         assert!(!QueuedInput::Prompt(Box::new(remark)).needs_reply());
         assert!(prompt("a").needs_reply());

@@ -1,5 +1,5 @@
-//! What wakes a session from within: background work, agents, timers, mail. One enum, one queue; the host's own lines come
-//! by the link.
+//! Internal events of a session: background tasks, agents, timers, messages between agents. One enum, one channel;
+//! the host's frames arrive over the link.
 
 use serde_json::Map;
 use tokio::sync::mpsc;
@@ -7,59 +7,61 @@ use whimbrel_wire::message::Origin;
 
 use crate::tasks::TaskEvent;
 
-/// Something that is posted to a session.
+/// An internal event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InternalEvent {
-    /// A command in the background began or ended.
+    /// A background command started or ended.
     Task(Box<TaskEvent>),
-    /// The model is to hear of something, in a turn of its own if none runs.
+    /// A notification for the model, in a turn of its own if none runs.
     Notification(Box<Notification>),
-    /// Something has ended and there is nothing to tell: the session may have nothing left to wait for.
+    /// Something ended without a notification: the session may have nothing left to wait for.
     RecheckIdle,
 }
 
-/// Something that the model is to hear of.
+/// A message from the engine to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// What it reads.
     pub text: String,
-    /// Where it comes from: `task-notification`, `peer`, `auto-continuation`, ...
+    /// Its origin: `task-notification`, `peer`, `auto-continuation`, ...
     pub origin: Origin,
-    /// Whether it is worth a turn of its own; otherwise it is told with what comes next.
+    /// Whether it starts a turn; otherwise it is added to the next one.
     pub starts_turn: bool,
 }
 
-/// Where letters come from.
+/// Origin of messages between agents.
 const PEER: &str = "peer";
 
-/// The end of the queue that posts. Cheap to clone.
+/// Sending end. Cheap to clone.
 pub type EventSender = mpsc::UnboundedSender<InternalEvent>;
 
-/// The end of the queue that the session takes from.
+/// Receiving end, owned by the event loop.
 pub type EventReceiver = mpsc::UnboundedReceiver<InternalEvent>;
 
-/// Both ends of a queue.
 pub fn event_channel() -> (EventSender, EventReceiver) {
     mpsc::unbounded_channel()
 }
 
 impl Notification {
-    /// News of this kind.
+    /// A notification with this origin.
     pub fn new(kind: &str, text: impl Into<String>) -> Self {
-        Self { text: text.into(), origin: Origin { kind: kind.into(), details: Map::new() }, starts_turn: true }
+        Self {
+            text: text.into(),
+            origin: Origin { kind: kind.into(), details: Map::new() },
+            starts_turn: true,
+        }
     }
 
-    /// A letter of another agent.
+    /// A message from another agent.
     pub fn from_peer(text: impl Into<String>) -> Self {
         Self::new(PEER, text)
     }
 
-    /// Whether it is a letter.
+    /// Returns whether it is a message from another agent.
     pub fn is_from_peer(&self) -> bool {
         self.origin.kind == PEER
     }
 
-    /// News of background work.
+    /// A notification about background work.
     pub fn from_task(text: impl Into<String>) -> Self {
         Self::new("task-notification", text)
     }

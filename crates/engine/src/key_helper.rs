@@ -1,5 +1,5 @@
-//! `apiKeyHelper`: a command of the person that prints the key for the model's provider. What it printed is kept for a
-//! while, and fetched anew when it is old or was refused.
+//! `apiKeyHelper`: a command of the user that prints the provider's API key. The key is cached and fetched again when
+//! it expires or is rejected.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use whimbrel_models::{ModelError, ModelErrorKind};
 
 use crate::clock;
 use crate::setup::Setup;
-use crate::tasks::{ProcessExit, PipedCommand, CommandOutput, CommandSpec, CommandEvent, TaskRegistry};
+use crate::tasks::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, TaskRegistry};
 use crate::workspace::Workspace;
 
-/// How long a key is kept unless the variable says otherwise.
+/// Default lifetime of a cached key.
 const DEFAULT_KEY_TTL: Duration = Duration::from_secs(5 * 60);
 
-/// The variable that says so, in milliseconds.
+/// Environment variable with the lifetime in milliseconds.
 const TTL_VARIABLE: &str = "CLAUDE_CODE_API_KEY_HELPER_TTL_MS";
 
-/// How long the command may take.
+/// Time limit of the command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How much of its complaints is told.
+/// Characters of stderr shown in an error.
 const MAX_STDERR_CHARS: usize = 300;
 
-/// The command, and the key that it printed last.
+/// The command and the cached key.
 pub(crate) struct KeyHelper {
     command: String,
     workspace: Arc<Workspace>,
     tasks: TaskRegistry,
     ttl: Duration,
-    /// Whoever holds it fetches; the others wait, and find the key.
+    /// The lock is held while fetching, so that concurrent callers wait and then use the same key.
     cached: Mutex<Option<CachedKey>>,
 }
 
@@ -44,7 +44,7 @@ struct CachedKey {
 }
 
 impl KeyHelper {
-    /// The helper of a session, if its settings name one.
+    /// The helper of a session, if the settings name one.
     pub(crate) fn from_setup(setup: &Setup, tasks: &TaskRegistry) -> Option<Arc<dyn KeySource>> {
         let command = setup.key_helper.clone()?;
         let workspace = Arc::clone(&setup.workspace);
@@ -53,7 +53,7 @@ impl KeyHelper {
         Some(Arc::new(Self { command, workspace, tasks: tasks.clone(), ttl: life, cached: Mutex::default() }))
     }
 
-    /// Runs the command. Nothing of what it prints is told, for it may be a key.
+    /// Runs the command. Its stdout is never put into an error: it may be a key.
     async fn fetch(&self) -> Result<String, ModelError> {
         let order = CommandSpec {
             command: self.command.clone(),
@@ -100,7 +100,7 @@ impl KeySource for KeyHelper {
     }
 }
 
-/// What a command that has ended has to say.
+/// Reads the key from the output of the finished command.
 fn parse_output(ending: ProcessExit, heard: &CommandOutput) -> Result<String, ModelError> {
     let key = heard.stdout.raw().trim().to_owned();
     let mut what = match ending {

@@ -1,86 +1,84 @@
-//! The agent: takes what a host says off a link, talks to a model, makes tool calls, and says what happened.
+//! The agent engine: receives frames from a host over a link, calls models, runs tool calls and sends frames back.
 //!
-//! It knows no terminal, no stdin and no flags: whoever holds the other end of the [`link`] is the host.
+//! It knows no terminal, no stdin and no flags: the program at the other end of the [`link`] is the host.
 //!
-//! The rooms, along the way of one prompt:
-//! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the host),
-//!   [`ask`] (questions to the host), [`outbox`] (the way out), `in_short` (frames for a log), `rewind` (files back as
-//!   they were), [`inbox`] (what wakes a session from within), [`life`] (pure: when a run is over) and [`state`]
-//!   (running, waiting, idle)
-//! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`]
-//!   (which calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in
-//!   the host's shape), [`understudy`] (other models), [`consult`] (a question beside the conversation)
-//! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings, instruction
-//!   files), [`session`]
-//! - [`ground`] (where the person's and the project's files lie), [`front_matter`] (their heads)
-//! - [`commands`]: prompts that the engine answers itself; [`skills`]: those that the model may call; [`plugins`],
-//!   [`output_styles`]: what else people add
-//! - [`settings`]: what the person, the project, the host and an administrator want
-//! - [`setup`]: options to meaning; `key_helper`: a key that a command prints; [`knobs`]: what can be turned while it runs;
-//!   [`toolbox`]: which tools there are; [`audience`]: who answers what they ask; [`on_demand`]: which of them the model is shown
-//! - [`hooks`]: code that is told what happens and may have a say
-//! - [`agents`]: subagents, the same turn on a branch of its own
-//! - [`mcp`]: tools, resources and prompts of MCP servers
-//! - [`agenda`] (what is to be done, by one agent or many)
-//! - [`tools`] (one leaf each), [`tasks`] (background work), [`timers`] (prompts for later), [`workspace`] (what the
-//!   calls of a session share), [`worktree`] (a second checkout to work in)
+//! Modules, in the order in which a prompt passes through them:
+//! - host: [`link`] (pair of channels), [`host_requests`] (control requests to the host), [`frame_sender`],
+//!   `frame_log` (one-line log form of frames), `control` (control requests from the host), `rewind` (file
+//!   checkpoints)
+//! - session: [`serve()`] (the event loop that owns a session), `input_queue`, [`internal_events`] (background tasks,
+//!   agents, timers), [`activity`] (pure: run, wait or exit), [`state_notifier`] (running, waiting, idle),
+//!   [`runtime_settings`] (what can change during a session)
+//! - turn: [`turn`] (the loop), `turn_start`, [`next_step`] (pure: what comes next), [`turn_result`](mod@turn_result)
+//!   (pure: the result frame), [`fallback`] (fallback models), [`structured_output`]
+//! - tools: [`permission_checker`] and [`permission`] (permission checks), [`tool_scheduler`], [`tool_set`],
+//!   [`deferred_tools`], [`responders`] (who can answer interactive tools), [`tools`] (one file each)
+//! - models: [`cost`] (ledger and budget), [`small_model`] (one-off requests outside the conversation), `key_helper`
+//!   (API key printed by a command)
+//! - conversation: [`conversation`] (history, transcript and host together), [`context`] (system prompt, environment,
+//!   instructions, compaction), [`session`] (transcript storage)
+//! - configuration: [`setup`] (options to a ready session), [`settings`], [`config_locations`], [`front_matter`],
+//!   [`plugins`], [`output_styles`], [`commands`] (slash commands), [`skills`], [`hooks`]
+//! - [`agents`]: subagents and teams; [`mcp`]: tools, resources and prompts of MCP servers; [`task_list`]
+//! - [`tasks`] (background work), [`timers`] (scheduled prompts), [`workspace`] (state shared by the tool calls of a
+//!   session), [`worktree`] (git worktrees)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
-pub mod task_list;
+pub mod activity;
 pub mod agent;
 pub mod agents;
-pub mod host_requests;
-pub mod responders;
 pub mod clock;
 pub mod commands;
-mod text_diff;
-pub mod small_model;
+pub mod config_locations;
 pub mod context;
 mod control;
 pub mod conversation;
 pub mod cost;
+pub mod deferred_tools;
 pub mod denial_log;
 mod engine;
+mod event_loop;
+pub mod fallback;
+mod fifo_lock;
 pub mod files;
-pub mod front_matter;
-pub mod permission_checker;
-pub mod config_locations;
-pub mod hooks;
-pub mod ids;
 mod frame_log;
+pub mod frame_sender;
+pub mod front_matter;
+pub mod hooks;
+pub mod host_requests;
+pub mod ids;
+mod input_queue;
 pub mod internal_events;
 mod key_helper;
-pub mod runtime_settings;
-pub mod activity;
 pub mod link;
 pub mod mcp;
 pub mod model_switch;
-pub mod deferred_tools;
-mod fifo_lock;
-mod turn_start;
-pub mod frame_sender;
+pub mod next_step;
 pub mod output_styles;
 pub mod permission;
+pub mod permission_checker;
 pub mod plugins;
-mod input_queue;
-pub mod turn_result;
+pub mod responders;
 mod rewind;
-mod event_loop;
+pub mod runtime_settings;
 pub mod session;
 pub mod settings;
 pub mod setup;
-pub mod structured_output;
 pub mod skills;
+pub mod small_model;
 pub mod state_notifier;
+pub mod structured_output;
+pub mod task_list;
 mod task_notifications;
 pub mod tasks;
+mod text_diff;
 pub mod timers;
+pub mod tool_scheduler;
 pub mod tool_set;
 pub mod tools;
 pub mod turn;
-pub mod fallback;
-pub mod next_step;
-pub mod tool_scheduler;
+pub mod turn_result;
+mod turn_start;
 pub mod workspace;
 pub mod worktree;
 

@@ -1,43 +1,43 @@
-//! A transport is a pair of channels. Stdio, a Rust caller and a web socket differ only in who holds the other end.
+//! Transport between host and engine: a pair of channels. Stdio, an in-process caller and a web socket differ only in
+//! who holds the host's end.
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::{Frame, WireError};
 
-/// How many frames may wait in one direction. A slow reader slows the sender down; nothing is dropped.
+/// Capacity of each channel. A slow reader slows the sender down; nothing is dropped.
 const CHANNEL_CAPACITY: usize = 128;
 
-/// A line of the host: a frame, or what could not be read as one. Room for many is set aside, and errors are rare.
+/// A frame from the host, or the error of a line that could not be parsed. The error is boxed because channel slots
+/// are preallocated and errors are rare.
 pub type IncomingFrame = Result<Frame, Box<WireError>>;
 
-/// The engine's end.
 #[derive(Debug)]
 pub struct Link {
-    /// What the host says. Closed means: the input is finished, and nobody answers questions any more. That is not a
-    /// reason to stop.
+    /// Frames from the host. Closed means that the input is finished and no more responses arrive; the session
+    /// continues.
     pub incoming: mpsc::Receiver<IncomingFrame>,
-    /// Fires when the input is finished, though questions can still be answered.
+    /// Fires when the input is finished but responses may still arrive.
     pub finished: CancellationToken,
-    /// What the engine says. Closed means: the host is gone.
+    /// Frames to the host. Closed means that the host is gone.
     pub outgoing: mpsc::Sender<Frame>,
-    /// Fires when everything is to stop now.
+    /// Fires when everything must stop now.
     pub stop: CancellationToken,
 }
 
-/// The host's end.
 #[derive(Debug)]
 pub struct HostEnd {
-    /// Lines for the engine. Dropping it finishes the input too.
+    /// Frames to the engine. Dropping it finishes the input too.
     pub sender: mpsc::Sender<IncomingFrame>,
-    /// Fire it when no further prompt will come. Everything sent before still counts.
+    /// Fire it when no further prompt follows. Everything sent before is still handled.
     pub finished: CancellationToken,
-    /// Frames of the engine. It ends when the run has ended.
+    /// Frames from the engine. It ends when the session has ended.
     pub receiver: mpsc::Receiver<Frame>,
     /// Fire it to stop everything now.
     pub stop: CancellationToken,
 }
 
-/// Makes both ends.
+/// Creates both ends of a link.
 pub fn pair() -> (Link, HostEnd) {
     let (sender, incoming) = mpsc::channel(CHANNEL_CAPACITY);
     let (outgoing, receiver) = mpsc::channel(CHANNEL_CAPACITY);

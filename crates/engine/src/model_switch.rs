@@ -1,5 +1,5 @@
-//! Another model for a session, on request: hooks may object before, and hear of it after. One switch is made after the
-//! other.
+//! Switching the session's model on request. Hooks may deny the switch before and are notified after. Switches are
+//! serialized.
 
 use std::time::Duration;
 
@@ -8,54 +8,52 @@ use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, Pr
 
 use crate::clock;
 use crate::context::usage::ContextMeter;
-use crate::hooks::{MergedOutput, HookDispatcher, MergedDecision, HookInputBuilder, join_reasons};
-use crate::runtime_settings::RuntimeSettingsWriter;
 use crate::fifo_lock::FifoSlot;
+use crate::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};
+use crate::runtime_settings::RuntimeSettingsWriter;
 
-/// How long a provider remembers a conversation, and what that is called.
+/// Lifetime of a provider's prompt cache, and its name on the wire.
 const PROMPT_CACHE_TTL: (Duration, &str) = (Duration::from_secs(5 * 60), "5m");
 
-/// Who wants another model.
+/// Source of a switch request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SwitchRequester {
-    /// The host.
     Host,
-    /// The person, by `/model`.
+    /// The user, with `/model`.
     User,
-    /// Settings that the host lays over all others. Hooks are not asked about settings.
+    /// Settings given by the host. They run no hooks.
     Settings,
 }
 
-/// A model that is wanted.
+/// A requested model.
 #[derive(Debug, Clone)]
 pub(crate) struct SwitchRequest {
-    /// Who wants it.
     pub(crate) requester: SwitchRequester,
-    /// Its full name.
+    /// The model's full name.
     pub(crate) model: String,
-    /// What it was called by whoever wants it.
+    /// The name as it was requested.
     pub(crate) requested_name: Option<String>,
 }
 
-/// A switch that is wanted and has to wait, for those before it or for hooks.
+/// A switch that waits for earlier switches or for hooks.
 pub struct ModelSwitch {
     pub(crate) request: SwitchRequest,
-    /// Its place among the switches of the session. How things stand is looked at when its turn has come.
+    /// Its position among the session's switches. State is read once the slot is acquired.
     pub(crate) queue_slot: FifoSlot,
     pub(crate) runtime_settings: RuntimeSettingsWriter,
     pub(crate) hooks: HookDispatcher,
     pub(crate) context_meter: ContextMeter,
-    /// What a million tokens cost that the new model has to remember, if that is known.
+    /// Price of a million cache-write tokens of the new model, if known.
     pub(crate) cache_write_price: Option<f64>,
 }
 
 impl ModelSwitch {
-    /// The model from now on.
+    /// The model after the switch.
     pub(crate) fn model(&self) -> &str {
         &self.request.model
     }
 
-    /// Makes the switch when its turn has come, unless a hook objects: the error says why.
+    /// Switches the model once earlier switches are done, unless a hook denies it; the error is the reason.
     pub(crate) async fn apply(mut self, cancel: &CancellationToken) -> Result<(), String> {
         let came = cancel.run_until_cancelled(self.queue_slot.acquire()).await;
         let from = self.runtime_settings.borrow().model.clone();
@@ -79,7 +77,7 @@ impl ModelSwitch {
         Ok(())
     }
 
-    /// What hooks are told.
+    /// Input of the `PreModelSwitch` hooks.
     fn pre_switch_input(&self, from_model: String) -> PreModelSwitch {
         let context_tokens = self.context_meter.counted_tokens().unwrap_or_default();
         PreModelSwitch {
@@ -91,22 +89,26 @@ impl ModelSwitch {
                 SwitchRequester::User => "command".to_owned(),
             },
             context_tokens,
-            prompt_cache_warm: self.context_meter.last_reply_at().is_some_and(|at| clock::monotonic() - at < PROMPT_CACHE_TTL.0),
+            prompt_cache_warm: self
+                .context_meter
+                .last_reply_at()
+                .is_some_and(|at| clock::monotonic() - at < PROMPT_CACHE_TTL.0),
             cache_ttl: PROMPT_CACHE_TTL.1.to_owned(),
-            // Prices are for a million.
-            estimated_cache_write_usd: self.cache_write_price.unwrap_or_default() * context_tokens as f64 / 1e6,
+            // Prices are per million tokens.
+            estimated_cache_write_usd: self.cache_write_price.unwrap_or_default() * context_tokens as f64
+                / 1e6,
             pricing: if self.cache_write_price.is_some() { "catalog" } else { "default" }.to_owned(),
         }
     }
 }
 
-/// Whether hooks hear of what somebody wants.
+/// Returns whether hooks run for a switch by this requester.
 pub(crate) fn has_switch_hooks(lookout: &HookDispatcher, asker: SwitchRequester) -> bool {
     let events = [HookEvent::PreModelSwitch, HookEvent::PostModelSwitch];
     asker != SwitchRequester::Settings && events.iter().any(|event| lookout.has_hooks(*event))
 }
 
-/// Has another model answer from now on.
+/// Sets the model of the session.
 pub(crate) fn set_model(knobs: &RuntimeSettingsWriter, model: &str) {
     knobs.send_modify(|knobs| model.clone_into(&mut knobs.model));
 }
@@ -117,7 +119,7 @@ fn rejection_text(model: &str, why: &str) -> String {
 
 const INTERRUPTED_REASON: &str = "it was interrupted before the hooks had agreed.";
 
-/// Why the switch is not made, if hooks say so. Nobody is asked: whoever wants the switch has been asked already.
+/// The reason why hooks deny the switch, if they do. `ask` counts as deny: the requester has already decided.
 fn hook_objection(said: &MergedOutput) -> Option<String> {
     if said.interrupted {
         return Some(INTERRUPTED_REASON.into());

@@ -1,151 +1,137 @@
-//! What comes next in a turn, as one pure function over what has just happened.
+//! Next step of a turn, as a pure function of its state.
 
 use whimbrel_wire::StopReason;
 
 use crate::permission_checker::EndTurn;
 
-/// How often a reply that hit the output limit is continued within one turn.
+/// Limit on continuations of a truncated reply within one turn.
 pub const MAX_CONTINUATIONS: u32 = 3;
 
-/// How often a provider may pause without anything being done in between.
+/// Limit on pauses of a reply without tool calls in between.
 const MAX_PAUSES: u32 = 20;
 
-/// What has just happened, and what counts for deciding what comes next.
+/// State of a turn that decides the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnState {
-    /// The last thing that happened.
+    /// The last event.
     pub event: TurnEvent,
-    /// Whether the turn has been told to stop.
+    /// Whether the turn was interrupted.
     pub aborted: bool,
-    /// Model calls made in this turn.
     pub model_calls: u32,
-    /// The limit on them.
     pub max_turns: Option<u32>,
-    /// Continuations already made after the output limit.
+    /// Continuations since the last tool call.
     pub continuations: u32,
-    /// Whether an answer in a certain shape is owed.
     pub structured_output: OutputRequirement,
-    /// Whether the budget is used up.
+    /// Whether the budget is exceeded.
     pub over_budget: bool,
-    /// Whether another model could be asked.
+    /// Whether another fallback model is left.
     pub has_fallback: bool,
-    /// Whether room could be made in the window.
+    /// Whether the conversation can be compacted.
     pub can_compact: bool,
 }
 
-/// Whether the turn owes an answer in a shape that the host asked for.
+/// Whether the turn must produce structured output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputRequirement {
-    /// No: words will do.
     NotRequired,
-    /// Yes, and it is not there yet.
+    /// Required, and not there yet.
     Pending {
-        /// Answers given so far; all of them bad.
+        /// Outputs given so far, all invalid.
         attempts: u32,
-        /// How often the model had to be told to give one.
+        /// Number of reminders to give one.
         reminders: u32,
-        /// The limit on either.
+        /// Limit on each of both counts.
         limit: u32,
     },
-    /// It has been given.
+    /// A valid output was given.
     Satisfied,
 }
 
-/// The last thing that happened.
+/// The last event of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEvent {
-    /// The model replied.
     Replied {
-        /// Why it stopped; none if the stream broke off after at least one whole block.
+        /// Stop reason; none if the stream broke off after at least one complete block.
         stop_reason: Option<StopReason>,
-        /// How many tool calls the reply holds.
         tool_calls: usize,
     },
-    /// The model could not be reached, or refused the request, for good.
+    /// The model call failed permanently.
     Failed,
-    /// The model is not to be had, but another one might be.
+    /// The model is unavailable; a fallback model may work.
     Unavailable,
-    /// The conversation does not fit the model's window.
+    /// The conversation exceeds the model's context window.
     ContextTooLong,
-    /// Room has been made in the window, or not.
-    Compacted {
-        /// Whether it has.
-        succeeded: bool,
-    },
-    /// The tool calls of the reply have been made.
+    /// Compaction was attempted.
+    Compacted { succeeded: bool },
+    /// The tool calls of the reply were run.
     ToolsRan {
         /// Set if one of them ends the turn.
         halt: Option<EndTurn>,
     },
-    /// The model had finished, and a hook wants it to go on.
+    /// The model had finished, and a Stop hook keeps it working.
     StopBlocked,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// Make the tool calls.
     RunTools,
-    /// Ask the model again.
     CallModel,
-    /// Tell the model why it is asked again, then ask.
+    /// Call the model again, with a message that says why.
     Continue(Continuation),
-    /// Let another model answer, then ask it.
+    /// Activate the next fallback model, then call it.
     UseFallback,
-    /// Make room in the window.
+    /// Compact the conversation.
     Compact,
-    /// The turn ends.
     End(TurnEnd),
 }
 
-/// What the model is told when it is asked to go on.
+/// Reason why the model is called again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
-    /// The output limit cut the reply.
+    /// The output limit truncated the reply.
     OutputLimit,
-    /// The connection cut the reply.
+    /// The connection broke during the reply.
     ConnectionCut,
-    /// The provider paused; nothing needs to be said.
+    /// The provider paused the reply; no message is needed.
     Paused,
-    /// The answer is owed in a certain shape.
+    /// The structured output is missing.
     MissingOutput,
 }
 
-/// How a turn ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// The model has finished.
     Done,
-    /// Interrupted while the model spoke.
+    /// Interrupted while the model replied.
     AbortedStreaming,
-    /// Interrupted while tools ran, or by a denial that says so.
+    /// Interrupted while tools ran, or by a denial that ends the turn.
     AbortedTools,
-    /// A hook said so.
     HookStopped,
-    /// A call was put off.
+    /// A tool call was deferred.
     Deferred,
-    /// As many model calls as allowed.
     MaxTurns,
-    /// The model failed for good.
+    /// The model call failed permanently.
     ApiError,
-    /// The model declined.
+    /// The model declined to answer.
     Refused,
-    /// The output limit cut the reply once too often.
+    /// The reply was truncated too often.
     OutputLimit,
-    /// The provider has paused the reply once too often.
+    /// The provider paused the reply too often.
     Stalled,
-    /// No answer fitted the shape that was asked for.
+    /// No valid structured output was given.
     NoStructuredOutput,
-    /// The budget is used up.
     BudgetExceeded,
-    /// The conversation does not fit the window, and room could not be made.
+    /// The conversation exceeds the context window and cannot be compacted.
     ContextTooLong,
 }
 
-/// Decides, in this order: an abort ends everything; an empty purse ends the turn, whatever came of it; a failure ends the turn,
-/// unless another model can be asked or room can be made; tool calls are made before anything else;
-/// an answer in the shape that was asked for ends the turn, and without one it does not end well; a cut reply is continued
-/// while there are recoveries left; the turn limit ends a turn that would ask again.
+/// Decides the next step. Precedence:
+/// 1. an interruption ends the turn;
+/// 2. an exceeded budget ends the turn, whatever the reply was;
+/// 3. an error ends the turn, unless a fallback model is left or compaction is possible;
+/// 4. tool calls are run before anything else;
+/// 5. valid structured output ends the turn; while it is missing, the turn does not end successfully;
+/// 6. a truncated reply is continued up to its limit;
+/// 7. the turn limit ends a turn that would call the model again.
 pub fn next_step(now: &TurnState) -> NextStep {
     let ask_again = |next: NextStep| match now.max_turns {
         Some(limit) if now.model_calls >= limit => NextStep::End(TurnEnd::MaxTurns),
@@ -161,8 +147,12 @@ pub fn next_step(now: &TurnState) -> NextStep {
         TurnEvent::ToolsRan { halt: Some(EndTurn::Deferred) } => NextStep::End(TurnEnd::Deferred),
         TurnEvent::ToolsRan { halt: None } => match now.structured_output {
             OutputRequirement::Satisfied => NextStep::End(TurnEnd::Done),
-            OutputRequirement::Pending { attempts, limit, .. } if attempts >= limit => NextStep::End(TurnEnd::NoStructuredOutput),
-            OutputRequirement::Pending { .. } | OutputRequirement::NotRequired => ask_again(NextStep::CallModel),
+            OutputRequirement::Pending { attempts, limit, .. } if attempts >= limit => {
+                NextStep::End(TurnEnd::NoStructuredOutput)
+            }
+            OutputRequirement::Pending { .. } | OutputRequirement::NotRequired => {
+                ask_again(NextStep::CallModel)
+            }
         },
         TurnEvent::StopBlocked => ask_again(NextStep::CallModel),
         TurnEvent::Unavailable if now.has_fallback => NextStep::UseFallback,
@@ -176,7 +166,9 @@ pub fn next_step(now: &TurnState) -> NextStep {
                 ask_again(NextStep::Continue(Continuation::OutputLimit))
             }
             Some(StopReason::MaxTokens) => NextStep::End(TurnEnd::OutputLimit),
-            None if now.continuations < MAX_CONTINUATIONS => ask_again(NextStep::Continue(Continuation::ConnectionCut)),
+            None if now.continuations < MAX_CONTINUATIONS => {
+                ask_again(NextStep::Continue(Continuation::ConnectionCut))
+            }
             None => NextStep::End(TurnEnd::ApiError),
             Some(StopReason::PauseTurn) if now.continuations < MAX_PAUSES => {
                 ask_again(NextStep::Continue(Continuation::Paused))

@@ -1,61 +1,58 @@
-//! The gate before every tool call: hooks have their say, the rules decide, and where they say so the host is asked. One
-//! answer comes out.
+//! Permission checker, run before every tool call: PreToolUse hooks first, then the rules, then a prompt to the host if
+//! a rule asks. Gives one outcome.
 
-mod prompt;
 mod outcome;
+mod prompt;
 mod prompt_tool;
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_policy::{Decision, PreToolDecision, ResolvedDecision, ResolvedFile, PermissionQuestion, Reason, ToolKind};
+use whimbrel_policy::{
+    Decision, PermissionQuestion, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
+};
 use whimbrel_wire::codec::MAX_LINE_OUT;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
-use crate::host_requests::HostRequests;
 use crate::files;
-use crate::hooks::{ToolCallRef, MergedOutput, HookDispatcher, MergedDecision, join_reasons};
-use crate::mcp::ToolCache;
 use crate::frame_sender::FrameSender;
+use crate::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
+use crate::host_requests::HostRequests;
+use crate::mcp::ToolCache;
 use crate::permission::{ModeSwitch, PermissionState};
 use crate::state_notifier::StateNotifier;
 use crate::tool_set::ToolEntry;
 use crate::tools::ToolError;
-use prompt::{PromptOutcome, AnsweredBy};
-pub use outcome::{EndTurn, CheckOutcome, DeniedBy, CheckDecision};
+pub use outcome::{CheckDecision, CheckOutcome, DeniedBy, EndTurn};
+use prompt::{AnsweredBy, PromptOutcome};
 
-/// Whoever can be asked for a permission.
+/// Who answers permission requests.
 #[derive(Debug, Clone)]
 pub enum Prompter {
-    /// The host, by `can_use_tool`.
+    /// Host, by `can_use_tool`.
     Host(HostRequests),
-    /// A tool of an MCP server.
+    /// Tool of an MCP server (`--permission-prompt-tool`).
     Tool(ToolCache, String),
-    /// Nobody.
     Unavailable,
 }
 
-/// The gate of an agent.
+/// Permission checker of an agent.
 #[derive(Clone)]
 pub struct PermissionChecker {
-    /// What the session may do.
     pub permissions: PermissionState,
-    /// Whom to ask.
     pub prompter: Prompter,
-    /// How long a question waits for its answer; none waits as long as it takes.
+    /// Timeout of a permission request; `None` waits forever.
     pub prompt_timeout: Option<Duration>,
-    /// Tells hooks.
     pub hooks: HookDispatcher,
-    /// Shows the host that the session waits for it.
+    /// Publishes that the session waits for the host.
     pub state_notifier: StateNotifier,
-    /// The way to the host.
     pub frames: FrameSender,
 }
 
 impl PermissionChecker {
-    /// A gate without hooks and with nobody to ask.
+    /// Without hooks and prompter.
     #[cfg(test)]
     pub(crate) fn for_tests(
         permissions: PermissionState,
@@ -74,8 +71,8 @@ impl PermissionChecker {
         }
     }
 
-    /// Judges a call and asks if need be. Input that a hook changed is judged as if the model had written it; input that
-    /// the host changed is judged again, but not asked about again.
+    /// Checks a call and prompts if necessary. Input changed by a hook is decided as if the model had written it; input
+    /// changed by the host is decided again, without another prompt.
     pub async fn check(
         &self,
         listed: &ToolEntry,
@@ -83,7 +80,7 @@ impl PermissionChecker {
         mut input: Value,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, ToolError> {
-        // Input that does not fit is an error of the model, not a matter of permission.
+        // Invalid input is an error of the model, not a permission matter.
         listed.tool().effects(&input)?;
         if listed.facts().kind == ToolKind::Shell && !fits_prompt(&input) {
             return Err(ToolError::Rejected(format!("InputValidationError: {INPUT_TOO_LONG}")));
@@ -111,7 +108,8 @@ impl PermissionChecker {
         Ok(permit)
     }
 
-    /// Goes on with a call that a hook wanted to put off, as if it had said nothing: only a call that stands alone can be.
+    /// Checks a call that a hook deferred, without that hook's decision: only a call that is alone in its reply can be
+    /// deferred.
     pub async fn check_ignoring_defer(
         &self,
         listed: &ToolEntry,
@@ -124,13 +122,18 @@ impl PermissionChecker {
         self.decide(listed, id, input, None, cancel).await
     }
 
-    /// Tells the hooks that a call is about to be made.
-    async fn run_pre_hooks(&self, listed: &ToolEntry, id: &str, input: &Value, cancel: &CancellationToken) -> MergedOutput {
+    async fn run_pre_hooks(
+        &self,
+        listed: &ToolEntry,
+        id: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> MergedOutput {
         let call = tool_call_ref(listed, id, input);
         self.hooks.dispatch(HookEvent::PreToolUse, |scene| scene.pre_tool_use(call), cancel).await
     }
 
-    /// What the hooks say about the call, for the rules.
+    /// Converts the hooks' decision for the rules.
     fn hook_verdict(
         &self,
         listed: &ToolEntry,
@@ -153,7 +156,7 @@ impl PermissionChecker {
         }
     }
 
-    /// Lets the rules decide, and asks where they say so.
+    /// Decides by the rules, and prompts if they ask.
     async fn decide(
         &self,
         listed: &ToolEntry,
@@ -164,19 +167,32 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         let name = listed.tool().name();
         let mode = self.permissions.mode_for_server(listed.tool().server());
-        let judged = self.permissions.decide_in_mode(mode, name, &listed.facts_for_input(&input), &input, hook.clone());
+        let judged = self.permissions.decide_in_mode(
+            mode,
+            name,
+            &listed.facts_for_input(&input),
+            &input,
+            hook.clone(),
+        );
         let ResolvedDecision { decision, file: place } = judged;
         match decision {
             Decision::Allow(_) => Ok(CheckOutcome::allow(input, place)),
             Decision::Deny(reason) => self.deny(listed, id, &input, &reason, cancel).await,
             Decision::Ask(why) => {
-                let asked = PromptRequest { listed, id, input: &input, question: &why, hook, request_hooks: RequestHooks::Run };
+                let asked = PromptRequest {
+                    listed,
+                    id,
+                    input: &input,
+                    question: &why,
+                    hook,
+                    request_hooks: RequestHooks::Run,
+                };
                 self.prompt(&asked, mode, place, cancel).await
             }
         }
     }
 
-    /// Asks about a call, and does as the answer says.
+    /// Prompts and applies the answer.
     async fn prompt(
         &self,
         asked: &PromptRequest<'_>,
@@ -186,11 +202,17 @@ impl PermissionChecker {
     ) -> Result<CheckOutcome, ToolError> {
         let PromptRequest { listed, id, input, .. } = *asked;
         if listed.facts().kind == ToolKind::Mcp && !fits_prompt(input) {
-            return Ok(CheckOutcome::deny(format!("This needs a permission. {INPUT_TOO_LONG}"), DeniedBy::NoAnswer));
+            return Ok(CheckOutcome::deny(
+                format!("This needs a permission. {INPUT_TOO_LONG}"),
+                DeniedBy::NoAnswer,
+            ));
         }
         match self.request_answer(asked, cancel).await {
-            // Whoever allows it allows what was shown, wherever the path may lead by now.
-            PromptOutcome::Allowed { input: allowed, .. } if allowed == *input => Ok(CheckOutcome::allow(allowed, place)),
+            // The answer covers the file that was shown, so the earlier resolution is kept, whatever the path leads to
+            // by now.
+            PromptOutcome::Allowed { input: allowed, .. } if allowed == *input => {
+                Ok(CheckOutcome::allow(allowed, place))
+            }
             PromptOutcome::Allowed { input: changed, by } => {
                 Box::pin(self.recheck_changed_input(listed, id, changed, (mode, by), cancel)).await
             }
@@ -198,13 +220,15 @@ impl PermissionChecker {
             PromptOutcome::Superseded(ResolvedDecision { decision: Decision::Deny(reason), .. }) => {
                 self.deny(listed, id, input, &reason, cancel).await
             }
-            PromptOutcome::Superseded(ResolvedDecision { file: place, .. }) => Ok(CheckOutcome::allow(input.clone(), place)),
+            PromptOutcome::Superseded(ResolvedDecision { file: place, .. }) => {
+                Ok(CheckOutcome::allow(input.clone(), place))
+            }
         }
     }
 
-    /// Judges input that whoever was asked has changed, in the mode that it was asked about. If it was the host, only what
-    /// denies counts, all else has been answered. A hook cannot answer for what it wrote itself, except in a question that
-    /// its input answers: the host is asked about that, if there is one.
+    /// Decides on input that the answer changed, in the mode of the prompt. From the host only deny rules count, since
+    /// the host has answered the rest. A hook cannot approve the input that it wrote, except as the answer to an
+    /// interactive tool: the host is prompted, if there is one.
     async fn recheck_changed_input(
         &self,
         listed: &ToolEntry,
@@ -227,15 +251,24 @@ impl PermissionChecker {
                     let message = format!("A hook changed the call to one that needs a permission. {why}");
                     return Ok(CheckOutcome::deny(message, DeniedBy::Hook).with_changed_input(input));
                 }
-                let asked = PromptRequest { listed, id, input: &input, question: &why, hook: None, request_hooks: RequestHooks::AlreadyRun };
+                let asked = PromptRequest {
+                    listed,
+                    id,
+                    input: &input,
+                    question: &why,
+                    hook: None,
+                    request_hooks: RequestHooks::AlreadyRun,
+                };
                 let permit = self.prompt(&asked, mode, place, cancel).await?;
                 Ok(permit.with_changed_input(input))
             }
-            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(CheckOutcome::allow(input, place)),
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => {
+                Ok(CheckOutcome::allow(input, place))
+            }
         }
     }
 
-    /// What the model is told of a refusal by rules; hooks may add that another try is worth it.
+    /// Message for the model about a deny by rules; PermissionDenied hooks can suggest a retry.
     async fn deny(
         &self,
         listed: &ToolEntry,
@@ -258,8 +291,13 @@ impl PermissionChecker {
         Ok(CheckOutcome::deny(message, DeniedBy::Rules))
     }
 
-    /// Tells the hooks that a call was refused without a person's say.
-    async fn run_denied_hooks(&self, call: ToolCallRef<'_>, message: String, cancel: &CancellationToken) -> String {
+    /// Runs the PermissionDenied hooks of a call that was denied without the user; returns the message for the model.
+    async fn run_denied_hooks(
+        &self,
+        call: ToolCallRef<'_>,
+        message: String,
+        cancel: &CancellationToken,
+    ) -> String {
         let told = |scene: &crate::hooks::HookInputBuilder| scene.permission_denied(call, message.clone());
         let said = self.hooks.dispatch(HookEvent::PermissionDenied, told, cancel).await;
         match said.event_specific.retry {
@@ -268,12 +306,11 @@ impl PermissionChecker {
         }
     }
 
-    /// Turns the mode of the session.
     pub fn mode_switch(&self) -> ModeSwitch {
         ModeSwitch::new(self.permissions.clone(), self.frames.clone())
     }
 
-    /// Makes the changes that came with an answer; what could not be done, or not be read in the first place, is told.
+    /// Applies permission updates of an answer; reports those that failed or could not be parsed.
     async fn apply_updates(&self, updates: Vec<PermissionUpdate>, unread: &[String]) {
         for why in unread {
             self.frames.warn(format!("A change of permissions in an answer is left out. {why}.")).await;
@@ -292,8 +329,8 @@ impl PermissionChecker {
     }
 }
 
-/// The most bytes of an input that whoever is asked sees as a whole; a longer one is cut to fit a line. What would be run
-/// must not be longer than what is shown; what is written may be.
+/// Maximum input size that a prompt shows untruncated. Input that is executed must not be longer than what is shown;
+/// file contents may be.
 const MAX_SHOWN_INPUT_BYTES: usize = MAX_LINE_OUT / 10 * 9;
 
 const INPUT_TOO_LONG: &str = "The input is too long to be shown to whoever decides about it. Put the data into a file and name the file.";
@@ -302,13 +339,13 @@ fn fits_prompt(input: &Value) -> bool {
     input.to_string().len() <= MAX_SHOWN_INPUT_BYTES
 }
 
-/// Why a hook lets a call not go on.
+/// Hook decision that prevents the rule check.
 enum HookObjection {
     Deny(String),
     Defer,
 }
 
-/// A call that somebody has to be asked about.
+/// Call that needs a permission prompt.
 struct PromptRequest<'a> {
     listed: &'a ToolEntry,
     id: &'a str,
@@ -318,12 +355,10 @@ struct PromptRequest<'a> {
     request_hooks: RequestHooks,
 }
 
-/// Whether hooks are asked about a call, too.
+/// Whether PermissionRequest hooks run for a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestHooks {
-    /// They are.
     Run,
-    /// They have been heard.
     AlreadyRun,
 }
 

@@ -1,5 +1,4 @@
-//! Who answers what the model asks of a person: the person by way of the host, or hooks in their place. While the session
-//! never asks, nobody does.
+//! Responders for interactive tools: the user via the host, or hooks. In mode `dontAsk` there are none.
 
 use whimbrel_wire::permission::PermissionMode;
 
@@ -7,46 +6,44 @@ use crate::hooks::HookSet;
 use crate::permission::PermissionState;
 use crate::tools::{ENTER_PLAN_MODE, EXIT_PLAN_MODE};
 
-/// Whether a person can be asked something.
+/// Whether the host can ask the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserPresence {
-    /// One can.
     Present,
-    /// None can.
     Absent,
 }
 
-/// Who answers.
+/// Responders of a session.
 pub struct Responders {
-    /// Whether a person does.
     user: UserPresence,
-    /// The tools whose questions hooks answer.
+    /// Tools whose questions hooks answer.
     hook_answered_tools: Vec<String>,
-    /// What says whether anything is asked at all, as it stands.
+    /// Source of the current permission mode.
     permissions: PermissionState,
 }
 
 impl Responders {
-    /// The person, if there is one.
     pub fn new(user: UserPresence, rights: &PermissionState) -> Self {
         Self { user, hook_answered_tools: Vec::new(), permissions: rights.clone() }
     }
 
-    /// The same, and hooks for what some of these tools ask.
+    /// Adds hooks that may answer some of these tools.
     #[must_use]
     pub fn with_hooks<'a>(&self, hooks: &HookSet, tools: impl Iterator<Item = &'a str>) -> Self {
-        let hooked = tools.filter(|tool| hooks.can_answer_tool(answering_tool(tool))).map(Into::into).collect();
+        let hooked =
+            tools.filter(|tool| hooks.can_answer_tool(answering_tool(tool))).map(Into::into).collect();
         Self { user: self.user, hook_answered_tools: hooked, permissions: self.permissions.clone() }
     }
 
-    /// Whether somebody answers what this tool asks, as things stand.
+    /// Returns whether a question of this tool can be answered now.
     pub fn can_answer(&self, tool: &str) -> bool {
         self.permissions.mode() != PermissionMode::DontAsk
-            && (self.user == UserPresence::Present || self.hook_answered_tools.iter().any(|hooked| hooked == tool))
+            && (self.user == UserPresence::Present
+                || self.hook_answered_tools.iter().any(|hooked| hooked == tool))
     }
 }
 
-/// The tool whose question has to be answered where a tool is used: who begins to plan must come to an end of it.
+/// The tool whose question must be answerable: entering plan mode is useful only if ExitPlanMode can be answered.
 fn answering_tool(tool: &str) -> &str {
     if tool == ENTER_PLAN_MODE { EXIT_PLAN_MODE } else { tool }
 }

@@ -1,4 +1,4 @@
-//! The host's wish to have files back as they were, and what it is told about checkpoints.
+//! File checkpoints of prompts: creating them, and the `rewind_files` control request.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
 
 use crate::files;
 use crate::frame_sender::FrameSender;
-use crate::session::checkpoint::{Checkpoints, RewindReport, RewindMode};
+use crate::session::checkpoint::{Checkpoints, RewindMode, RewindReport};
 use crate::workspace::Workspace;
 
-/// A prompt has come.
+/// Begins a checkpoint for a prompt.
 pub(crate) async fn begin_checkpoint(workspace: &Workspace, prompt: Option<&str>) {
     if let (Some(checkpoints), Some(prompt)) = (workspace.checkpoints(), prompt) {
         let prompt = prompt.to_owned();
-        // Fails only if the program is about to end.
+        // Fails only during shutdown of the runtime.
         let _ = files::run_blocking(move || checkpoints.record_prompt(&prompt)).await;
     }
 }
 
-/// Tells the host what could not be kept.
+/// Warns the host about files that could not be saved.
 pub(crate) async fn warn_about_losses(workspace: &Workspace, outbox: &FrameSender) {
     let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_loss_report()) else {
         return;
@@ -26,8 +26,7 @@ pub(crate) async fn warn_about_losses(workspace: &Workspace, outbox: &FrameSende
     outbox.warn(content).await;
 }
 
-/// Answers a `rewind_files`. As hosts expect it, what cannot be done is an error, but only a word in the reply to a dry
-/// run.
+/// Handles `rewind_files`. A failure is an error response, but a field of the reply for a dry run, as hosts expect.
 pub(crate) async fn handle_rewind(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
     let dry_run = asked.dry_run.unwrap_or(false);
     let wish = if dry_run { RewindMode::DryRun } else { RewindMode::Restore };
@@ -51,7 +50,7 @@ async fn rewind(
     to_reply(rewound.ok_or("No file checkpoint found for this message.")?)
 }
 
-/// What could be done counts, with a word on what could not; if nothing could, that is an error.
+/// Builds the reply. Partial failures are reported in it; if no file could be restored, that is an error.
 fn to_reply(rewound: RewindReport) -> Result<RewindFilesReply, String> {
     let RewindReport { changed, insertions, deletions, skipped_links, failures: left } = rewound;
     let error = (!left.is_empty()).then(|| format!("Files that cannot be put back: {}.", left.join("; ")));

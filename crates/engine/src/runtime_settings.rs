@@ -1,53 +1,49 @@
-//! What a host can turn while a session runs, and what an agent is lent for a turn. The knobs are written only by
-//! `control` and commands; a turn reads a snapshot at each step.
+//! Settings that can change while a session runs, and per-turn overrides by skills and commands. Only `control` and
+//! commands write the settings; a turn reads a snapshot at each step.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking, ThinkingDisplay};
 
-/// The settings that can change in the middle of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuntimeSettings {
-    /// The model, by its full name.
+    /// The model's full name.
     pub model: String,
-    /// What was asked of thinking; none means the model's own default.
+    /// Thinking configuration; none means the model's default.
     pub thinking: Option<Thinking>,
-    /// What is shown of it; none leaves that to the provider.
+    /// Display of thinking; none leaves that to the provider.
     pub thinking_display: Option<ThinkingDisplay>,
-    /// How hard the model tries.
     pub effort: Option<Effort>,
-    /// How the model is to go about a plan, in place of our own words.
+    /// Instructions for plan mode that replace the built-in ones.
     pub plan_mode_instructions: Option<Arc<str>>,
 }
 
-/// The writing end.
 pub type RuntimeSettingsWriter = watch::Sender<RuntimeSettings>;
 
-/// The reading end of one agent. Clones see the same loans.
+/// Reading end of one agent. Clones share the overrides.
 #[derive(Debug, Clone)]
 pub struct RuntimeSettingsReader {
     host_settings: watch::Receiver<RuntimeSettings>,
-    /// What was lent to whoever started the agent, at that time.
+    /// Overrides of the parent agent, as of the start of this agent.
     inherited_overrides: Vec<ActiveOverride>,
-    /// What is lent to the agent itself.
+    /// Overrides of this agent.
     own_overrides: Arc<Mutex<Vec<ActiveOverride>>>,
 }
 
-/// What a skill or a command has in place of the knobs.
+/// Override by a skill or a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsOverride {
-    /// The model, by its full name.
+    /// The model's full name.
     pub model: Option<String>,
-    /// How hard it is to try.
     pub effort: Option<Effort>,
 }
 
-/// Something lent.
+/// An override with the host's settings at that time.
 #[derive(Debug, Clone)]
 struct ActiveOverride {
     values: SettingsOverride,
-    /// What the host had turned by then. What it turns afterwards counts more than what was lent before.
+    /// A setting that the host changes afterwards takes precedence over the override.
     host_settings_before: RuntimeSettings,
 }
 
@@ -57,7 +53,7 @@ impl ActiveOverride {
         if let Some(model) = lent.model.as_ref().filter(|_| turned.model == over.model) {
             knobs.model.clone_from(model);
             if turned.thinking == over.thinking {
-                // A limit on thinking was meant for the other model.
+                // A thinking budget was meant for the other model.
                 knobs.thinking = knobs.thinking.filter(|thinking| *thinking == Thinking::Disabled);
             }
         }
@@ -68,32 +64,39 @@ impl ActiveOverride {
 }
 
 impl RuntimeSettingsReader {
-    /// Reads what a host turns.
+    /// Reads the settings of a session.
     pub fn new(host_settings: watch::Receiver<RuntimeSettings>) -> Self {
         Self { host_settings, inherited_overrides: Vec::new(), own_overrides: Arc::default() }
     }
 
-    /// Reads knobs that nobody turns.
+    /// Reads settings that never change.
     pub fn fixed(knobs: RuntimeSettings) -> Self {
         Self::new(watch::Sender::new(knobs).subscribe())
     }
 
-    /// For an agent that this one starts: what is lent to this one by now counts there as long as that agent lives.
+    /// For a subagent: the current overrides of this agent apply to it for its whole life.
     #[must_use]
     pub fn for_subagent(&self) -> Self {
         let inherited = [self.inherited_overrides.as_slice(), &self.lock_own()].concat();
-        Self { host_settings: self.host_settings.clone(), inherited_overrides: inherited, own_overrides: Arc::default() }
+        Self {
+            host_settings: self.host_settings.clone(),
+            inherited_overrides: inherited,
+            own_overrides: Arc::default(),
+        }
     }
 
-    /// The knobs as they stand now.
+    /// A snapshot with all overrides applied.
     pub fn current(&self) -> RuntimeSettings {
         let turned = self.host_settings.borrow();
         let mut knobs = turned.clone();
-        self.inherited_overrides.iter().chain(self.lock_own().iter()).for_each(|loan| loan.apply(&mut knobs, &turned));
+        self.inherited_overrides
+            .iter()
+            .chain(self.lock_own().iter())
+            .for_each(|loan| loan.apply(&mut knobs, &turned));
         knobs
     }
 
-    /// Lends something to the agent, until it is taken back.
+    /// Adds an override that lasts until [`Self::clear_overrides`].
     pub fn push_override(&self, lent: SettingsOverride) {
         if lent != SettingsOverride::default() {
             let over = self.host_settings.borrow().clone();
@@ -101,7 +104,6 @@ impl RuntimeSettingsReader {
         }
     }
 
-    /// Takes back what was lent to the agent.
     pub fn clear_overrides(&self) {
         self.lock_own().clear();
     }
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_counts_until_it_is_taken_back_or_the_host_turns_the_same_knob() {
+    fn override_lasts_until_cleared_or_host_changes_that_setting() {
         type Turn = fn(&mut RuntimeSettings);
         let both = || settings_override(Some("lent"), Some(Effort::Low));
         let rows: [(&str, SettingsOverride, Turn, RuntimeSettings); 6] = [
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_loans_the_later_one_counts() {
+    fn later_override_wins() {
         let reader = RuntimeSettingsReader::fixed(settings("own", SOME, None));
         reader.push_override(settings_override(Some("one"), Some(Effort::Low)));
         reader.push_override(settings_override(Some("two"), None));
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_begins_with_what_was_lent_to_the_one_that_started_it() {
+    fn subagent_inherits_overrides_of_its_start() {
         let above = RuntimeSettingsReader::fixed(settings("own", None, None));
         let early = above.for_subagent();
         above.push_override(settings_override(Some("lent"), None));

@@ -1,13 +1,13 @@
-//! One question to a model, outside any conversation: summaries, pages to be read.
+//! One-off requests to a model outside any conversation, such as summaries of web pages.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use whimbrel_models::assemble::ReplyAssembler;
-use whimbrel_models::call::{ModelCall, CallStep, CallTimeouts};
+use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::retry::RetryPolicy;
-use whimbrel_models::{ModelError, ModelErrorKind, History, Preamble, Request};
+use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_wire::{Block, Role, StopReason};
 
 use crate::cost::{CostLedger, MeteredCall};
@@ -15,10 +15,9 @@ use crate::engine::Engine;
 use crate::frame_sender::FrameSender;
 use crate::turn;
 
-/// How long an answer may get.
 const MAX_REPLY_TOKENS: u64 = 8_192;
 
-/// Asks the small model. Cheap to clone; what it costs goes into the session's ledger.
+/// Calls the small model. Cheap to clone; the cost is booked in the session's ledger.
 #[derive(Clone)]
 pub struct SmallModel {
     engine: Engine,
@@ -30,23 +29,28 @@ pub struct SmallModel {
 }
 
 impl SmallModel {
-    /// Asks this model.
-    pub fn new(engine: Engine, ledger: CostLedger, model: String, policy: RetryPolicy, session_id: Arc<str>) -> Self {
+    pub fn new(
+        engine: Engine,
+        ledger: CostLedger,
+        model: String,
+        policy: RetryPolicy,
+        session_id: Arc<str>,
+    ) -> Self {
         Self { engine, ledger, model, policy, timing: CallTimeouts::default(), session_id }
     }
 
-    /// The same with another measure of how long a provider may be silent.
+    /// Sets the provider timeouts.
     #[must_use]
     pub fn with_timing(self, timing: CallTimeouts) -> Self {
         Self { timing, ..self }
     }
 
-    /// The same on another ledger.
+    /// The same model on another ledger.
     pub fn with_ledger(&self, ledger: CostLedger) -> Self {
         Self { ledger, ..self.clone() }
     }
 
-    /// Nobody can be asked: for tests of tools that ask nobody.
+    /// A model that cannot be called, for tests of tools that never call it.
     #[cfg(test)]
     pub(crate) fn unavailable() -> Self {
         use whimbrel_models::providers::Providers;
@@ -54,18 +58,18 @@ impl SmallModel {
         Self::new(engine, CostLedger::default(), "nobody".into(), RetryPolicy::default(), "session".into())
     }
 
-    /// Asks one question under a system prompt of its own.
+    /// Asks one question with the given system prompt.
     pub async fn ask(&self, system: &str, question: &str) -> Result<String, ModelError> {
         let preamble = Preamble::new(vec![system.to_owned()], Vec::new());
         read_reply_text(self.start_call(preamble, question).await?, None).await
     }
 
-    /// Whether the model's provider can search the web.
+    /// Returns whether the model's provider can search the web.
     pub fn can_search(&self) -> bool {
         self.engine.providers().dialect(&self.model) == Some(ApiDialect::Messages)
     }
 
-    /// Asks one question for which the provider may use a tool of its own; gives the whole reply.
+    /// Asks one question for which the provider may use a server-side tool; returns all blocks of the reply.
     pub async fn search(&self, system: &str, question: &str, tool: Value) -> Result<Vec<Block>, ModelError> {
         let preamble = Preamble::with_server_tools(vec![system.to_owned()], vec![tool]);
         let (blocks, _) = read_reply(self.start_call(preamble, question).await?, None).await?;
@@ -86,8 +90,8 @@ impl SmallModel {
     }
 }
 
-/// The text of one whole reply. An empty one is a fault, and so is one that was not brought to its end.
-/// A host that listens hears of each repetition.
+/// The text of one complete reply. An empty or unfinished reply is an error. Retries are reported to the host if one
+/// is given.
 pub async fn read_reply_text(call: MeteredCall, host: Option<&FrameSender>) -> Result<String, ModelError> {
     let (blocks, stop_reason) = read_reply(call, host).await?;
     let texts = blocks.into_iter().filter_map(|block| match block {
@@ -109,7 +113,7 @@ pub async fn read_reply_text(call: MeteredCall, host: Option<&FrameSender>) -> R
     Ok(answer)
 }
 
-/// The blocks of one whole reply, and why it ended.
+/// The blocks of one complete reply, and its stop reason.
 async fn read_reply(
     mut call: MeteredCall,
     host: Option<&FrameSender>,

@@ -1,5 +1,5 @@
-//! The state that a host sees: running, waiting for the host, or idle. What it is follows from how the run stands
-//! ([`Moment`]); here it is shown, each change once, and the beginning of each turn.
+//! Publishes the session state (running, requires action, idle) to the host. The state follows from the [`Activity`];
+//! each change is sent once, and the start of each turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,28 +7,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 use whimbrel_wire::system::{SessionState, SessionStateChanged};
 
-use crate::activity::{HostInput, Activity};
+use crate::activity::{Activity, HostInput};
 use crate::frame_sender::FrameSender;
 
-/// Tells the host about the state, if it asked to know. Cheap to clone.
+/// Sends `session_state_changed` frames if the host subscribed. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct StateNotifier {
     frame_sender: FrameSender,
     subscription: StateSubscription,
-    /// Questions that the host has not answered.
+    /// Requests that the host has not answered.
     pending_count: Arc<AtomicUsize>,
-    /// How the run stands, and what the host was shown last. Held while it is shown: changes are told in their order.
+    /// Current activity and last published state. Locked while a frame is sent, so that changes arrive in order.
     published: Arc<Mutex<PublishedState>>,
 }
 
-/// Whether the host wants to know.
+/// Whether the host wants state frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateSubscription {
-    /// No.
     Off,
-    /// Yes, the SDK for itself: it hides the frames from its caller.
+    /// For the SDK itself, which hides the frames from its caller.
     Sdk,
-    /// Yes, the caller.
+    /// For the caller of the SDK.
     Caller,
 }
 
@@ -39,20 +38,31 @@ struct PublishedState {
 }
 
 impl StateNotifier {
-    /// A sign that speaks through `outbox`. Nothing runs yet, and that need not be said.
+    /// Creates a notifier. The initial idle state is not sent.
     pub fn new(frame_sender: FrameSender, subscription: StateSubscription) -> Self {
-        let moment =
-            Activity { input: HostInput::Open, turn_running: false, input_pending: false, pending_requests: 0, running_agents: 0, running_commands: 0 };
+        let moment = Activity {
+            input: HostInput::Open,
+            turn_running: false,
+            input_pending: false,
+            pending_requests: 0,
+            running_agents: 0,
+            running_commands: 0,
+        };
         let shown = PublishedState { activity: moment, last: Some(SessionState::Idle) };
-        Self { frame_sender, subscription, pending_count: Arc::default(), published: Arc::new(Mutex::new(shown)) }
+        Self {
+            frame_sender,
+            subscription,
+            pending_count: Arc::default(),
+            published: Arc::new(Mutex::new(shown)),
+        }
     }
 
-    /// The run stands like this now.
+    /// Publishes the state that follows from this activity.
     pub async fn publish(&self, moment: Activity) {
         self.update(|shown| shown.activity = moment).await;
     }
 
-    /// A turn begins. That is said each time: a host that has sent a prompt learns that it was taken up.
+    /// Publishes the start of a turn, even if the state is unchanged: the host learns that its prompt was accepted.
     pub async fn publish_turn_start(&self, moment: Activity) {
         self.update(|shown| {
             shown.activity = Activity { turn_running: true, ..moment };
@@ -61,12 +71,11 @@ impl StateNotifier {
         .await;
     }
 
-    /// How many questions the host has not answered.
     pub fn pending_requests(&self) -> usize {
         self.pending_count.load(Ordering::Relaxed)
     }
 
-    /// The session waits for the host until [`Waiting::over`] is called.
+    /// Counts a pending request to the host until [`ActionRequired::finish`] is called or the guard is dropped.
     pub async fn requires_action(&self) -> ActionRequired {
         self.pending_count.fetch_add(1, Ordering::Relaxed);
         let waiting = ActionRequired(self.clone());
@@ -91,12 +100,12 @@ impl StateNotifier {
     }
 }
 
-/// The session waits for the host. An interrupted turn just drops it.
+/// Guard of a pending request to the host. An interrupted turn just drops it.
 #[derive(Debug)]
 pub struct ActionRequired(StateNotifier);
 
 impl ActionRequired {
-    /// The host has answered.
+    /// Ends the wait and publishes the state.
     pub async fn finish(self) {
         let sign = self.0.clone();
         drop(self);

@@ -1,5 +1,5 @@
-//! The shape of the final answer, when the host asks for one: the model gives the answer by a tool of the engine's own,
-//! and what it gives is checked against the host's JSON Schema.
+//! Structured output: the model gives its final answer with a tool of the engine, and the input is validated against
+//! the host's JSON Schema.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use serde_json::{Map, Value};
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
 
-use crate::tools::{AnyTool, ToolContext, ToolOutput, Example, ToolResult, Effects, ToolError};
 use crate::next_step;
 use crate::tool_scheduler::ToolCallResult;
+use crate::tools::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// The tool by which the answer is given.
+/// The tool that takes the output.
 pub const TOOL_NAME: &str = "StructuredOutput";
 
-/// How often a model may try, unless [`LIMIT_VARIABLE`] says otherwise.
+/// Default number of attempts; see [`ATTEMPTS_VARIABLE`].
 pub const DEFAULT_ATTEMPTS: u32 = 5;
 
-/// The variable that says how often a model may try.
+/// Environment variable that sets the number of attempts.
 pub const ATTEMPTS_VARIABLE: &str = "MAX_STRUCTURED_OUTPUT_RETRIES";
 
-/// What the model reads about the tool.
+/// The tool's description for the model.
 const DESCRIPTION: &str = "Gives your final answer, in the shape of this input. Call it once, as the last thing you do; an answer in words alone does not count.";
 
-/// What the model is told when it ends without an answer.
+/// Sent when the model ends its turn without structured output.
 pub const REMINDER: &str =
     "The answer has to be given by calling StructuredOutput; words alone do not count. Call it now.";
 
-/// How many mistakes the model is told of at once.
+/// Limit on the validation errors in one report.
 const MAX_REPORTED_ERRORS: usize = 8;
 
-/// Where the answer stands in the result of the call.
+/// Field of the tool result that holds the output.
 const RESULT_FIELD: &str = "structured_output";
 
-/// A shape. Cheap to clone.
+/// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub struct OutputSchema {
     validator: Arc<Validator>,
@@ -44,25 +44,24 @@ pub struct OutputSchema {
 }
 
 impl OutputSchema {
-    /// A shape after a JSON Schema, which must describe an object. One that makes no sense is refused with the reason.
+    /// Compiles a JSON Schema, which must describe an object. The error says why it cannot be used.
     pub fn new(schema: &Value, attempts: u32) -> Result<Self, String> {
         let wrong = |why: &str| format!("The JSON Schema of the answer cannot be used: {why}");
         let Value::Object(fields) = schema else { return Err(wrong("it is not an object.")) };
-        let validator = jsonschema::options()
-            .with_retriever(NoRetrieval)
-            .build(schema)
-            .map_err(|error| wrong(&format!("{error} (at {}).", display_path(error.instance_path().as_str()))))?;
+        let validator = jsonschema::options().with_retriever(NoRetrieval).build(schema).map_err(|error| {
+            wrong(&format!("{error} (at {}).", display_path(error.instance_path().as_str())))
+        })?;
         let input_schema = RawJson::from_value(&to_tool_schema(fields).map_err(|why| wrong(&why))?)
             .map_err(|error| wrong(&error.to_string()))?;
         Ok(Self { validator: Arc::new(validator), input_schema, max_attempts: attempts })
     }
 
-    /// The tool by which the answer is given.
+    /// The tool that takes the output.
     pub fn tool(&self) -> Arc<dyn AnyTool> {
         Arc::new(self.clone())
     }
 
-    /// What is wrong with an answer, in words for the model.
+    /// Validates an output; the error lists what is wrong, for the model.
     fn validate(&self, answer: &Value) -> Result<(), String> {
         let mut errors = self.validator.iter_errors(answer);
         let told: Vec<String> = errors
@@ -84,12 +83,12 @@ impl OutputSchema {
     }
 }
 
-/// A place in a document, as a model reads it.
+/// A JSON pointer as the model reads it.
 fn display_path(path: &str) -> &str {
     if path.is_empty() { "the top level" } else { path }
 }
 
-/// The schema as providers take it for a tool: an object that says so.
+/// The schema in the form that providers accept for a tool: with `"type": "object"`.
 fn to_tool_schema(schema: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut schema = schema.clone();
     match schema.get("type") {
@@ -106,7 +105,7 @@ fn to_tool_schema(schema: &Map<String, Value>) -> Result<Map<String, Value>, Str
     Ok(schema)
 }
 
-/// No schema is fetched from anywhere: whoever writes one could make us ask any address or read any file.
+/// Rejects remote references: a schema could otherwise make the engine fetch any address or read any file.
 struct NoRetrieval;
 
 impl Retrieve for NoRetrieval {
@@ -136,7 +135,11 @@ impl AnyTool for OutputSchema {
         Ok(Effects::None)
     }
 
-    fn run<'a>(&'a self, input: Value, _: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
+    fn run<'a>(
+        &'a self,
+        input: Value,
+        _: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
             self.validate(&input).map_err(ToolError::Failed)?;
             let mut meta = Map::new();
@@ -150,48 +153,47 @@ impl AnyTool for OutputSchema {
     }
 }
 
-/// Whether an agent owes an answer in a shape, and how far it has come in the turn at hand.
+/// Structured output of an agent: the schema, if one is required, and the progress in the current turn.
 #[derive(Default)]
 pub struct StructuredOutput {
     schema: Option<OutputSchema>,
-    /// The calls that gave an answer, good or bad.
+    /// Ids of the tool calls that gave an output, valid or not.
     call_ids: Vec<String>,
-    /// How often it had to be told that words alone do not count.
+    /// Number of reminders to call the tool.
     reminders: u32,
     output: Option<Value>,
 }
 
 impl StructuredOutput {
-    /// Owes an answer in this shape, if there is one.
     pub fn new(schema: Option<OutputSchema>) -> Self {
         Self { schema, ..Self::default() }
     }
 
-    /// A new turn: the answer is owed anew.
+    /// Resets the state for a new turn.
     pub fn begin_turn(&mut self) {
         *self = Self::new(self.schema.take());
     }
 
-    /// The model calls a tool.
+    /// Records that the model calls a tool.
     pub fn record_call(&mut self, tool: &str, id: &str) {
         if self.schema.is_some() && tool == TOOL_NAME {
             self.call_ids.push(id.to_owned());
         }
     }
 
-    /// A call has been answered.
+    /// Records the result of a tool call.
     pub fn record_result(&mut self, made: &ToolCallResult) {
         if !made.is_error && self.call_ids.contains(&made.id) {
             self.output = made.meta.get(RESULT_FIELD).cloned();
         }
     }
 
-    /// The model has been told that words alone do not count.
+    /// Records that the model was reminded to call the tool.
     pub fn record_reminder(&mut self) {
         self.reminders += 1;
     }
 
-    /// How far it has come.
+    /// The requirement as the turn's decision needs it.
     pub fn requirement(&self) -> next_step::OutputRequirement {
         match &self.schema {
             None => next_step::OutputRequirement::NotRequired,
@@ -204,7 +206,7 @@ impl StructuredOutput {
         }
     }
 
-    /// The answer, if it has been given.
+    /// Takes the output, if it was given.
     pub fn take_output(&mut self) -> Option<Value> {
         self.output.take()
     }

@@ -1,4 +1,4 @@
-//! What is said when background work begins or ends: to the host as notices, to the model as a message.
+//! Notifications about background tasks: system events for the host, messages for the model.
 
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
@@ -7,9 +7,9 @@ use whimbrel_wire::system::{
 };
 
 use crate::internal_events::Notification;
-use crate::tasks::{TaskEvent, TaskStatus, NotifyModel};
+use crate::tasks::{NotifyModel, TaskEvent, TaskStatus};
 
-/// The notices for the host.
+/// System events for the host.
 pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
     match event {
         TaskEvent::Started { task_id, tool_use_id, description, kind } => vec![
@@ -43,7 +43,7 @@ pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
                 .into(),
             ]
         }
-        // The words of the wire know no better status; the reason tells.
+        // The wire has no status for a detached task; `reason` tells.
         TaskEvent::Detached { task_id, tool_use_id, output_file, summary } => vec![
             TaskNotification {
                 task_id: task_id.clone(),
@@ -62,17 +62,17 @@ pub(crate) fn system_events(event: &TaskEvent) -> Vec<SystemEvent> {
             }
             .into(),
         ],
-        // The model's business alone.
+        // Only the model is notified.
         TaskEvent::Output { .. } => Vec::new(),
     }
 }
 
-/// The message for the model, if it is to be told.
+/// The message for the model, if it is to be notified.
 pub(crate) fn model_notification(event: &TaskEvent) -> Option<Notification> {
     match event {
-        TaskEvent::Ended { notify: NotifyModel::Never, .. } | TaskEvent::Started { .. } | TaskEvent::Detached { .. } => {
-            None
-        }
+        TaskEvent::Ended { notify: NotifyModel::Never, .. }
+        | TaskEvent::Started { .. }
+        | TaskEvent::Detached { .. } => None,
         TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, notify: told, .. } => {
             let text = format!(
                 "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",

@@ -1,6 +1,6 @@
-//! How two texts differ, and which text is most like another.
+//! Diff of two texts and search for the most similar text.
 //!
-//! One algorithm each: the general entry of the library would bring all that it knows into the program.
+//! Uses single algorithms of the libraries: their general entry points would link all of them.
 
 use std::hash::Hash;
 use std::time::Instant;
@@ -8,10 +8,10 @@ use std::time::Instant;
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 
-/// How much alike two texts must be to be taken for one another, between 0 and 1.
+/// Minimum similarity (Jaro, 0 to 1) of a match.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// What leads from one list of lines to another. After the deadline the rest counts as changed.
+/// Diffs two lists of lines. After the deadline the rest counts as changed.
 pub(crate) fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) -> Vec<DiffOp> {
     let mut found = Compact::new(Replace::new(Capture::new()), old, new);
     match myers::diff_deadline(&mut found, old, 0..old.len(), new, 0..new.len(), Some(deadline)) {
@@ -20,7 +20,7 @@ pub(crate) fn diff_ops<T: Eq + Hash>(old: &[T], new: &[T], deadline: Instant) ->
     }
 }
 
-/// The text that somebody may have meant, if there is one.
+/// Returns the most similar text, if it is similar enough.
 pub(crate) fn closest_match<'a>(wanted: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let rated = among.into_iter().map(|text| (strsim::jaro(wanted, text), text));
     let near = rated.filter(|(likeness, _)| *likeness >= MIN_SIMILARITY);
@@ -33,14 +33,14 @@ mod tests {
     use crate::clock;
 
     #[test]
-    fn the_nearest_name_is_found_and_a_strange_one_is_not() {
+    fn the_closest_name_is_found_but_not_a_distant_one() {
         let names = ["lib.rs", "main.rs", "Cargo.toml"];
         assert_eq!(closest_match("mian.rs", names), Some("main.rs"));
         assert_eq!(closest_match("whimbrel", names), None);
     }
 
     #[test]
-    fn lines_that_stay_are_not_changes() {
+    fn unchanged_lines_are_equal_ops() {
         let deadline = clock::monotonic() + std::time::Duration::from_secs(60);
         let changed = diff_ops(&["a", "b", "c"], &["a", "x", "c"], deadline);
         let tags: Vec<_> = changed.iter().map(DiffOp::as_tag_tuple).collect();

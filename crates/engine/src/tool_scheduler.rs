@@ -1,5 +1,5 @@
-//! The workshop: makes the tool calls of one reply. Calls that cannot disturb each other run side by side, the others
-//! in order; each call gets exactly one result.
+//! Schedules the tool calls of one reply. Calls without conflicting effects run in parallel, the others in order; each
+//! call gets exactly one result.
 
 mod post_hooks;
 
@@ -19,73 +19,69 @@ use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
 use crate::clock;
-use crate::permission_checker::{PermissionChecker, EndTurn, CheckOutcome, DeniedBy, CheckDecision};
 use crate::deferred_tools;
-use crate::tool_set::{ToolEntry, AgentToolSet};
-use crate::tools::{AnyTool, ToolContext, ToolOutput, ToolError};
+use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
+use crate::tool_set::{AgentToolSet, ToolEntry};
+use crate::tools::{AnyTool, ToolContext, ToolError, ToolOutput};
 
-/// A call that the model wants made.
+/// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The id of the call.
     pub id: String,
-    /// The tool.
     pub tool: String,
-    /// Its input.
     pub input: Value,
-    /// Why the input cannot be used, if it cannot.
+    /// Error message if the input could not be parsed.
     pub bad_input: Option<String>,
 }
 
-/// A call that has been answered.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCallResult {
-    /// The id of the call.
     pub id: String,
     /// What the model reads.
     pub content: ResultContent,
-    /// What the host gets beside it.
+    /// What the host receives as `tool_use_result`.
     pub meta: Value,
-    /// Whether the call failed.
     pub is_error: bool,
-    /// Set when the call was not permitted.
+    /// Set if permission was denied.
     pub denial: Option<DeniedCall>,
-    /// What the model is told besides.
+    /// Additional context for the model, from hooks.
     pub notes: Vec<String>,
-    /// Set if the turn ends after this.
+    /// Set if the turn ends after this call.
     pub halt: Option<EndTurn>,
-    /// The call itself, if it was put off.
+    /// The call itself, if a hook deferred it.
     pub deferred_call: Option<Box<Value>>,
 }
 
-/// A call that was not permitted.
+/// A call that was denied permission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeniedCall {
-    /// What was refused.
     pub denial: Denial,
-    /// Why.
+    /// The reason.
     pub message: String,
-    /// Who refused.
     pub denied_by: DeniedBy,
 }
 
-/// What every call of a session needs. Cheap to clone.
+/// Dependencies of all calls of an agent. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolEnv {
-    /// The tools.
     pub tool_set: Arc<AgentToolSet>,
-    /// The gate before them.
     pub checker: PermissionChecker,
-    /// What surrounds a call; its id is filled in for each.
+    /// Template of the call context; the scheduler sets the id and other per-call fields.
     pub context: ToolContext,
 }
 
 impl ToolEnv {
-    /// Records that a call is about to be made, unless it has no effects. The error says why it must not be.
+    /// Records in the transcript that a call starts, unless it is repeatable. On error the call must not be made.
     async fn record_start(&self, tool: &ToolEntry, id: &str, input: &Value) -> Result<(), ToolError> {
         match tool.tool().effects(input) {
             Ok(touches) if touches.is_repeatable() => Ok(()),
-            _ => self.context.transcript.record_call_start(id, tool.tool().name()).await.map_err(ToolError::Failed),
+            _ => self
+                .context
+                .transcript
+                .record_call_start(id, tool.tool().name())
+                .await
+                .map_err(ToolError::Failed),
         }
     }
 }
@@ -95,31 +91,31 @@ pub struct ToolScheduler {
     env: Arc<ToolEnv>,
     queued: VecDeque<(ToolCall, Concurrency)>,
     running: FuturesUnordered<BoxFuture<'static, ToolCallResult>>,
-    /// Calls that have begun and have no result yet, and how far they are.
+    /// Calls that have started and have no result yet.
     started: Vec<(ToolCall, Arc<CallStage>)>,
-    /// Results that nobody has taken yet.
+    /// Results that have not been returned yet.
     results: VecDeque<ToolCallResult>,
-    /// How many calls came in.
+    /// Number of calls submitted.
     call_count: usize,
-    /// The calls and their results, where hooks want to hear of them.
+    /// Calls and their responses for the PostToolBatch hook.
     batch: Vec<BatchedCall>,
     exclusive_running: bool,
     streaming: bool,
     closed: bool,
-    /// How many calls the reply has, once it is complete.
+    /// Number of calls of the reply, set once it is complete.
     reply_size: ReplySize,
 }
 
-/// How far a call is.
+/// Progress of a started call.
 #[derive(Default)]
 struct CallStage {
-    /// Set when it has passed the gate: from then on it may have done something.
+    /// Set once permission is given; from then on the call may have had effects.
     allowed: AtomicBool,
-    /// The input that it is made with, if it is not the model's.
+    /// The input in use, if it differs from the model's.
     changed_input: OnceLock<Value>,
 }
 
-/// How a call goes with others.
+/// Whether a call may run with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Concurrency {
     Parallel,
@@ -127,7 +123,7 @@ enum Concurrency {
 }
 
 impl ToolScheduler {
-    /// An empty workshop; the reply still streams.
+    /// An empty scheduler; the reply is still streaming.
     pub fn new(env: Arc<ToolEnv>) -> Self {
         Self {
             env,
@@ -144,7 +140,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Takes a call in. A harmless one begins at once, even while the reply still streams.
+    /// Adds a call. A parallel-safe one starts at once, even while the reply is still streaming.
     pub fn submit(&mut self, wanted: ToolCall) {
         self.call_count += 1;
         let pace = self.concurrency(&wanted);
@@ -152,37 +148,36 @@ impl ToolScheduler {
         self.start_ready_calls();
     }
 
-    /// The reply is complete: everything may begin.
+    /// Marks the reply as complete, so that exclusive calls may start.
     pub fn mark_reply_complete(&mut self) {
         self.streaming = false;
-        // It is complete once.
+        // Set once only.
         let _ = self.reply_size.set(self.call_count);
         self.start_ready_calls();
     }
 
-    /// Nothing begins any more; what runs goes on.
+    /// Starts no further calls; running ones continue.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// How many calls the reply has, whatever became of them.
+    /// Number of calls of the reply, finished or not.
     pub fn call_count(&self) -> usize {
         self.call_count
     }
 
-    /// Whether a call is running.
     pub fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Lets running calls go on while the reply streams; their results wait until [`Workshop::next`] takes them.
+    /// Drives running calls while the reply is streaming; [`ToolScheduler::next_result`] returns their results later.
     pub async fn drive(&mut self) {
         if let Some(made) = self.running.next().await {
             self.record_result(made);
         }
     }
 
-    /// The next result; none when every call has been answered.
+    /// Waits for the next result; `None` if all calls are answered.
     pub async fn next_result(&mut self) -> Option<ToolCallResult> {
         if self.results.is_empty() {
             self.drive().await;
@@ -190,7 +185,7 @@ impl ToolScheduler {
         self.results.pop_front()
     }
 
-    /// Stops everything and answers the calls that have no result: `why` says what was in the way.
+    /// Drops running calls and answers every call without a result. `why` names the cause.
     pub fn cancel_all(mut self, why: &str) -> Vec<ToolCallResult> {
         self.running.clear();
         let begun =
@@ -203,7 +198,7 @@ impl ToolScheduler {
         self.results.into_iter().chain(cut_off).collect()
     }
 
-    /// The calls that have been made, for hooks that want to hear of them.
+    /// Takes the finished calls for the PostToolBatch hook.
     pub fn take_batch(&mut self) -> Vec<BatchedCall> {
         std::mem::take(&mut self.batch)
     }
@@ -227,7 +222,7 @@ impl ToolScheduler {
         self.start_ready_calls();
     }
 
-    /// Begins calls from the front of the queue as long as they may run beside what runs already.
+    /// Starts queued calls in order, as far as they may run with the running ones.
     fn start_ready_calls(&mut self) {
         while let Some((_, pace)) = self.queued.front() {
             let may = !self.closed
@@ -248,7 +243,7 @@ impl ToolScheduler {
         }
     }
 
-    /// A call that cannot be understood harms nobody: it only gets its error.
+    /// A call of an unknown tool or with invalid input only produces its error, so it may run in parallel.
     fn concurrency(&self, wanted: &ToolCall) -> Concurrency {
         let tool = self.env.tool_set.find(&wanted.tool);
         match tool.map(|listed| listed.tool().effects(&wanted.input)) {
@@ -258,8 +253,13 @@ impl ToolScheduler {
     }
 }
 
-/// Makes one call: find the tool, pass the gate, do the work.
-async fn execute_call(bench: Arc<ToolEnv>, wanted: ToolCall, progress: Arc<CallStage>, size: ReplySize) -> ToolCallResult {
+/// Executes one call: find the tool, check permission, run.
+async fn execute_call(
+    bench: Arc<ToolEnv>,
+    wanted: ToolCall,
+    progress: Arc<CallStage>,
+    size: ReplySize,
+) -> ToolCallResult {
     if let Some(why) = &wanted.bad_input {
         return error_result(&wanted.id, &ToolError::Rejected(format!("InputValidationError: {why}")));
     }
@@ -284,7 +284,7 @@ async fn execute_call(bench: Arc<ToolEnv>, wanted: ToolCall, progress: Arc<CallS
     made
 }
 
-/// Makes a call of a tool that there is.
+/// Checks permission for a known tool and runs it.
 async fn check_and_run(
     bench: Arc<ToolEnv>,
     tool: &ToolEntry,
@@ -304,7 +304,9 @@ async fn check_and_run(
     let log = bench.checker.frames.log();
     let CheckOutcome { decision: verdict, mut notes, end_turn: halt } = match passed {
         Ok(permit) => {
-            log.write_line(LogTopic::Tools, || format!("{} {}: {}", wanted.tool, wanted.id, permit.decision.summary()));
+            log.write_line(LogTopic::Tools, || {
+                format!("{} {}: {}", wanted.tool, wanted.id, permit.decision.summary())
+            });
             permit
         }
         Err(trouble) => return error_result(&wanted.id, &trouble),
@@ -320,8 +322,17 @@ async fn check_and_run(
                 let _ = progress.changed_input.set(input.clone());
             }
             let sight = bench.checker.permissions.search_filter();
-            let (id, toolbox, lookout) = (wanted.id, Arc::clone(&bench.tool_set), bench.checker.hooks.clone());
-            let call = ToolContext { id, original_input: written, checked_file: place, read_filter: sight, tool_set: toolbox, hooks: lookout, ..bench.context.clone() };
+            let (id, toolbox, lookout) =
+                (wanted.id, Arc::clone(&bench.tool_set), bench.checker.hooks.clone());
+            let call = ToolContext {
+                id,
+                original_input: written,
+                checked_file: place,
+                read_filter: sight,
+                tool_set: toolbox,
+                hooks: lookout,
+                ..bench.context.clone()
+            };
             post_hooks::run_with_hooks(&bench.checker.hooks, tool, call, input).await
         }
         CheckDecision::Deny { message, by, changed } => {
@@ -334,19 +345,21 @@ async fn check_and_run(
     ToolCallResult { halt: halt.or(made.halt), notes, ..made }
 }
 
-/// How many calls a reply has, once it is complete.
+/// Number of calls of a reply, once it is complete.
 type ReplySize = Arc<SetOnce<usize>>;
 
-/// Whether a call is the only one of its reply; that is known when the reply is complete.
+/// Returns whether the reply has only this call; waits until the reply is complete.
 async fn is_only_call(size: &SetOnce<usize>) -> bool {
     *size.wait().await == 1
 }
 
 async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCallResult {
     let id = call.id.clone();
-    // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
+    // A panicking tool (for example in a parser on a hostile file) is a failed call; the session continues.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
-        Ok(Ok(ToolOutput { content, meta })) => ToolCallResult { is_error: false, ..failure_result(&id, content, meta) },
+        Ok(Ok(ToolOutput { content, meta })) => {
+            ToolCallResult { is_error: false, ..failure_result(&id, content, meta) }
+        }
         Ok(Err(trouble)) => error_result(&id, &trouble),
         Err(_) => error_result(
             &id,
@@ -355,7 +368,7 @@ async fn run_tool(tool: &dyn AnyTool, call: ToolContext, input: Value) -> ToolCa
     }
 }
 
-/// A result that tells of a failure and stops nothing.
+/// A failed result that does not end the turn.
 fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResult {
     let (id, notes) = (id.to_owned(), Vec::new());
     ToolCallResult { id, content, meta, is_error: true, denial: None, notes, halt: None, deferred_call: None }
@@ -373,19 +386,20 @@ fn denied_result(wanted: ToolCall, message: String, by: DeniedBy) -> ToolCallRes
     ToolCallResult { denial: Some(DeniedCall { denial, message, denied_by: by }), ..made }
 }
 
-/// The result of a call that the host takes up later.
+/// Result of a call that a hook deferred; the host continues it later.
 fn deferred_result(wanted: &ToolCall, input: &Value) -> ToolCallResult {
-    let made = error_result(&wanted.id, &ToolError::Failed("Put off by a hook; it has not been done yet.".into()));
+    let made =
+        error_result(&wanted.id, &ToolError::Failed("Put off by a hook; it has not been done yet.".into()));
     let call = json!({"id": wanted.id, "name": wanted.tool, "input": input});
     ToolCallResult { deferred_call: Some(Box::new(call)), ..made }
 }
 
-/// The result of a call that never began.
+/// Result of a call that never started.
 fn not_started_result(wanted: &ToolCall, why: &str) -> ToolCallResult {
     error_result(&wanted.id, &ToolError::Failed(format!("Not started: {why} before it.")))
 }
 
-/// The result of a call that was stopped before it had one.
+/// Result of a call that was interrupted.
 fn interrupted_result(wanted: &ToolCall, why: &str) -> ToolCallResult {
     let text = format!("Stopped: {why} before it finished; what it did so far stays done.");
     error_result(&wanted.id, &ToolError::Failed(text))

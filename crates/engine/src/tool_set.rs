@@ -1,4 +1,4 @@
-//! The tools of one session: which ones there are, and how they are found by name.
+//! The tools of an agent and their lookup by name.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -9,13 +9,13 @@ use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use crate::responders::{Responders, UserPresence};
 use crate::hooks::HookSet;
 use crate::mcp::{ServerRegistry, ToolCache};
 use crate::permission::PermissionState;
+use crate::responders::{Responders, UserPresence};
 use crate::tools::{AGENT, AnyTool, Availability};
 
-/// A tool on the list. What the model sees of it is worked out once, for all sessions.
+/// A tool with its derived data. Specification, facts and size are computed once and shared by all sessions.
 pub struct ToolEntry {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
@@ -25,42 +25,37 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
-    /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
         let (spec, facts, size) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self { tool, spec, facts, size, provenance: OnceLock::new() }
     }
 
-    /// Puts a tool on the list in the place of another of its name. If both look the same to the model, they share their
-    /// looks.
+    /// Replaces a tool of the same name. Shares the specification if it is unchanged.
     pub fn replacing(before: &Self, tool: Arc<dyn AnyTool>) -> Self {
         let (old, new) = (before.spec(), tool.spec());
         let spec = if *old == new { old } else { Arc::new(new) };
         Self { spec: spec.into(), ..Self::new(tool) }
     }
 
-    /// The same tool, of which the model reads something else.
     fn with_description(&self, description: &str) -> Self {
         let spec = ToolSpec { description: description.into(), ..ToolSpec::clone(&self.spec()) };
         Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
     }
 
-    /// The tool as the model sees it.
     pub fn spec(&self) -> Arc<ToolSpec> {
         Arc::clone(self.spec.get_or_init(|| Arc::new(self.tool.spec())))
     }
 
-    /// How many bytes that is.
+    /// Size of the specification as JSON, in bytes.
     pub fn spec_size(&self) -> usize {
         *self.size.get_or_init(|| serde_json::to_string(self.spec().as_ref()).map_or(0, |json| json.len()))
     }
 
-    /// The tool.
     pub fn tool(&self) -> &dyn AnyTool {
         self.tool.as_ref()
     }
 
-    /// The tool as rules see it.
+    /// Facts for permission rules.
     pub fn facts(&self) -> &ToolFacts {
         self.facts.get_or_init(|| {
             let schema: Value = serde_json::from_str(self.spec().input_schema.as_str()).unwrap_or_default();
@@ -68,19 +63,20 @@ impl ToolEntry {
             let fields: Vec<&str> =
                 fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
             let mut facts = ToolFacts::for_tool(self.tool.name(), &fields);
-            // Where a server's name ends cannot be seen from the name of its tool.
+            // Server names may contain the separator, so the name of the tool does not tell where the server's name
+            // ends.
             facts.mcp_server = self.tool.server().map(str::to_owned).or(facts.mcp_server);
             facts.requires_interaction |= self.tool.needs_user();
             facts
         })
     }
 
-    /// The MCP server that it belongs to, as hosts and hooks are told of it.
+    /// The MCP server of the tool, in the form that hosts and hooks receive.
     pub fn provenance(&self) -> Option<&McpServerProvenance> {
         self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
     }
 
-    /// The tool as rules see it in a call with this input.
+    /// Facts for permission rules about a call with this input.
     pub fn facts_for_input(&self, input: &Value) -> Cow<'_, ToolFacts> {
         match self.tool.adds_allow_rules(input) {
             true => Cow::Owned(ToolFacts { adds_rules_or_hooks: true, ..self.facts().clone() }),
@@ -88,18 +84,16 @@ impl ToolEntry {
         }
     }
 
-    /// Whether it is of use where there is no person.
     fn is_noninteractive(&self) -> bool {
         self.tool.availability() != Availability::Interactive
     }
 
-    /// Whether it is of use to any agent.
     fn is_for_all_agents(&self) -> bool {
         self.tool.availability() == Availability::AllAgents
     }
 
-    /// Whether a list of tools for a subagent names it, by its own name or by its server's: as that is called, or as it
-    /// stands in the names of its tools.
+    /// Returns whether an entry of an agent's tool list selects this tool: by tool name, `*`, or MCP server
+    /// (`mcp__server`, in the server's own spelling or as in tool names).
     fn matches_selector(&self, name: &str) -> bool {
         let server = |rest: &str| {
             let meant = rest.strip_suffix("__*").unwrap_or(rest);
@@ -116,26 +110,31 @@ impl ToolEntry {
     }
 }
 
-/// The tools of a session.
+/// The tools of one agent.
 #[derive(Clone, Default)]
 pub struct AgentToolSet {
     tools: Vec<Arc<ToolEntry>>,
-    /// Who answers what some of them ask of a person; without it nobody does, and those are not offered.
+    /// Decides whether interactive tools can be answered; without it they are not available.
     responders: Option<Arc<Responders>>,
-    /// What MCP servers bring, which changes as they come and go.
+    /// Tools of the session's MCP servers; changes as servers connect and disconnect.
     mcp_tools: Option<ToolCache>,
-    /// The same of servers that work for this agent alone. They are there to be used.
+    /// Tools of MCP servers that belong to this agent alone. Exempt from the tool lists.
     own_mcp_tools: Option<ToolCache>,
-    /// Of these lists, each names the tools of servers that may be used.
+    /// Lists that select MCP tools; a tool must be selected by all of them.
     server_tool_filters: Vec<Arc<[String]>>,
-    /// Those that may not be used.
+    /// Names of tools that are removed.
     excluded: Vec<String>,
 }
 
 impl AgentToolSet {
-    /// Picks from all tools what the options ask for, less what a rule takes away. What would ask a person is offered only
-    /// while somebody answers.
-    pub fn select(all: &[Arc<ToolEntry>], wanted: Option<&ToolSet>, rights: &PermissionState, person: UserPresence) -> Self {
+    /// Selects tools by the options and removes those that a deny rule names. Interactive tools are available only
+    /// while they can be answered.
+    pub fn select(
+        all: &[Arc<ToolEntry>],
+        wanted: Option<&ToolSet>,
+        rights: &PermissionState,
+        person: UserPresence,
+    ) -> Self {
         let asked_for = |tool: &Arc<ToolEntry>| match wanted {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.has_name(name)),
@@ -146,7 +145,7 @@ impl AgentToolSet {
         Self { tools: all.iter().filter(kept).cloned().collect(), responders, ..Self::default() }
     }
 
-    /// The same tools, where these hooks may answer for a person.
+    /// Adds hooks that may answer interactive tools in place of the user.
     #[must_use]
     pub fn with_hook_responders(&self, hooks: &HookSet) -> Self {
         let asking = self.tools.iter().filter(|tool| !tool.is_noninteractive()).map(|tool| tool.tool.name());
@@ -154,29 +153,27 @@ impl AgentToolSet {
         Self { responders: audience, ..self.clone() }
     }
 
-    /// The same tools, and those of MCP servers as they come and go.
+    /// Adds the tools of the session's MCP servers.
     #[must_use]
     pub fn with_mcp_tools(self, supply: ToolCache) -> Self {
         Self { mcp_tools: Some(supply), ..self }
     }
 
-    /// The same tools, and those of servers that are the agent's own.
+    /// Adds the tools of MCP servers that belong to this agent alone.
     #[must_use]
     pub fn with_own_mcp_tools(self, own: Option<ToolCache>) -> Self {
         Self { own_mcp_tools: own, ..self }
     }
 
-    /// The servers of the session, if it has some.
     pub fn mcp_servers(&self) -> Option<&ServerRegistry> {
         self.mcp_tools.as_ref().and_then(ToolCache::registry)
     }
 
-    /// The servers that are the agent's own, if it has some.
     pub fn own_mcp_tools(&self) -> Option<&ToolCache> {
         self.own_mcp_tools.as_ref()
     }
 
-    /// The same tools and one more.
+    /// Adds a tool, or replaces the one of the same name.
     #[must_use]
     pub fn with_tool(&self, tool: Arc<dyn AnyTool>) -> Self {
         let mut tools = self.tools.clone();
@@ -189,7 +186,7 @@ impl AgentToolSet {
         Self { tools, ..self.clone() }
     }
 
-    /// The same tools, of which the model reads something else about one.
+    /// Changes the description of one tool.
     #[must_use]
     pub fn with_description(mut self, name: &str, description: &str) -> Self {
         for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
@@ -198,36 +195,34 @@ impl AgentToolSet {
         self
     }
 
-    /// The same tools less these.
     #[must_use]
     pub fn without_tools(&self, names: &[&str]) -> Self {
         let kept = |tool: &&Arc<ToolEntry>| !names.contains(&tool.tool.name());
-        let except = self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
+        let except =
+            self.excluded.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
         Self { tools: self.tools.iter().filter(kept).cloned().collect(), excluded: except, ..self.clone() }
     }
 
-    /// No tools at all.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
         Self::default()
     }
 
-    /// These tools.
     #[cfg(test)]
     pub(crate) fn from_tools(tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let tools = tools.into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
         Self { tools, ..Self::default() }
     }
 
-    /// The same tools for a subagent: less some, less those that deal with a person or the session, and only those named
-    /// if any are.
+    /// The tools for a subagent: no interactive or main-agent tools, without `without`, and only those in `only` if
+    /// given.
     pub fn for_subagent(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let mut narrowed = self.restricted_to(only, without);
         narrowed.tools.retain(|tool| tool.is_for_all_agents());
         narrowed
     }
 
-    /// The same tools less some, and only those named if any are.
+    /// Removes `without` and keeps only the tools in `only` if given.
     pub fn restricted_to(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let kept = |tool: &&Arc<ToolEntry>| {
             !without.contains(&tool.tool.name())
@@ -240,7 +235,7 @@ impl AgentToolSet {
         Self { tools, server_tool_filters: lists, excluded: except, ..self.clone() }
     }
 
-    /// The same tools, but of the MCP servers only those with these names.
+    /// Keeps only the MCP tools of these servers.
     #[must_use]
     pub fn restricted_to_servers<'a>(&self, servers: impl IntoIterator<Item = &'a String>) -> Self {
         let list: Vec<String> = servers.into_iter().map(|server| format!("mcp__{server}")).collect();
@@ -248,51 +243,52 @@ impl AgentToolSet {
         Self { server_tool_filters: only, ..self.clone() }
     }
 
-    /// Every tool, as things stand: those of servers come last.
+    /// All tools; MCP tools come last.
     fn all_tools(&self) -> impl Iterator<Item = Arc<ToolEntry>> {
         let brought = self.mcp_tools.as_ref().map(ToolCache::tools).unwrap_or_default();
         let named = |tool: &ToolEntry, list: &[String]| list.iter().any(|name| tool.matches_selector(name));
-        let brought = brought.iter().filter(|tool| self.server_tool_filters.iter().all(|list| named(tool, list)));
+        let brought =
+            brought.iter().filter(|tool| self.server_tool_filters.iter().all(|list| named(tool, list)));
         let own = self.own_mcp_tools.as_ref().map(ToolCache::tools).unwrap_or_default();
-        // Of two servers with one name the agent's own counts.
+        // If two servers have the same name, the agent's own wins.
         let brought = brought.filter(|tool| own.iter().all(|other| other.tool.name() != tool.tool.name()));
         let brought = own.iter().chain(brought).filter(|tool| !named(tool, &self.excluded));
         self.available_builtins().chain(brought).cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// Our own tools, less those that would ask somebody who does not answer.
+    /// Built-in tools, without interactive ones that cannot be answered now.
     fn available_builtins(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
-        let answers = |tool: &ToolEntry| self.responders.as_ref().is_some_and(|it| it.can_answer(tool.tool.name()));
+        let answers =
+            |tool: &ToolEntry| self.responders.as_ref().is_some_and(|it| it.can_answer(tool.tool.name()));
         self.tools.iter().filter(move |tool| tool.is_noninteractive() || answers(tool))
     }
 
-    /// What MCP servers want the model to know, a text each.
+    /// Instructions of the MCP servers, one text each.
     pub fn server_instructions(&self) -> Arc<[String]> {
-        let of = |supply: &Option<ToolCache>| supply.as_ref().map(ToolCache::instructions).unwrap_or_default();
+        let of =
+            |supply: &Option<ToolCache>| supply.as_ref().map(ToolCache::instructions).unwrap_or_default();
         match &self.own_mcp_tools {
             None => of(&self.mcp_tools),
             own => of(own).iter().chain(of(&self.mcp_tools).iter()).cloned().collect(),
         }
     }
 
-    /// Finds a tool by its name or an older one.
+    /// Finds a tool by name or alias.
     pub fn find(&self, name: &str) -> Option<Arc<ToolEntry>> {
         let own = self.available_builtins().find(|tool| tool.has_name(name)).cloned();
         own.or_else(|| self.all_tools().find(|tool| tool.has_name(name)))
     }
 
-    /// The names, in order.
     pub fn names(&self) -> Vec<String> {
         self.all_tools().map(|listed| listed.tool.name().to_owned()).collect()
     }
 
-    /// The names as hosts expect them in the first notice: there the subagent tool still has its old name.
+    /// Names for the init frame: hosts expect the subagent tool under its old name there.
     pub fn names_for_init(&self) -> Vec<String> {
         let listed = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
         self.all_tools().map(|tool| listed(tool.tool.name())).collect()
     }
 
-    /// The tools, in order.
     pub fn tools(&self) -> Vec<Arc<ToolEntry>> {
         self.all_tools().collect()
     }

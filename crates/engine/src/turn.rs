@@ -1,9 +1,9 @@
-//! One turn, from a prompt to its end: ask, record, judge, act, and round again.
+//! One turn, from a prompt to its end: call the model, record the reply, decide, run tools, repeat.
 
-mod run_tools;
-mod hooks;
-mod stream_reply;
 mod finish;
+mod hooks;
+mod run_tools;
+mod stream_reply;
 
 pub(crate) use hooks::inject_hook_context;
 
@@ -16,38 +16,37 @@ use whimbrel_models::ModelError;
 use whimbrel_wire::StopReason;
 
 use crate::agent::Agent;
-use crate::context::plan_mode::{self, CallPosition};
 use crate::context::auto_compact;
+use crate::context::plan_mode::{self, CallPosition};
+use crate::next_step::{self, Continuation, NextStep, TurnEnd, TurnEvent, TurnState};
 use crate::permission_checker::EndTurn;
-use crate::next_step::{self, TurnEnd, TurnEvent, NextStep, Continuation, TurnState};
 use crate::tool_scheduler::ToolScheduler;
-use crate::{clock, structured_output, fallback};
+use crate::{clock, fallback, structured_output};
+use finish::finish_turn;
 use run_tools::run_tools;
 pub(crate) use stream_reply::retry_notice;
 use stream_reply::{ReplyOutcome, stream_reply};
-use finish::finish_turn;
 
-/// What the model is told of a turn that was interrupted while it spoke.
+/// Recorded when a turn is interrupted while the model replies.
 pub(crate) const INTERRUPTED_TEXT: &str = "[Request interrupted by user]";
 
-/// How a turn went.
+/// Outcome of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnOutcome {
-    /// How it ended.
     pub end: TurnEnd,
-    /// The model's last text.
+    /// The last text of the model.
     pub text: String,
-    /// Why the model stopped last.
+    /// Stop reason of the last reply.
     pub stop_reason: Option<StopReason>,
-    /// What failed, if the model did.
+    /// The last model error, if there was one.
     pub error: Option<ModelError>,
     /// One, plus one for each tool result.
     pub num_turns: u32,
     /// From the start of the turn to the first event of the first reply.
     pub time_to_first_token: Option<Duration>,
-    /// The answer in the shape that the host asked for.
+    /// The structured output, if the host asked for one.
     pub structured_output: Option<Value>,
-    /// The call that was put off, if one was.
+    /// The deferred tool call, if there is one.
     pub deferred_call: Option<Box<Value>>,
 }
 
@@ -73,14 +72,18 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
     hooks::notify_instructions_loaded(agent, cancel).await;
     loop {
         match next {
-            NextStep::CallModel | NextStep::Continue(_) if hooks::compact_and_check_stopped(agent, cancel).await => {
+            NextStep::CallModel | NextStep::Continue(_)
+                if hooks::compact_and_check_stopped(agent, cancel).await =>
+            {
                 now.event = TurnEvent::ToolsRan { halt: Some(EndTurn::Hook) };
             }
             NextStep::CallModel | NextStep::Continue(_) => {
                 if let NextStep::Continue(nudge) = next {
                     match nudge {
                         Continuation::MissingOutput => agent.structured_output.record_reminder(),
-                        Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => now.continuations += 1,
+                        Continuation::OutputLimit | Continuation::ConnectionCut | Continuation::Paused => {
+                            now.continuations += 1
+                        }
                     }
                     if let Some(text) = continuation_text(nudge) {
                         agent.conversation.push_synthetic(text).await;
@@ -94,11 +97,12 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 workshop = ToolScheduler::new(Arc::clone(&agent.tool_env));
                 now.model_calls += 1;
                 let heard = stream_reply(agent, &mut workshop, cancel).await;
-                ending.time_to_first_token = ending.time_to_first_token.or_else(|| heard.first_event_at.map(|at| at - started));
+                ending.time_to_first_token =
+                    ending.time_to_first_token.or_else(|| heard.first_event_at.map(|at| at - started));
                 now.event = heard.to_turn_event(workshop.call_count());
                 match now.event {
                     TurnEvent::Replied { .. } => agent.compaction_state.record_reply(),
-                    // A call that was refused and is made again does not count.
+                    // A rejected call that is repeated does not count.
                     TurnEvent::Unavailable | TurnEvent::ContextTooLong => now.model_calls -= 1,
                     _ => {}
                 }
@@ -110,7 +114,9 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
                 continue;
             }
             NextStep::Compact => {
-                now.event = TurnEvent::Compacted { succeeded: auto_compact::compact_after_rejection(agent, cancel).await };
+                now.event = TurnEvent::Compacted {
+                    succeeded: auto_compact::compact_after_rejection(agent, cancel).await,
+                };
             }
             NextStep::RunTools => {
                 let halt = Box::pin(run_tools(agent, &mut workshop, &mut ending, cancel)).await;
@@ -143,11 +149,20 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> TurnOutcome {
 }
 
 impl TurnOutcome {
-    /// An ending without anything said.
+    /// An outcome without text.
     pub fn new(end: TurnEnd) -> Self {
         let (text, stop_reason, error) = (String::new(), None, None);
         let (time_to_first_token, structured_output, deferred_call) = (None, None, None);
-        Self { end, text, stop_reason, error, num_turns: 1, time_to_first_token, structured_output, deferred_call }
+        Self {
+            end,
+            text,
+            stop_reason,
+            error,
+            num_turns: 1,
+            time_to_first_token,
+            structured_output,
+            deferred_call,
+        }
     }
 
     fn apply_reply(&mut self, heard: ReplyOutcome) {
@@ -159,7 +174,7 @@ impl TurnOutcome {
     }
 }
 
-/// What the model is told, if anything.
+/// The message that asks the model to continue, if one is needed.
 fn continuation_text(nudge: Continuation) -> Option<&'static str> {
     Some(match nudge {
         Continuation::Paused => return None,

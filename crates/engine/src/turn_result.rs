@@ -1,4 +1,4 @@
-//! The `result` frame that ends every turn, pure.
+//! Builds the `result` frame that ends every turn (pure).
 
 use std::time::Duration;
 
@@ -6,36 +6,42 @@ use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult
 
 use crate::agent::AgentLimits;
 use crate::cost::Spend;
-use crate::turn::TurnOutcome;
 use crate::next_step::TurnEnd;
+use crate::turn::TurnOutcome;
 
-/// What a result is made of.
+/// Input of a result frame.
 pub struct ResultInput<'a> {
-    /// How the turn went.
     pub outcome: TurnOutcome,
-    /// What it cost.
+    /// Cost of the session so far.
     pub spend: &'a Spend,
-    /// Calls that were not permitted.
+    /// Denied tool calls.
     pub denials: Vec<Denial>,
-    /// How long it took.
     pub duration: Duration,
-    /// What started it, when it was not a prompt.
+    /// Origin of the turn if it was not a prompt.
     pub origin: Option<Origin>,
-    /// The limits, for the error texts.
+    /// The limits, for error texts.
     pub limits: &'a AgentLimits,
-    /// Which result of the session this is, from 0.
+    /// Index of the result in the session, from 0.
     pub index: u32,
-    /// How many prompts wait.
+    /// Number of queued prompts.
     pub queued: usize,
-    /// The session.
     pub session_id: String,
-    /// The message's own id.
     pub uuid: String,
 }
 
-/// The result frame of a turn.
 pub fn build_result(report: ResultInput<'_>) -> TurnResult {
-    let ResultInput { outcome: ending, spend, denials, duration: took, origin, limits, index, queued, session_id, uuid } = report;
+    let ResultInput {
+        outcome: ending,
+        spend,
+        denials,
+        duration: took,
+        origin,
+        limits,
+        index,
+        queued,
+        session_id,
+        uuid,
+    } = report;
     let (subtype, is_error, terminal, error) = classify(ending.end, limits);
     let succeeded = subtype == Outcome::Success;
     TurnResult {
@@ -108,7 +114,8 @@ fn classify(end: TurnEnd, limits: &AgentLimits) -> (Outcome, bool, TerminalReaso
         }
         TurnEnd::ContextTooLong => (Outcome::Success, true, TerminalReason::PromptTooLong, None),
         TurnEnd::BudgetExceeded => {
-            let text = format!("Reached the maximum budget (${}).", limits.max_budget_usd.unwrap_or_default());
+            let text =
+                format!("Reached the maximum budget (${}).", limits.max_budget_usd.unwrap_or_default());
             (Outcome::ErrorMaxBudgetUsd, true, TerminalReason::BudgetExhausted, Some(text))
         }
         TurnEnd::NoStructuredOutput => {

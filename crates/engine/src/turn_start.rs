@@ -1,5 +1,5 @@
-//! How a turn begins: the session's first one with its hooks, then what the host is told, then the prompts, which hooks
-//! may add to or stop.
+//! Start of a turn: SessionStart hooks on the first one, the `init` frame, then prompts and notifications, which
+//! hooks may extend or block.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Content;
@@ -10,50 +10,45 @@ use whimbrel_wire::system::{InformationLevel, Informational, Init};
 use crate::agent::Agent;
 use crate::context::mentioned_files;
 use crate::context::sanitize::sanitize;
-use crate::hooks::{MergedOutput, HookInputBuilder, join_reasons};
-use crate::ids;
-use crate::internal_events::Notification;
 use crate::frame_sender::FrameSender;
+use crate::hooks::{HookInputBuilder, MergedOutput, join_reasons};
+use crate::ids;
 use crate::input_queue::QueuedInput;
+use crate::internal_events::Notification;
+use crate::next_step::TurnEnd;
 use crate::rewind;
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
 
-/// What a turn begins with.
+/// Input of a turn.
 pub(crate) struct TurnInput {
-    /// How the session begins, if this is its first turn: `startup`, `resume`, ...
+    /// Start source (`startup`, `resume`, ...) if this is the session's first turn.
     pub(crate) session_start: Option<&'static str>,
-    /// The notice that begins every turn.
+    /// The frame that begins every turn.
     pub(crate) init: Init,
-    /// What the host should know, if anything.
+    /// A warning for the host, if there is one.
     pub(crate) warning: Option<String>,
-    /// What is due.
+    /// The queued prompts and notifications.
     pub(crate) inputs: Vec<QueuedInput>,
-    /// Whether the host sees its prompts again.
     pub(crate) prompt_replay: PromptReplay,
 }
 
-/// Whether a host sees its prompts again.
+/// Whether the host gets its prompts back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptReplay {
-    /// It wants to.
     Enabled,
-    /// It does not.
     Disabled,
 }
 
-/// What the host is told before the words of a command: in the order of a turn.
+/// Frames sent before the output of a command, in the order of a turn.
 pub(crate) struct TurnNotices {
-    /// The notice that begins every turn.
+    /// The frame that begins every turn.
     pub(crate) init: Init,
-    /// What the host should know.
     pub(crate) warnings: Vec<String>,
-    /// The prompt that calls the command, if the host wants to see it again.
+    /// The prompt that invokes the command, if prompts are replayed.
     pub(crate) replay: Option<User>,
 }
 
 impl TurnNotices {
-    /// Tells the host.
     pub(crate) async fn send(self, outbox: &FrameSender) {
         outbox.notify(self.init).await;
         for warning in self.warnings {
@@ -65,8 +60,12 @@ impl TurnNotices {
     }
 }
 
-/// Opens a turn. An ending says that the model is not to be asked.
-pub(crate) async fn start_turn(agent: &mut Agent, opening: TurnInput, cancel: &CancellationToken) -> Option<TurnOutcome> {
+/// Starts a turn. Returns an outcome if the model is not to be called.
+pub(crate) async fn start_turn(
+    agent: &mut Agent,
+    opening: TurnInput,
+    cancel: &CancellationToken,
+) -> Option<TurnOutcome> {
     let TurnInput { session_start: first, init, warning, inputs: dues, prompt_replay: echo } = opening;
     let stopped = run_session_start_hooks(agent, first, cancel).await;
     agent.frame_sender.notify(init).await;
@@ -96,8 +95,12 @@ pub(crate) async fn start_turn(agent: &mut Agent, opening: TurnInput, cancel: &C
     refused.filter(|_| !heard)
 }
 
-/// Tells the hooks that the session begins, if it does, and the model what they say; true if a hook wants to stop there.
-pub(crate) async fn run_session_start_hooks(agent: &mut Agent, first: Option<&str>, cancel: &CancellationToken) -> bool {
+/// Runs the SessionStart hooks on the first turn and adds their context; true if a hook stops the turn.
+pub(crate) async fn run_session_start_hooks(
+    agent: &mut Agent,
+    first: Option<&str>,
+    cancel: &CancellationToken,
+) -> bool {
     let Some(source) = first else { return false };
     let model = agent.runtime_settings.current().model;
     let title = agent.conversation.transcript_writer().title();
@@ -113,8 +116,12 @@ pub(crate) async fn run_session_start_hooks(agent: &mut Agent, first: Option<&st
     said.stop.is_some()
 }
 
-/// Takes news in. What is worth a turn of its own is a prompt to hooks; what merely comes along with one is none.
-async fn submit_notification(agent: &mut Agent, news: &Notification, cancel: &CancellationToken) -> Result<(), TurnOutcome> {
+/// Submits a notification. One that starts a turn runs the prompt hooks; others are only recorded.
+async fn submit_notification(
+    agent: &mut Agent,
+    news: &Notification,
+    cancel: &CancellationToken,
+) -> Result<(), TurnOutcome> {
     if !news.starts_turn {
         agent.conversation.push_synthetic(&news.text).await;
         return Ok(());
@@ -126,7 +133,7 @@ async fn submit_notification(agent: &mut Agent, news: &Notification, cancel: &Ca
     apply_hook_output(agent, &said).map_or(Ok(()), Err)
 }
 
-/// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
+/// Submits a prompt to the hooks and records it; the error is the outcome of a blocked turn.
 async fn submit_prompt(
     agent: &mut Agent,
     mut user: User,
@@ -135,7 +142,7 @@ async fn submit_prompt(
 ) -> Result<(), TurnOutcome> {
     user.uuid.get_or_insert_with(ids::new_uuid);
     let taken = accept_prompt(agent, &user, cancel).await;
-    // First the transcript: what the host has seen can be resumed.
+    // Write the transcript first, so that everything the host has seen can be resumed.
     agent.conversation.flush().await;
     if echo == PromptReplay::Enabled {
         replay_prompt(&agent.frame_sender, user).await;
@@ -143,8 +150,12 @@ async fn submit_prompt(
     taken
 }
 
-/// Puts a prompt into the conversation, with what it mentions, if the hooks agree.
-pub(crate) async fn accept_prompt(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), TurnOutcome> {
+/// Records a prompt with the files it mentions, unless hooks block it.
+pub(crate) async fn accept_prompt(
+    agent: &mut Agent,
+    user: &User,
+    cancel: &CancellationToken,
+) -> Result<(), TurnOutcome> {
     rewind::begin_checkpoint(&agent.tool_env.context.workspace, user.uuid.as_deref()).await;
     agent.conversation.begin_uncommitted();
     let text = user.message.content.joined_text();
@@ -162,7 +173,7 @@ pub(crate) async fn accept_prompt(agent: &mut Agent, user: &User, cancel: &Cance
     apply_hook_output(agent, &said).map_or(Ok(()), Err)
 }
 
-/// Does what the hooks want that have heard of a prompt; an ending if they want to stop there.
+/// Applies the output of the prompt hooks; returns an outcome if they stop the turn.
 fn apply_hook_output(agent: &mut Agent, said: &MergedOutput) -> Option<TurnOutcome> {
     if let Some(title) = &said.event_specific.session_title {
         agent.conversation.transcript_writer().set_title(title);
@@ -171,17 +182,16 @@ fn apply_hook_output(agent: &mut Agent, said: &MergedOutput) -> Option<TurnOutco
     said.stop.as_ref().map(|_| TurnOutcome::new(TurnEnd::HookStopped))
 }
 
-/// Who says something that the model is to answer.
+/// Source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PromptSource {
-    /// The host.
     Host,
-    /// The engine: background work has ended, somebody has written, it is time for something.
+    /// The engine: background work ended, a message arrived, or a timer fired.
     Engine,
 }
 
 impl PromptSource {
-    /// The `source` that hooks are told.
+    /// The `source` field of the hook input.
     fn hook_source(self) -> &'static str {
         match self {
             Self::Host => "sdk",
@@ -189,7 +199,7 @@ impl PromptSource {
         }
     }
 
-    /// What the person reads if a hook objects.
+    /// The notice shown when a hook blocks it.
     fn blocked_text(self, why: &str) -> String {
         match self {
             Self::Host => format!("A hook has stopped the prompt: {why}"),
@@ -198,7 +208,7 @@ impl PromptSource {
     }
 }
 
-/// Tells the hooks of a prompt of the host; an ending if they stop it.
+/// Runs the prompt hooks for a prompt of the host; the error is the outcome if they block it.
 pub(crate) async fn run_host_prompt_hooks(
     agent: &mut Agent,
     uuid: Option<&str>,
@@ -217,7 +227,7 @@ async fn run_prompt_hooks(
 ) -> Result<MergedOutput, TurnOutcome> {
     let told = |scene: &HookInputBuilder| scene.user_prompt_submit(text, Some(sender.hook_source()));
     let said = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptSubmit, told, cancel).await;
-    // Nobody has agreed to a prompt whose hooks were stopped half way.
+    // Interrupted hooks have not approved the prompt.
     if said.interrupted {
         return Err(TurnOutcome::new(TurnEnd::AbortedStreaming));
     }
@@ -235,7 +245,6 @@ async fn run_prompt_hooks(
     Err(TurnOutcome { text, ..TurnOutcome::new(TurnEnd::Done) })
 }
 
-/// Puts a prompt into the conversation.
 pub(crate) fn record_prompt(agent: &mut Agent, user: &User) {
     record_prompt_as(agent, user, &user.message.content);
 }
@@ -245,7 +254,7 @@ fn record_prompt_as(agent: &mut Agent, user: &User, content: &Content) {
     agent.conversation.push_prompt(user.uuid.as_deref().unwrap_or_default(), content, &mode);
 }
 
-/// Shows a prompt to the host that sent it.
+/// Sends a prompt back to the host.
 pub(crate) async fn replay_prompt(outbox: &FrameSender, user: User) {
     let session_id = outbox.session_id().to_owned();
     outbox.send(User { is_replay: Some(true), session_id, ..user }).await;

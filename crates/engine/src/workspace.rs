@@ -1,5 +1,5 @@
-//! Where a session works: its folder, the shell's current folder, the environment of commands, and which files the
-//! model has seen. Shared by the calls of a session; nothing here is held across an await.
+//! State shared by the tool calls of a session: directories, working directory, environment of commands, and the files
+//! that the model has read. No lock is held across an await.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,46 +10,43 @@ use crate::session::checkpoint::Checkpoints;
 use crate::settings::home_dir;
 use crate::worktree::Worktree;
 
-/// A session's working place.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// Other folders that the session may use.
+    /// Additional directories that the session may use.
     additional_dirs: Arc<Mutex<Vec<PathBuf>>>,
-    /// Where long tool output is put.
+    /// Directory for long tool output.
     output_dir: PathBuf,
     cwd: Mutex<PathBuf>,
-    /// The work tree that the session has entered, if it has.
+    /// The worktree that the session has entered.
     worktree: Mutex<Option<Worktree>>,
-    /// Whether it is for an agent that works in a work tree of its own and nowhere else.
+    /// Set for an isolated agent, which must work in its worktree only.
     isolated: bool,
     seen_files: Mutex<HashMap<PathBuf, SeenFile>>,
     env: Arc<Mutex<BTreeMap<String, String>>>,
-    /// Files as they were at each prompt, if the host wants that.
+    /// File states before each prompt, if the host enabled checkpoints.
     checkpoints: Option<Arc<Checkpoints>>,
-    /// What tools have written, counted in lines.
+    /// Lines changed by tools.
     changed_lines: Arc<Mutex<LineCounts>>,
 }
 
-/// Lines that tools have added to files and taken out of them.
+/// Lines that tools have added and removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineCounts {
-    /// How many were added.
     pub added: u64,
-    /// How many were taken out.
     pub removed: u64,
 }
 
-/// A file as the model last saw it.
+/// A file as the model last read or wrote it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenFile {
-    /// Where it lies, links followed.
+    /// Path with symlinks resolved.
     pub real_path: PathBuf,
-    /// When it had been changed last.
+    /// Modification time.
     pub modified: SystemTime,
-    /// How many bytes it had.
+    /// Size in bytes.
     pub size: u64,
-    /// Its text, if it was short enough to keep; needed to tell the model what somebody else changed.
+    /// The text, if short enough to keep; used to show the model later changes.
     pub text: Option<Arc<str>>,
 }
 
@@ -70,15 +67,14 @@ impl Workspace {
         }
     }
 
-    /// The same, with checkpoints of its files.
     #[must_use]
     pub fn with_checkpoints(mut self, checkpoints: Option<Checkpoints>) -> Self {
         self.checkpoints = checkpoints.map(Arc::new);
         self
     }
 
-    /// The same session's place for an agent that works in a work tree of its own: folders, environment and checkpoints
-    /// are shared, but it stands in its tree and has seen no file yet.
+    /// Workspace of an isolated agent in the same session. It shares directories, environment and checkpoints, but has
+    /// its own working directory and list of read files.
     #[must_use]
     pub fn for_worktree(&self, tree: Worktree) -> Self {
         Self {
@@ -95,86 +91,82 @@ impl Workspace {
         }
     }
 
-    /// Counts lines that a tool has changed.
     pub fn add_changed_lines(&self, more: LineCounts) {
         let mut lines = lock(&self.changed_lines);
         lines.added += more.added;
         lines.removed += more.removed;
     }
 
-    /// The lines that tools have changed.
     pub fn changed_lines(&self) -> LineCounts {
         *lock(&self.changed_lines)
     }
 
-    /// The checkpoints, if there are any.
     pub fn checkpoints(&self) -> Option<Arc<Checkpoints>> {
         self.checkpoints.clone()
     }
 
-    /// The folder that the session was started in.
+    /// The directory in which the session was started.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder for long tool output. It may not exist yet.
+    /// Directory for long tool output. It may not exist yet.
     pub fn output_dir(&self) -> &Path {
         &self.output_dir
     }
 
-    /// The shell's current folder.
+    /// Working directory of the shell.
     pub fn cwd(&self) -> PathBuf {
         lock(&self.cwd).clone()
     }
 
-    /// Moves the shell's current folder.
     pub fn set_cwd(&self, to: PathBuf) {
         *lock(&self.cwd) = to;
     }
 
-    /// The folder that the session works in: the one it was started in, or a work tree that it has entered since. This is
-    /// where the shell goes back to.
+    /// The session's base directory: the entered worktree, otherwise the directory in which the session was started.
+    /// The shell returns there when it leaves the workspace.
     pub fn base_dir(&self) -> PathBuf {
         lock(&self.worktree).as_ref().map_or_else(|| self.root.clone(), |tree| tree.path.clone())
     }
 
-    /// The work tree that the session has entered, if it has.
+    /// The worktree that the session has entered.
     pub fn worktree(&self) -> Option<Worktree> {
         lock(&self.worktree).clone()
     }
 
-    /// Where commands go on if the folder that they should work in is gone: nowhere, for an agent that works apart.
+    /// Where commands run if their directory is gone; `None` for an isolated agent.
     pub fn fallback_dir(&self) -> Option<&Path> {
         (!self.isolated).then_some(&*self.root)
     }
 
-    /// The work tree of an agent that works apart, if it is gone. Touches the disk.
+    /// The worktree of an isolated agent, if it no longer exists. Accesses the disk.
     pub fn missing_worktree(&self) -> Option<Worktree> {
         self.worktree().filter(|tree| self.isolated && !tree.exists())
     }
 
-    /// Moves the session into a work tree, or back to where it was started.
+    /// Enters a worktree, or returns to the start directory.
     pub fn set_worktree(&self, tree: Option<Worktree>) {
         *lock(&self.worktree) = tree;
         self.set_cwd(self.base_dir());
     }
 
-    /// Says which folders the session may use.
     pub fn set_additional_dirs(&self, folders: Vec<PathBuf>) {
         *lock(&self.additional_dirs) = folders;
     }
 
-    /// The session's folder and the additional ones.
+    /// The start directory and the additional ones.
     pub fn directories(&self) -> Vec<PathBuf> {
         std::iter::once(&self.root).chain(&*lock(&self.additional_dirs)).cloned().collect()
     }
 
-    /// Whether a path lies in the session's folder or one of the additional ones. Purely by name.
+    /// Returns whether a path is in one of the session's directories. Compares names only.
     pub fn contains(&self, path: &Path) -> bool {
-        path.starts_with(&self.root) || lock(&self.additional_dirs).iter().any(|folder| path.starts_with(folder))
+        path.starts_with(&self.root)
+            || lock(&self.additional_dirs).iter().any(|folder| path.starts_with(folder))
     }
 
-    /// A path as the model wrote it, made absolute: relative to the current folder, `~` is the home folder.
+    /// Makes a path absolute: relative to the working directory, `~` is the home directory.
     pub fn resolve(&self, path: &str) -> PathBuf {
         let below_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
         let path = match below_home {
@@ -184,17 +176,16 @@ impl Workspace {
         if path.is_absolute() { path } else { self.cwd().join(path) }
     }
 
-    /// The person's home folder, if the environment names one.
+    /// The user's home directory, if the environment names one.
     pub fn home_dir(&self) -> Option<PathBuf> {
         home_dir(self.variable("HOME").as_deref())
     }
 
-    /// The environment of commands.
+    /// Environment of commands.
     pub fn environment(&self) -> BTreeMap<String, String> {
         lock(&self.env).clone()
     }
 
-    /// One variable of it.
     pub fn variable(&self, name: &str) -> Option<String> {
         lock(&self.env).get(name).cloned()
     }
@@ -204,7 +195,7 @@ impl Workspace {
         lock(&self.env).extend(variables);
     }
 
-    /// Takes variables away from later commands.
+    /// Removes variables from later commands.
     pub fn unset_variables<'a>(&self, names: impl Iterator<Item = &'a String>) {
         let mut env = lock(&self.env);
         for name in names {
@@ -212,28 +203,27 @@ impl Workspace {
         }
     }
 
-    /// Notes that the model has seen a file as it is now.
+    /// Records the content that the model has read or written.
     pub fn record_seen(&self, path: &Path, seen: SeenFile) {
         lock(&self.seen_files).insert(path.to_path_buf(), seen);
     }
 
-    /// What the model last saw of a file.
+    /// The content that the model last saw.
     pub fn seen_file(&self, path: &Path) -> Option<SeenFile> {
         lock(&self.seen_files).get(path).cloned()
     }
 
-    /// Every file that the model has seen.
+    /// All files that the model has seen.
     pub fn seen_files(&self) -> Vec<(PathBuf, SeenFile)> {
         lock(&self.seen_files).iter().map(|(path, seen)| (path.clone(), seen.clone())).collect()
     }
 
-    /// Forgets a file.
     pub fn forget_seen(&self, path: &Path) {
         lock(&self.seen_files).remove(path);
     }
 }
 
-/// Each of these locks guards one plain value; a panic elsewhere cannot leave it half changed.
+/// Each lock guards one plain value, so a poisoned lock holds valid data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

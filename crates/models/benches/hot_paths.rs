@@ -1,5 +1,5 @@
-//! A delta from the model's bytes to the host's line, and a request from the history to its bytes.
-//! `cargo xtask bench --instructions` counts what each case takes.
+//! Hot paths: a delta from the model's bytes to the host's line, and a request from the history to its bytes.
+//! `cargo xtask bench --instructions` counts the instructions of each case.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,18 +12,20 @@ use whimbrel_models::{History, Preamble, Request, ToolSpec};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::{Block, Frame, RawJson, Role, encode};
 
-/// As many deltas as come in one piece when a model is fast.
+/// Number of deltas per chunk for a fast model.
 const DELTAS_PER_CHUNK: usize = 50;
 
 const START: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
 
-/// A name, and what is done that often.
+/// Name of a case, and a function that repeats it.
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 8] = [
     ("delta: bytes to events", |times| run_deltas(times, |decoder, _| next_event(decoder))),
     ("delta: bytes to meaning", |times| run_deltas(times, |decoder, _| decode(decoder, RawEvents::Drop))),
-    ("delta: bytes to meaning, raw kept", |times| run_deltas(times, |decoder, _| decode(decoder, RawEvents::Keep))),
+    ("delta: bytes to meaning, raw kept", |times| {
+        run_deltas(times, |decoder, _| decode(decoder, RawEvents::Keep))
+    }),
     ("delta: bytes to the host's line", |times| run_deltas(times, encode_frame)),
     ("request of 10 messages", |times| run_requests(10, times)),
     ("request of 100 messages", |times| run_requests(100, times)),
@@ -31,7 +33,7 @@ const CASES: [Case; 8] = [
     ("add a tool result of 400 bytes", run_pushes),
 ];
 
-/// Gives the decoder so many deltas, in pieces.
+/// Feeds the decoder with deltas in chunks and runs a step for each.
 fn run_deltas(times: u64, mut step: impl FnMut(&mut SseDecoder, &mut ReplyAssembler)) {
     let mut assembly = ReplyAssembler::default();
     if let Ok(start) = decode_event("content_block_start", START, RawEvents::Drop) {
@@ -67,7 +69,7 @@ fn decode(decoder: &mut SseDecoder, raw: RawEvents) {
     }
 }
 
-/// All that happens to a delta within a process, but for the channels between its tasks.
+/// Everything that happens to a delta within a process, except for the channels between tasks.
 fn encode_frame(decoder: &mut SseDecoder, assembly: &mut ReplyAssembler) {
     let Ok(Some(event)) = decoder.next_event() else { return };
     let Ok(delta) = decode_event(&event.name, &event.data, RawEvents::Keep) else { return };
@@ -83,7 +85,7 @@ fn encode_frame(decoder: &mut SseDecoder, assembly: &mut ReplyAssembler) {
     black_box(line);
 }
 
-/// A request for a tool loop with so many messages before it.
+/// Renders requests for a tool loop with this number of messages.
 fn run_requests(messages: usize, times: u64) {
     let mut history = tool_loop(messages);
     let schema = r#"{"type":"object","properties":{"command":{"type":"string","description":"What to run"}},"required":["command"]}"#;
@@ -128,7 +130,7 @@ fn result(number: usize) -> Block {
     Block::ToolResult { tool_use_id: format!("toolu_{number:08}"), content, is_error: Some(false) }
 }
 
-/// `--list` names the cases, `NAME TIMES` repeats one; anything else tries each once.
+/// `--list` prints the names of the cases, `NAME TIMES` repeats one case; otherwise each case runs once.
 #[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

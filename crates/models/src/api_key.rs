@@ -1,14 +1,14 @@
-//! Where a key comes from that is fetched when it is needed and may change.
+//! API keys that are fetched on demand and may change during a session.
 
 use futures::future::BoxFuture;
 
 use crate::error::ModelError;
 
-/// What such a key is called where other keys are called by their variable: the setting that names the command.
+/// The setting that names the key command; error messages use it where other keys are named by their variable.
 pub const API_KEY_HELPER: &str = "apiKeyHelper";
 
-/// Keeps a key, or knows where to get one.
+/// Supplies an API key, for example by running a command.
 pub trait KeySource: Send + Sync {
-    /// The key to ask with. One that a server has just refused is worth fetching anew.
+    /// Returns the key. `refused` is a key that the server has just rejected; the source should then fetch a new one.
     fn fetch_key(&self, refused: Option<String>) -> BoxFuture<'_, Result<String, ModelError>>;
 }

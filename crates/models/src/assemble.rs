@@ -1,32 +1,32 @@
-//! Events to blocks, pure: the state of one reply while it streams.
+//! Assembles the blocks of a reply from its events, pure.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
-use crate::event::{BlockDelta, ReplyEvent};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::event::{BlockDelta, ReplyEvent};
 use crate::usage::merge_usage;
 
-/// A reply in the making.
+/// A reply under assembly.
 #[derive(Debug, Default)]
 pub struct ReplyAssembler {
     /// The provider's id of the reply.
     pub id: String,
-    /// The provider's id of the request, if it gave one.
+    /// The provider's id of the request, if the response had one.
     pub request_id: Option<String>,
-    /// The model that answers.
+    /// The model that replies.
     pub model: String,
-    /// Tokens so far.
+    /// Usage so far.
     pub usage: Usage,
-    /// Why the model stopped, once it has.
+    /// Stop reason, once received.
     pub stop_reason: Option<StopReason>,
     /// Whether the reply is complete.
     pub complete: bool,
     open_block: Option<OpenBlock>,
     finished_count: usize,
-    /// Whether the model calls a tool.
+    /// Whether the reply contains a tool call.
     has_tool_calls: bool,
-    /// A call whose input is unusable or empty: why the reply stopped decides what is said about it.
+    /// A call with invalid or empty input, held until the stop reason tells why.
     pending_call: Option<PendingCall>,
 }
 
@@ -37,27 +37,28 @@ struct OpenBlock {
     input: String,
 }
 
-/// A call that waits for the word on why the model stopped.
+/// A tool call held back until the stop reason is known.
 #[derive(Debug)]
 struct PendingCall {
     finished: FinishedBlock,
-    /// What the model wrote of the input.
+    /// The input text as the model wrote it.
     raw_input: String,
 }
 
-/// A block that is complete.
+/// A complete block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedBlock {
-    /// The block. A tool's input is an object, empty if what the model wrote is unusable.
+    /// The block. The input of a tool call is an object, empty if the model's text is invalid.
     pub block: Block,
-    /// Why a tool's input is unusable, with what the model wrote.
+    /// Description of an invalid tool input, including the model's text.
     pub bad_input: Option<String>,
 }
 
 impl ReplyAssembler {
-    /// Takes the next event; gives a block when one is complete. Events that make no sense are a fault.
+    /// Processes the next event; returns a block when one is complete. Events out of order are an error.
     ///
-    /// A call whose input is unusable is given with the event after its end, which tells whether the output limit cut it.
+    /// A call with invalid input is returned with the following event, which shows whether the output limit truncated
+    /// it.
     pub fn push_event(&mut self, event: &ReplyEvent) -> Result<Option<FinishedBlock>, ModelError> {
         match event {
             ReplyEvent::Accepted { request_id } => self.request_id.clone_from(request_id),
@@ -71,7 +72,8 @@ impl ReplyAssembler {
                     return Err(out_of_order_error("a block began inside another", *index));
                 }
                 self.has_tool_calls |= matches!(block, Block::ToolUse { .. });
-                self.open_block = Some(OpenBlock { index: *index, block: block.clone(), input: String::new() });
+                self.open_block =
+                    Some(OpenBlock { index: *index, block: block.clone(), input: String::new() });
                 return Ok(self.pending_call.take().map(|held| held.finished));
             }
             ReplyEvent::BlockDelta { index, delta } => match &mut self.open_block {
@@ -94,7 +96,7 @@ impl ReplyAssembler {
             }
             ReplyEvent::MessageStop => {
                 self.complete = true;
-                // A reply that was closed is no less whole for want of a reason.
+                // A closed reply without a stop reason gets the usual one.
                 let usual = if self.has_tool_calls { StopReason::ToolUse } else { StopReason::EndTurn };
                 self.stop_reason.get_or_insert(usual);
                 return Ok(self.take_pending_call());
@@ -104,7 +106,7 @@ impl ReplyAssembler {
         Ok(None)
     }
 
-    /// Gives a block that is complete, unless more must be known about it.
+    /// Returns a complete block, or holds it back until the stop reason is known.
     fn finish_block(&mut self, open: OpenBlock) -> Option<FinishedBlock> {
         let written = open.input.trim().to_owned();
         let finished = open.finish();
@@ -119,8 +121,8 @@ impl ReplyAssembler {
         None
     }
 
-    /// Gives the call that waits for the reason to stop. Ask for it when no further event will come: a reply that breaks
-    /// off does not say why it stopped, but its call is complete.
+    /// Returns the held call. Call it when no further event will come: a reply that breaks off has no stop reason, but
+    /// its call is complete.
     pub fn take_pending_call(&mut self) -> Option<FinishedBlock> {
         let PendingCall { mut finished, raw_input: written } = self.pending_call.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
@@ -129,12 +131,12 @@ impl ReplyAssembler {
         Some(finished)
     }
 
-    /// How many blocks are complete.
+    /// Number of complete blocks.
     pub fn finished_count(&self) -> usize {
         self.finished_count
     }
 
-    /// What has arrived of the block that is still open, if it is text.
+    /// Text of the open block, if it is a text block with content.
     pub fn open_text(&self) -> Option<&str> {
         match &self.open_block.as_ref()?.block {
             Block::Text { text, .. } if !text.is_empty() => Some(text),
@@ -178,7 +180,7 @@ impl OpenBlock {
                     *input = Value::Object(Map::new());
                 }
             }
-            // Calls of the provider's own tools also stream their input.
+            // Calls of provider-run tools stream their input too.
             Block::Other(fields) if !self.input.is_empty() => {
                 if let Ok(read) = serde_json::from_str(&self.input) {
                     fields.insert("input".into(), read);
@@ -190,7 +192,7 @@ impl OpenBlock {
     }
 }
 
-/// What the model reads about a call that the output limit cut: it must not write the same again.
+/// Message for the model about a call that the output limit truncated: it must not write the same again.
 fn truncated_input_message(written: &str) -> String {
     let end: String = written.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
     let end = if end.is_empty() { String::new() } else { format!(" It broke off after: {end}") };
@@ -201,7 +203,10 @@ fn truncated_input_message(written: &str) -> String {
 }
 
 fn out_of_order_error(what: &str, index: usize) -> ModelError {
-    ModelError::new(ModelErrorKind::Protocol, format!("The model's stream is out of order: {what} (block {index})."))
+    ModelError::new(
+        ModelErrorKind::Protocol,
+        format!("The model's stream is out of order: {what} (block {index})."),
+    )
 }
 
 #[cfg(test)]
@@ -210,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said about calls with these inputs when the reply stops for this reason.
+    /// Returns the input errors of calls with these inputs when the reply stops for this reason.
     fn bad_inputs(inputs: &[&str], stop: StopReason) -> Vec<Option<String>> {
         let mut events = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
@@ -232,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_was_closed_without_a_reason_has_the_usual_one() {
+    fn closed_reply_without_stop_reason_gets_the_usual_one() {
         let call = Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({}) };
         for (block, expected) in [(Block::text("Hi."), StopReason::EndTurn), (call, StopReason::ToolUse)] {
             let mut assembly = ReplyAssembler::default();
@@ -253,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn input_that_the_output_limit_cut_is_told_as_such_and_bad_input_as_bad() {
+    fn truncated_input_and_invalid_input_are_distinguished() {
         let cut = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("output limit"));
         let bad = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("not valid JSON"));
         let half = r#"{"text":"once upon a ti"#;
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_waits_is_given_when_the_reply_breaks_off() {
+    fn held_call_is_returned_when_the_reply_breaks_off() {
         let block = Block::ToolUse { id: "t".into(), name: "ListAll".into(), input: json!({}) };
         let mut assembly = ReplyAssembler::default();
         assert_eq!(assembly.push_event(&ReplyEvent::BlockStart { index: 0, block: block.clone() }), Ok(None));

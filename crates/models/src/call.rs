@@ -1,5 +1,4 @@
-//! One reply with everything that may go wrong on the way: repeated, watched over and corrected until it is complete
-//! or given up.
+//! One reply including failures: retries, timeouts and request downgrades until the reply is complete or given up.
 
 mod attempt;
 
@@ -10,17 +9,17 @@ use tokio::time::{Instant, sleep_until};
 use whimbrel_wire::message::FailureKind;
 
 use crate::downgrade::{Downgrade, find_downgrade};
-use crate::event::ReplyEvent;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::usage::ReportedUsage;
+use crate::event::ReplyEvent;
 use crate::log::{Log, LogTopic};
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::request::Request;
-use crate::retry::{RetryDecision, RetryPolicy, GiveUpReason};
+use crate::retry::{GiveUpReason, RetryDecision, RetryPolicy};
+use crate::usage::ReportedUsage;
 
 use attempt::{Attempt, AttemptStep};
 
-/// A call that is under way. Ask for steps until there are none; to end it early, drop it.
+/// A model call in progress. Poll [`ModelCall::next`] until it returns `None`; drop the call to cancel it.
 pub struct ModelCall {
     model: Arc<dyn Model>,
     request: Arc<Request>,
@@ -31,12 +30,12 @@ pub struct ModelCall {
     downgrades: Vec<Downgrade>,
     rng: XorShiftRng,
     state: State,
-    /// What earlier attempts cost.
+    /// Usage of earlier attempts.
     past_usage: Vec<ReportedUsage>,
-    /// What the attempt under way costs, once it has begun to say.
+    /// Usage of the current attempt, once reported.
     current_usage: Option<ReportedUsage>,
     log: Log,
-    /// When the attempt under way began.
+    /// Start of the current attempt.
     started_at: Instant,
 }
 
@@ -47,16 +46,16 @@ enum State {
     Done,
 }
 
-/// How long the provider may be silent. What takes longer has stalled.
+/// Timeouts of one attempt. An attempt that exceeds one of them has stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallTimeouts {
-    /// Until the answer begins.
+    /// Until the response begins.
     pub response_start: Duration,
-    /// Without any bytes.
+    /// Between two chunks of bytes.
     pub bytes: Duration,
-    /// Without an event that says something; signs of life do not count.
+    /// Between two events with content; keep-alives do not count.
     pub events: Duration,
-    /// For one attempt as a whole, whatever comes.
+    /// For the whole attempt.
     pub total: Duration,
 }
 
@@ -71,34 +70,34 @@ impl Default for CallTimeouts {
     }
 }
 
-/// What happens next in a call.
+/// One step of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallStep {
-    /// An event of the reply.
+    /// An item of the reply.
     Item(ReplyItem),
-    /// The attempt failed and will be repeated after a wait. All its events are void.
+    /// The attempt failed and will be retried after a delay. All its items are void.
     Retry(ScheduledRetry),
-    /// The reply broke off for good, but blocks had been completed. They stand; this is the last step.
+    /// The reply broke off after at least one complete block. The complete blocks remain valid; this is the last step.
     Truncated(ModelError),
 }
 
-/// A repetition that is about to happen.
+/// A retry that is about to happen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduledRetry {
-    /// Which repetition, from 1.
+    /// Number of the retry, starting at 1.
     pub attempt: u64,
-    /// How many there will be at most.
+    /// Upper limit of retries.
     pub max_retries: u64,
-    /// How long we wait before it.
+    /// Delay before the retry.
     pub delay: Duration,
-    /// The HTTP status, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What went wrong.
+    /// Kind of the failure, as reported to the host.
     pub failure: FailureKind,
 }
 
 impl ModelCall {
-    /// A call that begins when its first step is asked for.
+    /// Creates a call. The first request is sent when the first step is polled.
     pub fn new(model: Arc<dyn Model>, request: Request, policy: RetryPolicy, timeouts: CallTimeouts) -> Self {
         Self {
             model,
@@ -117,14 +116,14 @@ impl ModelCall {
         }
     }
 
-    /// The same, told to a log.
+    /// Writes the progress of the call to a log.
     #[must_use]
     pub fn with_log(self, log: Log) -> Self {
         Self { log, ..self }
     }
 
-    /// The next step; none after the reply is complete, after [`Step::Cut`] or after a fault.
-    /// Nothing is lost when the wait for it is dropped.
+    /// Returns the next step; `None` after the complete reply, after [`CallStep::Truncated`] and after an error.
+    /// Cancel safe: dropping the future loses no item.
     pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
         loop {
             match &mut self.state {
@@ -148,7 +147,9 @@ impl ModelCall {
                     AttemptStep::Failed(fault) => {
                         let kept = attempt.has_blocks();
                         self.state = State::Done;
-                        self.log_line(|call| format!("failed after {}: {}", call.elapsed_text(), describe_error(&fault)));
+                        self.log_line(|call| {
+                            format!("failed after {}: {}", call.elapsed_text(), describe_error(&fault))
+                        });
                         if kept {
                             return Some(Ok(CallStep::Truncated(fault)));
                         }
@@ -161,22 +162,22 @@ impl ModelCall {
         }
     }
 
-    /// How many bytes the request has.
+    /// Size of the request in bytes.
     pub fn size(&self) -> usize {
         self.request.size()
     }
 
-    /// What the provider has reported for each attempt so far, void ones included: all of it is billed.
+    /// Usage that the provider reported for each attempt so far, including void attempts: all of them are billed.
     pub fn attempt_usages(&self) -> impl Iterator<Item = &ReportedUsage> {
         self.past_usage.iter().chain(&self.current_usage)
     }
 
-    /// Whether an attempt is under way that has not said yet what it costs.
+    /// Returns true while an attempt is running that has not reported its usage.
     pub fn is_usage_pending(&self) -> bool {
         matches!(self.state, State::Streaming(_)) && self.current_usage.is_none()
     }
 
-    /// Tells the log something about the attempt.
+    /// Writes a log line prefixed with the model name.
     fn log_line(&self, line: impl FnOnce(&Self) -> String) {
         self.log.write_line(LogTopic::Api, || format!("{}: {}", self.request.model, line(self)));
     }
@@ -220,7 +221,7 @@ impl ModelCall {
         self.state = State::Streaming(Attempt::new(stream, self.timeouts, self.request.raw_events));
     }
 
-    /// Changes the request if the fault asks for it. No change is made twice.
+    /// Downgrades the request if the error asks for it. The same downgrade is never applied twice.
     fn apply_downgrade(&mut self, fault: &ModelError) -> bool {
         let Some(correction) = find_downgrade(&self.request, fault) else { return false };
         let alike = |made: &Downgrade| match (made, &correction) {
@@ -253,7 +254,7 @@ impl ModelCall {
                 });
                 Ok(ScheduledRetry {
                     attempt: self.retries.into(),
-                    // What is ridden out is repeated as often as it takes.
+                    // While waiting for capacity there is no fixed number of retries.
                     max_retries: self.policy.max_retries.max(self.retries).into(),
                     delay,
                     status: fault.status,
@@ -264,7 +265,7 @@ impl ModelCall {
     }
 }
 
-/// A fault in one line.
+/// Formats an error as one log line.
 fn describe_error(fault: &ModelError) -> String {
     let status = fault.status.map(|status| format!(", status {status}")).unwrap_or_default();
     let request = fault.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
@@ -272,7 +273,7 @@ fn describe_error(fault: &ModelError) -> String {
     format!("{:?}{status}{request}: {message}", fault.kind)
 }
 
-/// The kind of failure as it is announced before a repetition: here an overload has its own name.
+/// Failure kind announced before a retry. Unlike in a final error, an overload has its own kind here.
 fn retry_failure_kind(fault: &ModelError) -> FailureKind {
     match fault.kind {
         ModelErrorKind::Overloaded => FailureKind::Overloaded,
@@ -280,11 +281,11 @@ fn retry_failure_kind(fault: &ModelError) -> FailureKind {
     }
 }
 
-/// Adds when it is worth another try, where that is known.
+/// Appends the provider's wait time to the message, if it was the reason to give up.
 fn with_wait_hint(mut fault: ModelError, reason: GiveUpReason, now: SystemTime) -> ModelError {
     if let GiveUpReason::WaitTooLong(wait) = reason {
         let (minutes, seconds) = (wait.as_secs() / 60, wait.as_secs() % 60);
-        // A time beyond the calendar is not worth telling.
+        // A date more than a year ahead may exceed the calendar and is not useful.
         let at = if wait < YEAR {
             format!(", until {}", httpdate::fmt_http_date(now + wait))
         } else {
@@ -297,7 +298,7 @@ fn with_wait_hint(mut fault: ModelError, reason: GiveUpReason, now: SystemTime) 
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A source of random numbers, good enough to keep clients from coming back all at once.
+/// Xorshift generator for retry jitter.
 struct XorShiftRng(u64);
 
 impl XorShiftRng {
@@ -306,7 +307,7 @@ impl XorShiftRng {
         Self(uuid::Uuid::new_v4().as_u64_pair().0 | 1)
     }
 
-    /// A number between 0 and 1.
+    /// Returns a number between 0 and 1.
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,5 +1,4 @@
-//! What is known about models: aliases, windows, output limits, prices. An unknown model stays unknown; nothing is
-//! guessed.
+//! Facts about models: aliases, context windows, output limits, prices. Nothing is guessed about unknown models.
 
 use std::borrow::Cow;
 
@@ -8,83 +7,83 @@ use whimbrel_wire::Usage;
 
 use crate::request::Thinking;
 
-/// The output limit that is asked for when nothing is known about a model.
+/// Output limit for unknown models.
 const UNKNOWN_OUTPUT_LIMIT: u64 = 32_000;
 
-/// What one web search costs, in dollars.
+/// Price of one web search in USD.
 const WEB_SEARCH_PRICE: f64 = 0.01;
 
-/// The window of a model whose name ends in `[1m]`.
+/// Context window of a model whose name ends in `[1m]`.
 const LONG_WINDOW: u64 = 1_000_000;
 const LONG_WINDOW_SUFFIX: &str = "[1m]";
 
-/// A model.
+/// Facts about one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ModelInfo {
-    /// Its name without a date.
+    /// Name without a date.
     #[serde(default)]
     pub name: Cow<'static, str>,
-    /// Its name for people.
+    /// Name shown to the user.
     #[serde(default)]
     pub display_name: Cow<'static, str>,
-    /// What it is good for, in one line.
+    /// Purpose in one line.
     #[serde(default)]
     pub description: Cow<'static, str>,
-    /// How many tokens it can take in.
+    /// Context window in tokens.
     pub context_window: u64,
-    /// How many tokens it is allowed to write by default.
+    /// Default output limit in tokens.
     pub max_output_tokens: u64,
-    /// How it can think.
+    /// Supported kind of thinking.
     #[serde(default)]
     pub thinks: ThinkingSupport,
-    /// Whether it can be told how hard to try.
+    /// Whether the model supports reasoning effort.
     #[serde(default = "believed")]
     pub takes_effort: bool,
-    /// What it costs.
+    /// Prices.
     #[serde(flatten)]
     pub prices: TokenPrices,
 }
 
-/// Dollars per million tokens.
+/// Prices in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct TokenPrices {
-    /// Read.
+    /// Input.
     pub input: f64,
-    /// Written.
+    /// Output.
     pub output: f64,
-    /// Read from the cache.
+    /// Read from the prompt cache.
     #[serde(default)]
     pub cache_read: f64,
-    /// Written to the cache for five minutes.
+    /// Written to the prompt cache for five minutes.
     #[serde(default)]
     pub cache_write_5m: f64,
-    /// Written to the cache for an hour.
+    /// Written to the prompt cache for one hour.
     #[serde(default)]
     pub cache_write_1h: f64,
 }
 
-/// How a model can think before it answers.
+/// Kind of thinking that a model supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingSupport {
-    /// It is not known.
+    /// Not known.
     #[default]
     Unknown,
-    /// It cannot.
+    /// No thinking.
     Not,
-    /// Up to a limit that it is told.
+    /// Thinking with an explicit token limit.
     Within,
-    /// As much as it finds useful.
+    /// Adaptive thinking: the model decides how much.
     Freely,
 }
 
-/// What is not said of a model is believed: a provider that knows better refuses it, and then it is left out.
+/// Default of optional features: assumed to be supported, because a provider that rejects one triggers a downgrade.
 fn believed() -> bool {
     true
 }
 
 impl ModelInfo {
-    /// What tokens cost, in dollars.
+    /// Returns the cost of a usage in USD.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let hour = usage.cache_creation.ephemeral_1h_input_tokens;
         let minutes = usage.cache_creation.ephemeral_5m_input_tokens;
@@ -101,7 +100,7 @@ impl ModelInfo {
         tokens / 1e6 + usage.server_tool_use.web_search_requests as f64 * WEB_SEARCH_PRICE
     }
 
-    /// How it thinks unless told otherwise.
+    /// Thinking configuration used when none is requested.
     pub fn default_thinking(&self, max_tokens: u64) -> Thinking {
         match self.thinks {
             ThinkingSupport::Unknown | ThinkingSupport::Not => Thinking::Disabled,
@@ -115,7 +114,7 @@ impl ModelInfo {
         self
     }
 
-    /// How it thinks when it is told to think like this, as far as it can.
+    /// Restricts a requested thinking configuration to what the model supports.
     fn supported_thinking(&self, wanted: Thinking, max_tokens: u64) -> Thinking {
         match (self.thinks, wanted) {
             (ThinkingSupport::Not, _) => Thinking::Disabled,
@@ -125,7 +124,7 @@ impl ModelInfo {
     }
 }
 
-/// All that is known: our own table, and what the user adds to it.
+/// All known models: the built-in table and the user's additions.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     /// The user's models come first.
@@ -135,17 +134,17 @@ pub struct Catalog {
     small_model: String,
 }
 
-/// What a user can add: in JSON, with models by their names.
+/// Additions of the user, as JSON.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct CatalogAdditions {
-    /// Models by name. One that is known already is replaced.
+    /// Models by name. A known model is replaced.
     pub models: serde_json::Map<String, serde_json::Value>,
-    /// Names by alias.
+    /// Model names by alias.
     pub aliases: std::collections::BTreeMap<String, String>,
-    /// The model that is used when none is named.
+    /// Model to use when none is named.
     pub default: Option<String>,
-    /// The model for small jobs.
+    /// Small model for auxiliary calls.
     pub small_fast_default: Option<String>,
 }
 
@@ -161,7 +160,7 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// The same with a user's additions, which win. A model that cannot be read is an error that names it.
+    /// Adds the user's models and aliases, which take precedence. The error names the model that cannot be parsed.
     pub fn with_additions(mut self, additions: CatalogAdditions) -> Result<Self, String> {
         for (name, value) in additions.models {
             let mut model: ModelInfo =
@@ -179,7 +178,7 @@ impl Catalog {
         Ok(self)
     }
 
-    /// What is known about a model, by its name, its dated name or an alias.
+    /// Looks a model up by its name, its dated name or an alias.
     pub fn lookup(&self, model: &str) -> Option<ModelInfo> {
         let name = self.resolve_alias(model);
         let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
@@ -191,7 +190,7 @@ impl Catalog {
         Some(info)
     }
 
-    /// The full name of a model that may be named by an alias. A suffix like `[1m]` stays.
+    /// Resolves an alias to the full model name. A suffix like `[1m]` is kept.
     pub fn resolve_alias(&self, name: &str) -> String {
         let name = name.trim();
         let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
@@ -201,38 +200,37 @@ impl Catalog {
         }
     }
 
-    /// The model that is used when none is named.
+    /// The model to use when none is named.
     pub fn default_model(&self) -> &str {
         &self.default
     }
 
-    /// The model for small jobs.
+    /// The small model for auxiliary calls.
     pub fn small_fast_model(&self) -> &str {
         &self.small_model
     }
 
-    /// The output limit to ask for.
+    /// The output limit to request.
     pub fn max_output_tokens(&self, model: &str) -> u64 {
         self.lookup(model).map_or(UNKNOWN_OUTPUT_LIMIT, |info| info.max_output_tokens)
     }
 
-    /// How a model thinks unless told otherwise. An unknown model is not asked to.
+    /// Thinking configuration used when none is requested; disabled for unknown models.
     pub fn default_thinking(&self, model: &str, max_tokens: u64) -> Thinking {
         self.lookup(model).map_or(Thinking::Disabled, |info| info.default_thinking(max_tokens))
     }
 
-    /// How a model thinks when that was asked for: what it cannot do it is not asked for. An unknown model is asked as it was
-    /// said.
+    /// Restricts a requested thinking configuration to what the model supports. Unknown models get it unchanged.
     pub fn supported_thinking(&self, model: &str, wanted: Thinking, max_tokens: u64) -> Thinking {
         self.lookup(model).map_or(wanted, |info| info.supported_thinking(wanted, max_tokens))
     }
 
-    /// Whether a model can be told how hard to try. Of an unknown model that is believed.
+    /// Returns whether a model supports reasoning effort; assumed for unknown models.
     pub fn supports_effort(&self, model: &str) -> bool {
         self.lookup(model).is_none_or(|info| info.takes_effort)
     }
 
-    /// The models to choose from, with the alias of those that have one.
+    /// All models, each with its alias if it has one.
     pub fn models_with_aliases(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
         self.models.iter().map(|info| {
             let alias = self.aliases.iter().find(|(_, name)| *name == info.name);
@@ -241,7 +239,7 @@ impl Catalog {
     }
 }
 
-/// A name without its date: `claude-opus-4-5-20251101` or `-latest`.
+/// Removes a date or `-latest` from a name, as in `claude-opus-4-5-20251101`.
 fn strip_date(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((base, "latest")) => base,
@@ -260,8 +258,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("fable", "claude-fable-5-2"),
 ];
 
-/// Name, name for people, what for; window, output limit, thinking; prices as in [`Prices`]. Whoever thinks freely can be
-/// told how hard to try; of the others only those that say so.
+/// Columns: name, display name, description; context window, output limit, thinking; prices as in [`TokenPrices`].
+/// Models with adaptive thinking support effort; others only with `with_effort`.
 const MODELS: [ModelInfo; 11] = [
     model_info(
         ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
@@ -321,7 +319,11 @@ const MODELS: [ModelInfo; 11] = [
     ),
 ];
 
-const fn model_info(names: [&'static str; 3], limits: (u64, u64, ThinkingSupport), prices: [f64; 5]) -> ModelInfo {
+const fn model_info(
+    names: [&'static str; 3],
+    limits: (u64, u64, ThinkingSupport),
+    prices: [f64; 5],
+) -> ModelInfo {
     let [name, display_name, description] = names;
     let [input, output, cache_read, cache_write_5m, cache_write_1h] = prices;
     ModelInfo {
@@ -344,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_found_by_every_name_it_has() {
+    fn model_is_found_by_every_name() {
         let catalog = Catalog::default();
         let table = [
             ("opus", Some("claude-opus-5-5"), 1_000_000),
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_and_every_alias_are_in_the_table() {
+    fn default_models_and_aliases_are_in_the_table() {
         let catalog = Catalog::default();
         for name in [catalog.default_model(), catalog.small_fast_model(), "opus", "sonnet", "haiku", "fable"]
         {
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_priced_by_what_was_done_with_them() {
+    fn tokens_are_priced_by_kind() {
         let million = 1_000_000;
         let table = [
             ("read", Usage { input_tokens: million, ..Usage::default() }, 5.0),
@@ -416,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn older_models_are_told_how_much_to_think() {
+    fn older_models_get_a_thinking_limit() {
         let catalog = Catalog::default();
         let table = [
             ("claude-opus-4-5", Thinking::Enabled { budget: 31_999 }),
@@ -434,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_asked_only_for_what_it_can_do() {
+    fn thinking_and_effort_are_limited_to_model_support() {
         use Thinking::{Adaptive, Disabled, Enabled};
         let own = json!({"models": {"own": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4}}});
         let catalog = Catalog::default().with_additions(serde_json::from_value(own).unwrap()).unwrap();
@@ -448,13 +450,14 @@ mod tests {
             ("own", [Adaptive, some, Disabled], true),
         ];
         for (model, expected, effort) in table {
-            let asked = [Adaptive, some, Disabled].map(|wanted| catalog.supported_thinking(model, wanted, 32_000));
+            let asked =
+                [Adaptive, some, Disabled].map(|wanted| catalog.supported_thinking(model, wanted, 32_000));
             assert_eq!((asked, catalog.supports_effort(model)), (expected, effort), "{model}");
         }
     }
 
     #[test]
-    fn a_user_can_add_and_replace_models() {
+    fn user_can_add_and_replace_models() {
         let additions = json!({
             "models": {
                 "kimi-k3": {"context_window": 256_000, "max_output_tokens": 16_000, "input": 0.6, "output": 2.5},

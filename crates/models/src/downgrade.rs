@@ -1,47 +1,47 @@
-//! What to ask otherwise when a provider refuses a request for something we can do without, pure.
+//! Request downgrade, pure: which optional part to change when a provider rejects a request.
 
 use crate::anthropic::body;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::request::{Request, Thinking};
 
-/// A change that lets a refused request be asked again.
+/// A change that allows a rejected request to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Downgrade {
-    /// A lower output limit.
+    /// Lowers the output limit.
     MaxTokens(u64),
-    /// An optional part is left out.
+    /// Omits an optional part.
     Without(OptionalPart),
 }
 
-/// A part of a request that can be left out.
+/// A part of a request that can be omitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionalPart {
     /// One beta feature.
     Beta(String),
     /// Every beta feature.
     AllBetas,
-    /// How the model thinks.
+    /// The thinking configuration.
     Thinking,
-    /// What is shown of its thinking.
+    /// The form in which thinking is returned.
     ThinkingDisplay,
-    /// How hard it tries.
+    /// The reasoning effort.
     Effort,
-    /// How many tokens the task may take.
+    /// The token budget of the task.
     TaskBudget,
-    /// Who asks.
+    /// The user id.
     Metadata,
-    /// The wish that a stream ends with what it took; Chat Completions only.
+    /// The request for usage at the end of a stream; Chat Completions only.
     StreamOptions,
-    /// The name of the output limit: Chat Completions has two, and the other is taken.
+    /// The field name of the output limit: Chat Completions has two, and the other one is used instead.
     LimitName,
     /// Earlier reasoning of the model; Chat Completions only.
     Reasoning,
 }
 
-/// Below this an answer is not worth having; then there is too much input rather than too much output.
+/// Smallest useful output limit; below it the input is too long rather than the output.
 const MIN_OUTPUT_TOKENS: u64 = 1024;
 
-/// Words that say that something is not known or not wanted.
+/// Phrases by which a provider rejects something as unknown or unsupported.
 const REJECTION_PHRASES: &[&str] = &[
     "not permitted",
     "not allowed",
@@ -57,7 +57,7 @@ const REJECTION_PHRASES: &[&str] = &[
     "remove the",
 ];
 
-/// Words that say that the name of a field is not known; its value is another matter.
+/// Phrases by which a provider rejects the name of a field, as opposed to its value.
 const UNKNOWN_FIELD_PHRASES: &[&str] = &[
     "not permitted",
     "not allowed",
@@ -68,11 +68,11 @@ const UNKNOWN_FIELD_PHRASES: &[&str] = &[
     "unexpected keyword",
 ];
 
-/// The change that a refusal asks for, if it names something we can change:
-/// 1. an output limit that is too high; 2. earlier reasoning; 3. the options of a stream; 4. the name of the output limit;
-/// 5. a beta; 6. a task budget; 7. effort; 8. what is shown of thinking; 9. thinking; 10. metadata.
+/// Finds the downgrade that a rejection asks for, in this order:
+/// 1. a lower output limit; 2. earlier reasoning; 3. stream options; 4. the name of the output limit;
+/// 5. a beta; 6. the task budget; 7. effort; 8. thinking display; 9. thinking; 10. metadata.
 ///
-/// A refusal with any other text is final.
+/// A rejection with any other text is final.
 pub fn find_downgrade(request: &Request, fault: &ModelError) -> Option<Downgrade> {
     if !matches!(fault.kind, ModelErrorKind::InvalidRequest | ModelErrorKind::PromptTooLong) {
         return None;
@@ -87,7 +87,7 @@ pub fn find_downgrade(request: &Request, fault: &ModelError) -> Option<Downgrade
     if said.contains("reasoning_content") {
         return Some(Downgrade::Without(OptionalPart::Reasoning));
     }
-    // What else is said about messages is about the conversation, which cannot be changed here.
+    // Other complaints about messages concern the conversation, which cannot be changed here.
     if said.starts_with("messages.") {
         return None;
     }
@@ -98,7 +98,7 @@ fn contains_any(said: &str, words: &[&str]) -> bool {
     words.iter().any(|word| said.contains(word))
 }
 
-/// What only endpoints of Chat Completions know.
+/// Parts that exist only in Chat Completions.
 fn rejected_chat_part(said: &str) -> Option<OptionalPart> {
     if said.contains("stream_options") {
         return Some(OptionalPart::StreamOptions);
@@ -133,7 +133,7 @@ fn rejected_part(request: &Request, said: &str) -> Option<OptionalPart> {
     (!request.session_id.is_empty() && said.contains("metadata")).then_some(OptionalPart::Metadata)
 }
 
-/// How many tokens of output there is room for, in the words of several providers.
+/// Extracts the number of output tokens that fit, from the error texts of several providers.
 fn parse_output_limit(said: &str) -> Option<u64> {
     // "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"
     if let Some(sum) = text_after(said, "exceed context limit") {
@@ -149,7 +149,8 @@ fn parse_output_limit(said: &str) -> Option<u64> {
     // "max_tokens: 64000 > 8192, which is the maximum", "max_tokens is too large: 32000. This model supports at most 16384",
     // "Invalid 'max_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead."
     let rest = text_after(said, "max_tokens").or_else(|| text_after(said, "max_completion_tokens"))?;
-    let limit = text_after(rest, " > ").or_else(|| text_after(rest, "at most")).or_else(|| text_after(rest, "<="))?;
+    let limit =
+        text_after(rest, " > ").or_else(|| text_after(rest, "at most")).or_else(|| text_after(rest, "<="))?;
     parse_numbers(limit).first().copied()
 }
 
@@ -166,7 +167,7 @@ fn parse_numbers(text: &str) -> Vec<u64> {
 }
 
 impl OptionalPart {
-    /// Whether this is that beta, or all of them.
+    /// Returns true if the part is this beta or all betas.
     pub fn covers_beta(&self, name: &str) -> bool {
         match self {
             Self::Beta(beta) => beta == name,
@@ -184,7 +185,7 @@ impl OptionalPart {
 }
 
 impl Downgrade {
-    /// The request with the change made, as far as it is made there; see [`crate::Model::forgo`] for the rest.
+    /// Applies the change to a request. Parts without a field here are handled by [`crate::Model::mark_unsupported`].
     pub fn apply(&self, request: &Request) -> Request {
         let mut request = request.clone();
         match self {
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_names_what_we_can_change_is_followed() {
+    fn rejection_texts_map_to_downgrades() {
         use Downgrade::{MaxTokens, Without};
         let table = [
             (
@@ -260,22 +261,37 @@ mod tests {
             ("output_config: Extra inputs are not permitted", Some(Without(OptionalPart::Effort))),
             ("adaptive thinking is not supported on this model", Some(Without(OptionalPart::Thinking))),
             ("thinking.type: Input should be 'enabled' or 'disabled'", Some(Without(OptionalPart::Thinking))),
-            ("thinking.display: Extra inputs are not permitted", Some(Without(OptionalPart::ThinkingDisplay))),
+            (
+                "thinking.display: Extra inputs are not permitted",
+                Some(Without(OptionalPart::ThinkingDisplay)),
+            ),
             ("metadata: Extra inputs are not permitted", Some(Without(OptionalPart::Metadata))),
-            ("Unrecognized request argument supplied: stream_options", Some(Without(OptionalPart::StreamOptions))),
+            (
+                "Unrecognized request argument supplied: stream_options",
+                Some(Without(OptionalPart::StreamOptions)),
+            ),
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
                 Some(Without(OptionalPart::LimitName)),
             ),
-            ("Unrecognized request argument supplied: max_completion_tokens", Some(Without(OptionalPart::LimitName))),
+            (
+                "Unrecognized request argument supplied: max_completion_tokens",
+                Some(Without(OptionalPart::LimitName)),
+            ),
             (
                 "Invalid 'max_completion_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead.",
                 Some(MaxTokens(4096)),
             ),
             ("Invalid 'max_tokens': it must be a number.", None),
-            ("messages.2.reasoning_content: Extra inputs are not permitted", Some(Without(OptionalPart::Reasoning))),
+            (
+                "messages.2.reasoning_content: Extra inputs are not permitted",
+                Some(Without(OptionalPart::Reasoning)),
+            ),
             ("reasoning_content is missing in assistant tool call message at index 2", None),
-            ("output_config.task_budget: Extra inputs are not permitted", Some(Without(OptionalPart::TaskBudget))),
+            (
+                "output_config.task_budget: Extra inputs are not permitted",
+                Some(Without(OptionalPart::TaskBudget)),
+            ),
             ("messages.1.content.0: Invalid `signature` in `thinking` block", None),
             ("prompt is too long: 210000 tokens > 200000 maximum", None),
             ("no such field", None),
@@ -288,16 +304,20 @@ mod tests {
     }
 
     #[test]
-    fn other_faults_are_never_corrected() {
-        for kind in [ModelErrorKind::Server, ModelErrorKind::Authentication, ModelErrorKind::RateLimit, ModelErrorKind::Protocol]
-        {
+    fn other_error_kinds_are_never_downgraded() {
+        for kind in [
+            ModelErrorKind::Server,
+            ModelErrorKind::Authentication,
+            ModelErrorKind::RateLimit,
+            ModelErrorKind::Protocol,
+        ] {
             let fault = ModelError::new(kind, "output_config: Extra inputs are not permitted");
             assert_eq!(find_downgrade(&request(), &fault), None);
         }
     }
 
     #[test]
-    fn what_was_not_sent_is_not_left_out() {
+    fn parts_that_were_not_sent_are_not_dropped() {
         let bare = Request {
             thinking: Thinking::Disabled,
             thinking_display: None,
@@ -307,12 +327,16 @@ mod tests {
             ..request()
         };
         for said in ["thinking: unknown field", "output_config: unknown field", "metadata: unknown field"] {
-            assert_eq!(find_downgrade(&bare, &ModelError::new(ModelErrorKind::InvalidRequest, said)), None, "{said}");
+            assert_eq!(
+                find_downgrade(&bare, &ModelError::new(ModelErrorKind::InvalidRequest, said)),
+                None,
+                "{said}"
+            );
         }
     }
 
     #[test]
-    fn a_change_changes_only_what_it_names() {
+    fn downgrade_changes_only_the_named_part() {
         let changed = Downgrade::Without(OptionalPart::Thinking).apply(&request());
         assert_eq!((changed.thinking, changed.effort), (Thinking::Disabled, Some(Effort::High)));
         let changed = Downgrade::Without(OptionalPart::Beta("special-2026-01-01".into())).apply(&request());

@@ -1,76 +1,75 @@
-//! What can go wrong between us and a model, sorted by what the caller can do about it.
+//! The error of a model request, classified by what the caller can do about it.
 
 use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use whimbrel_wire::message::FailureKind;
 
-/// A failed attempt at a reply.
+/// A failed attempt at a reply, or a failed HTTP request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind of failure.
     pub kind: ModelErrorKind,
-    /// The HTTP status, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What the provider said, or what happened, in one line for a person.
+    /// The provider's message, or a description of the failure, in one line for the user.
     pub message: String,
-    /// How long the provider asked us to wait.
+    /// Delay that the provider asked for.
     pub retry_after: Option<Duration>,
-    /// The provider's own word (`x-should-retry`) on whether to try again.
+    /// The provider's `x-should-retry` header.
     pub should_retry: Option<bool>,
     /// The provider's id of the request.
     pub request_id: Option<String>,
 }
 
-/// Kinds of failure.
+/// Kinds of errors. The names are part of recordings and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
-    /// There is no key, token or endpoint to ask with.
+    /// No key, token or endpoint is configured.
     NoCredentials,
-    /// The key or token was refused.
+    /// The server rejected the key or token.
     Authentication,
-    /// The key may not do this.
+    /// The key lacks the permission.
     Forbidden,
-    /// The account cannot pay.
+    /// The account has no credit.
     Billing,
-    /// Too many requests; wait.
+    /// Too many requests; retry later.
     RateLimit,
     /// A spend limit is reached; waiting does not help.
     SpendLimit,
-    /// The provider refused the request as malformed.
+    /// The provider rejected the request as malformed.
     InvalidRequest,
-    /// The conversation does not fit the model's window.
+    /// The conversation exceeds the context window of the model.
     PromptTooLong,
-    /// The request's body is larger than the provider takes.
+    /// The request body exceeds the size limit of the provider.
     TooLarge,
-    /// There is no such model, or not for this account.
+    /// The model does not exist, or not for this account.
     ModelNotFound,
     /// The provider is overloaded.
     Overloaded,
-    /// The provider failed.
+    /// The provider failed internally.
     Server,
-    /// The connection could not be made, or broke before an answer.
+    /// The connection could not be established, or broke before a response.
     Connection,
     /// The server's certificate is not trusted.
     Certificate,
-    /// Nothing came for too long.
+    /// A timeout elapsed without data.
     Stalled,
-    /// The stream ended before the reply did.
+    /// The stream ended before the reply was complete.
     Cut,
-    /// The answer is not an event stream.
+    /// The response is not an event stream.
     NotAStream,
-    /// The events make no sense together.
+    /// The events are invalid or out of order.
     Protocol,
-    /// A scripted model had no reply left, or its script is bad.
+    /// A scripted model has no reply left, or its script is invalid.
     Script,
-    /// A recording ends here because the turn was interrupted then.
+    /// The recording ends here because the turn was interrupted when it was made.
     Interrupted,
 }
 
 impl ModelError {
-    /// A fault with a kind and a text only.
+    /// Creates an error with a kind and a message only.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -82,7 +81,7 @@ impl ModelError {
         }
     }
 
-    /// Adds what the headers of the answer say: how long to wait, whether to try again, the request's id.
+    /// Adds retry delay, `x-should-retry` and request id from the response headers.
     pub fn with_headers<'a>(self, header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
         Self {
             retry_after: parse_retry_after(&header, now),
@@ -92,7 +91,7 @@ impl ModelError {
         }
     }
 
-    /// The kind as hosts know it, in the `error` field of an assistant message.
+    /// The kind as hosts know it, for the `error` field of an assistant message.
     pub fn failure_kind(&self) -> FailureKind {
         match self.kind {
             ModelErrorKind::NoCredentials | ModelErrorKind::Authentication | ModelErrorKind::Forbidden => {
@@ -117,13 +116,13 @@ impl ModelError {
     }
 }
 
-/// The provider's id of a request, as its headers tell it.
+/// Reads the provider's request id from the response headers.
 pub fn parse_request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let id = header("request-id").or_else(|| header("x-request-id"))?.trim();
     (!id.is_empty()).then(|| id.to_owned())
 }
 
-/// How long to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. What makes no sense counts as absent.
+/// Reads the retry delay: `retry-after-ms`, or `retry-after` in seconds or as a date. Invalid values count as absent.
 fn parse_retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
     let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
     let seconds =
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_to_wait_is_read_in_every_form_and_nonsense_is_ignored() {
+    fn retry_after_is_read_in_every_form() {
         let now = httpdate::parse_http_date("Sun, 15 Nov 2026 10:00:00 GMT").unwrap();
         let seconds = |s| Some(Duration::from_secs(s));
         type Headers = &'static [(&'static str, &'static str)];
@@ -168,10 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_has_a_word_on_trying_again() {
+    fn should_retry_header_is_read() {
         for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
             let header = |name: &str| (name == "x-should-retry").then_some(word);
-            let fault = ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
+            let fault =
+                ModelError::new(ModelErrorKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
             assert_eq!(fault.should_retry, expected, "{word}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a reply consists of while it streams: the events of the Messages API, read once.
+//! Events of a streamed reply, in the vocabulary of the Messages API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,70 +9,70 @@ use crate::usage::ReportedUsage;
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyEvent {
-    /// The provider has taken the request in. Nothing is said with it; it is not part of the reply.
+    /// The provider accepted the request: the response head has arrived. Not part of the reply itself.
     Accepted {
-        /// The provider's id of the request, if it gave one.
+        /// The provider's id of the request, if the response had one.
         request_id: Option<String>,
     },
     /// The reply begins.
     MessageStart {
         /// The provider's id of the reply.
         id: String,
-        /// The model that answers.
+        /// The model that replies.
         model: String,
-        /// Tokens read; output so far.
+        /// Input tokens, and the output tokens so far.
         usage: ReportedUsage,
     },
     /// A block begins.
     BlockStart {
-        /// Its place in the reply.
+        /// Position of the block in the reply.
         index: usize,
-        /// The block, still empty.
+        /// The block without its streamed content.
         block: Block,
     },
-    /// A block grows.
+    /// A fragment of a block.
     BlockDelta {
-        /// Its place in the reply.
+        /// Position of the block in the reply.
         index: usize,
-        /// What is added.
+        /// The fragment.
         delta: BlockDelta,
     },
     /// A block is complete.
     BlockStop {
-        /// Its place in the reply.
+        /// Position of the block in the reply.
         index: usize,
     },
-    /// The reply's last figures.
+    /// Stop reason and final usage.
     MessageDelta {
-        /// Why the model stopped.
+        /// Stop reason.
         stop_reason: Option<StopReason>,
-        /// The stop sequence that appeared.
+        /// The stop sequence that ended the reply.
         stop_sequence: Option<String>,
-        /// Totals; figures that the event lacks are zero.
+        /// Totals; counts missing in the event are zero.
         usage: ReportedUsage,
     },
     /// The reply is complete.
     MessageStop,
-    /// A sign of life.
+    /// A keep-alive without content.
     Ping,
-    /// Something newer than we are; passed on, not read.
+    /// An event type this version does not know; forwarded without being decoded.
     Unknown,
 }
 
-/// What is added to a block.
+/// A fragment appended to a block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum BlockDelta {
     /// More text.
     #[serde(rename = "text_delta")]
     Text {
-        /// The piece.
+        /// The fragment.
         text: String,
     },
     /// More reasoning.
     #[serde(rename = "thinking_delta")]
     Thinking {
-        /// The piece.
+        /// The fragment.
         thinking: String,
     },
     /// The signature of the reasoning.
@@ -93,12 +93,13 @@ pub enum BlockDelta {
         /// The citation.
         citation: Value,
     },
-    /// Something newer.
+    /// A delta type this version does not know.
     #[serde(other)]
     Unknown,
 }
 
-/// A delta as it is written. It is by far the most frequent event, so no tree is made of it first.
+/// JSON form of a block delta. Serialized without an intermediate [`Value`], because deltas are by far the most
+/// frequent events.
 #[derive(Serialize)]
 struct BlockDeltaJson<'a> {
     #[serde(rename = "type")]
@@ -108,12 +109,12 @@ struct BlockDeltaJson<'a> {
 }
 
 impl ReplyEvent {
-    /// Whether it only shows that the provider is there.
+    /// Returns true for events that carry no content and only show that the provider is alive.
     pub fn is_keepalive(&self) -> bool {
         matches!(self, Self::Accepted { .. } | Self::Ping)
     }
 
-    /// The event as JSON in the form of the Messages API, for events that did not come as such.
+    /// Serializes the event in the form of the Messages API, for events that were not received as such.
     pub fn to_raw_json(&self) -> Option<RawJson> {
         let value = match self {
             Self::MessageStart { id, model, usage } => json!({
@@ -136,7 +137,12 @@ impl ReplyEvent {
                 return None;
             }
             Self::BlockDelta { index, delta } => {
-                return RawJson::from_value(&BlockDeltaJson { kind: "content_block_delta", index: *index, delta }).ok();
+                return RawJson::from_value(&BlockDeltaJson {
+                    kind: "content_block_delta",
+                    index: *index,
+                    delta,
+                })
+                .ok();
             }
             Self::BlockStop { index } => json!({ "type": "content_block_stop", "index": index }),
             Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({

@@ -1,19 +1,18 @@
-//! What a person can do about a refusal, pure: added to what the provider said, which rarely tells.
+//! Hints for the user, pure: appended to a provider's error message, which rarely says what to do.
 
-use crate::error::{ModelError, ModelErrorKind};
 use crate::api_key::API_KEY_HELPER;
+use crate::error::{ModelError, ModelErrorKind};
 
-/// What was asked, as far as a remedy depends on it.
+/// The facts of a request that a hint depends on.
 pub(crate) struct RequestSummary<'a> {
-    /// The model's name.
     pub(crate) model: &'a str,
-    /// The variable that holds the key, where one is known.
+    /// Variable that holds the key, if known.
     pub(crate) key_variable: Option<&'a str>,
-    /// How many bytes the request had.
+    /// Size of the request in bytes.
     pub(crate) size: usize,
 }
 
-/// Adds the remedy to the fault's text. The key itself is never told.
+/// Appends the hint to the message. The key itself never appears.
 pub(crate) fn with_hint(fault: ModelError, asked: &RequestSummary<'_>) -> ModelError {
     match hint(fault.kind, asked) {
         Some(remedy) => ModelError { message: format!("{} ({remedy})", fault.message), ..fault },
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_what_can_be_done_about_it() {
+    fn errors_name_a_remedy() {
         use ModelErrorKind::*;
         let asked = RequestSummary { model: "claude-x", key_variable: Some("MY_KEY"), size: 34_100_000 };
         let keyless = RequestSummary { key_variable: None, ..asked };

@@ -1,7 +1,7 @@
-//! The conversation as bytes. Each block is written as JSON once; a request shares what was written before.
+//! The conversation as JSON bytes. Each block is serialized once; requests share what was serialized before.
 //!
-//! Messages of one role that follow each other are joined, so roles always alternate. The last message stays open
-//! for further blocks until the other side speaks.
+//! Consecutive messages of one role are joined, so roles always alternate. The last message stays open for further
+//! blocks until the other role follows.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -12,84 +12,81 @@ use whimbrel_wire::{Block, Role};
 
 use crate::request::CACHE_CONTROL;
 
-/// From this size on, finished messages are frozen and shared instead of copied into each request.
+/// Size from which finished messages are frozen and shared instead of being copied into each request.
 const FREEZE_THRESHOLD: usize = 64 * 1024;
 
-/// A growing conversation.
+/// A conversation under construction.
 #[derive(Debug, Default, Clone)]
 pub struct History {
-    /// Finished messages, each piece ending at a message boundary, comma included.
+    /// Finished messages; each part ends at a message boundary, comma included.
     frozen: Vec<FrozenPart>,
-    /// What came since: whole messages, and the open one without its closing brackets.
+    /// The rest: whole messages, and the open one without its closing brackets.
     tail: Vec<u8>,
-    /// Who spoke last.
+    /// Role of the open message.
     last_role: Option<Role>,
-    /// Whether the model has ever spoken.
+    /// Whether there is any assistant message.
     has_reply: bool,
-    /// Whether the model began with thinking when it last answered something else than results.
+    /// Whether the assistant message that started the current tool loop begins with thinking.
     loop_has_thinking: bool,
-    /// Whether the last message is one of results, so that the model's message before it is still going on.
+    /// Whether the last user message begins with tool results, so that the tool loop continues.
     in_tool_loop: bool,
-    /// Where in `tail` the last request ended, so that its cache mark can be set again.
+    /// End of the last request in `tail`, where its cache breakpoint is set again.
     last_request_end: Option<usize>,
 }
 
-/// Finished messages that nobody changes any more.
+/// Finished messages that no longer change.
 #[derive(Debug, Clone)]
 struct FrozenPart {
     json: Bytes,
     translations: Arc<TranslationCache>,
 }
 
-/// What other dialects have made of a frozen piece. It is kept with the piece, so that it is made once.
+/// Translations of a frozen part into other dialects, computed once and kept with the part.
 #[derive(Debug, Default)]
 struct TranslationCache {
     with_reasoning: OnceLock<Arc<TranslatedMessages>>,
     without_reasoning: OnceLock<Arc<TranslatedMessages>>,
 }
 
-/// How another dialect tells a conversation.
+/// Dialect variant into which a conversation is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChatFormat {
-    /// Chat Completions, for models that get their reasoning back.
+    /// Chat Completions for models that receive their reasoning again.
     WithReasoning,
-    /// Chat Completions, for those that do not.
+    /// Chat Completions without earlier reasoning.
     WithoutReasoning,
 }
 
-/// A piece of a conversation in another dialect.
+/// A part of a conversation in another dialect.
 #[derive(Debug, Default)]
 pub(crate) struct TranslatedMessages {
-    /// The messages as JSON, each with a comma before it.
+    /// The messages as JSON, each preceded by a comma.
     pub(crate) json: Bytes,
-    /// The ids of the calls in it.
+    /// Ids of the tool calls in the part.
     pub(crate) calls: HashSet<String>,
 }
 
-/// A conversation as of one request. Cheap to clone.
+/// The conversation of one request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct HistorySnapshot {
     parts: Vec<Bytes>,
-    /// For each part but the last, which is not frozen.
+    /// One cache per part, except for the last part, which is not frozen.
     translations: Vec<Arc<TranslationCache>>,
 }
 
-/// One message, read back from a conversation.
+/// One message, parsed back from the JSON.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ApiMessage {
-    /// Who spoke.
     pub role: Role,
-    /// What was said.
     pub content: Vec<Block>,
 }
 
 impl History {
-    /// An empty conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a block: to the last message if the same side spoke, else as a new message.
+    /// Appends a block to the open message if the role is the same, else starts a new message.
     pub fn push(&mut self, role: Role, block: &Block) {
         if self.last_role == Some(role) {
             self.tail.push(b',');
@@ -101,7 +98,7 @@ impl History {
                 Role::User => self.in_tool_loop = matches!(block, Block::ToolResult { .. }),
             }
         }
-        // Writing to a vector cannot fail, and a block has only string keys.
+        // Cannot fail: a vector accepts all bytes, and blocks have only string keys.
         let _ = serde_json::to_writer(&mut self.tail, block);
     }
 
@@ -123,43 +120,44 @@ impl History {
         self.has_reply |= role == Role::Assistant;
     }
 
-    /// Who spoke last.
+    /// Role of the last message.
     pub fn last_role(&self) -> Option<Role> {
         self.last_role
     }
 
-    /// Whether the model has said anything yet.
+    /// Returns true if the conversation has an assistant message.
     pub fn has_reply(&self) -> bool {
         self.has_reply
     }
 
-    /// Whether the chain of calls that the last results belong to began with thinking; none if no results are the last
-    /// that was said. Models need not think again between the calls of a chain.
+    /// Returns whether the current tool loop began with thinking; `None` if the last message is not a tool result.
+    /// Models need not think again between the calls of one loop.
     pub fn tool_loop_has_thinking(&self) -> Option<bool> {
         (self.last_role == Some(Role::User) && self.in_tool_loop).then_some(self.loop_has_thinking)
     }
 
-    /// Drops all thinking.
+    /// Drops all thinking blocks.
     pub fn drop_thinking(&mut self) {
         self.retain(|block| !is_thinking(block));
     }
 
-    /// Drops thinking that nobody has signed.
+    /// Drops thinking blocks without a signature.
     pub fn drop_unsigned_thinking(&mut self) {
         self.retain(|block| !is_unsigned_thinking(block));
     }
 
-    /// Whether nothing has been said yet.
+    /// Returns true if there are no messages.
     pub fn is_empty(&self) -> bool {
         self.last_role.is_none()
     }
 
-    /// How many bytes the conversation takes as JSON.
+    /// Size of the conversation as JSON, in bytes.
     pub fn size(&self) -> usize {
         self.frozen.iter().map(|piece| piece.json.len()).sum::<usize>() + self.tail.len()
     }
 
-    /// The conversation for one request, with cache marks at its end and at the end of the request before.
+    /// Returns the conversation for one request, with cache breakpoints at its end and at the end of the previous
+    /// request.
     pub fn snapshot(&mut self) -> HistorySnapshot {
         let mut tail = Vec::with_capacity(self.tail.len() + 2 * CACHE_CONTROL.len() + 2);
         let mut from = 0;
@@ -168,7 +166,7 @@ impl History {
             if mark == end && self.last_role != Some(Role::User) || mark <= from {
                 continue;
             }
-            // The mark goes inside the block that ends here, before its closing brace.
+            // The breakpoint goes inside the block that ends here, before its closing brace.
             tail.extend_from_slice(&self.tail[from..mark - 1]);
             tail.extend_from_slice(CACHE_CONTROL.as_bytes());
             from = mark - 1;
@@ -185,7 +183,7 @@ impl History {
         }
     }
 
-    /// Drops every block that is not to be kept. What was written before is written again, so caches are lost.
+    /// Drops all blocks that do not satisfy `keep`. Everything is serialized again, which invalidates prompt caches.
     pub fn retain(&mut self, keep: impl Fn(&Block) -> bool) {
         let messages = self.messages();
         if messages.iter().all(|message| message.content.iter().all(&keep)) {
@@ -199,8 +197,8 @@ impl History {
         }
     }
 
-    /// Which of these texts, each the beginning of a block, was said last; none if none was. Searched as bytes, since a
-    /// long conversation takes long to read.
+    /// Returns the index of the text that occurred last as the beginning of a text block. Searches the bytes, because
+    /// parsing a long conversation is slow.
     pub fn find_last_text(&self, beginnings: &[&str]) -> Option<usize> {
         let needle = |text: &&str| {
             let quoted = serde_json::to_string(text).unwrap_or_default();
@@ -216,7 +214,7 @@ impl History {
         last_in(&self.tail).or_else(|| self.frozen.iter().rev().find_map(|piece| last_in(&piece.json)))
     }
 
-    /// The conversation read back, message by message, without cache marks.
+    /// Parses the conversation back, without cache breakpoints.
     pub fn messages(&self) -> Vec<ApiMessage> {
         let mut copy = self.clone();
         copy.last_role = copy.last_role.map(|_| Role::Assistant);
@@ -225,7 +223,7 @@ impl History {
     }
 }
 
-/// Whether a block is thinking that nobody has signed.
+/// Returns true for thinking without a signature.
 pub fn is_unsigned_thinking(block: &Block) -> bool {
     matches!(block, Block::Thinking { signature, .. } if signature.is_empty())
 }
@@ -235,19 +233,22 @@ fn is_thinking(block: &Block) -> bool {
 }
 
 impl HistorySnapshot {
-    /// The messages as JSON, comma-separated, in pieces to be sent one after the other.
+    /// The messages as comma-separated JSON, in parts to be sent in order.
     pub fn parts(&self) -> &[Bytes] {
         &self.parts
     }
 
-    /// The messages read back. Cache marks are dropped.
+    /// Parses the messages back. Cache breakpoints are dropped.
     pub fn messages(&self) -> Vec<ApiMessage> {
         self.parts.iter().flat_map(|part| parse_messages(part)).collect()
     }
 
-    /// The conversation in another dialect, in pieces. Only what was not frozen when it was last told is read and told
-    /// again.
-    pub(crate) fn translated(&self, way: ChatFormat, tell: impl Fn(&[ApiMessage]) -> TranslatedMessages) -> Vec<Arc<TranslatedMessages>> {
+    /// Returns the conversation in another dialect, part by part. Frozen parts are translated once and cached.
+    pub(crate) fn translated(
+        &self,
+        way: ChatFormat,
+        tell: impl Fn(&[ApiMessage]) -> TranslatedMessages,
+    ) -> Vec<Arc<TranslatedMessages>> {
         let told = |(place, part): (usize, &Bytes)| {
             let fresh = || Arc::new(tell(&parse_messages(part)));
             match self.translations.get(place) {
@@ -268,7 +269,7 @@ impl TranslationCache {
     }
 }
 
-/// The messages of one part; it ends at a message, perhaps with a comma.
+/// Parses the messages of one part, which ends at a message, possibly with a comma.
 fn parse_messages(part: &[u8]) -> Vec<ApiMessage> {
     let messages = part.strip_suffix(b",").unwrap_or(part);
     serde_json::from_slice(&[b"[", messages, b"]"].concat()).unwrap_or_default()
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_one_side_are_joined_and_roles_alternate() {
+    fn blocks_of_one_role_are_joined() {
         let mut history = History::new();
         history.push(Role::User, &Block::text("one"));
         history.push(Role::User, &Block::text("two"));
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_a_loop_thinks_is_known_until_it_ends() {
+    fn tool_loop_knows_whether_it_began_with_thinking() {
         let result = || Block::ToolResult { tool_use_id: "c".into(), content: None, is_error: None };
         let call = || Block::ToolUse { id: "c".into(), name: "Read".into(), input: serde_json::json!({}) };
         let thought = Block::Thinking { thinking: "hm".into(), signature: "s".into() };
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_gone_and_the_rest_stands_as_it_was() {
+    fn retain_drops_blocks_and_keeps_the_rest_unchanged() {
         let thought = |text: &str| Block::Thinking { thinking: text.into(), signature: "s".into() };
         let mut history = History::new();
         for turn in 0..20 {
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_carries_at_most_two_marks_and_a_byte_equal_prefix_without_them() {
+    fn request_has_two_cache_breakpoints_and_a_stable_prefix() {
         let mut history = History::new();
         let mut before = String::new();
         for turn in 0..40 {
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_not_written_again() {
+    fn frozen_parts_are_shared_not_copied() {
         let mut history = History::new();
         let mut known: Vec<*const u8> = Vec::new();
         for number in 0..2_000 {
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_last_is_found_by_its_beginning() {
+    fn last_text_is_found_by_its_beginning() {
         let long = "x".repeat(FREEZE_THRESHOLD);
         let rows: [(&[&str], _); 5] = [
             (&[], None),
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_conversation_is_an_empty_list() {
+    fn empty_conversation_is_an_empty_list() {
         assert_eq!(json(&History::new().snapshot()), serde_json::json!([]));
         assert!(History::new().is_empty());
     }

@@ -1,56 +1,58 @@
-//! Talking to a model: a request goes in, a stream of events comes out, whoever the provider is.
+//! Client for language models: a request goes in, a stream of events comes out, for every provider alike.
 //!
-//! The common tongue is that of the Messages API; other dialects are translated to and from it by pure functions.
-//! This crate knows no tools, no permissions and no sessions: it gets schemas and messages, and gives events.
+//! The internal vocabulary is that of the Messages API; pure functions translate other dialects to and from it.
+//! The crate does not know tools, permissions or sessions: it receives schemas and messages and returns events.
 //!
-//! The rooms:
+//! Modules:
 //! - [`model`]: the trait [`Model`], one attempt at one reply
-//! - [`request`]: what is asked; [`history`]: the conversation as bytes, each message written once
-//! - [`event`]: what comes back; [`figures`]: what it costs, as told; [`assemble`]: events to blocks, pure
-//! - [`call`]: one reply with everything that may go wrong on the way: retries, watchdogs, corrections
-//! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`error`]: what can go wrong
-//! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
-//! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
-//! - [`api_key`]: keys that are fetched; [`log`]: what is done, for whoever follows it
-//! - [`tape`]: replies that are recorded and played again
-//! - [`http`]: the one door to the network
-//! - [`catalog`]: aliases, windows, limits, prices
+//! - [`request`]: the request; [`history`]: the conversation as JSON bytes, each message serialized once
+//! - [`event`]: events of a streamed reply; [`usage`]: token usage as reported; [`assemble`]: events to blocks, pure
+//! - [`call`]: one reply including retries, timeouts and request downgrades
+//! - [`retry`]: the retry policy, pure; [`downgrade`]: which optional part of a rejected request to drop, pure;
+//!   [`error`]: the error type
+//! - [`sse`]: bytes to server-sent events, pure; [`reply_stream`]: an HTTP response as reply events;
+//!   [`whole_reply`]: a complete reply as reply events
+//! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: maps a model name to its provider
+//! - [`api_key`]: keys fetched on demand; [`log`]: debug log lines
+//! - [`recording`]: records replies to a file and replays them
+//! - [`http`]: the HTTP client
+//! - [`catalog`]: aliases, context windows, output limits, prices
 
 pub mod anthropic;
+pub mod api_key;
 pub mod assemble;
 pub mod call;
 pub mod catalog;
 pub mod downgrade;
-pub mod event;
 pub mod error;
-pub mod usage;
+pub mod event;
+#[cfg(feature = "http")]
+mod hint;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
-pub mod api_key;
 pub mod log;
-#[cfg(all(test, feature = "http"))]
-mod test_server;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;
-mod regular_file;
 pub mod providers;
 #[cfg(feature = "http")]
-mod hint;
-pub mod whole_reply;
+pub mod recording;
+mod regular_file;
 #[cfg(feature = "http")]
 pub mod reply_stream;
 pub mod request;
 pub mod retry;
 pub mod scripted;
 pub mod sse;
-#[cfg(feature = "http")]
-pub mod recording;
+#[cfg(all(test, feature = "http"))]
+mod test_server;
+pub mod usage;
+pub mod whole_reply;
 
-pub use event::{BlockDelta, ReplyEvent};
 pub use error::{ModelError, ModelErrorKind};
-pub use usage::ReportedUsage;
+pub use event::{BlockDelta, ReplyEvent};
 pub use history::History;
-pub use model::{ReplyItem, Model};
+pub use model::{Model, ReplyItem};
 pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};
+pub use usage::ReportedUsage;

@@ -1,10 +1,10 @@
-//! What is done, told line by line to whoever wants to follow it. Where nobody listens nothing is put together.
-//! Lines name what happens and how it went: never a key, and never what is said in a conversation.
+//! Debug log: one line per action, passed to an optional listener. Without a listener no line is formatted.
+//! Lines never contain keys or the content of a conversation.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a line is about.
+/// Subject of a log line, used for filtering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTopic {
     /// Requests to models.
@@ -13,17 +13,15 @@ pub enum LogTopic {
     Tools,
     /// Hooks.
     Hooks,
-    /// Questions between host and engine.
+    /// Control requests and responses between host and engine.
     Control,
     /// All other frames.
     Frames,
 }
 
 impl LogTopic {
-    /// Every topic.
     pub const ALL: [Self; 5] = [Self::Api, Self::Tools, Self::Hooks, Self::Control, Self::Frames];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
@@ -35,24 +33,23 @@ impl LogTopic {
     }
 }
 
-/// The way to whoever listens. Cheap to clone; by default nobody does.
+/// Handle to the log listener. Cheap to clone; the default has no listener.
 #[derive(Clone, Default)]
 pub struct Log(Option<Arc<Listener>>);
 
 type Listener = dyn Fn(LogTopic, &str) + Send + Sync;
 
 impl Log {
-    /// Tells everything to a listener, which must not block.
+    /// Passes every line to a listener, which must not block.
     pub fn with_listener(listener: impl Fn(LogTopic, &str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Whether somebody listens.
     pub fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells a line, which is put together only if somebody listens.
+    /// Writes a line. The closure runs only if there is a listener.
     pub fn write_line(&self, topic: LogTopic, line: impl FnOnce() -> String) {
         if let Some(listener) = &self.0 {
             listener(topic, &line());

@@ -1,46 +1,47 @@
-//! Which provider a model name means.
+//! Maps a model name to the provider that serves it.
 //!
-//! `openai:NAME` asks a server that speaks Chat Completions, `scripted:PATH` follows a script, a prefix of your own
-//! asks the endpoint registered for it, a name that a program has added asks the model given for it, and anything else
-//! goes to the Messages API.
+//! `openai:NAME` uses the Chat Completions endpoint, `scripted:PATH` follows a script file, a registered prefix uses
+//! its endpoint, a name added by the program uses the model given for it, and every other name goes to the Messages
+//! API.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::ModelError;
 use crate::api_key::KeySource;
+use crate::error::ModelError;
 use crate::model::Model;
 use crate::scripted::Scripted;
 
 #[cfg(feature = "http")]
 use crate::{
-    anthropic::Anthropic, anthropic::KeyRefreshingModel, error::ModelErrorKind, http::HttpClient, openai_chat::OpenAiChat, recording::Recording,
+    anthropic::Anthropic, anthropic::KeyRefreshingModel, error::ModelErrorKind, http::HttpClient,
+    openai_chat::OpenAiChat, recording::Recording,
 };
 
-/// Where settings come from: a variable by its name.
+/// Lookup of environment variables.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The prefix of models that follow a script.
+/// Prefix of scripted models.
 const SCRIPTED_PREFIX: &str = "scripted";
 
-/// Everybody who can be asked.
+/// All available providers.
 pub struct Providers {
-    /// What was made so far, or was added.
+    /// Models created or added so far.
     models: Mutex<HashMap<ModelKey, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     http: Option<HttpProviders>,
-    /// Where replies are recorded, or come from.
+    /// Recording or replay that wraps all models.
     #[cfg(feature = "http")]
     recording: Option<Recording>,
 }
 
-/// What a model answers to.
+/// Key under which a model is cached.
 #[derive(PartialEq, Eq, Hash)]
 enum ModelKey {
-    /// One whole name: what a program has added, and scripts, so that each goes on where it was.
+    /// A whole name: models added by the program, and scripts, which keep their position.
     Name(String),
-    /// All names with this prefix.
+    /// All names with a prefix.
     #[cfg(feature = "http")]
     Prefix(String),
 }
@@ -53,20 +54,20 @@ struct HttpProviders {
     endpoints: Vec<Endpoint>,
 }
 
-/// An endpoint with a prefix of its own.
+/// A registered endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What stands before the colon in a model's name.
+    /// Part of the model name before the colon.
     pub prefix: String,
-    /// How it speaks.
+    /// API dialect.
     pub dialect: ApiDialect,
-    /// Where it is.
+    /// Base URL.
     pub base_url: String,
-    /// The variable with its key; none for a server that wants none.
+    /// Environment variable with the key; `None` for a server without authentication.
     pub key_variable: Option<String>,
 }
 
-/// How an endpoint speaks.
+/// API dialect of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiDialect {
     /// The Messages API.
@@ -76,7 +77,7 @@ pub enum ApiDialect {
 }
 
 impl Providers {
-    /// Nobody but scripts: nothing can go out.
+    /// Providers without network access: scripts and added models only.
     pub fn offline() -> Self {
         Self {
             models: Mutex::default(),
@@ -87,21 +88,25 @@ impl Providers {
         }
     }
 
-    /// Everybody that the environment tells of. Only the Messages API is set up at once; the others when they are asked for.
+    /// Configures the providers from the environment. The Messages API client is created at once, the others on first
+    /// use.
     #[cfg(feature = "http")]
     pub fn from_env(env: EnvLookup, door: HttpClient) -> Self {
         let anthropic = Arc::new(Anthropic::from_env(|name| env(name), door.clone()));
-        Self { http: Some(HttpProviders { env, http: door, anthropic, endpoints: Vec::new() }), ..Self::offline() }
+        Self {
+            http: Some(HttpProviders { env, http: door, anthropic, endpoints: Vec::new() }),
+            ..Self::offline()
+        }
     }
 
-    /// Records what everybody says, or lets a recording speak in their place.
+    /// Records all replies, or replays a recording instead of calling models.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_recording(self, tape: Recording) -> Self {
         Self { recording: Some(tape), ..self }
     }
 
-    /// What a recording that speaks in their place holds and nobody has asked for, in words.
+    /// Describes the steps of a replayed recording that were never requested.
     pub fn describe_unplayed(&self) -> Option<String> {
         #[cfg(feature = "http")]
         if let Some(tape) = &self.recording {
@@ -110,7 +115,7 @@ impl Providers {
         None
     }
 
-    /// Adds an endpoint. A prefix that is taken, even one of ours, is replaced.
+    /// Registers an endpoint. An existing prefix, built-in ones included, is replaced.
     #[cfg(feature = "http")]
     pub fn register_endpoint(&mut self, endpoint: Endpoint) {
         if let Some(net) = &mut self.http {
@@ -118,18 +123,18 @@ impl Providers {
         }
     }
 
-    /// Adds a script under a name, for `scripted:NAME`.
+    /// Adds a script, available as `scripted:NAME`.
     pub fn add_script(&self, name: &str, script: Arc<Scripted>) {
         self.add_model(&format!("{SCRIPTED_PREFIX}:{name}"), script);
     }
 
-    /// Adds a model of your own under a name, which then means it and nobody else: a test's, made of a function
-    /// ([`Played`](crate::scripted::Played)), or one that a program brings along.
+    /// Adds a model under an exact name, for example a [`ClosureModel`](crate::scripted::ClosureModel) in a test or a
+    /// model that the embedding program implements.
     pub fn add_model(&self, name: &str, model: Arc<dyn Model>) {
         self.models().insert(ModelKey::Name(name.to_owned()), model);
     }
 
-    /// Which variable gave the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    /// Variable that supplied the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         #[cfg(feature = "http")]
         if let Some(net) = &self.http {
@@ -138,8 +143,7 @@ impl Providers {
         "none"
     }
 
-    /// How the provider of a model speaks, if it is one that is known. Scripts and models that were added speak as they
-    /// like.
+    /// Returns the API dialect of a model's provider; `None` for scripts and added models.
     pub fn dialect(&self, name: &str) -> Option<ApiDialect> {
         let prefix = name.split_once(':').map(|(prefix, _)| prefix);
         if prefix == Some(SCRIPTED_PREFIX) || self.models().contains_key(&ModelKey::Name(name.to_owned())) {
@@ -157,12 +161,12 @@ impl Providers {
         None
     }
 
-    /// Who answers for a model, and the model's name there.
+    /// Returns the model for a name, and its name at the provider.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelError> {
         self.resolve_with_key_source(name, None)
     }
 
-    /// The same, with somebody who has a key for the Messages API where the environment has none.
+    /// As [`Providers::resolve`], with a key source for the Messages API in case the environment has no key.
     pub fn resolve_with_key_source(
         &self,
         name: &str,
@@ -228,7 +232,7 @@ impl Providers {
         Err(offline_error(name))
     }
 
-    /// The model for a key, made at its first use.
+    /// Returns the cached model for a key, creating it on first use.
     fn get_or_create(
         &self,
         key: ModelKey,
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_who_is_asked() {
+    fn name_selects_the_provider() {
         let mut providers = providers(&[("KIMI_KEY", "k")]);
         providers.register_endpoint(endpoint("kimi", ApiDialect::Chat, Some("KIMI_KEY")));
         providers.register_endpoint(endpoint("local", ApiDialect::Messages, None));
@@ -340,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_model_made_of_a_function_needs_no_file() {
+    async fn closure_model_needs_no_file() {
         use futures::StreamExt;
 
         use crate::history::History;
@@ -360,15 +364,17 @@ mod tests {
         let request = Arc::new(Request::new(name, preamble, History::new().snapshot()));
         let mut assembly = crate::assemble::ReplyAssembler::default();
         let heard: Vec<_> = model.stream_reply(Arc::clone(&request)).collect().await;
-        let said: Vec<_> =
-            heard.iter().filter_map(|item| assembly.push_event(&item.as_ref().unwrap().event).unwrap()).collect();
+        let said: Vec<_> = heard
+            .iter()
+            .filter_map(|item| assembly.push_event(&item.as_ref().unwrap().event).unwrap())
+            .collect();
         assert_eq!(said[0].block, whimbrel_wire::Block::text("I am openai:mine."));
         assert_eq!(model.stream_reply(request).next().await.unwrap().unwrap_err().message, "No more.");
         assert!(providers.resolve("openai:other").is_err());
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn errors_name_what_is_missing() {
         let mut providers = providers(&[]);
         providers.register_endpoint(endpoint("kimi", ApiDialect::Chat, Some("KIMI_KEY")));
         let message = |name: &str| providers.resolve(name).err().unwrap().message;
@@ -378,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_of_the_key_is_known() {
+    fn key_source_names_the_variable() {
         assert_eq!(providers(&[]).key_source(), "none");
         assert_eq!(providers(&[("ANTHROPIC_API_KEY", "k")]).key_source(), "ANTHROPIC_API_KEY");
         let both = providers(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_AUTH_TOKEN", "t")]);

@@ -1,20 +1,18 @@
-//! Recordings: what models said in a session is kept in a file, and a session can be run again on it without a model.
+//! Recordings: the replies of a session are written to a file, and a session can be replayed from it without a model.
 //!
-//! A recording is a line of JSON per attempt at a reply: an outline of what was asked, the events that came, and the fault if
-//! there was one. When it is played, each request gets the first reply that was given to the same request and has not been
-//! played yet, so that subagents may ask in any order. A request that nobody made before is where the session has left the
-//! recording: it gets a fault that says at which step, and in what.
+//! A recording has one JSON line per attempt at a reply: an outline of the request, the events, and the error if there
+//! was one. On replay each request gets the first unused reply to the same request, so that subagents may send requests
+//! in any order. A request that is not in the recording is a divergence: it fails with the step and the difference.
 //!
-//! Ids that are drawn at random (of agents, tasks, sessions) differ from run to run, and so do moments. Requests are
-//! compared without them, and where a recorded reply names an id, it is played with the one that this run has drawn in its
-//! place.
+//! Random ids (of agents, tasks, sessions) and timestamps differ from run to run. Requests are compared without them,
+//! and ids in a recorded reply are replaced by the corresponding ids of the current run.
 
 mod ids;
-mod timestamps;
-mod replay;
 mod recorder;
-mod substitute;
+mod replay;
 mod step;
+mod substitute;
+mod timestamps;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,13 +21,13 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use crate::error::{ModelError, ModelErrorKind};
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::request::Request;
 
-use replay::ReplayModel;
 use recorder::{RecordingModel, RecordingWriter};
+use replay::ReplayModel;
 
-/// A recording that is being made or played.
+/// A recording being written or replayed.
 #[derive(Clone)]
 pub struct Recording(Mode);
 
@@ -37,12 +35,12 @@ pub struct Recording(Mode);
 enum Mode {
     Record(Arc<RecordingWriter>),
     Replay(Arc<ReplayModel>),
-    /// It could not be opened: whoever is asked says why.
+    /// The file could not be opened; every request returns this error.
     Failed(ModelError),
 }
 
 impl Recording {
-    /// Records into a new file.
+    /// Records to a new file.
     pub fn record_to(path: &Path) -> Self {
         Self(match RecordingWriter::create(path) {
             Ok(recording) => Mode::Record(Arc::new(recording)),
@@ -50,7 +48,7 @@ impl Recording {
         })
     }
 
-    /// Plays what is in a file.
+    /// Replays a file.
     pub fn replay_from(path: &Path) -> Self {
         Self(match ReplayModel::load(path) {
             Ok(player) => Mode::Replay(Arc::new(player)),
@@ -58,7 +56,7 @@ impl Recording {
         })
     }
 
-    /// What a recording that is played holds and nobody has asked for, in words.
+    /// Describes the steps of a replayed recording that were never requested.
     pub fn describe_unplayed(&self) -> Option<String> {
         match &self.0 {
             Mode::Replay(player) => player.describe_unplayed(),
@@ -66,7 +64,7 @@ impl Recording {
         }
     }
 
-    /// Who answers in place of a model: the model itself and its recorder, or the recording.
+    /// Wraps a model with a recorder, or replaces it by the replay.
     pub(crate) fn wrap_model(
         &self,
         name: &str,

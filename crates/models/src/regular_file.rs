@@ -1,10 +1,9 @@
-//! Reading a small file that somebody named: never a device or a pipe, which may not come to an end, and never more
-//! than a limit.
+//! Bounded reads of files named by the user. Devices, pipes and sockets are rejected because reading them may not end.
 
 use std::io::Read;
 use std::path::Path;
 
-/// The bytes of a file; an error says why it cannot be read, and ends in a full stop.
+/// Reads a regular file of at most `limit` bytes. The error text is a sentence with its full stop.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{error}.");
     let about = std::fs::metadata(path).map_err(failed)?;

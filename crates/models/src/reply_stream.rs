@@ -1,4 +1,5 @@
-//! An HTTP answer as a stream of events: bytes are cut into events, a dialect reads them, and they go out one by one.
+//! An HTTP response as a stream of reply events: SSE bytes are split into events, which a provider's decoder
+//! interprets.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -8,46 +9,47 @@ use std::time::Duration;
 use futures::stream::Stream;
 use tokio::time::Sleep;
 
-use crate::event::ReplyEvent;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::event::ReplyEvent;
 use crate::http::BodyStream;
 use crate::model::ReplyItem;
 use crate::sse::SseDecoder;
 
-/// How the events of a provider are read.
+/// Decodes the server-sent events of one provider.
 pub trait EventDecoder: Unpin + Send + 'static {
-    /// Reads one event and gives what it means, in one or several deltas.
+    /// Decodes one event and passes the resulting items to `out`.
     fn decode(&mut self, name: &str, data: &str, out: &mut impl FnMut(ReplyItem)) -> Result<(), ModelError>;
 
-    /// The stream has ended: gives what was held back.
+    /// Handles the end of the stream: passes items that were held back to `out`.
     fn finish(&mut self, out: &mut impl FnMut(ReplyItem)) -> Result<(), ModelError> {
         let _ = out;
         Ok(())
     }
 }
 
-/// A reply that is being received. It ends after [`Event::MessageStop`] or with one fault.
+/// A reply being received. The stream ends after [`ReplyEvent::MessageStop`] or after one error.
 ///
-/// Bytes that bring no event yet show as an [`Event::Ping`], so that a slow reply can be told from a dead one.
+/// Bytes that do not complete an event yield a [`ReplyEvent::Ping`], so that a slow reply differs from a dead
+/// connection.
 pub struct ReplyStream<D> {
     body: Option<BodyStream>,
     sse_decoder: SseDecoder,
     event_decoder: D,
     queue: VecDeque<ReplyItem>,
     error: Option<ModelError>,
-    /// Whether any event has come.
+    /// Whether any event has been received.
     has_events: bool,
-    /// Runs while only the end of the body is missing.
+    /// Runs while only the end of the body is outstanding.
     drain_timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// How long the end of a body may come after its last event.
+/// Longest wait for the end of a body after its last event.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 impl<D: EventDecoder> ReplyStream<D> {
-    /// A reply whose body begins here, to a request with this id.
+    /// Starts a reply from a response body and the provider's request id.
     pub fn new(chunks: BodyStream, event_decoder: D, request_id: Option<String>) -> Self {
-        // The head of an answer is a sign of life too.
+        // The response head already shows that the provider is alive.
         let queue = VecDeque::from([ReplyItem { event: ReplyEvent::Accepted { request_id }, raw: None }]);
         Self {
             body: Some(chunks),
@@ -60,7 +62,7 @@ impl<D: EventDecoder> ReplyStream<D> {
         }
     }
 
-    /// Reads every event that has arrived whole, up to the end of the reply.
+    /// Decodes every complete event in the buffer, up to the end of the reply.
     fn read_events(&mut self) -> Result<(), ModelError> {
         while !self.is_complete() {
             let Some(event) = self.sse_decoder.next_event().map_err(event_too_large)? else { break };
@@ -70,12 +72,12 @@ impl<D: EventDecoder> ReplyStream<D> {
         Ok(())
     }
 
-    /// Reads what a stream left behind that ended without a last word.
+    /// Decodes what remains in the buffer when the stream ended without a final blank line.
     fn read_remainder(&mut self) -> Result<(), ModelError> {
         let mut out = |delta| self.queue.push_back(delta);
         if let Some(event) = self.sse_decoder.finish().map_err(event_too_large)? {
             match self.event_decoder.decode(&event.name, &event.data, &mut out) {
-                // Half an event.
+                // A truncated event.
                 Err(fault) if fault.kind == ModelErrorKind::Protocol => {}
                 outcome => outcome?,
             }
@@ -83,8 +85,12 @@ impl<D: EventDecoder> ReplyStream<D> {
         self.event_decoder.finish(&mut out)?;
         match (self.has_events || !self.queue.is_empty(), self.is_complete()) {
             (_, true) => Ok(()),
-            (true, false) => Err(ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did.")),
-            (false, false) => Err(ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty.")),
+            (true, false) => {
+                Err(ModelError::new(ModelErrorKind::Cut, "The stream ended before the reply did."))
+            }
+            (false, false) => {
+                Err(ModelError::new(ModelErrorKind::NotAStream, "The server's answer is empty."))
+            }
         }
     }
 
@@ -92,7 +98,7 @@ impl<D: EventDecoder> ReplyStream<D> {
         self.queue.back().is_some_and(|delta| delta.event == ReplyEvent::MessageStop)
     }
 
-    /// Hands the next event out.
+    /// Returns the next queued item; after those, the stored error, once.
     fn next_item(&mut self) -> Option<Result<ReplyItem, ModelError>> {
         if let Some(delta) = self.queue.pop_front() {
             return Some(Ok(delta));
@@ -102,8 +108,8 @@ impl<D: EventDecoder> ReplyStream<D> {
         Some(Err(fault))
     }
 
-    /// Before the last event goes out the body is read to its end, so that the next request finds the connection free.
-    /// The end comes with the last event or never: whoever dawdles is left to be drained aside.
+    /// Reads the body to its end before the last event is yielded, so that the connection can be reused.
+    /// If the end does not arrive within [`DRAIN_TIMEOUT`], a background task drains the rest.
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(chunks) = &mut self.body else { return Poll::Ready(()) };
         while let Poll::Ready(chunk) = Pin::new(&mut *chunks).poll_next(context) {
@@ -154,7 +160,7 @@ impl<D: EventDecoder> Stream for ReplyStream<D> {
     }
 }
 
-/// Trying again would only bring the same again.
+/// Error for an oversized event. Not retried, because the same reply would come again.
 fn event_too_large(error: crate::sse::EventTooLargeError) -> ModelError {
     ModelError {
         should_retry: Some(false),

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,83 +11,82 @@ use crate::history::HistorySnapshot;
 
 pub use whimbrel_wire::options::ThinkingDisplay;
 
-/// One request. Cheap to clone: the large parts are shared.
+/// One request. Cheap to clone, because the large parts are shared.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The model, by the name its provider knows.
+    /// Model name as the provider knows it.
     pub model: String,
     /// System prompt and tools.
     pub preamble: Arc<Preamble>,
     /// The conversation.
     pub history: HistorySnapshot,
-    /// The output limit.
+    /// Output limit in tokens.
     pub max_tokens: u64,
-    /// Whether and how much the model thinks first.
+    /// Reasoning before the reply.
     pub thinking: Thinking,
-    /// What is shown of its thinking; none leaves that to the provider.
+    /// Form in which reasoning is returned; `None` leaves it to the provider.
     pub thinking_display: Option<ThinkingDisplay>,
-    /// How hard it tries, where the model can be told.
+    /// Reasoning effort, for models that support it.
     pub effort: Option<Effort>,
-    /// How many tokens the task may take, where the model can be told: it paces itself.
+    /// Token budget of the task, for models that support it and pace themselves by it.
     pub task_budget: Option<TaskBudget>,
-    /// Beta features asked for by the caller.
+    /// Beta features requested by the caller.
     pub betas: Vec<String>,
-    /// The session, so that a provider can tie requests together.
+    /// Session id, by which a provider can correlate requests.
     pub session_id: String,
-    /// Whether [`crate::Delta::raw`] is wanted.
+    /// Whether to fill [`crate::ReplyItem::raw`].
     pub raw_events: bool,
 }
 
-/// The part of a request that stays the same over a session, written as JSON once.
+/// System prompt and tools: the part of a request that stays the same during a session, serialized once.
 #[derive(Debug)]
 pub struct Preamble {
-    /// The system prompt, in blocks.
+    /// The system prompt, one entry per block.
     pub system: Vec<String>,
-    /// The tools.
+    /// The tools that the engine runs.
     pub tools: Vec<Arc<ToolSpec>>,
-    /// Tools that the provider runs itself, in its own words; only the Messages API knows such.
+    /// Tools that the provider runs, as it describes them; supported by the Messages API only.
     pub server_tools: Vec<Value>,
     json: Bytes,
-    /// The same in Chat Completions, once that was asked for.
+    /// Serialized for Chat Completions on first use.
     chat_json: OnceLock<Bytes>,
 }
 
 /// A tool as the model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
-    /// Its name.
     pub name: String,
-    /// What it does and when to use it.
+    /// Purpose and usage of the tool, for the model.
     pub description: String,
-    /// The JSON Schema of its input.
+    /// JSON Schema of the input.
     pub input_schema: RawJson,
 }
 
-/// Whether and how much the model thinks before it answers.
+/// Reasoning before the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// Not at all.
+    /// No reasoning.
     Disabled,
-    /// Up to this many tokens.
+    /// Reasoning within a token limit.
     Enabled {
-        /// The limit.
+        /// The limit in tokens.
         budget: u64,
     },
-    /// As much as it finds useful.
+    /// The model decides how much to reason.
     Adaptive,
 }
 
-/// How many tokens a task may take.
+/// Token budget of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskBudget {
-    /// From beginning to end.
+    /// Tokens for the whole task.
     pub total: u64,
-    /// How many are left, where the provider cannot know that from the conversation: others have taken some, or it was
-    /// replaced by a summary.
+    /// Tokens left, where the provider cannot derive that from the conversation: other agents used some, or compaction
+    /// replaced messages.
     pub remaining: Option<u64>,
 }
 
-/// How hard the model tries.
+/// Reasoning effort of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -100,7 +99,7 @@ pub enum Effort {
 }
 
 impl Request {
-    /// A request without thinking, effort, betas or session; set what else is wanted.
+    /// Creates a request without thinking, effort, betas or session id; set the other fields as needed.
     pub fn new(model: impl Into<String>, preamble: Arc<Preamble>, history: HistorySnapshot) -> Self {
         Self {
             model: model.into(),
@@ -117,7 +116,7 @@ impl Request {
         }
     }
 
-    /// How many bytes it has, about.
+    /// Approximate size in bytes.
     pub fn size(&self) -> usize {
         let history: usize = self.history.parts().iter().map(Bytes::len).sum();
         self.preamble.json().len() + history
@@ -125,26 +124,27 @@ impl Request {
 }
 
 impl Preamble {
-    /// Writes system prompt and tools once. Empty system blocks are left out: providers refuse them.
+    /// Serializes system prompt and tools. Empty system blocks are dropped because providers reject them.
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &tools, &[]));
         Self { system, tools, server_tools: Vec::new(), json, chat_json: OnceLock::new() }
     }
 
-    /// The same with tools that the provider runs itself, and no others.
+    /// Creates a preamble whose tools are all run by the provider.
     pub fn with_server_tools(mut system: Vec<String>, server_tools: Vec<Value>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = Bytes::from(render(&system, &[], &server_tools));
         Self { system, tools: Vec::new(), server_tools, json, chat_json: OnceLock::new() }
     }
 
-    /// What Chat Completions makes of it, made once.
+    /// Returns the Chat Completions form, serialized on first use.
     pub(crate) fn chat_json_or_init(&self, tell: impl FnOnce(&Self) -> Bytes) -> Bytes {
         self.chat_json.get_or_init(|| tell(self)).clone()
     }
 
-    /// Whether [`Preamble::new`] would make the same of this prompt and these very tools.
+    /// Returns true if [`Preamble::new`] would produce the same from this prompt and these tools (compared by
+    /// identity).
     pub fn is_built_from(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
         self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
             && self.server_tools.is_empty()
@@ -152,13 +152,13 @@ impl Preamble {
             && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }
 
-    /// `"system":[..],"tools":[..],`, each part only if it is not empty; the last block carries a cache mark.
+    /// `"system":[..],"tools":[..],`, each part only if not empty; the last system block carries a cache breakpoint.
     pub fn json(&self) -> &Bytes {
         &self.json
     }
 }
 
-/// The mark that asks the provider to cache everything up to its block.
+/// Cache breakpoint: asks the provider to cache everything up to and including its block.
 pub(crate) const CACHE_CONTROL: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 fn render(system: &[String], tools: &[Arc<ToolSpec>], served: &[Value]) -> String {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_preamble_knows_what_it_was_made_of() {
+    fn preamble_detects_identical_prompt_and_tools() {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let given = texts(&["", "one", "", "two"]);
         let preamble = Preamble::new(given.clone(), Vec::new());

@@ -1,24 +1,24 @@
-//! When to try again, pure: a fault, what was tried so far and a random number give a wait or the end.
+//! Retry policy, pure: error, retries so far, time waited and a random number give a delay or the end.
 
 use std::time::Duration;
 
 use crate::error::{ModelError, ModelErrorKind};
 
-/// How patient we are.
+/// Retry limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// How often a request is repeated at most.
+    /// Maximum number of retries.
     pub max_retries: u32,
-    /// How often it is repeated at most because of an overload.
+    /// Maximum number of retries after an overload.
     pub max_overload_retries: u32,
-    /// The first wait; each further one is twice as long.
+    /// Delay before the first retry; doubles with each further one.
     pub initial_delay: Duration,
-    /// The longest wait of our own choosing.
+    /// Upper limit of a backoff delay.
     pub max_delay: Duration,
-    /// The longest time that all waits together may take.
+    /// Upper limit of all delays together.
     pub max_total_delay: Duration,
-    /// How long an overload or a limit on requests is ridden out, all waits together, however often it takes; none means
-    /// no longer than anything else.
+    /// Total time to wait for capacity after an overload or rate limit, regardless of the number of retries; `None`
+    /// applies the ordinary limits.
     pub max_capacity_wait: Option<Duration>,
 }
 
@@ -35,42 +35,42 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What to do about a fault.
+/// Decision about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDecision {
-    /// Wait, then ask again.
+    /// Retry after this delay.
     Wait(Duration),
-    /// Let it be.
+    /// Do not retry.
     GiveUp(GiveUpReason),
 }
 
-/// Why a request is not repeated.
+/// Reason not to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveUpReason {
-    /// It would fail again.
+    /// The same request would fail again.
     NotRetryable,
-    /// The provider says so.
+    /// The provider sent `x-should-retry: false`.
     ServerForbids,
-    /// It was repeated often enough.
+    /// The retries or the total delay are used up.
     Exhausted,
-    /// The provider wants us to wait longer than we may.
+    /// The provider asks for a longer wait than the policy allows.
     WaitTooLong(Duration),
 }
 
-/// The longest wait of our own choosing while something is ridden out.
+/// Upper limit of a backoff delay while waiting for capacity.
 const MAX_CAPACITY_DELAY: Duration = Duration::from_secs(300);
 
-/// How much of a wait is left to chance, so that many clients do not come back at once.
+/// Random share of a delay, so that many clients do not retry at the same moment.
 const JITTER: f64 = 0.25;
 
 impl RetryPolicy {
-    /// Decides about a fault after `retries` repetitions and so much waiting. `random` lies between 0 and 1.
+    /// Decides about an error after `retries` retries and `waited` time. `random` lies between 0 and 1.
     ///
-    /// 1. A fault that would come again ends the call, and so does the provider's `x-should-retry: false`.
-    /// 2. A kind of fault that rarely passes is tried a few times only.
-    /// 3. The provider's wait counts if it names one, else our own, which doubles.
-    /// 4. A wait beyond the budget is not begun.
-    /// 5. What is ridden out has a budget of its own, and no other limit.
+    /// 1. Errors that would recur end the call, and so does the provider's `x-should-retry: false`.
+    /// 2. Kinds of errors that rarely pass are retried a few times only.
+    /// 3. The delay is the provider's, if it named one, else the exponential backoff.
+    /// 4. A delay beyond the remaining total is not started.
+    /// 5. Waiting for capacity has its own total and no other limit.
     pub fn decide(&self, fault: &ModelError, retries: u32, waited: Duration, random: f64) -> RetryDecision {
         let ridden_out = self.capacity_wait_limit(fault.kind);
         let most = match fault.kind {
@@ -104,7 +104,7 @@ impl RetryPolicy {
         doubled.min(cap).mul_f64(1.0 + JITTER * random)
     }
 
-    /// How long a kind of fault is ridden out, if it is. An overload is not when somebody else is asked instead.
+    /// Total wait for capacity after this kind of error. An overload with a fallback model does not wait.
     fn capacity_wait_limit(&self, kind: ModelErrorKind) -> Option<Duration> {
         let rides = match kind {
             ModelErrorKind::RateLimit => true,
@@ -115,7 +115,7 @@ impl RetryPolicy {
     }
 }
 
-/// How often a kind of fault is worth another try.
+/// Maximum number of retries for a kind of error, before the policy's own limit.
 fn retry_limit(kind: ModelErrorKind) -> u32 {
     match kind {
         ModelErrorKind::RateLimit
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_fault_has_its_patience() {
+    fn every_error_kind_has_its_retry_limit() {
         use ModelErrorKind::*;
         let never = RetryDecision::GiveUp(GiveUpReason::NotRetryable);
         let enough = RetryDecision::GiveUp(GiveUpReason::Exhausted);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_cap_and_end_after_ten() {
+    fn delays_double_up_to_the_cap_and_end_after_ten() {
         let fault = ModelError::new(ModelErrorKind::Overloaded, "");
         let waits: Vec<f64> = (0..10)
             .map(|retries| match decide(&fault, retries) {
@@ -199,25 +199,33 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_repetitions_is_kept() {
+    fn retry_limit_is_respected() {
         for (max_retries, retries, goes_on) in
             [(0, 0, false), (1, 0, true), (1, 1, false), (3, 2, true), (3, 3, false)]
         {
             let policy = RetryPolicy { max_retries, ..RetryPolicy::default() };
-            let next = policy.decide(&ModelError::new(ModelErrorKind::Server, ""), retries, Duration::ZERO, 0.5);
+            let next =
+                policy.decide(&ModelError::new(ModelErrorKind::Server, ""), retries, Duration::ZERO, 0.5);
             assert_eq!(matches!(next, RetryDecision::Wait(_)), goes_on, "{retries} of {max_retries}");
         }
     }
 
     #[test]
-    fn an_overload_can_be_ridden_out() {
+    fn overload_can_wait_for_capacity() {
         use ModelErrorKind::{Overloaded, RateLimit, Server};
         let hours = |hours: f64| seconds(hours * 3600.0);
         let patient = RetryPolicy { max_capacity_wait: Some(hours(5.0)), ..RetryPolicy::default() };
         let instead = RetryPolicy { max_overload_retries: 2, ..patient };
         let after = |wait| ModelError { retry_after: Some(wait), ..ModelError::new(RateLimit, "") };
         let table = [
-            ("no count", patient, ModelError::new(Overloaded, ""), 500, hours(1.0), RetryDecision::Wait(MAX_CAPACITY_DELAY)),
+            (
+                "no count",
+                patient,
+                ModelError::new(Overloaded, ""),
+                500,
+                hours(1.0),
+                RetryDecision::Wait(MAX_CAPACITY_DELAY),
+            ),
             (
                 "parked until a limit is lifted",
                 patient,
@@ -234,7 +242,14 @@ mod tests {
                 hours(4.0),
                 RetryDecision::GiveUp(GiveUpReason::WaitTooLong(hours(2.0))),
             ),
-            ("not a failure", patient, ModelError::new(Server, ""), 10, hours(0.0), RetryDecision::GiveUp(GiveUpReason::Exhausted)),
+            (
+                "not a failure",
+                patient,
+                ModelError::new(Server, ""),
+                10,
+                hours(0.0),
+                RetryDecision::GiveUp(GiveUpReason::Exhausted),
+            ),
             (
                 "not if somebody else can be asked",
                 instead,
@@ -258,11 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_is_listened_to() {
+    fn provider_headers_decide_delay_and_retry() {
         let fault = ModelError::new(ModelErrorKind::RateLimit, "");
         let after = |s| ModelError { retry_after: Some(seconds(s)), ..fault.clone() };
         let told = |word| ModelError { should_retry: Some(word), ..fault.clone() };
-        let mad = ModelError { should_retry: Some(true), ..ModelError::new(ModelErrorKind::InvalidRequest, "") };
+        let mad =
+            ModelError { should_retry: Some(true), ..ModelError::new(ModelErrorKind::InvalidRequest, "") };
         let table = [
             ("A1 a wait", after(3.0), 0.0, RetryDecision::Wait(seconds(3.0))),
             (
@@ -271,11 +287,31 @@ mod tests {
                 0.0,
                 RetryDecision::GiveUp(GiveUpReason::WaitTooLong(seconds(3600.0))),
             ),
-            ("a wait beyond what is left", after(30.0), 580.0, RetryDecision::GiveUp(GiveUpReason::WaitTooLong(seconds(30.0)))),
-            ("nothing left of the budget", fault.clone(), 600.0, RetryDecision::GiveUp(GiveUpReason::Exhausted)),
-            ("A7 x-should-retry: false", told(false), 0.0, RetryDecision::GiveUp(GiveUpReason::ServerForbids)),
+            (
+                "a wait beyond what is left",
+                after(30.0),
+                580.0,
+                RetryDecision::GiveUp(GiveUpReason::WaitTooLong(seconds(30.0))),
+            ),
+            (
+                "nothing left of the budget",
+                fault.clone(),
+                600.0,
+                RetryDecision::GiveUp(GiveUpReason::Exhausted),
+            ),
+            (
+                "A7 x-should-retry: false",
+                told(false),
+                0.0,
+                RetryDecision::GiveUp(GiveUpReason::ServerForbids),
+            ),
             ("x-should-retry: true", told(true), 0.0, RetryDecision::Wait(seconds(0.5))),
-            ("x-should-retry: true does not help a bad request", mad, 0.0, RetryDecision::GiveUp(GiveUpReason::NotRetryable)),
+            (
+                "x-should-retry: true does not help a bad request",
+                mad,
+                0.0,
+                RetryDecision::GiveUp(GiveUpReason::NotRetryable),
+            ),
         ];
         for (name, fault, waited, expected) in table {
             assert_eq!(RetryPolicy::default().decide(&fault, 0, seconds(waited), 0.0), expected, "{name}");

@@ -1,4 +1,4 @@
-//! A model that says what a script tells it to: for tests, for the demo, and offline.
+//! A model that plays a script: for tests, for the demo, and offline.
 
 mod closure;
 
@@ -14,62 +14,63 @@ use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::anthropic::body;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::regular_file;
-use crate::whole_reply::WholeReply;
 use crate::request::Request;
+use crate::whole_reply::WholeReply;
 
 pub use closure::ClosureModel;
 
-/// How many characters a delta of text has.
+/// Characters per text delta.
 const DELTA_CHARS: usize = 12;
 
-/// The most bytes that a script may have.
+/// Maximum size of a script file.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
-/// Replies in the order in which they are given. In a file: this as JSON, or the list of replies alone.
+/// Replies in order. A file holds this as JSON, or the list of replies alone.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Script {
     /// The replies.
     pub replies: Vec<ScriptedReply>,
-    /// Milliseconds between deltas.
+    /// Milliseconds between events.
     pub pace_ms: u64,
 }
 
-/// One reply. In JSON also a plain text, or a list of blocks.
+/// One reply. In JSON it may also be a plain text or a list of blocks.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
-    /// The blocks. A `tool_use` without an id gets one; an input that is a string is what the model writes, valid or not.
+    /// The blocks. A `tool_use` without an id gets one; an input that is a string is streamed literally, valid JSON or
+    /// not.
     pub content: Vec<Value>,
-    /// Why the model stops; by default because of its calls, or because it has finished.
+    /// Stop reason; by default `tool_use` if there are calls, else `end_turn`.
     pub stop_reason: Option<StopReason>,
-    /// Tokens; by default a quarter of the bytes.
+    /// Token usage; by default a quarter of the bytes.
     pub usage: Option<Usage>,
     /// Milliseconds before the reply begins.
     pub delay_ms: u64,
-    /// A failure that ends the reply.
+    /// An error that ends the reply.
     pub fault: Option<ScriptedFault>,
-    /// A text that must occur in the request.
+    /// A text that the request must contain.
     pub expect: Option<String>,
 }
 
-/// A failure in a script.
+/// An injected error.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScriptedFault {
-    /// What kind.
+    /// Error kind.
     #[serde(default = "server")]
     pub kind: ModelErrorKind,
-    /// The HTTP status.
+    /// HTTP status.
     #[serde(default)]
     pub status: Option<u16>,
-    /// What the provider says.
+    /// The provider's message.
     #[serde(default)]
     pub message: String,
-    /// Milliseconds that the provider asks us to wait.
+    /// Retry delay that the provider asks for, in milliseconds.
     #[serde(default)]
     pub retry_after_ms: Option<u64>,
-    /// How many events come before it.
+    /// Number of events before the error.
     #[serde(default)]
     pub after: usize,
 }
@@ -78,55 +79,56 @@ fn server() -> ModelErrorKind {
     ModelErrorKind::Server
 }
 
-/// A model that follows a script and, unless told otherwise, remembers what it was asked.
+/// A model that follows a script and keeps a log of its requests by default.
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    /// How often it was asked.
+    /// Number of requests so far.
     request_count: AtomicUsize,
-    /// What it was asked; none if nobody wants to know.
+    /// Log of the requests; `None` if it is disabled.
     requests: Option<Mutex<Vec<Value>>>,
 }
 
 impl Scripted {
-    /// A model for a script.
     pub fn new(script: Script) -> Self {
         Self { script, request_count: AtomicUsize::new(0), requests: Some(Mutex::default()) }
     }
 
-    /// The same without a memory of what it was asked: long runs would fill it.
+    /// Disables the request log, which would grow without bound in long runs.
     #[must_use]
     pub fn without_request_log(self) -> Self {
         Self { requests: None, ..self }
     }
 
-    /// A model that gives these replies, each in one of the forms of [`Reply`]; or a whole script.
+    /// Creates a model from a list of replies, each in one of the forms of [`ScriptedReply`], or from a whole script.
     pub fn replies(replies: Value) -> Result<Self, ModelError> {
         let script = if replies.is_array() { json!({ "replies": replies }) } else { replies };
         Ok(Self::new(serde_json::from_value(script).map_err(script_error)?))
     }
 
-    /// A model for a script as JSON text.
+    /// Parses a script from JSON text.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         Self::replies(serde_json::from_str(text).map_err(script_error)?)
     }
 
-    /// A model for a script in a file.
+    /// Reads a script from a file.
     pub fn from_file(path: &Path) -> Result<Self, ModelError> {
-        let failed = |why: String| ModelError::new(ModelErrorKind::Script, format!("Script {}: {why}", path.display()));
+        let failed = |why: String| {
+            ModelError::new(ModelErrorKind::Script, format!("Script {}: {why}", path.display()))
+        };
         let bytes = regular_file::read(path, MAX_SCRIPT_BYTES).map_err(failed)?;
         let text = String::from_utf8(bytes).map_err(|_| failed("it is not text in UTF-8.".to_owned()))?;
         Self::parse(&text).map_err(|fault| failed(fault.message))
     }
 
-    /// The requests so far, in the form of the Messages API; none if it forgets them.
+    /// The logged requests, in the form of the Messages API; empty if the log is disabled.
     pub fn requests(&self) -> Vec<Value> {
         let requests =
             self.requests.as_ref().map(|requests| requests.lock().unwrap_or_else(PoisonError::into_inner));
         requests.map(|requests| requests.clone()).unwrap_or_default()
     }
 
-    /// Writes a request down and gives its number, from 0.
+    /// Logs a request and returns its number, starting at 0.
     fn record_request(&self, request: Value) -> usize {
         if let Some(requests) = &self.requests {
             requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
@@ -140,7 +142,7 @@ fn script_error(error: serde_json::Error) -> ModelError {
     ModelError::new(ModelErrorKind::Script, format!("The script cannot be read: {error}."))
 }
 
-/// What a reply consists of in time.
+/// One step in the playback of a reply.
 enum PlaybackStep {
     Wait(Duration),
     Emit(Result<ReplyItem, ModelError>),
@@ -152,7 +154,9 @@ impl Model for Scripted {
         let text = asked.to_string();
         let number = self.record_request(asked);
         let acts = match self.script.replies.get(number) {
-            Some(reply) => reply.playback_steps(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
+            Some(reply) => {
+                reply.playback_steps(number, &request, &text, Duration::from_millis(self.script.pace_ms))
+            }
             None => vec![PlaybackStep::Emit(Err(script_exhausted(number, self.script.replies.len())))],
         };
         play_steps(acts)
@@ -174,19 +178,25 @@ fn play_steps(acts: Vec<PlaybackStep>) -> BoxStream<'static, Result<ReplyItem, M
 }
 
 impl ScriptedReply {
-    /// A reply that says a text.
+    /// A reply with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Value::String(text.into())], ..Self::default() }
     }
 
-    /// A reply that calls a tool.
+    /// A reply with one tool call.
     pub fn tool_call(tool: &str, input: Value) -> Self {
         let call = [("type", "tool_use".into()), ("name", tool.into()), ("input", input)];
         let call = call.map(|(name, value): (_, Value)| (name.to_owned(), value));
         Self { content: vec![Value::Object(Map::from_iter(call))], ..Self::default() }
     }
 
-    fn playback_steps(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<PlaybackStep> {
+    fn playback_steps(
+        &self,
+        number: usize,
+        request: &Request,
+        asked: &str,
+        pace: Duration,
+    ) -> Vec<PlaybackStep> {
         if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
             let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);
             return vec![PlaybackStep::Emit(Err(ModelError::new(ModelErrorKind::Script, message)))];
@@ -235,7 +245,7 @@ impl ScriptedReply {
     }
 }
 
-/// A block of a script, with an id if it is a call without one.
+/// Parses a block of a script; a call without an id gets one.
 fn parse_block(reply: usize, place: usize, block: &Value) -> Result<Block, ModelError> {
     let mut block = match block {
         Value::String(text) => json!({ "type": "text", "text": text }),
@@ -249,7 +259,9 @@ fn parse_block(reply: usize, place: usize, block: &Value) -> Result<Block, Model
             block["input"] = Value::Object(Map::new());
         }
     }
-    let bad = |error| ModelError::new(ModelErrorKind::Script, format!("Reply {} of the script: {error}.", reply + 1));
+    let bad = |error| {
+        ModelError::new(ModelErrorKind::Script, format!("Reply {} of the script: {error}.", reply + 1))
+    };
     serde_json::from_value(block).map_err(bad)
 }
 

@@ -1,53 +1,53 @@
-//! Server-sent events, bytes to events, pure: chunks come in, split anywhere, and whole events come out.
+//! Decoder for server-sent events, pure: chunks split anywhere go in, complete events come out.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-/// The most bytes one event may take.
+/// Maximum size of one event in bytes.
 pub const EVENT_LIMIT: usize = 32 << 20;
 
-/// A buffer that had to grow beyond this is given back once it is empty.
+/// Buffer capacity above which an empty buffer is freed.
 const MAX_KEPT_CAPACITY: usize = 1 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event. Bytes that are not UTF-8 have been replaced.
+/// One event. Invalid UTF-8 is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// What the `event` field says; often empty.
+    /// The `event` field; often empty.
     pub name: Cow<'a, str>,
     /// The `data` lines, joined by newlines.
     pub data: Cow<'a, str>,
 }
 
-/// An event is larger than [`EVENT_LIMIT`]. The decoder is of no further use.
+/// An event exceeds [`EVENT_LIMIT`]. The decoder cannot continue after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {} MB", EVENT_LIMIT >> 20)]
 pub struct EventTooLargeError;
 
-/// Cuts a stream of bytes into events.
+/// Splits a byte stream into events.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     buffer: Vec<u8>,
-    /// Where the event under way begins.
+    /// Start of the current event.
     start: usize,
-    /// Where the line under way begins.
+    /// Start of the current line.
     line: usize,
-    /// Up to where that line has been searched for its end.
+    /// Position up to which the current line has been searched for its end.
     searched: usize,
-    /// Whether the line before ended in a carriage return, so that a newline here belongs to it.
+    /// Whether the previous line ended in a carriage return, so that a newline here belongs to it.
     after_carriage_return: bool,
-    /// Whether a line has been read at all.
+    /// Whether the first line, which may have a byte order mark, has been read.
     has_started: bool,
-    /// Whether the event under way has been handed out.
+    /// Whether the current event has been returned.
     yielded: bool,
     name: Range<usize>,
     data: EventData,
 }
 
-/// The data of the event under way. One line is left where it is; more are joined.
+/// Data of the current event. A single line is referenced in the buffer; several lines are joined.
 #[derive(Debug, Default)]
 enum EventData {
     #[default]
@@ -57,25 +57,24 @@ enum EventData {
 }
 
 impl SseDecoder {
-    /// A decoder at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next bytes of the stream.
+    /// Appends the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.discard_consumed();
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next event, if all of it has arrived.
+    /// Returns the next event, if it is complete.
     pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLargeError> {
         Ok(if self.advance()? { Some(self.event()) } else { None })
     }
 
-    /// The last event of a stream that ended without the blank line after it.
+    /// Returns the last event of a stream that ended without a blank line.
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLargeError> {
-        // One newline may belong to a carriage return, one ends the line, one the event.
+        // The first newline may belong to a carriage return, the second ends the line, the third the event.
         self.push(b"\n\n\n");
         self.next_event()
     }
@@ -102,16 +101,19 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the line that ends at `end`; true if it completes an event.
+    /// Processes the line that ends at `end`; true if it completes an event.
     fn process_line(&mut self, end: usize) -> bool {
         let ending = self.buffer[end];
         let mut from = std::mem::replace(&mut self.line, end + 1);
         self.searched = end + 1;
-        let second_half = std::mem::replace(&mut self.after_carriage_return, ending == b'\r') && ending == b'\n';
+        let second_half =
+            std::mem::replace(&mut self.after_carriage_return, ending == b'\r') && ending == b'\n';
         if second_half && from == end {
             return false;
         }
-        if !std::mem::replace(&mut self.has_started, true) && self.buffer[from..end].starts_with(BYTE_ORDER_MARK) {
+        if !std::mem::replace(&mut self.has_started, true)
+            && self.buffer[from..end].starts_with(BYTE_ORDER_MARK)
+        {
             from += BYTE_ORDER_MARK.len();
         }
         if from < end {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_cut_into_events() {
+    fn streams_are_split_into_events() {
         type Events = &'static [(&'static str, &'static str)];
         let table: &[(&str, &[u8], Events)] = &[
             ("a plain event", b"event: a\ndata: 1\n\n", &[("a", "1")]),
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_may_end_without_a_blank_line() {
+    fn stream_may_end_without_a_blank_line() {
         for tail in ["data: [DONE]", "data: [DONE]\n", "data: [DONE]\r", "data: [DONE]\r\n"] {
             let mut decoder = SseDecoder::new();
             decoder.push(tail.as_bytes());
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_20_mb_is_read_and_one_above_the_limit_is_refused() {
+    fn line_of_20_mb_is_read_and_an_oversized_one_rejected() {
         let chunk = vec![b'x'; 1 << 20];
         let mut decoder = SseDecoder::new();
         decoder.push(b"data: ");
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_without_end_take_no_room() {
+    fn endless_comments_use_no_memory() {
         let mut decoder = SseDecoder::new();
         for _ in 0..100_000 {
             decoder.push(b": keep-alive\n\n");
@@ -302,7 +304,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_of_a_stream_gives_the_same_events(bytes in stream(), cuts in prop::collection::vec(0usize..400, 0..12)) {
+        fn any_split_gives_the_same_events(bytes in stream(), cuts in prop::collection::vec(0usize..400, 0..12)) {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();

@@ -1,4 +1,4 @@
-//! A tiny HTTP server on the loopback interface, for tests: it plays answers from a list and notes what it was asked.
+//! HTTP test server on loopback: plays a list of responses and records its requests.
 
 #![expect(clippy::unwrap_used, reason = "for tests only")]
 
@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server; it ends with the test's runtime.
+/// The server; it stops with the test's runtime.
 pub(crate) struct TestServer {
-    /// Its address.
+    /// Base URL.
     pub(crate) url: String,
     state: Arc<Mutex<ServerState>>,
 }
@@ -22,10 +22,10 @@ struct ServerState {
     requests: Vec<RecordedRequest>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordedRequest {
-    /// The first line.
+    /// The request line.
     pub(crate) request_line: String,
     /// Headers, names in lower case.
     pub(crate) headers: Vec<(String, String)>,
@@ -39,21 +39,21 @@ impl RecordedRequest {
     }
 }
 
-/// What the server does to answer.
+/// An action of the server within a response.
 #[derive(Debug, Clone)]
 pub(crate) enum ResponseAction {
-    /// Writes these bytes.
+    /// Writes the bytes.
     Write(Vec<u8>),
-    /// Writes them again and again while anybody listens.
+    /// Writes the bytes repeatedly until the client disconnects.
     Repeat(Vec<u8>),
-    /// Says nothing more.
+    /// Keeps the connection open without writing.
     Hang,
     /// Closes the connection.
     Close,
 }
 
 impl TestServer {
-    /// A server that gives these answers in turn. Without any it accepts connections and never reads.
+    /// Starts a server that plays these responses in order. Without responses it accepts connections and never reads.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Vec<ResponseAction>>) -> Self {
         let answers: VecDeque<_> = answers.into_iter().collect();
         let deaf = answers.is_empty();
@@ -120,25 +120,25 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<RecordedReque
     Some(seen)
 }
 
-/// An answer with a head and a body that is all there.
+/// A response with head and complete body.
 pub(crate) fn response(status: u16, headers: &str, body: &str) -> Vec<ResponseAction> {
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
     vec![ResponseAction::Write([head.as_bytes(), body.as_bytes()].concat())]
 }
 
-/// The head of an event stream, whose body follows in chunks.
+/// Head of an event stream with a chunked body.
 pub(crate) fn stream_head() -> ResponseAction {
     ResponseAction::Write(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(),
     )
 }
 
-/// A piece of a body that comes in chunks.
+/// One chunk of a chunked body.
 pub(crate) fn chunk(bytes: &[u8]) -> ResponseAction {
     ResponseAction::Write([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
-/// The end of a body that comes in chunks.
+/// End of a chunked body.
 pub(crate) fn last_chunk() -> ResponseAction {
     ResponseAction::Write(b"0\r\n\r\n".to_vec())
 }

@@ -1,40 +1,40 @@
-//! Tokens as a provider tells them, and whether what it tells can be believed.
+//! Token usage as reported by a provider, with a validity status.
 //!
-//! Replies are billed by these figures, also those that broke off. A figure that is missing, negative or beyond all
-//! sense counts as nought, and the bill is marked: its cost is unknown rather than nothing.
+//! Replies are billed by these counts, including replies that broke off. A count that is missing, negative or absurdly
+//! large is stored as zero and marked, so that the cost is unknown rather than zero.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use whimbrel_wire::Usage;
 use whimbrel_wire::content::{CacheCreation, ServerToolUse};
 
-/// No reply has more tokens than this; a larger figure is a mistake.
+/// Upper limit of a plausible token count.
 const MAX_TOKENS: u64 = 1_000_000_000;
 
-/// What has been told about the tokens of one attempt at a reply.
+/// Usage reported for one attempt at a reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedUsage {
-    /// The tokens, without figures that make no sense.
+    /// The counts; implausible ones are zero.
     pub usage: Usage,
-    /// What is known of the tokens that were read.
+    /// Status of the input counts.
     pub input_status: UsageStatus,
-    /// What is known of the tokens that were written.
+    /// Status of the output counts.
     pub output_status: UsageStatus,
 }
 
-/// How far a figure is known.
+/// Validity of a group of counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UsageStatus {
-    /// Nothing was said.
+    /// Not reported.
     #[default]
     Missing,
-    /// It was told.
+    /// Reported and plausible.
     Valid,
-    /// What was said makes no sense.
+    /// Reported with an implausible value.
     Invalid,
 }
 
-/// Figures of our own making are all known.
+/// Usage created by the engine itself is always valid.
 impl From<Usage> for ReportedUsage {
     fn from(usage: Usage) -> Self {
         Self { usage, input_status: UsageStatus::Valid, output_status: UsageStatus::Valid }
@@ -42,7 +42,7 @@ impl From<Usage> for ReportedUsage {
 }
 
 impl ReportedUsage {
-    /// Reads the figures of the Messages API: whatever is there, as far as it makes sense.
+    /// Reads a usage object of the Messages API, as far as it is plausible.
     pub fn from_json(value: &Value) -> Self {
         let Some(fields) = value.as_object() else { return Self::default() };
         let (mut input, mut output) = (CountReader::new(), CountReader::new());
@@ -70,8 +70,8 @@ impl ReportedUsage {
         Self { usage, input_status: input.status, output_status: output.status }
     }
 
-    /// The same as a reply begins with them: its output has hardly begun, so what is said of it is not the last word. If
-    /// nothing follows, the cost is unknown.
+    /// Marks the output as missing: at the start of a reply the output count is preliminary. If no later report
+    /// follows, the cost stays unknown.
     #[must_use]
     pub(crate) fn into_partial(mut self) -> Self {
         if self.output_status == UsageStatus::Valid {
@@ -80,7 +80,7 @@ impl ReportedUsage {
         self
     }
 
-    /// Takes later figures in: where they have any, they replace the earlier ones.
+    /// Merges a later report: its non-zero counts replace the earlier ones.
     pub fn merge(&mut self, later: &Self) {
         merge_usage(&mut self.usage, &later.usage);
         self.input_status = match (self.input_status, later.input_status) {
@@ -88,14 +88,14 @@ impl ReportedUsage {
             (earlier, UsageStatus::Missing) => earlier,
             (_, UsageStatus::Valid) => UsageStatus::Valid,
         };
-        // What had been written before is no word on what was written in the end.
+        // An earlier output count says nothing about the final one.
         self.output_status = match (self.output_status, later.output_status) {
             (UsageStatus::Invalid, _) => UsageStatus::Invalid,
             (_, later) => later,
         };
     }
 
-    /// Whether a price can be made of them.
+    /// Returns true if input and output are valid, so that a cost can be computed.
     pub fn is_complete(&self) -> bool {
         self.input_status == UsageStatus::Valid && self.output_status == UsageStatus::Valid
     }
@@ -107,9 +107,9 @@ impl<'de> Deserialize<'de> for ReportedUsage {
     }
 }
 
-/// Reads counts, and remembers whether they make sense.
+/// Reads counts from JSON and tracks their validity.
 pub(crate) struct CountReader {
-    /// What has been learned so far.
+    /// Status of the counts read so far.
     pub(crate) status: UsageStatus,
 }
 
@@ -118,7 +118,7 @@ impl CountReader {
         Self { status: UsageStatus::Missing }
     }
 
-    /// A figure without which the others are worth nothing.
+    /// Reads the count that decides whether the group was reported at all.
     pub(crate) fn required(&mut self, fields: &Map<String, Value>, name: &str) -> u64 {
         let told = fields.get(name).is_some_and(|value| !value.is_null());
         if told && self.status == UsageStatus::Missing {
@@ -127,7 +127,7 @@ impl CountReader {
         self.optional(Some(fields), name)
     }
 
-    /// A figure that may be missing.
+    /// Reads a count that may be missing.
     pub(crate) fn optional(&mut self, fields: Option<&Map<String, Value>>, name: &str) -> u64 {
         let value = match fields.and_then(|fields| fields.get(name)) {
             None | Some(Value::Null) => return 0,
@@ -144,7 +144,7 @@ impl CountReader {
     }
 }
 
-/// Later figures replace earlier ones where there are any.
+/// Replaces earlier counts by later ones that are not zero.
 pub(crate) fn merge_usage(usage: &mut Usage, later: &Usage) {
     let replace = |old: &mut u64, new: u64| {
         if new > 0 {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_or_makes_no_sense_is_not_taken_for_nought() {
+    fn missing_and_invalid_counts_are_not_zero() {
         use UsageStatus::{Invalid, Missing, Valid};
         let table = [
             ("all there", json!({"input_tokens": 3, "output_tokens": 4}), (3, 4), (Valid, Valid)),
@@ -194,14 +194,15 @@ mod tests {
             ("a fraction", json!({"input_tokens": 3.0, "output_tokens": 4.5}), (3, 4), (Valid, Valid)),
         ];
         for (name, value, tokens, words) in table {
-            let ReportedUsage { usage, input_status: input, output_status: output } = ReportedUsage::from_json(&value);
+            let ReportedUsage { usage, input_status: input, output_status: output } =
+                ReportedUsage::from_json(&value);
             assert_eq!((usage.input_tokens, usage.output_tokens), tokens, "{name}");
             assert_eq!((input, output), words, "{name}");
         }
     }
 
     #[test]
-    fn a_bill_is_known_when_both_sides_have_been_told_in_the_end() {
+    fn usage_is_complete_once_input_and_output_are_reported() {
         let read = |value: Value| ReportedUsage::from_json(&value);
         let begun = || read(json!({"input_tokens": 9, "output_tokens": 1}));
         let table = [

@@ -1,4 +1,4 @@
-//! A whole reply told as the events of a stream, pure: for answers that come in one piece, and for scripts.
+//! Converts a complete reply into the events of a stream, pure: for responses that are not streamed, and for scripts.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,30 +7,30 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use crate::event::{BlockDelta, ReplyEvent};
 use crate::usage::ReportedUsage;
 
-/// A reply as the Messages API gives it without streaming.
+/// A reply of the Messages API without streaming.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WholeReply {
     /// The provider's id of the reply.
     #[serde(default)]
     pub id: String,
-    /// The model that answered.
+    /// The model that replied.
     #[serde(default)]
     pub model: String,
-    /// What it said.
+    /// The blocks.
     pub content: Vec<Block>,
-    /// Why it stopped.
+    /// Stop reason.
     #[serde(default)]
     pub stop_reason: Option<StopReason>,
-    /// The stop sequence that appeared.
+    /// The stop sequence that ended the reply.
     #[serde(default)]
     pub stop_sequence: Option<String>,
-    /// Tokens.
+    /// Token usage.
     #[serde(default)]
     pub usage: ReportedUsage,
 }
 
 impl WholeReply {
-    /// The events of this reply, with text in pieces of at most `size` characters.
+    /// Returns the events of the reply, with text fragments of at most `size` characters.
     pub fn events(&self, size: usize) -> Vec<ReplyEvent> {
         let told = &self.usage.usage;
         let begun = Usage { output_tokens: told.output_tokens.min(1), ..told.clone() };
@@ -56,7 +56,7 @@ impl WholeReply {
     }
 }
 
-/// A block as it begins, and what is added to it until it is complete.
+/// Splits a block into its empty form and the deltas that complete it.
 fn split_block(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
     match block {
         Block::Text { text, citations } => {
@@ -72,9 +72,10 @@ fn split_block(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
             (empty, thoughts.chain([signed]).collect())
         }
         Block::ToolUse { id, name, input } => {
-            // An input is an object; one that is a string is what the model wrote, however bad.
+            // An input that is a string instead of an object is the model's literal text, valid JSON or not.
             let written = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-            let inputs = split_text(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
+            let inputs =
+                split_text(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
             let empty =
                 Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
             (empty, inputs.collect())
@@ -104,7 +105,7 @@ mod tests {
     use crate::assemble::ReplyAssembler;
 
     #[test]
-    fn a_reply_taken_apart_and_assembled_is_the_same() {
+    fn split_reply_assembles_to_the_original() {
         let content = json!([
             {"type": "thinking", "thinking": "hm, größer", "signature": "sig"},
             {"type": "text", "text": "one two three", "citations": [{"at": 1}]},

@@ -1,4 +1,4 @@
-//! Judging the calls that come all the time. `cargo xtask bench --instructions` counts what each case takes.
+//! Benchmarks of frequent decisions. `cargo xtask bench --instructions` counts the instructions of each case.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -8,7 +8,7 @@ use whimbrel_policy::fs::FakeFs;
 use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
-/// A name, and what is done that often.
+/// Name of a case, and a function that runs it a number of times.
 type Case = (&'static str, fn(u64));
 
 const CASES: [Case; 5] = [
@@ -17,7 +17,9 @@ const CASES: [Case; 5] = [
         decide_repeatedly("Bash", "command", "git log --oneline -5 | head -3", times);
     }),
     ("judge a compound command", |times| decide_repeatedly("Bash", "command", COMPOUND, times)),
-    ("judge a command that is asked about", |times| decide_repeatedly("Bash", "command", "npm run build", times)),
+    ("judge a command that is asked about", |times| {
+        decide_repeatedly("Bash", "command", "npm run build", times)
+    }),
     ("judge a read", |times| decide_repeatedly("Read", "file_path", "/w/src/main.rs", times)),
 ];
 
@@ -35,7 +37,8 @@ fn decide_repeatedly(tool: &str, field: &str, value: &str, times: u64) {
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     rules.add_layer(&layer, &fs);
     let dirs = WorkDirs::new(Path::new("/w"), &fs);
-    let facts = CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::for_tool(tool, &[field]));
+    let facts =
+        CallContext::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::for_tool(tool, &[field]));
     let input = json!({ field: value });
     for _ in 0..times {
         let call = Call { tool: black_box(tool), input: black_box(&input) };
@@ -43,7 +46,7 @@ fn decide_repeatedly(tool: &str, field: &str, value: &str, times: u64) {
     }
 }
 
-/// `--list` names the cases, `NAME TIMES` repeats one; anything else tries each once.
+/// `--list` prints the cases, `NAME TIMES` repeats one; anything else runs each once.
 #[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -1,7 +1,6 @@
-//! The disk as one decision sees it: what was looked at is remembered while there is room, and only so many directories
-//! are read.
+//! Cache of the disk for one decision, with a budget for reading directories.
 //!
-//! That saves time where a command names thousands of files. It promises little about a disk that changes meanwhile.
+//! It saves time if a command names thousands of files. It gives no guarantees about a disk that changes meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,33 +8,34 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::fs::{EntryKind, FsView, DirEntry};
+use crate::fs::{DirEntry, EntryKind, FsView};
 
-/// How many paths are remembered; further ones are looked at each time.
+/// Cached paths; further ones are looked up each time.
 const MAX_CACHED_PATHS: usize = 50_000;
 
-/// How many names are looked at, one by one or in directories, until no more directories are read.
+/// Budget: names looked up, singly or in directories, before directories are no longer read.
 const MAX_NAMES: usize = 80_000;
 
-/// As how many names it counts to look at an entry by itself, and to open a directory.
+/// Cost in names of looking up a single entry, and of opening a directory.
 const LSTAT_COST: usize = 2;
 const OPEN_DIR_COST: usize = 8;
 
-/// How many names that are read again count as one, and how many of these it is to open a directory again.
+/// Names read again from the cache that cost as much as one, and the cost of opening a directory again, in the same
+/// unit.
 const REREAD_DISCOUNT: usize = 8;
 const REOPEN_COST: usize = 8;
 
-/// What directories hold, of which so many names were asked for.
+/// Directory listings by path and limit.
 type DirCache = HashMap<(OsString, usize), Option<Rc<[DirEntry]>>>;
 
-/// A view of the disk that remembers. Paths are kept as text, which is told apart faster than components are.
+/// Caching view of the disk. Paths are kept as text, which hashes faster than components.
 #[derive(Debug)]
 pub(crate) struct CachedFs<'a> {
     fs: &'a dyn FsView,
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     directories: RefCell<DirCache>,
-    /// What was looked at, in parts of a name.
+    /// Used budget, in fractions of a name.
     cost: Cell<usize>,
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_looked_at_once_for_a_decision() {
+    fn entry_is_looked_up_once_per_decision() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let seen = CachedFs::new(&crate::fs::RealFs);

@@ -1,4 +1,4 @@
-//! What is to be judged: the call, and what is known around it.
+//! Input of a decision: the call and its context.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,36 +15,33 @@ use crate::tool_kind::ToolKind;
 pub struct Call<'a> {
     /// The tool's current name.
     pub tool: &'a str,
-    /// Its input.
     pub input: &'a Value,
 }
 
-/// What is known around the call.
+/// Context of a call: session state and environment that the decision depends on.
 #[derive(Debug, Clone)]
 pub struct CallContext<'a> {
-    /// Where the shell is now.
+    /// Current working directory of the shell.
     pub shell_cwd: &'a Path,
-    /// The person's home.
+    /// The user's home directory.
     pub home: &'a Path,
-    /// The disk.
     pub fs: &'a dyn FsView,
-    /// What the hooks have said, if they had an opinion.
+    /// Decision of the `PreToolUse` hooks, if any hook made one.
     pub hook: Option<PreToolDecision>,
-    /// How a command would run confined, if it would.
+    /// Sandbox state for a shell command; none if there is no sandbox.
     pub sandbox: Option<SandboxFacts>,
-    /// The file that a plan is written to.
+    /// File that plan mode may write.
     pub plan_file: Option<PathBuf>,
-    /// What the session itself is configured by and written to: never changed without a question, whatever it is called.
-    /// Each in every spelling that counts.
+    /// Configuration and state files of the session itself. Writing them always asks, whatever they are called. Each
+    /// path is listed in every relevant spelling.
     pub protected_paths: &'a [PathBuf],
-    /// Who looks into the git repository, if it is one that nobody vouches for.
+    /// Inspector for git repositories; set only if the project is not trusted.
     pub git_inspector: Option<&'a dyn GitInspector>,
-    /// The tool.
     pub tool: ToolFacts,
 }
 
 impl<'a> CallContext<'a> {
-    /// Nothing special known: no hooks, no sandbox, no plan.
+    /// Creates a context without hook decision, sandbox, plan file or protected paths.
     pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
         Self {
             shell_cwd: cwd,
@@ -59,77 +56,74 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// What paths of the call are read against.
+    /// Context for resolving the paths of the call.
     pub fn path_context(&self) -> PathContext<'a> {
         PathContext { cwd: self.shell_cwd, home: self.home, fs: self.fs }
     }
 }
 
-/// A look into git repositories.
+/// Inspects git repositories for configuration that runs programs.
 pub trait GitInspector: fmt::Debug {
-    /// What a command that only reads the repository of this work tree would run, if it would run anything of the
-    /// repository's choosing.
+    /// Returns a program that a read-only git command would run because the repository of this work tree configures
+    /// it.
     fn configured_program(&self, work_tree: &Path) -> Option<GitProgram>;
 }
 
-/// Something in a repository that makes git run a program.
+/// Configuration in a repository that makes git run a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitProgram {
-    /// The setting or hook.
+    /// Name of the setting or hook.
     pub key: String,
-    /// The file that it stands in.
+    /// File that contains it.
     pub file: PathBuf,
 }
 
-/// What the hooks have said about the call. A refusal ends it before it is judged.
+/// Decision of the hooks about the call. A hook that denies ends the call before this stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreToolDecision {
-    /// Make it.
     Allow {
-        /// Which hook.
+        /// Name of the hook.
         source: String,
-        /// Its words.
+        /// Text given by the hook.
         text: String,
-        /// Whether it has rewritten the input.
+        /// True if the hook has rewritten the input.
         rewrote_input: bool,
     },
-    /// Ask.
     Ask {
-        /// Which hook.
+        /// Name of the hook.
         source: String,
-        /// Its words.
+        /// Text given by the hook.
         text: String,
     },
 }
 
-/// How a command would run confined.
+/// Sandbox state for a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxFacts {
-    /// Whether this command will run in the sandbox.
+    /// True if this command will run in the sandbox.
     pub will_run_sandboxed: bool,
-    /// Whether commands in the sandbox need no approval.
+    /// True if sandboxed commands need no approval.
     pub auto_allow: bool,
 }
 
-/// What is known of the tool.
+/// Properties of the called tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFacts {
-    /// Whether the session has it.
+    /// True if the session has the tool.
     pub known: bool,
-    /// Its sort.
     pub kind: ToolKind,
-    /// The MCP server that it belongs to, as it stands in the tool's name.
+    /// MCP server of the tool, as it occurs in the tool's name.
     pub mcp_server: Option<String>,
-    /// Whether only a person can answer it.
+    /// True if only the user can answer the call.
     pub requires_interaction: bool,
-    /// Whether the skill that it loads brings grants or hooks.
+    /// True if the skill that the call loads adds permission rules or hooks.
     pub adds_rules_or_hooks: bool,
-    /// The fields at the top of its input.
+    /// Top-level fields of the tool's input.
     pub fields: Vec<String>,
 }
 
 impl ToolFacts {
-    /// What a name alone says.
+    /// Derives the properties from the tool's name.
     pub fn for_tool(name: &str, fields: &[&str]) -> Self {
         let kind = ToolKind::from_name(name);
         let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
@@ -139,7 +133,7 @@ impl ToolFacts {
             mcp_server: server.map(|(server, _)| server.to_owned()),
             requires_interaction: kind == ToolKind::Interaction,
             adds_rules_or_hooks: false,
-            // Taken though the model is not shown it.
+            // `isolation` is accepted although the model's schema does not list it.
             fields: fields
                 .iter()
                 .copied()
@@ -149,7 +143,7 @@ impl ToolFacts {
         }
     }
 
-    /// The tool as rules see it.
+    /// The tool's name as rules match it.
     pub fn name<'a>(&'a self, call: &Call<'a>) -> ToolName<'a> {
         ToolName { name: call.tool, server: self.mcp_server.as_deref() }
     }

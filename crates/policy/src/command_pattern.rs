@@ -1,21 +1,21 @@
-//! Patterns of Bash rules: text with `*`, compared with one simple command at a time.
+//! Patterns of Bash rules: text with `*`, matched against one simple command at a time.
 //!
-//! `*` is any run of characters, `\*` a star; a final `:*` means a final ` *`, and a final ` *` also matches nothing.
-//! All else is literal and anchored at both ends. What text a pattern is compared with is decided in `bash`.
+//! `*` matches any run of characters and `\*` a literal star. A final `:*` means a final ` *`, and a final ` *` also
+//! matches nothing. All else is literal and anchored at both ends. The texts to match are chosen in `command`.
 
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPattern {
-    /// The literal stretches between the stars; one more than there are stars.
+    /// Literal text between the stars; one more than there are stars.
     literals: Vec<String>,
-    /// The same in lower case, for comparing with command words whose case does not count.
+    /// The same in lower case, for command words that are compared case-insensitively.
     lowercase_literals: Vec<String>,
-    /// Whether the pattern ends in ` *`, so that it also matches without anything after the blank.
+    /// True if the pattern ends in ` *`, so that it also matches without the blank and what follows.
     optional_tail: bool,
 }
 
 impl CommandPattern {
-    /// Compiles the content of a rule.
+    /// Compiles the specifier of a rule.
     pub fn new(content: &str) -> Self {
         let content = content.trim();
         let content = match content.strip_suffix(":*") {
@@ -31,25 +31,25 @@ impl CommandPattern {
         Self { literals, lowercase_literals, optional_tail }
     }
 
-    /// Whether the pattern has no star, so that it names one command.
+    /// Returns true if the pattern has no star and so matches one command only.
     pub fn is_exact(&self) -> bool {
         self.literals.len() == 1
     }
 
-    /// What a text must begin with to be matched, in lower case; nothing if that can be anything.
+    /// First byte, in lower case, of every text that can match; none if any byte is possible.
     pub(crate) fn first_byte(&self) -> Option<u8> {
         let first = self.literals.first()?.bytes().next()?;
-        // `P *` also matches `P`, and letters beyond ASCII may have other forms in lower case.
+        // `P *` also matches `P`, and letters beyond ASCII may have other lower-case forms.
         (first.is_ascii() && first != b' ').then(|| first.to_ascii_lowercase())
     }
 
-    /// Whether this word stands whole at the start, before the first star.
+    /// Returns true if the pattern starts with this whole word before its first star.
     pub fn starts_with_word(&self, word: &str) -> bool {
         let rest = self.literals.first().and_then(|literal| literal.strip_prefix(word));
         rest.is_some_and(|rest| rest.starts_with(' ') || rest.is_empty() && self.is_exact())
     }
 
-    /// Whether the pattern matches from some word of the text on, whatever follows.
+    /// Returns true if the pattern matches from some word of the text on, whatever follows.
     pub fn matches_at_any_word(&self, text: &str) -> bool {
         let first = self.literals.first().map_or("", String::as_str);
         let whole = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
@@ -59,12 +59,12 @@ impl CommandPattern {
             let before = text.get(..*at).and_then(|before| before.chars().next_back());
             before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
         };
-        // Where the blank may be missing, the last word must end there.
+        // With an optional tail, the last literal word must end at a word boundary.
         let ended = |at: &usize| {
             let after = text.get(at + first.len()..).and_then(|after| after.chars().next());
             whole.is_none() || after.is_none_or(|after| !after.is_alphanumeric())
         };
-        // What follows a later start follows the first one too.
+        // The first start suffices: what follows a later start also follows the first.
         let mut starts = text.match_indices(first).map(|(at, _)| at);
         starts.find(|at| boundary(at) && ended(at)).is_some_and(|at| {
             let mut after = text.get(at + first.len()..).unwrap_or_default();
@@ -78,23 +78,23 @@ impl CommandPattern {
         })
     }
 
-    /// Whether the text, with its blanks tidied, is matched whole.
+    /// Returns true if the whole text matches. Its blanks must be normalized.
     pub fn matches(&self, text: &str) -> bool {
         matches(&self.literals, self.optional_tail, text)
     }
 
-    /// As `matches`, but upper and lower case are the same. The text must be in lower case.
+    /// Like `matches`, ignoring case. The text must be in lower case.
     pub fn matches_lowercase(&self, text: &str) -> bool {
         matches(&self.lowercase_literals, self.optional_tail, text)
     }
 }
 
-/// Each literal in order, the first at the start and the last at the end, anything between them.
+/// Matches the literals in order, the first at the start and the last at the end, with any text between them.
 fn matches(literals: &[String], optional_tail: bool, text: &str) -> bool {
     let [first, rest @ ..] = literals else { return false };
     let (between, last) = match rest {
         [] => return text == first,
-        // `P *` also matches `P`: the blank and what follows may be missing.
+        // `P *` also matches `P`: the blank and what follows are optional.
         [_] if optional_tail => {
             let rest = text.strip_prefix(first.strip_suffix(' ').unwrap_or(first));
             return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
@@ -134,7 +134,7 @@ fn split_at_stars(content: &str) -> Vec<String> {
     literals
 }
 
-/// The text without outer blanks, and with one blank for each run of blanks that stands outside quotes.
+/// Removes outer blanks and collapses each run of blanks outside quotes to one.
 pub fn normalize_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -161,7 +161,7 @@ pub fn normalize_blanks(text: &str) -> String {
     out
 }
 
-/// The text as it must stand in a rule to mean itself.
+/// Escapes a text so that a rule with it matches exactly this text.
 pub fn escape(text: &str) -> String {
     text.replace('*', "\\*")
 }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_some_word_on_whole_words_count() {
+    fn word_search_respects_word_boundaries() {
         for (pattern, text, expected) in [
             ("rm *", "x 1e rm -f y", true),
             ("rm *", "s/rm -f/x/", true),
@@ -182,16 +182,12 @@ mod tests {
             ("git * --force", "git x; git push --force", true),
             ("git * --force", "--force; git push", false),
         ] {
-            assert_eq!(
-                CommandPattern::new(pattern).matches_at_any_word(text),
-                expected,
-                "{pattern}: {text}"
-            );
+            assert_eq!(CommandPattern::new(pattern).matches_at_any_word(text), expected, "{pattern}: {text}");
         }
     }
 
     #[test]
-    fn what_a_pattern_matches() {
+    fn pattern_matches() {
         let rows = [
             ("npm run build", "npm run build", true),
             ("npm  run   build", "npm run build", true),
@@ -228,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_text_means_itself() {
+    fn escaped_text_matches_itself() {
         for text in ["ls *", "a:*", "echo * x", "plain", "a\\*"] {
             let pattern = CommandPattern::new(&escape(text));
             assert!(pattern.is_exact() && pattern.matches(text), "{text}");
@@ -236,12 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn blanks_outside_quotes_count_once() {
+    fn blanks_outside_quotes_are_collapsed() {
         assert_eq!(normalize_blanks("  a \t b  'c  d' \"e  f\" g\\  h "), "a b 'c  d' \"e  f\" g\\  h");
     }
 
     #[test]
-    fn a_pattern_can_be_looked_for_at_every_word() {
+    fn pattern_is_searched_at_every_word() {
         let rows = [
             ("rm *", "echo 'x; rm -rf y", true),
             ("rm", "(rm", true),
@@ -259,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn the_command_word_can_be_asked_for() {
+    fn starts_with_whole_word() {
         for (pattern, expected) in [("git *", true), ("git", true), ("git* x", false), ("* git", false)] {
             assert_eq!(CommandPattern::new(pattern).starts_with_word("git"), expected, "{pattern}");
         }
     }
 
     #[test]
-    fn case_may_be_left_out() {
+    fn case_can_be_ignored() {
         assert!(CommandPattern::new("Curl *").matches_lowercase("curl x"));
     }
 }

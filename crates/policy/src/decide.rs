@@ -1,25 +1,25 @@
-//! The decision on one tool call: one pure function, its steps in order. The first step that answers wins.
+//! The decision on one tool call: a pure function made of ordered steps. The first step that decides wins.
 //!
-//! What comes before (hooks that refuse) and after (asking hooks and the host) is not here.
+//! Hooks that deny run before it; permission prompts to hooks and the host come after it.
 
 use std::path::Path;
 
 use serde_json::Value;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
+use crate::cached_fs::CachedFs;
 use crate::call::{Call, CallContext, PreToolDecision};
 use crate::decision::{Danger, Decision, PermissionQuestion, Reason};
-use crate::work_dirs::WorkDirs;
 use crate::domain::parse_host;
-use crate::resolved_file::ResolvedDecision;
 use crate::protected;
-use crate::ruleset::{RuleMatcher, SourcedRule, RuleSet, ToolName};
-use crate::cached_fs::CachedFs;
+use crate::resolved_file::ResolvedDecision;
+use crate::ruleset::{RuleMatcher, RuleSet, SourcedRule, ToolName};
 use crate::shell::UnanalyzableCause;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
+use crate::work_dirs::WorkDirs;
 
-/// Everything that a step looks at.
+/// Everything that a decision step may read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DecisionInput<'a> {
     pub(crate) call: &'a Call<'a>,
@@ -29,10 +29,10 @@ pub(crate) struct DecisionInput<'a> {
     pub(crate) context: &'a CallContext<'a>,
 }
 
-/// One step: an answer, or none.
+/// A decision step: a decision, or none to continue with the next step.
 type DecisionStep = fn(&DecisionInput<'_>, &CallTarget<'_>) -> Option<Decision>;
 
-/// The steps after a call has been found well-formed. Those up to `a_hook_asks` hold in every mode.
+/// The steps for a known tool with valid input, in order. Those up to `ask_by_hook` apply in every mode.
 const STEPS: [DecisionStep; 14] = [
     deny_by_rule,
     ask_by_rule,
@@ -61,7 +61,7 @@ pub fn decide(
     decide_and_resolve(call, rules, mode, dirs, facts).decision
 }
 
-/// Decides on one call, and says which file the decision is about.
+/// Decides on one call and returns the file that it resolved.
 pub fn decide_and_resolve(
     call: &Call<'_>,
     rules: &RuleSet,
@@ -83,7 +83,7 @@ pub fn decide_and_resolve(
     ResolvedDecision { decision, file: subject.into_resolved_file() }
 }
 
-/// The steps, in order; then the question.
+/// Runs the steps in order; asks if none decides.
 pub(crate) fn run_steps(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
     let answer = STEPS.iter().find_map(|step| step(case, subject));
     answer.unwrap_or_else(|| ask_by_default(case, subject))
@@ -115,7 +115,7 @@ fn ask_by_rule(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Dec
     Some(prefer_safety_reason(asked, case, subject))
 }
 
-/// A rule that asks must not hide why one would be asked without it.
+/// Replaces the reason of an ask rule by a safety reason, if the call would be asked about for safety anyway.
 fn prefer_safety_reason(asked: Decision, case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
     let steps: [DecisionStep; 4] =
         [ask_for_critical_removal, ask_by_hook, ask_for_dangerous_write, ask_for_background];
@@ -152,7 +152,7 @@ fn ask_by_hook(case: &DecisionInput<'_>, _: &CallTarget<'_>) -> Option<Decision>
 
 fn allow_by_bypass_mode(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Option<Decision> {
     let allowed = match subject.is_truncated() {
-        // What was not followed may remove anything.
+        // The part of the command that was not analyzed may remove anything.
         true => Decision::ask(Reason::Unanalyzable(UnanalyzableCause::TooDeep)),
         false => Decision::Allow(Reason::Mode(case.mode)),
     };
@@ -234,23 +234,34 @@ fn allow_without_approval(case: &DecisionInput<'_>, subject: &CallTarget<'_>) ->
 fn ask_by_default(case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
     let (reason, path) = subject.approval_reason(case);
     match Decision::ask(reason) {
-        Decision::Ask(question) => Decision::Ask(Box::new(PermissionQuestion { blocked_path: path, ..*question })),
+        Decision::Ask(question) => {
+            Decision::Ask(Box::new(PermissionQuestion { blocked_path: path, ..*question }))
+        }
         other => other,
     }
 }
 
-fn add_suggestions(mut question: PermissionQuestion, case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> Decision {
+fn add_suggestions(
+    mut question: PermissionQuestion,
+    case: &DecisionInput<'_>,
+    subject: &CallTarget<'_>,
+) -> Decision {
     question.suggestions = crate::suggest::suggestions(&question, case, subject);
     Decision::Ask(Box::new(question))
 }
 
 fn safety_question(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
     let reason = Reason::Safety { danger, approvable };
-    Decision::Ask(Box::new(PermissionQuestion { reason, blocked_path, suggestions: Vec::new(), ask_rule: None }))
+    Decision::Ask(Box::new(PermissionQuestion {
+        reason,
+        blocked_path,
+        suggestions: Vec::new(),
+        ask_rule: None,
+    }))
 }
 
 impl<'a> DecisionInput<'a> {
-    /// The names that rules may know the tool by. Monitor is judged as Bash.
+    /// Tool names that rules may use for this call. Rules for Bash apply to Monitor as well.
     pub(crate) fn tool_names(&self) -> impl Iterator<Item = ToolName<'a>> {
         let own = self.context.tool.name(self.call);
         let bash = ToolName { name: "Bash", server: None };
@@ -264,18 +275,22 @@ impl<'a> DecisionInput<'a> {
             && self.context.sandbox.is_some_and(|sandbox| sandbox.will_run_sandboxed && sandbox.auto_allow)
     }
 
-    /// Whether writing a path needs a question: by its name, or because the session itself is configured by it.
+    /// Returns true if writing the path always asks: by its name, or because it configures the session.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
         protected::is_protected(path) || protected::is_in_any(path, self.context.protected_paths)
     }
 
-    /// A string of the input.
+    /// A string field of the input.
     pub(crate) fn input_text(&self, field: &str) -> Option<&'a str> {
         self.call.input.get(field).and_then(Value::as_str)
     }
 
-    /// The first rule with this behavior that matches without a look at commands or files.
-    fn find_direct_rule(&self, behavior: PermissionBehavior, subject: &CallTarget<'_>) -> Option<&'a SourcedRule> {
+    /// The first rule with this behavior that matches without looking at commands or files.
+    fn find_direct_rule(
+        &self,
+        behavior: PermissionBehavior,
+        subject: &CallTarget<'_>,
+    ) -> Option<&'a SourcedRule> {
         let rules = self.rules;
         let skip_bare = behavior == PermissionBehavior::Ask && self.is_auto_allowed_in_sandbox();
         let mut about = self.tool_names().flat_map(|name| rules.rules_for_tool(behavior, name));
@@ -289,7 +304,10 @@ impl<'a> DecisionInput<'a> {
                 RuleMatcher::Domain(pattern) => subject.host().is_some_and(|host| pattern.matches(host)),
                 RuleMatcher::Agent(kind) => self.agent_type() == Some(kind),
                 RuleMatcher::Skill(name) => self.skill_name() == Some(name),
-                RuleMatcher::Never | RuleMatcher::Command(_) | RuleMatcher::Read(_) | RuleMatcher::Edit(_) => false,
+                RuleMatcher::Never
+                | RuleMatcher::Command(_)
+                | RuleMatcher::Read(_)
+                | RuleMatcher::Edit(_) => false,
             }
         });
         rule.map(|rule| &rule.sourced)
@@ -300,18 +318,18 @@ impl<'a> DecisionInput<'a> {
             .then(|| self.input_text("subagent_type").unwrap_or("general-purpose"))
     }
 
-    /// The skill that a call loads.
+    /// Name of the skill that the call loads.
     pub(crate) fn skill_name(&self) -> Option<&str> {
         if self.context.tool.kind != ToolKind::Skill {
             return None;
         }
-        // The tool was once called with a whole line, `/name words`; models still write that.
+        // Older versions of the tool took a whole line, `/name words`; models still send it.
         let named = self.input_text("skill").or_else(|| self.input_text("command"))?;
         named.trim().trim_start_matches('/').split_whitespace().next()
     }
 }
 
-/// What is wrong with the input, to be told to the model.
+/// Describes what is wrong with the input. The model reads this text.
 fn find_input_error(case: &DecisionInput<'_>) -> Option<String> {
     let kind = case.context.tool.kind;
     if case.call.tool == "ExitPlanMode" && case.mode != PermissionMode::Plan {
@@ -344,8 +362,8 @@ fn has_control_characters(text: &str) -> bool {
         .any(|character| character < ' ' && !matches!(character, '\n' | '\t') || character == '\u{7f}')
 }
 
-/// Whether a rule that denies means the call, or may mean it: for whoever would rather look once too often. A command
-/// that is not understood may be anything.
+/// Returns true if a deny rule matches the call or may match it. A command that cannot be fully analyzed may match
+/// any rule.
 pub fn may_be_denied(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, facts: &CallContext<'_>) -> bool {
     let disk = CachedFs::new(facts.fs);
     let facts = &CallContext { fs: &disk, ..facts.clone() };

@@ -1,4 +1,4 @@
-//! The answer to one call, with everything that is needed to explain it.
+//! The decision on one call, with everything needed to explain it.
 
 use std::path::PathBuf;
 
@@ -9,103 +9,100 @@ use crate::ruleset::SourcedRule;
 use crate::shell::UnanalyzableCause;
 use crate::tool_kind::ToolKind;
 
-/// Whether a call may be made.
+/// Decision on a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// It may.
     Allow(Reason),
-    /// It may not.
     Deny(Reason),
-    /// Somebody must be asked.
+    /// The host or the user must be asked.
     Ask(Box<PermissionQuestion>),
 }
 
-/// What is to be asked.
+/// Content of a permission question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionQuestion {
-    /// Why.
     pub reason: Reason,
-    /// The path that stands in the way, absolute.
+    /// Absolute path that blocks the call.
     pub blocked_path: Option<String>,
-    /// Changes of rules that would allow the same call from now on.
+    /// Permission updates that would allow the same call from now on.
     pub suggestions: Vec<PermissionUpdate>,
-    /// The rule that asks, where there is a graver reason to ask besides.
+    /// The ask rule that matched, if a safety reason takes its place in `reason`.
     pub ask_rule: Option<SourcedRule>,
 }
 
-/// Why it was decided so.
+/// Reason for a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// A rule says so.
+    /// A rule matches.
     Rule(SourcedRule),
-    /// A rule would say so for some of the names that the call may turn out to mean.
+    /// A rule matches some of the values that an unknown part of the call may have.
     PossibleRule(SourcedRule),
-    /// The mode says so.
+    /// The permission mode decides.
     Mode(PermissionMode),
-    /// A hook says so.
+    /// A hook decides.
     Hook {
-        /// Which hook.
+        /// Name of the hook.
         source: String,
-        /// Its words.
+        /// Text given by the hook.
         text: String,
     },
-    /// It could do lasting harm.
+    /// The call could do lasting harm.
     Safety {
-        /// Which harm.
         danger: Danger,
-        /// Whether a classifier may answer in a person's place.
+        /// True if a classifier may answer instead of the user.
         approvable: bool,
     },
-    /// It leaves the working directories.
+    /// The call reaches outside the working directories.
     WorkingDir {
-        /// Where to.
+        /// The path outside.
         path: PathBuf,
     },
-    /// A command of several parts: each part that is not read-only by itself, and what was decided on it.
+    /// A command with several simple commands: each of them that is not read-only, with the decision on it.
     Subcommands(Vec<(String, Decision)>),
-    /// The tool is answered by a person.
+    /// Only the user can answer the tool.
     Interaction,
-    /// It runs in the sandbox.
+    /// The command runs in the sandbox.
     Sandbox,
-    /// It only reads.
+    /// The call is read-only.
     ReadOnly,
     /// The tool needs no approval.
     NoApprovalNeeded,
-    /// Reading the repository would run a program that the repository names, and nobody vouches for it.
+    /// Reading the repository would run a program that it configures, and the project is not trusted.
     GitProgram(GitProgram),
-    /// The command is not understood completely.
+    /// The command cannot be analyzed completely.
     Unanalyzable(UnanalyzableCause),
-    /// Nothing allows it.
+    /// Nothing allows the call.
     NeedsApproval,
-    /// The input is wrong, and how.
+    /// The input is invalid; holds the error text.
     InvalidInput(String),
-    /// There is no such tool, or a rule has taken it away.
-    UnknownTool {
-        /// The rule.
-        removed_by: Option<SourcedRule>,
-    },
+    /// The tool does not exist, or a rule removes it.
+    UnknownTool { removed_by: Option<SourcedRule> },
 }
 
-/// A harm that no setting allows beforehand.
+/// Risk that no setting can allow in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Danger {
-    /// Removes the root, a home, the working directory or the like.
+    /// Removes the root, a home directory, the working directory or the like.
     CriticalRemoval,
-    /// Writes a file that decides what other programs run.
+    /// Writes a file that determines what other programs run.
     ProtectedPath,
-    /// Writes a name that systems read differently.
+    /// Writes a name that file systems interpret differently.
     SuspiciousPath,
-    /// Starts something with `&` that nobody watches.
+    /// Starts a background process with `&`, outside the control of the session.
     Background,
 }
 
 impl Decision {
-    /// A plain question.
+    /// Creates an ask decision without blocked path or suggestions.
     pub fn ask(reason: Reason) -> Self {
-        Self::Ask(Box::new(PermissionQuestion { reason, blocked_path: None, suggestions: Vec::new(), ask_rule: None }))
+        Self::Ask(Box::new(PermissionQuestion {
+            reason,
+            blocked_path: None,
+            suggestions: Vec::new(),
+            ask_rule: None,
+        }))
     }
 
-    /// Why.
     pub fn reason(&self) -> &Reason {
         match self {
             Self::Allow(reason) | Self::Deny(reason) => reason,
@@ -113,7 +110,7 @@ impl Decision {
         }
     }
 
-    /// What follows in this mode: where nobody is ever asked, a question is a no.
+    /// Applies a mode that never asks: an ask becomes a deny.
     #[must_use]
     pub fn in_mode(self, mode: PermissionMode) -> Self {
         match self {
@@ -124,7 +121,7 @@ impl Decision {
 }
 
 impl PermissionQuestion {
-    /// The name of the reason on the wire, for a tool of this sort; none where hosts expect none.
+    /// Wire name of the reason for a tool of this kind; none where hosts expect none.
     pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
             Reason::WorkingDir { .. } if kind == ToolKind::Shell => None,
@@ -146,7 +143,7 @@ impl PermissionQuestion {
         }
     }
 
-    /// The rule that asks, if one does.
+    /// The ask rule that matched, if any.
     pub fn matched_ask_rule(&self) -> Option<&SourcedRule> {
         match &self.reason {
             Reason::Rule(rule) | Reason::PossibleRule(rule) => {
@@ -156,7 +153,7 @@ impl PermissionQuestion {
         }
     }
 
-    /// Whether a classifier may answer; none if the question is not about safety.
+    /// Permission for a classifier to answer; none if the reason is not about safety.
     pub fn classifier_approvable(&self) -> Option<bool> {
         match self.reason {
             Reason::Safety { approvable, .. } => Some(approvable),
@@ -164,19 +161,19 @@ impl PermissionQuestion {
         }
     }
 
-    /// Whether "no" should be the answer that is offered first.
+    /// Returns true if the host should preselect "no".
     pub fn should_default_to_no(&self) -> bool {
         self.classifier_approvable() == Some(false)
     }
 
-    /// Whether only a person can answer.
+    /// Returns true if only the user can answer.
     pub fn requires_user_interaction(&self) -> bool {
         matches!(self.reason, Reason::Interaction)
     }
 }
 
 impl Reason {
-    /// The reason in a few words, for a person.
+    /// Short explanation for the user.
     pub fn text(&self) -> String {
         match self {
             Self::Rule(rule) => format!("The {rule} says so."),
@@ -216,7 +213,7 @@ impl Reason {
 }
 
 impl Danger {
-    /// The harm in a few words.
+    /// Short explanation of the risk.
     pub fn text(self) -> &'static str {
         match self {
             Self::CriticalRemoval => {

@@ -1,4 +1,4 @@
-//! What lies below a directory: one walk, however many rules ask.
+//! Search below a directory: one walk for any number of rules.
 
 use std::path::{Path, PathBuf};
 
@@ -7,42 +7,42 @@ use crate::fs::{EntryKind, FsView};
 use crate::path_pattern::PathPattern;
 use crate::paths::{PathContext, physical_path, resolve_absolute};
 
-/// How many entries are looked at below a directory before we stop.
+/// Entries visited below a directory before the walk gives up.
 const MAX_ENTRIES: usize = 10_000;
 
-/// How many directories are looked at that links lead to.
+/// Directories walked because a link points to them.
 const MAX_LINK_TARGETS: usize = 32;
 
-/// What was found below a directory.
+/// Outcome of a walk below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkResult {
-    /// Something that was looked for.
+    /// A wanted entry was found.
     Found,
-    /// Nothing.
+    /// The walk finished without a match.
     NotFound,
-    /// There was too much to look at.
+    /// The walk stopped at a limit; a match is possible.
     LimitExceeded,
 }
 
-/// What a walk does at an entry.
+/// Action of a walk after visiting an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WalkStep {
-    /// Goes on, also below the entry.
+    /// Continue, and descend into the entry.
     Descend,
-    /// Goes on, but not below it.
+    /// Continue without descending.
     Skip,
-    /// Ends: everything was found.
+    /// Stop: everything was found.
     Stop,
 }
 
-/// Whether a walk minds where links lead that it meets.
+/// Treatment of symbolic links met during a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum LinkPolicy {
     Ignore,
     Follow,
 }
 
-/// Looks for an entry below a directory, the directory itself included. Links are not followed.
+/// Looks for an entry at or below a directory. Links are not followed.
 pub(crate) fn find_below(
     directory: &Path,
     fs: &dyn FsView,
@@ -51,7 +51,7 @@ pub(crate) fn find_below(
     walk_dir(directory, fs, |path, kind| if wanted(path, kind) { WalkStep::Stop } else { WalkStep::Descend })
 }
 
-/// For each rule, whether something that it means lies below a directory, or there is too much below it to tell.
+/// Returns, for each rule, whether it matches something below a directory. True as well if the walk hit a limit.
 pub(crate) fn match_rules_below(
     rules: &[&PathPattern],
     root: &Path,
@@ -66,7 +66,7 @@ pub(crate) fn match_rules_below(
     if open.is_empty() {
         return meant;
     }
-    // Where links lead that are followed, each once.
+    // Directories to walk: the root, then the target of each followed link once.
     let mut roots = vec![root.to_owned()];
     let mut next = 0;
     let mut walked = WalkResult::NotFound;
@@ -116,19 +116,24 @@ pub(crate) fn match_rules_below(
     meant
 }
 
-/// Whether something that a rule means lies below a directory by a way through links, where a walk does not come by.
+/// Returns true if a rule's fixed path reaches below the root through a link, where the walk cannot see it.
 fn matches_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
     let meant = |known: &PathBuf| {
         let real = physical_path(known, fs);
         let as_named =
             |path: &Path| path.strip_prefix(&real).map_or_else(|_| known.clone(), |path| known.join(path));
-        real != *known && find_below(&real, fs, |path, _| rule.matches(&as_named(path))) != WalkResult::NotFound
+        real != *known
+            && find_below(&real, fs, |path, _| rule.matches(&as_named(path))) != WalkResult::NotFound
     };
     rule.fixed_paths().iter().filter(|known| known.starts_with(root)).any(meant)
 }
 
-/// Goes through what lies below a directory, the directory itself first.
-fn walk_dir(directory: &Path, fs: &dyn FsView, mut visit: impl FnMut(&Path, EntryKind) -> WalkStep) -> WalkResult {
+/// Visits a directory and everything below it, the directory first.
+fn walk_dir(
+    directory: &Path,
+    fs: &dyn FsView,
+    mut visit: impl FnMut(&Path, EntryKind) -> WalkStep,
+) -> WalkResult {
     let Some(kind) = fs.lstat(directory) else { return WalkResult::NotFound };
     let mut todo = vec![(directory.to_owned(), Some(kind))];
     let mut seen = 0_usize;
@@ -165,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_below() {
+    fn find_below_a_directory() {
         let named = |name: &'static str| move |path: &Path, _| path.ends_with(name);
         let below = |root: &str| find_below(Path::new(root), &disk(), named("secret"));
         let rows = [
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn which_rules_mean_something_below() {
+    fn rules_that_match_below_a_directory() {
         let fs = disk();
         let anchors = Anchors { home: "/h".into(), original_cwd: "/w".into(), source_root: "/w".into() };
         let rules = ["secret", "none", "keys/ONE/**", "docs/private/**", "/a/x", "//data/**"];
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn below_too_much_may_lie_anything() {
+    fn walk_stops_at_the_entry_limit() {
         let files: Vec<String> = (0..MAX_ENTRIES).map(|number| format!("/w/{number}")).collect();
         let fs = FakeFs::with_files(files.iter().map(String::as_str));
         assert_eq!(find_below(Path::new("/w"), &fs, |_, _| false), WalkResult::LimitExceeded);

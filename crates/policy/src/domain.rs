@@ -1,12 +1,12 @@
-//! WebFetch rules: which host an address names, and which hosts a `domain:` rule means.
+//! WebFetch rules: the host of a URL, and the hosts that a `domain:` rule matches.
 
 use url::{Host, Url};
 
-/// The host of an address, in lower-case ASCII without a final dot.
+/// Parses the host of a URL, in lower-case ASCII without a final dot.
 ///
 /// # Errors
 ///
-/// If this is not an address that may be fetched: says why, to stand after "the address".
+/// If the URL must not be fetched. The text completes the sentence "The address ..".
 pub fn parse_host(address: &str) -> Result<String, &'static str> {
     let url = Url::parse(address).map_err(|_| "cannot be read")?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -30,31 +30,31 @@ fn normalize_host(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// Which hosts a rule means.
+/// Pattern for host names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DomainPattern {
     /// Every host.
     Any,
-    /// Hosts with one label or more in front of these, label patterns from left to right.
+    /// Hosts with at least one label before these label patterns, which are listed from left to right.
     Subdomains(Vec<String>),
-    /// Hosts with exactly these labels; a label may hold `*`.
+    /// Hosts with exactly these labels; a label may contain `*`.
     Labels(Vec<String>),
 }
 
 impl DomainPattern {
-    /// Reads what stands behind `domain:`.
+    /// Parses the text after `domain:`.
     pub fn new(text: &str) -> Self {
         if text == "*" {
             return Self::Any;
         }
-        let labels = |text: &str| normalize_host(&to_ascii_host(text)).split('.').map(str::to_owned).collect();
+        let labels =
+            |text: &str| normalize_host(&to_ascii_host(text)).split('.').map(str::to_owned).collect();
         match text.strip_prefix("*.") {
             Some(rest) => Self::Subdomains(labels(rest)),
             None => Self::Labels(labels(text)),
         }
     }
 
-    /// Whether this host is meant.
     pub fn matches(&self, host: &str) -> bool {
         let labels: Vec<&str> = if host.starts_with('[') { vec![host] } else { host.split('.').collect() };
         match self {
@@ -73,7 +73,7 @@ fn labels_match(patterns: &[String], labels: &[&str]) -> bool {
         && patterns.iter().zip(labels).all(|(pattern, label)| crate::rule::name_matches(pattern, label))
 }
 
-/// The host in ASCII, as an address would have it, if it can be written so; stars stay.
+/// Converts a host to ASCII as URLs do, if possible; stars are kept.
 fn to_ascii_host(host: &str) -> String {
     if host.is_ascii() {
         return host.to_owned();
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_of_an_address() {
+    fn host_of_a_url() {
         let rows = [
             ("https://example.com/x", Ok("example.com")),
             ("https://EXAMPLE.com.:8443/", Ok("example.com")),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn which_hosts_a_rule_means() {
+    fn domain_rule_matches_hosts() {
         let rows = [
             ("example.com", "example.com", true),
             ("Example.COM.", "example.com", true),

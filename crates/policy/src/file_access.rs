@@ -1,36 +1,34 @@
-//! The file tools: which path a call is about, and which rules cover it.
+//! File tools: the path that a call accesses, and the rules that cover it.
 
 use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::decide::DecisionInput;
 use crate::decision::{Danger, Reason};
+use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::fs::FsView;
 use crate::path_pattern::PathPattern;
-use crate::paths::{ResolvedPath, PathContext, is_suspicious, resolve, resolve_absolute};
+use crate::paths::{PathContext, ResolvedPath, is_suspicious, resolve, resolve_absolute};
 use crate::resolved_file::ResolvedFile;
-use crate::ruleset::{SourcedRule, RuleSet, RuleSource};
+use crate::ruleset::{RuleSet, RuleSource, SourcedRule};
 use crate::tool_kind::ToolKind;
 
-/// What a file tool does with its path.
+/// Kind of access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessKind {
-    /// Reads a file.
     Read,
-    /// Looks through a directory.
+    /// Searches a directory.
     Search,
-    /// Changes a file.
     Edit,
 }
 
-/// A path and what is done with it.
+/// A path and the access to it.
 #[derive(Debug, Clone)]
 pub(crate) struct FileAccess {
     pub(crate) access: AccessKind,
     pub(crate) path: ResolvedPath,
-    /// The file; none if it looks through a directory.
+    /// The file; none for a search of a directory.
     pub(crate) resolved_file: Option<ResolvedFile>,
 }
 
@@ -66,7 +64,8 @@ impl FileAccess {
         self.is_edit() && self.path.spellings().all(|path| path == plan)
     }
 
-    /// The refusing or asking rule that matches some spelling. What may not be read may not be changed either.
+    /// The deny or ask rule that matches some spelling of the path. A path that must not be read must not be edited
+    /// either.
     pub(crate) fn restricting_rule<'a>(
         &self,
         case: &DecisionInput<'a>,
@@ -74,11 +73,14 @@ impl FileAccess {
     ) -> Option<&'a SourcedRule> {
         let edits = case.rules.edit_rules(behavior).filter(|_| self.is_edit());
         let (references, rules): (Vec<_>, Vec<_>) = case.rules.read_rules(behavior).chain(edits).unzip();
-        // What is refused is left out of what a search finds; what is asked about has to be asked about before.
+        // A search filters out denied files itself; files that need a question must be found before it runs.
         let below = match (self.access, behavior) {
-            (AccessKind::Search, PermissionBehavior::Ask) => {
-                match_rules_below(&rules, &self.path.physical, LinkPolicy::Ignore, &case.context.path_context())
-            }
+            (AccessKind::Search, PermissionBehavior::Ask) => match_rules_below(
+                &rules,
+                &self.path.physical,
+                LinkPolicy::Ignore,
+                &case.context.path_context(),
+            ),
             _ => Vec::new(),
         };
         let means = |at: usize, rule: &PathPattern| {
@@ -88,12 +90,14 @@ impl FileAccess {
         references.get(found).copied()
     }
 
-    /// The rule that allows the call by its path.
+    /// The rule that allows the access to this path.
     pub(crate) fn allow_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
         match self.access {
             AccessKind::Edit => allow_rule_for_edit(case, &self.path),
             AccessKind::Search => allow_rule_for_read(case, &self.path),
-            AccessKind::Read => allow_rule_for_read(case, &self.path).or_else(|| allow_rule_for_edit(case, &self.path)),
+            AccessKind::Read => {
+                allow_rule_for_read(case, &self.path).or_else(|| allow_rule_for_edit(case, &self.path))
+            }
         }
     }
 
@@ -116,9 +120,11 @@ impl FileAccess {
     }
 }
 
-/// The rule about reading that lets a path be read: each spelling is covered by some rule or lies inside the working
-/// directories.
-pub(crate) fn allow_rule_for_read<'a>(case: &DecisionInput<'a>, path: &ResolvedPath) -> Option<&'a SourcedRule> {
+/// The rule that allows reading a path. Each spelling must match an allow rule or lie in a working directory.
+pub(crate) fn allow_rule_for_read<'a>(
+    case: &DecisionInput<'a>,
+    path: &ResolvedPath,
+) -> Option<&'a SourcedRule> {
     let inside = |spelling: &Path| !path.via_proc && case.dirs.all().any(|dir| dir.contains(spelling));
     let mut granting = None;
     for spelling in path.spellings() {
@@ -132,15 +138,18 @@ pub(crate) fn allow_rule_for_read<'a>(case: &DecisionInput<'a>, path: &ResolvedP
     granting
 }
 
-/// The rule about changing that covers every spelling.
-pub(crate) fn allow_rule_for_edit<'a>(case: &DecisionInput<'a>, path: &ResolvedPath) -> Option<&'a SourcedRule> {
+/// The Edit rule that allows every spelling of a path.
+pub(crate) fn allow_rule_for_edit<'a>(
+    case: &DecisionInput<'a>,
+    path: &ResolvedPath,
+) -> Option<&'a SourcedRule> {
     case.rules
         .edit_rules(PermissionBehavior::Allow)
         .find(|(_, rule)| path.spellings().all(|spelling| rule.matches(spelling)))
         .map(sourced_rule)
 }
 
-/// Why a write needs a question whatever the rules say.
+/// Reason why a write asks whatever the rules say.
 pub(crate) fn write_danger(case: &DecisionInput<'_>, path: &ResolvedPath) -> Option<Danger> {
     if path.spellings().any(|path| case.is_protected(path)) && !is_allowed_by_session_rule(case, path) {
         return Some(Danger::ProtectedPath);
@@ -148,7 +157,7 @@ pub(crate) fn write_danger(case: &DecisionInput<'_>, path: &ResolvedPath) -> Opt
     path.spellings().any(is_suspicious).then_some(Danger::SuspiciousPath)
 }
 
-/// Whether an answer in this session has named the protected place itself.
+/// Returns true if a rule of this session names the protected path itself.
 fn is_allowed_by_session_rule(case: &DecisionInput<'_>, path: &ResolvedPath) -> bool {
     case.rules.edit_rules(PermissionBehavior::Allow).any(|(reference, rule)| {
         reference.source == RuleSource::Session
@@ -157,7 +166,7 @@ fn is_allowed_by_session_rule(case: &DecisionInput<'_>, path: &ResolvedPath) -> 
     })
 }
 
-/// Whether a pattern matches some spelling.
+/// Returns true if a pattern matches some spelling of the path.
 pub(crate) fn matches_any_spelling(rule: &PathPattern, path: &ResolvedPath) -> bool {
     path.spellings().any(|spelling| rule.matches(spelling))
 }
@@ -166,7 +175,8 @@ fn sourced_rule<'a>((reference, _): (&'a SourcedRule, &'a PathPattern)) -> &'a S
     reference
 }
 
-/// Where a Glob begins: its root, moved by what stands before the first wildcard and by every `..`.
+/// The directory in which a Glob call starts: its root, moved by the components before the first wildcard and by
+/// every `..`.
 fn glob_root(root: &Path, pattern: &str) -> PathBuf {
     let wild = |part: &str| part.contains(['*', '?', '[', '{']);
     let mut at = root.to_owned();
@@ -189,7 +199,7 @@ fn glob_root(root: &Path, pattern: &str) -> PathBuf {
     at
 }
 
-/// Which files a search must leave out of its results.
+/// Filter for files that a search must leave out of its results.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadFilter<'a> {
     rules: &'a RuleSet,
@@ -198,20 +208,20 @@ pub struct ReadFilter<'a> {
 }
 
 impl<'a> ReadFilter<'a> {
-    /// A filter by these rules; none if no rule hides anything, so that a search need not ask.
+    /// Creates a filter; none if no rule hides anything, so that the search can skip it.
     pub fn new(rules: &'a RuleSet, fs: &'a dyn FsView, home: &'a Path) -> Option<Self> {
         rules.read_rules(PermissionBehavior::Deny).next()?;
         Some(Self { rules, fs, home })
     }
 
-    /// Whether a hit, by its absolute path, must not be shown.
+    /// Returns true if the file at this absolute path must not be shown.
     pub fn hides(&self, path: &Path) -> bool {
         let around = PathContext { cwd: Path::new("/"), home: self.home, fs: self.fs };
         let path = resolve_absolute(path, &around);
         self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| matches_any_spelling(rule, &path))
     }
 
-    /// The same for an absolute path without dots and without links on its way, which needs no look at the disk.
+    /// Like `hides`, without disk access, for an absolute path without dots and links.
     pub fn hides_resolved(&self, path: &Path) -> bool {
         self.rules.read_rules(PermissionBehavior::Deny).any(|(_, rule)| rule.matches(path))
     }
@@ -223,7 +233,7 @@ mod tests {
     use crate::fixture::Fixture;
 
     #[test]
-    fn where_a_glob_begins() {
+    fn start_directory_of_a_glob() {
         let rows = [
             ("**/*.rs", "/w"),
             ("src/*.rs", "/w/src"),
@@ -239,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_leaves_out_what_may_not_be_read() {
+    fn search_hides_denied_files() {
         let room = Fixture::new().with_rules(&[], &[], &["Read(secrets/**)", "Read(.env)"]);
         let filter = ReadFilter::new(&room.rules, &room.fs, Path::new("/fx/home")).unwrap();
         let hidden =

@@ -1,17 +1,17 @@
-//! A room to judge calls in, for tests: the fixture's tree as an imagined disk.
+//! Test fixture: a rule set, working directories and an in-memory disk on which calls are decided.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::call::{Call, CallContext, PreToolDecision, GitInspector, SandboxFacts, ToolFacts};
+use crate::call::{Call, CallContext, GitInspector, PreToolDecision, SandboxFacts, ToolFacts};
 use crate::decide::decide_and_resolve;
 use crate::decision::Decision;
-use crate::work_dirs::WorkDirs;
 use crate::fs::FakeFs;
 use crate::resolved_file::ResolvedDecision;
 use crate::ruleset::{RuleLayer, RuleSet, RuleSource};
+use crate::work_dirs::WorkDirs;
 
 pub(crate) struct Fixture {
     pub(crate) fs: FakeFs,
@@ -137,12 +137,22 @@ impl Fixture {
         self.decide_and_resolve_as(mode, tool_facts, tool, input).decision
     }
 
-    /// The decision, and the file that it is about.
-    pub(crate) fn decide_and_resolve(&self, mode: PermissionMode, tool: &str, input: &Value) -> ResolvedDecision {
+    pub(crate) fn decide_and_resolve(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        input: &Value,
+    ) -> ResolvedDecision {
         self.decide_and_resolve_as(mode, ToolFacts::for_tool(tool, &TOOL_FIELDS), tool, input)
     }
 
-    fn decide_and_resolve_as(&self, mode: PermissionMode, tool_facts: ToolFacts, tool: &str, input: &Value) -> ResolvedDecision {
+    fn decide_and_resolve_as(
+        &self,
+        mode: PermissionMode,
+        tool_facts: ToolFacts,
+        tool: &str,
+        input: &Value,
+    ) -> ResolvedDecision {
         let (hook, plan_file) = (self.hook.clone(), self.plan.clone());
         let facts = CallContext {
             hook,
@@ -160,7 +170,7 @@ impl Fixture {
     }
 }
 
-/// `A`, `D` or `?`.
+/// First letter of the decision: `A`, `D` or `?` for ask.
 pub(crate) fn decision_letter(decision: &Decision) -> char {
     match decision {
         Decision::Allow(_) => 'A',

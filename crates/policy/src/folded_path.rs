@@ -1,5 +1,5 @@
-//! A path in the form in which rules that refuse or ask compare it: case and composed letters are the same, and a work
-//! tree stands for its project. It is made once and handed to every rule.
+//! The form of a path that deny and ask rules compare: case-folded, in composed Unicode, with worktree paths mapped
+//! to their project. It is built once and shared by all rules.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,11 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::paths::ResolvedPath;
 
-/// A folded path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoldedPath {
     /// Without doubled slashes and single dots, so that it can be compared as text.
     text: String,
-    /// The same place in the project, for a path in one of its work trees; in each, for one in a work tree of a work tree.
+    /// The corresponding paths in the project, if the path lies in a worktree; one per level of nested worktrees.
     in_project: Vec<String>,
 }
 
@@ -24,18 +23,18 @@ impl FoldedPath {
         Self { text, in_project }
     }
 
-    /// All texts, if there are several.
+    /// The path itself and its project paths.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.text.as_str()).chain(self.in_project.iter().map(String::as_str))
     }
 
-    /// All spellings of a path.
+    /// Folds all spellings of a path.
     pub(crate) fn all_spellings(path: &ResolvedPath) -> impl Iterator<Item = Self> {
         path.spellings().map(Self::new)
     }
 }
 
-/// What a path has below another one, both folded and tidy; nothing if it does not lie there.
+/// Returns the part of a folded path below a folded base; none if it lies elsewhere.
 pub(crate) fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     if base.is_empty() {
         return Some(path);
@@ -44,12 +43,12 @@ pub(crate) fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     if rest.is_empty() || base.ends_with('/') { Some(rest) } else { rest.strip_prefix('/') }
 }
 
-/// The same for texts that differ only in case or in how letters are composed.
+/// Folds case and Unicode composition of a path.
 pub(crate) fn fold_path(path: &Path) -> PathBuf {
     PathBuf::from(fold_text(&path.to_string_lossy()))
 }
 
-/// The same for a path, tidy, as text.
+/// Folds a path and normalizes its separators.
 pub(crate) fn fold_path_text(path: &Path) -> String {
     fold_text(&normalize_separators(path).to_string_lossy())
 }
@@ -58,16 +57,16 @@ fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    // Letter by letter, as rules are folded: at the end of a word, a sigma would become another letter.
+    // Folded character by character, as patterns are; whole-string lowering would treat a final sigma differently.
     text.nfc().flat_map(fold_char).nfc().collect()
 }
 
-/// A letter as it is compared.
+/// Folds one character.
 pub(crate) fn fold_char(letter: char) -> impl Iterator<Item = char> {
     letter.to_lowercase().map(|letter| if letter == 'ς' { 'σ' } else { letter })
 }
 
-/// The path without doubled slashes, single dots and a slash at its end.
+/// Removes doubled slashes, single dots and a trailing slash.
 fn normalize_separators(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut names = bytes.strip_prefix(b"/").unwrap_or(bytes).split(|byte| *byte == b'/');
@@ -75,11 +74,11 @@ fn normalize_separators(path: &Path) -> Cow<'_, Path> {
     if untidy { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
 }
 
-/// How many work trees of work trees are looked through.
+/// Project paths derived for a path in nested worktrees.
 const MAX_NESTED_WORKTREES: usize = 8;
 
-/// The places in projects that a path in a work tree stands for. The folder of all work trees stands for the project: what
-/// lies below it does.
+/// Returns the project paths that a worktree path corresponds to. The directory of all worktrees maps to the project,
+/// because its content does.
 fn project_paths(text: &str) -> Vec<String> {
     const FOLDER: &str = "/.claude/worktrees/";
     let mut found: Vec<String> = Vec::new();
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_that_are_the_same_fold_to_the_same() {
+    fn equal_paths_fold_to_the_same_text() {
         let rows = [
             ("/w/A/b", "/w/a/b"),
             ("/w//a/./b/", "/w/a/b"),
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_stands_for_its_project() {
+    fn worktree_path_maps_to_its_project() {
         let tree = FoldedPath::new(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
         let all = ["/w/a", "/w/.claude/worktrees/two/a", "/w/.claude/worktrees/one/a"];
         assert!(all.iter().all(|place| tree.texts().any(|text| text == *place)), "{tree:?}");
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below() {
+    fn strip_base_of_a_path() {
         let rows = [
             ("/w/a", "/w", Some("a")),
             ("/w", "/w", Some("")),

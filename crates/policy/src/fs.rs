@@ -1,4 +1,4 @@
-//! What the judge may know of the disk: whether an entry is there, what it is, where a link leads, what a directory holds.
+//! View of the disk used by decisions: file types, link targets and directory listings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,43 +6,39 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// What an entry is, the last link not followed.
+/// Type of a directory entry; a final link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Link,
     /// A pipe, socket or device.
     Special,
 }
 
-/// One of the entries of a directory.
+/// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Its name.
     pub name: OsString,
-    /// What it is, if that could be told without a look at the entry itself.
+    /// Its type, if the directory listing includes it.
     pub kind: Option<EntryKind>,
 }
 
-/// A view of the disk. It is asked only when a call names a path.
+/// A view of the disk. It is used only if a call names a path.
 pub trait FsView: fmt::Debug {
-    /// What is there, if anything is.
+    /// Type of the entry at a path; none if it does not exist.
     fn lstat(&self, path: &Path) -> Option<EntryKind>;
-    /// Where a link leads, as it is written in the link.
+    /// Target of a link, as stored in the link.
     fn readlink(&self, path: &Path) -> Option<PathBuf>;
-    /// The names in a directory, at most `limit` of them; none if it cannot be read.
+    /// Names in a directory, at most `limit`; none if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
-    /// The same with what the entries are, where the directory says it.
+    /// Entries of a directory, with their types where the listing includes them.
     fn read_entries(&self, path: &Path, limit: usize) -> Option<Rc<[DirEntry]>> {
         let names = self.readdir(path, limit)?;
         Some(names.into_iter().map(|name| DirEntry { name, kind: None }).collect())
     }
-    /// Whether so much was looked at that no more directories are read. Whoever has not found something then does not know
-    /// whether it is there.
+    /// Returns true if the read budget is used up and directories are no longer read. A failed search is then
+    /// inconclusive.
     fn is_budget_exhausted(&self) -> bool {
         false
     }
@@ -87,7 +83,7 @@ impl From<std::fs::FileType> for EntryKind {
     }
 }
 
-/// A disk that is only imagined, for tests and for judging calls of another machine.
+/// An in-memory disk, for tests and for decisions about another machine.
 #[derive(Debug, Clone, Default)]
 pub struct FakeFs {
     entries: BTreeMap<PathBuf, FakeEntry>,
@@ -100,7 +96,7 @@ enum FakeEntry {
 }
 
 impl FakeFs {
-    /// With these files; the directories above them are there too. A name that ends in `/` is an empty directory.
+    /// Creates a disk with these files and their parent directories. A name that ends in `/` is an empty directory.
     pub fn with_files<'a>(files: impl IntoIterator<Item = &'a str>) -> Self {
         let mut fs = Self::default();
         for file in files {
@@ -110,7 +106,7 @@ impl FakeFs {
         fs
     }
 
-    /// Also with this link.
+    /// Adds a link.
     #[must_use]
     pub fn with_link(mut self, at: &str, target: &str) -> Self {
         self.insert(Path::new(at), FakeEntry::Link(target.into()));
@@ -152,15 +148,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_real_disk_and_the_imagined_one_say_the_same() {
+    fn real_and_fake_disk_agree() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         std::fs::write(root.join("file"), "").unwrap();
         std::fs::create_dir(root.join("dir")).unwrap();
         std::os::unix::fs::symlink("file", root.join("link")).unwrap();
         let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
-        let fake =
-            FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).with_link(&at("link"), "file");
+        let fake = FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()])
+            .with_link(&at("link"), "file");
         for name in ["file", "dir", "link", "missing"] {
             let path = root.join(name);
             assert_eq!(RealFs.lstat(&path), fake.lstat(&path), "{name}");

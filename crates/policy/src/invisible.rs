@@ -1,7 +1,7 @@
-//! Characters that are not seen, or that make what is seen differ from what is there.
+//! Invisible characters, and characters that make text display differently from its content.
 
-/// Whether a character has no width or changes the order of what is shown. Control characters and blanks are not among
-/// these, nor are the marks that choose how the character before them looks.
+/// Returns true if a character has no width or changes the display order. Control characters, blanks and variation
+/// selectors are not included.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,

@@ -1,54 +1,59 @@
-//! Whether a tool call may be made: rules, modes, paths and bash, judged by one pure function, [`decide()`].
+//! Permission decisions on tool calls: rules, modes, paths and shell commands, combined in one pure function,
+//! [`decide()`].
 //!
-//! Nothing here runs, waits or asks. The disk is seen only through [`fs::FsView`], and only if a call names a path.
+//! Nothing here runs a program, waits or asks. The disk is read only through [`fs::FsView`], and only if a call names
+//! a path.
 //!
-//! | room | what it holds |
+//! | modules | content |
 //! |---|---|
-//! | `rule`, `ruleset` | reading rules, and all that are in force, compiled |
-//! | `command_pattern`, `path_pattern`, `folded`, `domain`, `params` | what rules are compared with |
-//! | `paths`, `dirs`, `protected`, `fs`, `below`, `seen`, `unseen` | where paths lead, what the disk says, what lies below a directory, how much of it is looked at, what nobody sees |
-//! | `shell` | the facts about a bash command, from its text alone |
-//! | `call`, `decision`, `place` | what is judged, the answer with its reason, and the file it is about |
-//! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
-//! | `mode`, `update`, `suggest` | changing the rules: what is allowed, what is offered |
+//! | `rule`, `ruleset` | parsing of rules; the compiled set of all rules in force |
+//! | `command_pattern`, `path_pattern`, `domain`, `parameter_rule` | what rules are matched against |
+//! | `paths`, `folded_path`, `work_dirs`, `protected`, `invisible` | path resolution and comparison |
+//! | `fs`, `cached_fs`, `dir_walk` | view of the disk, its cache and read budget, walks below a directory |
+//! | `shell` | analysis of a shell command from its text alone |
+//! | `call`, `decision`, `resolved_file` | input and result of a decision, and the file it is about |
+//! | `decide`, `target`, `command`, `file_access` | the decision steps, and their checks of commands and files |
+//! | `mode`, `update`, `suggest` | order of modes, permission updates, suggested updates |
+//!
+//! "Restricting rule" means a deny or an ask rule.
 
-mod command;
-mod dir_walk;
+mod cached_fs;
 pub mod call;
+mod command;
 pub mod command_pattern;
 pub mod decide;
 pub mod decision;
-pub mod work_dirs;
+mod dir_walk;
 pub mod domain;
 pub mod file_access;
+#[cfg(test)]
+mod fixture;
 mod folded_path;
 pub mod fs;
+mod invisible;
 pub mod mode;
 pub mod parameter_rule;
 pub mod path_pattern;
 pub mod paths;
-mod resolved_file;
 pub mod protected;
+mod resolved_file;
 pub mod rule;
 pub mod ruleset;
-mod cached_fs;
 pub mod shell;
-mod target;
 mod suggest;
-#[cfg(test)]
-mod fixture;
+mod target;
 pub mod tool_kind;
-mod invisible;
 pub mod update;
+pub mod work_dirs;
 
-pub use call::{Call, CallContext, GitProgram, PreToolDecision, GitInspector, SandboxFacts, ToolFacts};
-pub use decide::{decide, may_be_denied, decide_and_resolve};
+pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, SandboxFacts, ToolFacts};
+pub use decide::{decide, decide_and_resolve, may_be_denied};
 pub use decision::{Danger, Decision, PermissionQuestion, Reason};
-pub use work_dirs::WorkDirs;
 pub use file_access::ReadFilter;
+pub use invisible::is_invisible;
 pub use resolved_file::{ResolvedDecision, ResolvedFile};
 pub use rule::{Rule, RuleError};
-pub use ruleset::{RuleLayer, LoadReport, SourcedRule, RuleSet, RuleSource, RuleWarning};
+pub use ruleset::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};
 pub use tool_kind::ToolKind;
-pub use invisible::is_invisible;
-pub use update::{UpdateContext, PermissionSet, UpdateError, apply_update};
+pub use update::{PermissionSet, UpdateContext, UpdateError, apply_update};
+pub use work_dirs::WorkDirs;

@@ -1,11 +1,11 @@
-//! Modes: which lets more happen unasked.
+//! Order of the permission modes by permissiveness.
 
 use whimbrel_wire::permission::PermissionMode;
 
-/// How much a mode lets happen unasked, the least first.
+/// Rank of a mode: higher ranks allow more without asking.
 fn permissiveness(mode: PermissionMode) -> u8 {
     match mode {
-        // What rules allow is not done while one plans, and is done where nobody is asked.
+        // Plan mode does not even do what rules allow; DontAsk does that and denies the rest.
         PermissionMode::Plan => 0,
         PermissionMode::DontAsk => 1,
         PermissionMode::Default | PermissionMode::Auto | PermissionMode::Delegate => 2,
@@ -14,22 +14,22 @@ fn permissiveness(mode: PermissionMode) -> u8 {
     }
 }
 
-/// Whether a switch lets more happen unasked than before, and more than usual.
+/// Returns true if a mode change allows more than before and more than the default mode.
 pub(crate) fn is_loosening(from: PermissionMode, to: PermissionMode) -> bool {
     permissiveness(to) > permissiveness(from).max(permissiveness(PermissionMode::Default))
 }
 
-/// Whether a mode lets more happen unasked than another.
+/// Returns true if a mode allows more without asking than another.
 pub fn is_more_permissive(mode: PermissionMode, than: PermissionMode) -> bool {
     permissiveness(mode) > permissiveness(than)
 }
 
-/// The mode of whoever wants one of its own: that, where it is narrower than the one it stands under.
+/// The stricter of two modes: the mode of the parent and the one requested for itself.
 pub fn stricter_mode(above: PermissionMode, own: PermissionMode) -> PermissionMode {
     if is_more_permissive(above, own) { own } else { above }
 }
 
-/// Whether a session that is taken up again may begin in the mode that it was left in.
+/// Returns true if a resumed session may start in the mode it ended in.
 pub fn is_kept_on_resume(mode: PermissionMode) -> bool {
     !matches!(mode, PermissionMode::BypassPermissions | PermissionMode::Plan)
 }
@@ -40,7 +40,7 @@ mod tests {
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
     #[test]
-    fn nobody_may_more_than_whoever_is_above() {
+    fn stricter_mode_wins() {
         let rows = [
             (Default, Plan, Plan),
             (Default, AcceptEdits, Default),

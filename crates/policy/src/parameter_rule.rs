@@ -1,23 +1,21 @@
-//! Rules about one field of a tool's input: `Tool(field:value)`, for refusing and asking only.
+//! Rules about one field of a tool's input: `Tool(field:value)`, for deny and ask rules only.
 
 use serde_json::Value;
 
 use crate::rule::name_matches;
 
-/// Fields that say what a call is about; they have rules of their own kind.
+/// Fields that have a rule syntax of their own.
 const PRIMARY_FIELDS: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
 
-/// A rule about a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterRule {
-    /// The field.
     pub field: String,
     value: String,
 }
 
 impl ParameterRule {
-    /// Reads the content of a rule as one about a field, if it has that form. Whether the tool has the field is known
-    /// only when a call is judged.
+    /// Parses the specifier of a rule as `field:value`. Whether the tool has the field is known only when a call is
+    /// decided.
     pub fn parse(content: &str) -> Option<Self> {
         let (field, value) = content.split_once(':')?;
         let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -26,12 +24,12 @@ impl ParameterRule {
             .then(|| Self { field: field.to_owned(), value: value.trim().to_owned() })
     }
 
-    /// Whether the field has a kind of rule of its own, so that this one is ignored.
+    /// Returns true if the field has a rule syntax of its own, so that this rule is ignored.
     pub fn is_for_primary_field(&self) -> bool {
         PRIMARY_FIELDS.contains(&self.field.as_str())
     }
 
-    /// Whether the input has this value in this field.
+    /// Returns true if the input has a matching scalar in this field.
     pub fn matches(&self, input: &Value) -> bool {
         match input.get(&self.field) {
             None | Some(Value::Null | Value::Array(_) | Value::Object(_)) => false,
@@ -50,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_inputs_a_rule_about_a_field_means() {
+    fn field_rule_matches_inputs() {
         let input = json!({"run": true, "model": "opus", "n": 3, "list": [1], "none": null});
         let rows = [
             ("run:true", true),
@@ -72,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_about_a_field() {
+    fn specifier_without_field() {
         for content in ["plain", "two words:x", ":x", "./a:b"] {
             assert_eq!(ParameterRule::parse(content), None, "{content}");
         }

@@ -1,7 +1,7 @@
 //! Patterns of file rules: a gitignore-like body below a base directory.
 //!
-//! The base comes from how the pattern begins (`//`, `~/`, `/` or none of these); the depth at which it may match comes
-//! from its shape and from what the rule says. Paths are compared as text, after resolution (see `paths`).
+//! The prefix of the pattern (`//`, `~/`, `/` or none) selects the base; the shape of the body and the rule's
+//! behavior select the depth at which it may match. Paths are compared as text after resolution (see `paths`).
 
 use std::path::{Path, PathBuf};
 
@@ -9,49 +9,47 @@ use globset::{GlobBuilder, GlobMatcher};
 use unicode_normalization::UnicodeNormalization;
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::folded_path::{FoldedPath, strip_base, fold_path_text, fold_char};
+use crate::folded_path::{FoldedPath, fold_char, fold_path_text, strip_base};
 use crate::rule::RuleError;
 
-/// The directories that a pattern can be anchored at.
+/// Directories that patterns are anchored at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchors {
-    /// The person's home, for `~/`.
+    /// The user's home directory, for `~/`.
     pub home: PathBuf,
-    /// Where the session began, for patterns without an anchor.
+    /// Directory in which the session started, for patterns without anchor.
     pub original_cwd: PathBuf,
-    /// The root of the place that the rule comes from, for `/`.
+    /// Root directory of the rule's source, for `/`.
     pub source_root: PathBuf,
 }
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
-    /// Only paths below these match: the base as it is written, and where it really lies if that is elsewhere.
+    /// Only paths below these match: the base as written, and its physical path if that differs.
     bases: Vec<PathBuf>,
-    /// The same folded.
     folded_bases: Vec<String>,
-    /// What the path below the base is compared with; one matching glob is enough.
+    /// Globs for the path below the base; one match is enough.
     globs: Vec<GlobMatcher>,
-    /// What every path has in it that matches; looked for first, because that is fast.
+    /// Literal text that every matching path contains; checked first because that is cheap.
     telling: Option<String>,
-    /// Whether only what lies below a match is meant, not the match itself.
+    /// True if only the content of a matching directory matches, not the directory itself.
     contents_only: bool,
-    /// Whether the pattern is everything below its base.
+    /// True if the pattern matches everything below its base.
     matches_all: bool,
-    /// Whether case is the same and composed letters too.
+    /// True if case and Unicode composition are ignored.
     folded: bool,
-    /// The leading components of the body without a wildcard, if the body is anchored; else none.
+    /// Leading components of an anchored body without wildcard; none if the body may match at any depth.
     fixed_prefix: Option<PathBuf>,
-    /// The same folded.
     folded_prefix: Option<String>,
 }
 
 impl PathPattern {
-    /// Compiles the content of a rule. `real` says where a base really lies.
+    /// Compiles the specifier of a rule. `real` returns the physical path of a base.
     ///
     /// # Errors
     ///
-    /// If the pattern begins with `!` or, in a grant, holds a glob that cannot be read.
+    /// If the pattern begins with `!`, or if an allow rule has an invalid glob.
     pub fn new(
         content: &str,
         behavior: PermissionBehavior,
@@ -86,8 +84,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether this path, or a directory that it lies in, is matched. What is refused in a project is refused in its work
-    /// trees as well.
+    /// Returns true if the path or one of its parent directories matches. Deny and ask rules of a project also apply
+    /// in its worktrees.
     pub fn matches(&self, path: &Path) -> bool {
         if self.folded {
             return self.matches_folded(&FoldedPath::new(path));
@@ -99,7 +97,7 @@ impl PathPattern {
                 .any(|base| path.strip_prefix(base).is_ok_and(|below| self.matches_below(below)))
     }
 
-    /// The same for a path that is folded already, by a pattern that refuses or asks.
+    /// Like `matches`, for a deny or ask pattern and a path that is already folded.
     pub(crate) fn matches_folded(&self, path: &FoldedPath) -> bool {
         let matches = |text: &str| {
             let mut below = self.folded_bases.iter().filter_map(|base| strip_base(text, base));
@@ -108,23 +106,24 @@ impl PathPattern {
         path.texts().any(matches)
     }
 
-    /// Whether a path has in it what every path has that matches.
+    /// Returns true if the path contains the required literal, so that a match is possible.
     fn may_match(&self, path: &[u8]) -> bool {
         self.telling.as_ref().is_none_or(|telling| contains_bytes(path, telling.as_bytes()))
     }
 
-    /// Whether something below this directory could be matched, as far as can be said without looking at the disk.
+    /// Returns true if something below this directory might match, determined without disk access.
     pub fn may_match_below(&self, directory: &Path) -> bool {
         self.may_match_below_folded(&FoldedPath::new(directory))
     }
 
-    /// The same for a directory that is folded already.
+    /// Like `may_match_below`, for a directory that is already folded.
     pub(crate) fn may_match_below_folded(&self, directory: &FoldedPath) -> bool {
         let may_hold = |directory: &str| {
             self.folded_bases.iter().any(|base| {
                 let leads_to = |path: &str| {
                     let prefix = self.folded_prefix.as_deref();
-                    prefix.is_none_or(|prefix| strip_base(prefix, path).or(strip_base(path, prefix)).is_some())
+                    prefix
+                        .is_none_or(|prefix| strip_base(prefix, path).or(strip_base(path, prefix)).is_some())
                 };
                 strip_base(base, directory).is_some() || strip_base(directory, base).is_some_and(leads_to)
             })
@@ -132,7 +131,7 @@ impl PathPattern {
         directory.texts().any(may_hold)
     }
 
-    /// The path that an anchored pattern begins with, up to its first wildcard; none if it may match at any depth.
+    /// The fixed start of an anchored pattern, up to its first wildcard; empty if it may match at any depth.
     pub fn fixed_paths(&self) -> Vec<PathBuf> {
         let prefix = self.fixed_prefix.iter();
         prefix.flat_map(|prefix| self.bases.iter().map(move |base| base.join(prefix))).collect()
@@ -150,7 +149,7 @@ impl PathPattern {
     }
 }
 
-/// Whether a text stands somewhere in another one.
+/// Returns true if a byte string contains another.
 fn contains_bytes(text: &[u8], sought: &[u8]) -> bool {
     let Some((first, rest)) = sought.split_first() else { return true };
     let mut text = text;
@@ -164,7 +163,7 @@ fn contains_bytes(text: &[u8], sought: &[u8]) -> bool {
     false
 }
 
-/// The base, the rest, and whether the rest is held to the base's top.
+/// Splits a pattern into its base, its body, and whether the body matches only at the top of the base.
 fn split_anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, bool) {
     if let Some(body) = content.strip_prefix("//") {
         return (PathBuf::from("/"), body.trim_start_matches('/'), true);
@@ -195,7 +194,7 @@ fn split_anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, b
     }
 }
 
-/// What the shape of a body says about depth.
+/// Depth at which a body matches.
 struct BodyShape {
     bodies: Vec<String>,
     below_only: bool,
@@ -212,7 +211,7 @@ impl BodyShape {
             && (one_segment(body) || behavior != PermissionBehavior::Allow && top.is_some_and(one_segment));
         let any_depth_written = body.starts_with("**/");
         let mut bodies = Vec::new();
-        // `a/**` also means `a`; what lies below follows from it.
+        // `a/**` also matches `a` itself; its content follows from that.
         let stem = top.unwrap_or(body);
         for stem in [stem, body] {
             if any_depth {
@@ -239,7 +238,7 @@ fn compile_glob(body: &str, content: &str, behavior: PermissionBehavior) -> Resu
     let text = escape_braces(&if folded { fold_non_ascii(body) } else { body.to_owned() });
     match build(&text) {
         Ok(matcher) => Ok(matcher),
-        // What cannot be read grants nothing; a refusal then means the text as it stands.
+        // An invalid glob allows nothing; a deny or ask rule then matches its literal text.
         Err(_) if folded => {
             let literal = match body.strip_prefix("**/") {
                 Some(stem) => format!("**/{}", globset::escape(stem)),
@@ -251,7 +250,7 @@ fn compile_glob(body: &str, content: &str, behavior: PermissionBehavior) -> Resu
     }
 }
 
-/// Letters beyond ASCII in the form that a folded path has them in; the glob itself looks after ASCII.
+/// Folds the non-ASCII letters of a body like those of a folded path; the glob matcher ignores the case of ASCII.
 fn fold_non_ascii(body: &str) -> String {
     if body.is_ascii() {
         return body.to_owned();
@@ -264,7 +263,7 @@ fn fold_non_ascii(body: &str) -> String {
     lowered.nfc().collect()
 }
 
-/// Braces stand for themselves; the glob library would read alternatives.
+/// Escapes braces, which the glob library would expand as alternatives.
 pub(crate) fn escape_braces(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut escaped = false;
@@ -286,10 +285,10 @@ pub(crate) fn escape_braces(body: &str) -> String {
     out
 }
 
-/// The longest stretch of a body that stands for itself.
+/// The longest literal run of a body.
 fn longest_literal(body: &str, folded: bool) -> Option<String> {
     let body = if folded { fold_non_ascii(body).to_ascii_lowercase() } else { body.to_owned() };
-    // What stands between the first and the last bracket may be a class.
+    // Text between the first and the last bracket may be a character class.
     let before = body.split('[').next().unwrap_or_default();
     let after = body.rsplit(']').next().filter(|after| after.len() < body.len()).unwrap_or_default();
     let plain = if before.len() == body.len() { [before, ""] } else { [before, after] };

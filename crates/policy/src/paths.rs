@@ -1,7 +1,7 @@
-//! Where a path leads: its spellings, and whether it lies inside the directories of the session.
+//! Path resolution: the spellings of a path, and whether it lies in the working directories.
 //!
-//! A path has a lexical spelling (dots taken out of the text), one for each link on the way, and a physical one. What
-//! refuses looks at all of them and one is enough; what grants needs all of them.
+//! A path has a lexical spelling (dots removed from the text), one per link on its way, and a physical one. A deny or
+//! ask rule needs to match one of them, an allow rule all of them.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -9,30 +9,29 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::fs::{EntryKind, FsView};
 
-/// How many links may follow each other, as in the kernel.
+/// Links that may follow each other, as in the kernel.
 const MAX_SYMLINKS: usize = 40;
 
-/// What relative and special paths are read against.
+/// Context for resolving relative and special paths.
 #[derive(Debug, Clone, Copy)]
 pub struct PathContext<'a> {
-    /// The directory that relative paths begin at.
+    /// Base of relative paths.
     pub cwd: &'a Path,
-    /// The person's home.
+    /// The user's home directory.
     pub home: &'a Path,
-    /// The disk.
     pub fs: &'a dyn FsView,
 }
 
-/// A path in all its spellings.
+/// A path with all its spellings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedPath {
-    /// The text with dots and doubled slashes taken out.
+    /// The text without dots and doubled slashes.
     pub lexical: PathBuf,
-    /// One spelling for each link on the way.
+    /// One spelling per link on the way.
     pub hops: Vec<PathBuf>,
-    /// Where it really lies; parts that do not exist are taken by name.
+    /// Path with all links resolved; missing components are kept by name.
     pub physical: PathBuf,
-    /// Whether the way leads through a place that means something else to each process, such as `/proc`.
+    /// True if the path leads through `/proc` or `/dev/fd`, which differ per process.
     pub via_proc: bool,
 }
 
@@ -44,13 +43,13 @@ impl ResolvedPath {
         std::iter::once(self.lexical.as_path()).chain(hops).chain(physical)
     }
 
-    /// Whether the path is reached through a link.
+    /// Returns true if the path leads through a link.
     pub fn is_linked(&self) -> bool {
         self.lexical != self.physical
     }
 }
 
-/// Resolves a path as a tool or command names it. A leading `~/` is home.
+/// Resolves a path as a tool or command writes it. A leading `~/` is the home directory.
 pub fn resolve(written: &str, around: &PathContext<'_>) -> ResolvedPath {
     let path = match written.strip_prefix('~') {
         Some("") => around.home.to_owned(),
@@ -60,10 +59,15 @@ pub fn resolve(written: &str, around: &PathContext<'_>) -> ResolvedPath {
     resolve_absolute(&path, around)
 }
 
-/// Resolves a path that is already absolute.
+/// Resolves an absolute path.
 pub fn resolve_absolute(path: &Path, around: &PathContext<'_>) -> ResolvedPath {
     let lexical = lexical_path(path);
-    let mut walk = Resolver { context: around, current: PathBuf::from("/"), remaining: path_components(path), hops: Vec::new() };
+    let mut walk = Resolver {
+        context: around,
+        current: PathBuf::from("/"),
+        remaining: path_components(path),
+        hops: Vec::new(),
+    };
     let through_process = walk.run() || is_proc_path(&lexical);
     let Resolver { current: physical, mut hops, .. } = walk;
     hops.retain(|hop| *hop != lexical && *hop != physical);
@@ -71,13 +75,13 @@ pub fn resolve_absolute(path: &Path, around: &PathContext<'_>) -> ResolvedPath {
     ResolvedPath { lexical, hops, physical, via_proc: through_process }
 }
 
-/// Where a path really lies.
+/// Resolves all links of a path.
 pub fn physical_path(path: &Path, fs: &dyn FsView) -> PathBuf {
     let around = PathContext { cwd: Path::new("/"), home: Path::new("/"), fs };
     resolve_absolute(path, &around).physical
 }
 
-/// The path with `.`, `..` and doubled slashes taken out of the text.
+/// Removes `.`, `..` and doubled slashes from the text of a path.
 pub fn lexical_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in path.components() {
@@ -92,12 +96,12 @@ pub fn lexical_path(path: &Path) -> PathBuf {
     out
 }
 
-/// Whether a path, by its own spelling, is one that each process sees differently.
+/// Returns true if the path itself lies in `/proc` or `/dev/fd`, which differ per process.
 pub(crate) fn is_proc_path(path: &Path) -> bool {
     path.starts_with("/proc") || path.starts_with("/dev/fd")
 }
 
-/// A walk along a path, component by component.
+/// Resolves a path component by component.
 struct Resolver<'a> {
     context: &'a PathContext<'a>,
     current: PathBuf,
@@ -106,7 +110,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Walks to the end. Says whether the way led through a process's own view.
+    /// Resolves all components. Returns true if the path led through a link in `/proc`.
     fn run(&mut self) -> bool {
         let mut links = 0;
         let mut through_process = false;
@@ -142,7 +146,7 @@ impl Resolver<'_> {
         through_process
     }
 
-    /// Where a link leads.
+    /// Target of the link at a path.
     fn link_target(&self, path: &Path) -> Option<PathBuf> {
         if let Some(seen) = self.process_link(path) {
             return Some(seen);
@@ -152,7 +156,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// What a process sees of itself is answered for the command that will run, not for us.
+    /// Target of a `/proc` link of a process, as the command will see it rather than this process.
     fn process_link(&self, path: &Path) -> Option<PathBuf> {
         path.to_str().and_then(proc_link_name).map(|seen| match seen {
             "cwd" => self.context.cwd.to_owned(),
@@ -161,7 +165,7 @@ impl Resolver<'_> {
     }
 }
 
-/// `cwd` or `root`, if the path is the link of that name that a process has in `/proc`.
+/// Returns `cwd` or `root` if the path is that link of a process in `/proc`.
 fn proc_link_name(path: &str) -> Option<&str> {
     let (_process, mut rest) = path.strip_prefix("/proc/")?.split_once('/')?;
     if let Some((_thread, below)) = rest.strip_prefix("task/").and_then(|task| task.split_once('/')) {
@@ -179,28 +183,28 @@ fn path_components(path: &Path) -> VecDeque<OsString> {
     named.collect()
 }
 
-/// A directory that the session may work in, in both spellings.
+/// A working directory, in both spellings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
-    /// As it was given.
+    /// Path as given, normalized.
     pub lexical: PathBuf,
-    /// Where it really lies.
+    /// Path with links resolved.
     pub physical: PathBuf,
 }
 
 impl WorkDir {
-    /// A directory as it was given.
     pub fn new(path: &Path, fs: &dyn FsView) -> Self {
         Self { lexical: lexical_path(path), physical: physical_path(path, fs) }
     }
 
-    /// Whether a path lies in it, in either spelling.
+    /// Returns true if a path lies in the directory, in either spelling.
     pub fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.lexical) || path.starts_with(&self.physical)
     }
 }
 
-/// Whether a path lies inside one of the directories, as written **and** in truth. Components are compared, not text.
+/// Returns true if both the lexical and the physical path lie in one of the directories. Compares components, not
+/// text.
 pub fn is_inside<'a>(path: &ResolvedPath, mut dirs: impl Iterator<Item = &'a WorkDir> + Clone) -> bool {
     let holds = |path: &Path| dirs.clone().any(|dir| dir.contains(path));
     if path.via_proc {
@@ -210,7 +214,8 @@ pub fn is_inside<'a>(path: &ResolvedPath, mut dirs: impl Iterator<Item = &'a Wor
     really_inside && holds(&path.lexical) && dirs.next().is_some()
 }
 
-/// Whether a name is one that different systems read differently: trailing dots or blanks, `...`, short names, streams.
+/// Returns true if file systems interpret the name differently: trailing dots or blanks, `...`, short names, UNC
+/// paths.
 pub fn is_suspicious(path: &Path) -> bool {
     path.components().any(|component| match component {
         Component::Normal(name) => is_suspicious_name(&name.to_string_lossy()),
@@ -245,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn where_paths_lead() {
+    fn paths_resolve() {
         let fs = disk();
         let rows = [
             ("src/app.ts", "/fx/proj/src/app.ts", "/fx/proj/src/app.ts"),
@@ -275,18 +280,18 @@ mod tests {
     }
 
     #[test]
-    fn every_link_on_the_way_is_a_spelling() {
+    fn each_link_adds_a_spelling() {
         let got = spell("two/data.txt", &disk());
         assert!(got.hops.contains(&PathBuf::from("/fx/proj/out/data.txt")), "{got:?}");
     }
 
     #[test]
-    fn a_link_to_itself_ends() {
+    fn link_loop_ends() {
         assert!(spell("loop/x", &disk()).physical.starts_with("/fx/proj/loop"));
     }
 
     #[test]
-    fn what_lies_inside() {
+    fn paths_inside_working_directories() {
         let fs = disk();
         let dirs = [WorkDir::new(Path::new("/there"), &fs)];
         let rows = [

@@ -1,4 +1,4 @@
-//! Paths that are never written without a question, whatever the rules allow: they decide what other programs run.
+//! Protected paths: writing them always asks, because they determine what other programs run.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -22,10 +22,10 @@ const PROTECTED_DIRS: [&str; 12] = [
     ".svn",
 ];
 
-/// Our configuration: as the others, but what lies below `worktrees` is judged anew.
+/// Our configuration directory. Like the others, except that paths below its `worktrees` are checked on their own.
 const CONFIG_DIR: &str = ".claude";
 
-/// Files that are protected by their name.
+/// Files protected by their name.
 const PROTECTED_FILES: [&str; 38] = [
     ".gitconfig",
     ".gitmodules",
@@ -67,19 +67,20 @@ const PROTECTED_FILES: [&str; 38] = [
     ".whimbrel.json",
 ];
 
-/// Whether writing this path needs a question.
+/// Returns true if writing this path must ask.
 pub fn is_protected(path: &Path) -> bool {
     let names: Vec<Cow<'_, str>> = path.components().filter_map(comparable_name).collect();
     let names = names.as_slice();
-    names.last().is_some_and(|last| PROTECTED_FILES.iter().any(|file| is_named(last, file))) || has_protected_dir(names)
+    names.last().is_some_and(|last| PROTECTED_FILES.iter().any(|file| is_named(last, file)))
+        || has_protected_dir(names)
 }
 
-/// Whether a name is this one, whatever case its ASCII letters have.
+/// Compares two names, ignoring the case of ASCII letters.
 fn is_named(name: &str, wanted: &str) -> bool {
     name.len() == wanted.len() && name.eq_ignore_ascii_case(wanted)
 }
 
-/// Whether a path is one of these or lies below one, whatever case it is written in.
+/// Returns true if a path equals or lies below one of these paths, ignoring case.
 pub(crate) fn is_in_any(path: &Path, places: &[PathBuf]) -> bool {
     !places.is_empty() && {
         let path = fold_path(path);
@@ -87,7 +88,7 @@ pub(crate) fn is_in_any(path: &Path, places: &[PathBuf]) -> bool {
     }
 }
 
-/// Whether one of these is this directory or lies below it.
+/// Returns true if one of these paths equals or lies below this directory, ignoring case.
 pub(crate) fn contains_any(directory: &Path, places: &[PathBuf]) -> bool {
     !places.is_empty() && {
         let directory = fold_path(directory);
@@ -115,7 +116,7 @@ fn has_protected_dir(names: &[Cow<'_, str>]) -> bool {
     }
 }
 
-/// A component as it is compared: without characters that are not seen, letters beyond ASCII in lower case.
+/// A component prepared for comparison: without invisible characters, letters beyond ASCII in lower case.
 fn comparable_name(component: Component<'_>) -> Option<Cow<'_, str>> {
     let Component::Normal(name) = component else { return None };
     let name = name.to_string_lossy();
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_protected() {
+    fn protected_and_unprotected_paths() {
         let protected = [
             "/w/.git",
             "/w/.git/hooks/x",

@@ -1,32 +1,31 @@
-//! The file that a call was judged by. Whoever makes the call uses this place and does not look for it again: between
-//! two looks, a folder can become a link.
+//! The file that a decision is about. The tool must use this resolved path and not resolve the name again: a
+//! directory could have become a link in between.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::decision::Decision;
 use crate::paths::ResolvedPath;
 
-/// A decision, and what it is about.
+/// A decision and the file it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedDecision {
-    /// Whether the call may be made.
     pub decision: Decision,
-    /// The one file that it reads or changes; none for all other calls.
+    /// The one file that the call reads or writes; none for all other calls.
     pub file: Option<ResolvedFile>,
 }
 
-/// Where a file lies, as it was found when the call was judged.
+/// A file, as resolved when the call was decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedFile {
-    /// How people call it: absolute and without dots. It may lead through links.
+    /// Absolute path without dots, for display. It may lead through links.
     pub display_path: PathBuf,
-    /// Where it really lies. There was no link on the way, so one that is found there later was not judged.
+    /// Path without links at decision time. A link found there later was not part of the decision.
     pub real_path: PathBuf,
 }
 
 impl ResolvedFile {
-    /// The place of a path. A `..` behind a link leads out of the folder that the link leads to, not back to where the
-    /// link stands: only the real path is a name for that.
+    /// Creates a file from its resolved path. A `..` behind a link leaves the link's target, not the directory of the
+    /// link, so the lexical path would be wrong; the physical path is displayed then.
     pub(crate) fn new(written: &str, path: &ResolvedPath) -> Self {
         let goes_back = Path::new(written).components().any(|part| part == Component::ParentDir);
         let shown = if goes_back && path.is_linked() { &path.physical } else { &path.lexical };
@@ -43,7 +42,7 @@ mod tests {
     use crate::fixture::Fixture;
 
     #[test]
-    fn a_judged_file_has_a_name_and_a_place() {
+    fn decision_resolves_the_file() {
         let room = Fixture::new();
         let place = |tool: &str, input| room.decide_and_resolve(PermissionMode::Default, tool, &input).file;
         let rows = [

@@ -1,4 +1,4 @@
-//! One rule as it is written: `Tool` or `Tool(specifier)`. Reading it, writing it back, and the names it goes by.
+//! A single rule: `Tool` or `Tool(specifier)`. Parsing, formatting, and tool name aliases.
 
 use std::fmt;
 
@@ -9,62 +9,60 @@ use crate::command_pattern::CommandPattern;
 use crate::parameter_rule::ParameterRule;
 use crate::tool_kind::ToolKind;
 
-/// A rule, read from text. What the specifier means depends on the tool and is worked out in `ruleset`.
+/// A parsed rule. `ruleset` interprets the specifier, depending on the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// The tool's name, aliases replaced; may hold `*`.
+    /// Tool name with aliases replaced; may contain `*`.
     pub tool: String,
-    /// What stands between the brackets, unescaped; none means every call. Never `*`, which means the same.
+    /// Specifier in the parentheses, unescaped; none means every call. `*` is stored as none.
     pub content: Option<String>,
 }
 
-/// Why a text is no rule.
+/// Reason why a text is not a valid rule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RuleError {
-    /// Nothing, or nothing before the bracket.
+    /// The tool name is missing.
     #[error("rule `{0}` names no tool; write `Tool` or `Tool(specifier)`")]
     MissingName(String),
-    /// A blank or another character that no tool name has.
+    /// The tool name contains a character that no tool name has.
     #[error(
         "rule `{rule}` has `{character}` in the tool's name; write `Tool(specifier)` without blanks before `(`"
     )]
     InvalidName {
-        /// The rule.
         rule: String,
-        /// The first character that does not belong.
+        /// First invalid character.
         character: char,
     },
-    /// The bracket is not closed by the last character.
+    /// The closing parenthesis is missing or not the last character.
     #[error("rule `{0}` does not end in `)`; close the specifier and write nothing after it")]
     Unclosed(String),
     /// `mcp__` without a server, or `mcp__server__` without a tool.
     #[error("rule `{0}` is cut short; write `mcp__server` or `mcp__server__tool`")]
     IncompleteMcpName(String),
-    /// `Tool()` as a grant.
+    /// `Tool()` as an allow rule.
     #[error("rule `{0}` has an empty specifier; write the tool's name alone to mean every call")]
     EmptySpecifier(String),
-    /// A grant whose `*` stands where it would cover tools that nobody has named.
+    /// An allow rule with a `*` that would cover tools that the rule does not name.
     #[error("allow rule `{0}` has a `*` in the tool's name; only `mcp__server__prefix*` may have one")]
     WildcardAllow(String),
-    /// A path pattern that gitignore would read as an exception.
+    /// A path pattern with `!`, which gitignore reads as an exception.
     #[error("rule `{0}` begins with `!`, and rules have no exceptions; name what the rule is about")]
     Negation(String),
-    /// A glob that cannot be read.
     #[error("rule `{0}` holds a glob that cannot be read; escape a literal `[` as `\\[`")]
     InvalidGlob(String),
 }
 
-/// Old names of tools, and what they are called now.
+/// Old tool names and their current names.
 const ALIASES: [(&str, &str); 4] =
     [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit"), ("SlashCommand", "Skill")];
 
-/// The name that a tool goes by now.
+/// Current name of a tool.
 pub fn canonical_name(name: &str) -> &str {
     ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 impl Rule {
-    /// Reads a rule.
+    /// Parses a rule.
     ///
     /// # Errors
     ///
@@ -82,29 +80,29 @@ impl Rule {
         Ok(Self::new(name, content))
     }
 
-    /// A rule from its two halves, as a host sends them.
+    /// Creates a rule from its wire form.
     ///
     /// # Errors
     ///
-    /// If the tool's name is not one.
+    /// If the tool name is invalid.
     pub fn from_value(value: &RuleValue) -> Result<Self, RuleError> {
         let name = value.tool_name.trim();
         check_name(name, name)?;
         Ok(Self::new(name, value.rule_content.clone()))
     }
 
-    /// The two halves, as they are sent to a host.
+    /// Wire form of the rule.
     pub fn to_value(&self) -> RuleValue {
         RuleValue { tool_name: self.tool.clone(), rule_content: self.content.clone() }
     }
 
-    /// Whether the rule is about every call of the tools that it names.
+    /// Returns true if the rule applies to every call of its tools.
     pub fn is_bare(&self) -> bool {
         self.content.is_none()
     }
 
-    /// Whether another rule with the same effect says the same in other words: `x:*` and `x *` are one command pattern.
-    /// What does not grant is the same only if neither may be about a field of the input.
+    /// Returns true if another rule with the same behavior has the same meaning: `x:*` and `x *` are one command
+    /// pattern. Deny and ask rules are equivalent only if neither may be a rule about an input field.
     pub fn is_equivalent(&self, other: &Self, behavior: PermissionBehavior) -> bool {
         let (Some(one), Some(two)) = (&self.content, &other.content) else { return self == other };
         let about_field =
@@ -137,7 +135,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The text up to the closing bracket, which must be the last character and not escaped.
+/// Returns the text before the closing parenthesis, which must be last and not escaped.
 fn strip_closing_paren(rest: &str) -> Option<&str> {
     let inner = rest.strip_suffix(')')?;
     let backslashes = inner.bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -170,7 +168,7 @@ fn check_name(name: &str, rule: &str) -> Result<(), RuleError> {
     }
 }
 
-/// Whether a name with `*` in it is this name, whole. Without a star it is plain equality.
+/// Matches a whole name against a pattern with `*`.
 pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_rule() {
+    fn valid_rules_parse() {
         let rows = [
             ("Bash", rule("Bash", None)),
             ("  Bash  ", rule("Bash", None)),
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_rule() {
+    fn invalid_rules_are_rejected() {
         let no_rules = [
             "",
             " ",
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_the_same() {
+    fn formatted_rule_parses_to_itself() {
         for content in ["//a/(b)\\c", "k\\*", "a\\\\b", "\\", ")(", "x"] {
             let rule = rule("Read", Some(content));
             assert_eq!(Rule::parse(&rule.to_string()), Ok(rule.clone()), "{rule}");
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rule_in_several_ways() {
+    fn equivalent_rules() {
         use PermissionBehavior::{Allow, Deny};
         let rows = [
             ("Bash(touch:*)", "Bash(touch *)", Allow, true),
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_in_a_name() {
+    fn name_patterns_with_star() {
         let rows = [
             ("Ba*", "Bash", true),
             ("*", "Bash", true),

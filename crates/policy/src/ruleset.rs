@@ -1,7 +1,7 @@
-//! All rules that are in force: where each comes from and what it is compared with.
+//! All rules in force: the source of each and its compiled matcher.
 //!
-//! A [`RuleSet`] is built once from [`Layer`]s, patterns compiled, and then only asked. Rules of all sources count
-//! together; which behavior wins is the business of `decide`.
+//! A [`RuleSet`] is built once from [`RuleLayer`]s and then only queried. Rules of all sources apply together;
+//! `decide` defines which behavior wins.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::rule::{Rule, name_matches};
 mod compile;
 mod layer;
 
-pub use layer::{RuleLayer, LoadReport, RuleWarning};
+pub use layer::{LoadReport, RuleLayer, RuleWarning};
 
-/// Where a rule comes from.
+/// Source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleSource {
-    /// Settings that the administrator of the machine or the host has fixed.
+    /// Settings fixed by the administrator of the machine or by the host.
     Managed,
     /// Options of the host or the command line.
     CliArg,
@@ -33,16 +33,16 @@ pub enum RuleSource {
     LocalSettings,
     /// The project's shared settings.
     ProjectSettings,
-    /// The person's own settings.
+    /// The user's own settings.
     UserSettings,
-    /// Answers given in this session.
+    /// Permission updates of this session.
     Session,
-    /// A skill that is in use.
+    /// A skill in use.
     Skill,
 }
 
 impl RuleSource {
-    /// The source that a change with this destination belongs to.
+    /// The rule source that a permission update with this destination changes.
     pub fn from_destination(destination: Destination) -> Self {
         match destination {
             Destination::UserSettings => Self::UserSettings,
@@ -53,7 +53,7 @@ impl RuleSource {
         }
     }
 
-    /// The name that it has on the wire.
+    /// Name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Managed => "policySettings",
@@ -74,16 +74,13 @@ impl fmt::Display for RuleSource {
     }
 }
 
-/// A rule with its origin: what an explanation needs.
+/// A rule with its behavior and source, as needed for explanations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcedRule {
-    /// The rule.
     pub rule: Rule,
-    /// What it says.
     pub behavior: PermissionBehavior,
-    /// Where it comes from.
     pub source: RuleSource,
-    /// The file that it stands in, if it stands in one.
+    /// The settings file that contains the rule, if any.
     pub file: Option<PathBuf>,
 }
 
@@ -97,51 +94,49 @@ impl fmt::Display for SourcedRule {
     }
 }
 
-/// What a rule is compared with.
+/// Target that a compiled rule is matched against.
 #[derive(Debug, Clone)]
 pub enum RuleMatcher {
     /// Every call of the tool.
     AllCalls,
-    /// Nothing: the rule is kept and shown, but has no effect.
+    /// Nothing: the rule is listed but has no effect.
     Never,
-    /// Simple commands.
+    /// Simple shell commands.
     Command(CommandPattern),
-    /// Files that are read.
+    /// Files to read.
     Read(PathPattern),
-    /// Files that are changed.
+    /// Files to edit.
     Edit(PathPattern),
     /// Hosts.
     Domain(DomainPattern),
-    /// The type of a subagent.
+    /// Agent type of a subagent.
     Agent(String),
-    /// The name of a skill.
+    /// Name of a skill.
     Skill(String),
 }
 
-/// A rule, compiled.
+/// A compiled rule.
 #[derive(Debug, Clone)]
 pub struct CompiledRule {
-    /// The rule and its origin.
     pub sourced: SourcedRule,
-    /// What it is compared with.
     pub matcher: RuleMatcher,
-    /// What it is compared with if the tool has a field of that name.
+    /// Matcher that takes precedence if the tool has an input field of this name.
     pub parameter: Option<ParameterRule>,
 }
 
-/// A tool, as rules see it.
+/// Tool name as rules match it.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolName<'a> {
-    /// The current name.
+    /// Current name.
     pub name: &'a str,
-    /// The MCP server that it belongs to.
+    /// MCP server of the tool.
     pub server: Option<&'a str>,
 }
 
 /// All rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
-    /// Shared, so that a set can be copied to try a change out.
+    /// Shared, so that cloning a set to try an update is cheap.
     rules: Vec<Arc<CompiledRule>>,
     managed_only: bool,
     layers: Vec<layer::LayerOrigin>,
@@ -150,23 +145,23 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Without any rule yet.
+    /// Creates an empty set.
     pub fn new(home: &Path, original_cwd: &Path) -> Self {
         Self { home: home.to_owned(), original_cwd: original_cwd.to_owned(), ..Self::default() }
     }
 
-    /// From now on only managed rules count, and what the host forbids; nothing is suggested, and no update can loosen
-    /// anything.
+    /// Restricts the set to managed rules and to deny and ask rules of the host. Nothing is suggested from then on,
+    /// and no update can allow more.
     pub fn limit_to_managed(&mut self) {
         self.managed_only = true;
     }
 
-    /// Whether only managed rules count.
+    /// Returns true if only managed rules apply.
     pub fn is_managed_only(&self) -> bool {
         self.managed_only
     }
 
-    /// The rules that say this, of all sources that count.
+    /// Rules in force with this behavior.
     pub fn with_behavior(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &CompiledRule> {
         self.rules.iter().map(Arc::as_ref).filter(move |rule| {
             rule.sourced.behavior == behavior
@@ -174,13 +169,13 @@ impl RuleSet {
         })
     }
 
-    /// All rules, in the order in which they came.
+    /// All rules, in insertion order.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = &SourcedRule> {
         self.rules.iter().map(|rule| &rule.sourced)
     }
 
-    /// The rule that takes a tool away altogether, if there is one.
+    /// The bare deny rule that removes a tool.
     pub fn rule_removing_tool(&self, tool: ToolName<'_>) -> Option<&SourcedRule> {
         if tool.name == "EndConversation" {
             return None;
@@ -188,14 +183,14 @@ impl RuleSet {
         self.bare_rule(PermissionBehavior::Deny, tool)
     }
 
-    /// The first rule that says this about every call of the tool.
+    /// The first rule with this behavior that applies to every call of the tool.
     pub fn bare_rule(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&SourcedRule> {
         self.with_behavior(behavior)
             .find(|rule| rule.sourced.rule.is_bare() && names_tool(&rule.sourced.rule.tool, behavior, tool))
             .map(|rule| &rule.sourced)
     }
 
-    /// The rules that say this about some calls of the tool or all of them.
+    /// Rules with this behavior that apply to some or all calls of the tool.
     pub fn rules_for_tool<'a>(
         &'a self,
         behavior: PermissionBehavior,
@@ -204,7 +199,7 @@ impl RuleSet {
         self.with_behavior(behavior).filter(move |rule| names_tool(&rule.sourced.rule.tool, behavior, tool))
     }
 
-    /// The patterns of simple commands with this behavior. Monitor has Bash's rules besides its own.
+    /// Command patterns with this behavior. Rules for Bash apply to Monitor as well.
     pub fn command_rules<'a>(
         &'a self,
         behavior: PermissionBehavior,
@@ -220,28 +215,33 @@ impl RuleSet {
         })
     }
 
-    /// The patterns of files with this behavior: those about reading.
-    pub fn read_rules(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
+    /// Patterns of Read rules with this behavior.
+    pub fn read_rules(
+        &self,
+        behavior: PermissionBehavior,
+    ) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
         self.with_behavior(behavior).filter_map(|rule| match &rule.matcher {
             RuleMatcher::Read(pattern) => Some((&rule.sourced, pattern)),
             _ => None,
         })
     }
 
-    /// The patterns of files with this behavior: those about changing.
-    pub fn edit_rules(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
+    /// Patterns of Edit rules with this behavior.
+    pub fn edit_rules(
+        &self,
+        behavior: PermissionBehavior,
+    ) -> impl Iterator<Item = (&SourcedRule, &PathPattern)> {
         self.with_behavior(behavior).filter_map(|rule| match &rule.matcher {
             RuleMatcher::Edit(pattern) => Some((&rule.sourced, pattern)),
             _ => None,
         })
     }
 
-    /// Whether there is no rule at all.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// These rules, and others beside them.
+    /// Returns the union of two sets.
     #[must_use]
     pub fn merged_with(&self, others: &Self) -> Self {
         let mut all = self.clone();
@@ -249,7 +249,7 @@ impl RuleSet {
         all
     }
 
-    /// Those of the rules that say this.
+    /// Returns only the rules with this behavior.
     #[must_use]
     pub fn filtered_by(&self, behavior: PermissionBehavior) -> Self {
         let mut some = self.clone();
@@ -257,27 +257,33 @@ impl RuleSet {
         some
     }
 
-    /// Whether some rule refuses or asks about some commands or files, not whole tools.
+    /// Returns true if a deny or ask rule applies to certain commands or files rather than to a whole tool.
     pub fn has_scoped_restrictions(&self) -> bool {
         let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
         limits.into_iter().any(|behavior| {
-            self.with_behavior(behavior)
-                .any(|rule| matches!(rule.matcher, RuleMatcher::Command(_) | RuleMatcher::Read(_) | RuleMatcher::Edit(_)))
+            self.with_behavior(behavior).any(|rule| {
+                matches!(rule.matcher, RuleMatcher::Command(_) | RuleMatcher::Read(_) | RuleMatcher::Edit(_))
+            })
         })
     }
 }
 
-/// Whether a rule counts where only managed ones do: an administrator's, and what the host says to forbid more.
+/// Returns true if a rule applies in a managed-only set: managed rules, and deny and ask rules of the host.
 fn applies_when_managed_only(rule: &SourcedRule) -> bool {
     match rule.source {
         RuleSource::Managed => true,
-        RuleSource::CliArg | RuleSource::FlagSettings | RuleSource::Session => rule.behavior != PermissionBehavior::Allow,
-        RuleSource::LocalSettings | RuleSource::ProjectSettings | RuleSource::UserSettings | RuleSource::Skill => false,
+        RuleSource::CliArg | RuleSource::FlagSettings | RuleSource::Session => {
+            rule.behavior != PermissionBehavior::Allow
+        }
+        RuleSource::LocalSettings
+        | RuleSource::ProjectSettings
+        | RuleSource::UserSettings
+        | RuleSource::Skill => false,
     }
 }
 
-/// Whether the name in a rule means this tool. A server is told by what is recorded for the tool: a name alone does not
-/// say where the server's part of it ends. A name that can be read in two ways grants the lesser and limits both.
+/// Returns true if the name in a rule matches this tool. The server comes from the tool, because a name alone does
+/// not show where the server's part ends. An ambiguous name allows only the narrower reading and restricts both.
 fn names_tool(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
     if pattern == tool.name {
         return true;
@@ -287,7 +293,7 @@ fn names_tool(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -
         return pattern.contains('*') && name_matches(pattern, tool.name);
     };
     if !named.contains('*') {
-        // `mcp__a__b` is a tool of `a` before it is a server.
+        // `mcp__a__b` is the tool `b` of server `a` rather than a server `a__b`.
         return server == named && !(grants && named.contains("__"));
     }
     match named.strip_suffix("__*") {

@@ -1,4 +1,4 @@
-//! What a host may offer as "always allow": changes of rules after which the same call is allowed, and little else.
+//! Suggested permission updates ("always allow"): they allow the same call and little else.
 
 mod command;
 
@@ -15,9 +15,9 @@ use crate::file_access::{AccessKind, FileAccess};
 use crate::paths;
 use crate::target::CallTarget;
 use crate::tool_kind::ToolKind;
-use crate::update::{UpdateContext, PermissionSet, apply_update};
+use crate::update::{PermissionSet, UpdateContext, apply_update};
 
-/// The changes to offer; empty if there is none that helps.
+/// Computes the suggested updates; empty if none would allow the call.
 pub(crate) fn suggestions(
     question: &PermissionQuestion,
     case: &DecisionInput<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn suggestions(
     if offered.is_empty() || !is_sufficient(&offered, case, subject) { Vec::new() } else { offered }
 }
 
-/// Whether a change of rules can answer a question with this reason.
+/// Returns true if a permission update can resolve a question with this reason.
 fn can_suggest(reason: &Reason) -> bool {
     match reason {
         Reason::WorkingDir { .. } | Reason::Subcommands(_) | Reason::NeedsApproval => true,
@@ -55,7 +55,7 @@ fn can_suggest(reason: &Reason) -> bool {
     }
 }
 
-/// Whether the same call is allowed once the changes are made.
+/// Returns true if the same call is allowed after these updates.
 fn is_sufficient(offered: &[PermissionUpdate], case: &DecisionInput<'_>, subject: &CallTarget<'_>) -> bool {
     let mut standing = PermissionSet { rules: case.rules.clone(), mode: case.mode, dirs: case.dirs.clone() };
     let bounds = UpdateContext { bypass_available: false, fs: case.context.fs };
@@ -76,7 +76,8 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, case: &DecisionInput<'_>
         AccessKind::Edit => {
             let mut updates = vec![accept_edits_update()];
             if !file.is_in_work_dirs(case) {
-                let Some(parent) = file.path.physical.parent().filter(|parent| can_open_directory(parent, case))
+                let Some(parent) =
+                    file.path.physical.parent().filter(|parent| can_open_directory(parent, case))
                 else {
                     return Vec::new();
                 };
@@ -87,11 +88,11 @@ fn suggest_for_file(file: &FileAccess, reason: &Reason, case: &DecisionInput<'_>
     }
 }
 
-/// A rule for each spelling of what is to be read that lies outside.
+/// Suggests a Read rule for each spelling of the path outside the working directories.
 fn suggest_reads(file: &FileAccess, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     let outside = file.path.spellings().filter(|path| !case.dirs.all().any(|dir| dir.contains(path)));
     let contents = outside.map(|path| match (file.access, path.parent()) {
-        // A rule for a directory counts for whatever is below it.
+        // A rule for a directory applies to everything below it.
         _ if !can_open_directory(path, case) => None,
         (AccessKind::Search, _) => Some(contents_pattern(path)),
         (_, Some(parent)) if can_open_directory(parent, case) => Some(contents_pattern(parent)),
@@ -107,7 +108,7 @@ fn suggest_reads(file: &FileAccess, case: &DecisionInput<'_>) -> Vec<PermissionU
     updates
 }
 
-/// Skills are written by agents often enough to be granted one by one.
+/// Suggests an Edit rule for one skill directory. Agents write skills often enough for that.
 fn suggest_skill_directory(file: &FileAccess, case: &DecisionInput<'_>) -> Option<PermissionUpdate> {
     let below = file.path.physical.strip_prefix(&case.dirs.primary.physical).ok()?;
     let mut parts = below.strip_prefix(".claude/skills").ok()?.components();
@@ -127,7 +128,8 @@ fn suggest_for_other(case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     }
 }
 
-/// Whether a directory may be opened as a whole: never one that holds the home, or what the session is configured by.
+/// Returns true if a whole directory may be opened: not one that contains the home directory or configuration of the
+/// session.
 fn can_open_directory(directory: &Path, case: &DecisionInput<'_>) -> bool {
     let CallContext { home, fs, protected_paths: protected, .. } = case.context;
     let physical = paths::physical_path(directory, *fs);
@@ -160,17 +162,17 @@ fn session_rule_update(tool: &str, content: String) -> PermissionUpdate {
     add_rules_update(vec![value], Destination::Session)
 }
 
-/// The content of a path rule about everything below a directory.
+/// Path pattern for everything below a directory.
 fn contents_pattern(directory: &Path) -> String {
     format!("{}/**", exact_pattern(directory).trim_end_matches('/'))
 }
 
-/// The content of a path rule about this path.
+/// Path pattern for exactly this path.
 fn exact_pattern(path: &Path) -> String {
     format!("/{}", escape_path(&path.display().to_string()))
 }
 
-/// The path as it must stand in a rule to mean itself.
+/// Escapes a path so that a pattern matches it literally.
 fn escape_path(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for character in path.chars() {

@@ -1,4 +1,4 @@
-//! What a call is about: a command, a file, a host, or nothing that rules look into. Each step of `decide` asks here.
+//! The target of a call: a command, a file, a host, or nothing that rules inspect. The steps of `decide` query it.
 
 use whimbrel_wire::permission::PermissionBehavior;
 
@@ -11,16 +11,13 @@ use crate::resolved_file::ResolvedFile;
 use crate::ruleset::SourcedRule;
 use crate::tool_kind::ToolKind;
 
-/// What a call is about.
+/// Target of a call.
 #[derive(Debug)]
 pub(crate) enum CallTarget<'a> {
-    /// A shell command.
     Command(Box<ShellCommand<'a>>),
-    /// A file or a directory.
     File(FileAccess),
-    /// A host.
     Host(String),
-    /// Nothing that rules look into.
+    /// Nothing that rules inspect.
     Other,
 }
 
@@ -45,7 +42,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// The one file that the call reads or changes.
+    /// The one file that the call reads or writes.
     pub(crate) fn into_resolved_file(self) -> Option<ResolvedFile> {
         match self {
             Self::File(file) => file.resolved_file,
@@ -53,8 +50,12 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// What the rules about commands or files with this behavior say.
-    pub(crate) fn decide_by_rules(&self, case: &DecisionInput<'_>, behavior: PermissionBehavior) -> Option<Decision> {
+    /// Applies the command and file rules with this behavior.
+    pub(crate) fn decide_by_rules(
+        &self,
+        case: &DecisionInput<'_>,
+        behavior: PermissionBehavior,
+    ) -> Option<Decision> {
         match self {
             Self::Command(command) => command.decide_by_rules(case, behavior),
             Self::File(file) => {
@@ -68,7 +69,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Whether it is clear what would be done.
+    /// Returns true if the analysis shows everything that the call would do.
     pub(crate) fn is_fully_analyzed(&self) -> bool {
         match self {
             Self::Command(command) => command.script.unanalyzable.is_empty() && !command.script.is_opaque(),
@@ -91,7 +92,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Whether more comes of a command than was followed.
+    /// Returns true if a limit cut the analysis of a command short.
     pub(crate) fn is_truncated(&self) -> bool {
         matches!(self, Self::Command(command) if command.script.truncated)
     }
@@ -107,17 +108,18 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Whether a command is read-only without the help of any rule about commands.
+    /// Returns true if a command is read-only without help from a command rule.
     pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
         matches!(self, Self::Command(command) if command.is_read_only(case))
     }
 
-    /// Whether a grant of the whole tool says too little, because limits could be evaded by what cannot be seen.
+    /// Returns true if an allow rule for the whole tool is not enough, because unknown commands could evade a
+    /// restricting rule.
     pub(crate) fn may_evade_restrictions(&self, case: &DecisionInput<'_>) -> bool {
         matches!(self, Self::Command(command) if command.script.is_opaque() && case.rules.has_scoped_restrictions())
     }
 
-    /// The rule about commands or files that allows the call.
+    /// The command or file rule that allows the call.
     pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
         match self {
             Self::Command(command) => command.allow_rule(case),
@@ -134,7 +136,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Whether everything in the call is read-only or allowed part by part.
+    /// Returns true if everything in the call is read-only or allowed on its own.
     pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
         match self {
             Self::Command(command) => command.is_covered(case),
@@ -143,7 +145,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Why nothing allows the call, and the path that stands in the way.
+    /// Reason why the call needs approval, and the path that blocks it.
     pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
         match self {
             Self::Command(command) => command.approval_reason(case),

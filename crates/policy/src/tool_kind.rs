@@ -1,17 +1,17 @@
-//! Which sort of tool a name belongs to: what its rules say something about and what it may do unasked.
+//! Tool kinds: which rules apply to a tool and what it may do without approval.
 
-/// The sort of a tool.
+/// Kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
     /// Runs a command: Bash, Monitor.
     Shell,
     /// Reads one file.
     Read,
-    /// Looks through files: Grep, Glob.
+    /// Searches files: Grep, Glob.
     Search,
-    /// Changes one file: Edit, Write, NotebookEdit.
+    /// Writes one file: Edit, Write, NotebookEdit.
     Edit,
-    /// Fetches an address.
+    /// Fetches a URL.
     WebFetch,
     /// Searches the web.
     WebSearch,
@@ -19,13 +19,13 @@ pub enum ToolKind {
     Agent,
     /// Loads a skill.
     Skill,
-    /// Is answered by a person: AskUserQuestion, ExitPlanMode.
+    /// Needs an answer from the user: AskUserQuestion, ExitPlanMode.
     Interaction,
-    /// Needs no approval: lists, plans, messages.
+    /// Needs no approval: task lists, plans, messages.
     NoApproval,
     /// Belongs to an MCP server.
     Mcp,
-    /// Anything else: asks.
+    /// Any other tool: asks.
     Other,
 }
 
@@ -60,7 +60,7 @@ const NO_APPROVAL_TOOLS: [&str; 26] = [
 ];
 
 impl ToolKind {
-    /// The sort of a tool, by its current name.
+    /// Kind of the tool with this current name.
     pub fn from_name(name: &str) -> Self {
         match name {
             "Bash" | "Monitor" => Self::Shell,
@@ -78,7 +78,7 @@ impl ToolKind {
         }
     }
 
-    /// The field of the input that says what the call is about, for the tools that are judged by it.
+    /// The input field with the target of the call, for the kinds that have one.
     pub fn primary_field(self, name: &str) -> Option<&'static str> {
         match self {
             Self::Shell => Some("command"),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorts_of_tools() {
+    fn tool_kinds_by_name() {
         let rows = [
             ("Bash", ToolKind::Shell),
             ("Monitor", ToolKind::Shell),

@@ -1,4 +1,4 @@
-//! Changing rules, mode and directories as a host says, in memory. Writing settings files is done elsewhere.
+//! Permission updates from the host, applied in memory. Settings files are written elsewhere.
 
 use std::path::Path;
 
@@ -7,54 +7,54 @@ use whimbrel_wire::permission::{
     Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
 };
 
-use crate::work_dirs::WorkDirs;
 use crate::fs::FsView;
 use crate::mode::is_loosening;
 use crate::rule::{Rule, RuleError};
 use crate::ruleset::{RuleSet, RuleSource, RuleWarning};
+use crate::work_dirs::WorkDirs;
 
-/// What a session may do now: the part of its state that updates change.
+/// Rules, mode and directories of a session: the state that updates change.
 #[derive(Debug, Clone)]
 pub struct PermissionSet {
-    /// The rules.
     pub rules: RuleSet,
-    /// The mode.
     pub mode: PermissionMode,
-    /// The directories.
     pub dirs: WorkDirs,
 }
 
-/// What an update may not do.
+/// Context of an update: what it may change.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdateContext<'a> {
-    /// Whether the host has made it possible to bypass permissions.
+    /// True if the host has made bypass mode available.
     pub bypass_available: bool,
-    /// The disk, for where directories really lie.
+    /// Disk, for resolving directories.
     pub fs: &'a dyn FsView,
 }
 
-/// An entry of an update that was left out or does less than it seems to.
+/// An entry of an update that was skipped, or that does less than it seems to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UpdateError {
-    /// A rule that cannot be taken.
+    /// The rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// A rule that was taken, and what is to be told about it.
+    /// The rule was added, with a warning.
     #[error(transparent)]
     Warning(RuleWarning),
-    /// Only managed rules count.
+    /// Only managed rules apply.
     #[error("only managed rules count here, so nothing was changed in {0}; ask the administrator")]
     ManagedOnly(Destination),
-    /// The host has not made it possible.
+    /// The host has not made bypass mode available.
     #[error("permissions cannot be bypassed in this session; start it with that mode made available")]
     BypassUnavailable,
-    /// A directory that is not named by its whole path.
     #[error("directory `{0}` is not an absolute path; give the whole path")]
     RelativeDirectory(String),
 }
 
-/// Makes a change. What cannot be done is left out and told; the rest is done.
-pub fn apply_update(standing: &mut PermissionSet, update: &PermissionUpdate, bounds: &UpdateContext<'_>) -> Vec<UpdateError> {
+/// Applies an update. Invalid entries are skipped and returned as errors; valid ones are applied.
+pub fn apply_update(
+    standing: &mut PermissionSet,
+    update: &PermissionUpdate,
+    bounds: &UpdateContext<'_>,
+) -> Vec<UpdateError> {
     let destination = update.destination();
     if standing.rules.is_managed_only() && !is_allowed_when_managed_only(standing, update) {
         return vec![UpdateError::ManagedOnly(destination)];
@@ -90,14 +90,15 @@ pub fn apply_update(standing: &mut PermissionSet, update: &PermissionUpdate, bou
     }
 }
 
-/// Whether a change may be made where only managed rules count: in memory, and only if it loosens nothing.
+/// Returns true if an update may be applied although only managed rules apply: in memory, and only if it allows
+/// nothing more.
 fn is_allowed_when_managed_only(standing: &PermissionSet, update: &PermissionUpdate) -> bool {
     let in_memory = matches!(update.destination(), Destination::Session | Destination::CliArg);
     in_memory
         && match update {
             PermissionUpdate::AddRules { behavior, .. } => *behavior != PermissionBehavior::Allow,
             PermissionUpdate::RemoveRules { behavior, .. } => *behavior == PermissionBehavior::Allow,
-            // Rules that forbid may be among those that would go.
+            // The replaced rules may include deny rules.
             PermissionUpdate::ReplaceRules { .. } => false,
             PermissionUpdate::SetMode { mode, .. } => !is_loosening(standing.mode, *mode),
             PermissionUpdate::AddDirectories { .. } => false,
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_come_once_and_go() {
+    fn rules_are_added_once_removed_and_replaced() {
         let mut state = permissions();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Read"}]});
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_touches_only_its_own_list() {
+    fn update_changes_only_its_own_list() {
         let mut state = permissions();
         for (behavior, destination) in [("deny", "session"), ("allow", "localSettings"), ("allow", "session")]
         {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_is_left_out_and_the_rest_is_done() {
+    fn invalid_entry_is_skipped() {
         let mut state = permissions();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Ba*"}, {"toolName": ""}, {"toolName": "Bash", "ruleContent": "x"}]});
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_managed_rules_count_files_stay_as_they_are() {
+    fn managed_only_rejects_updates_of_files() {
         let mut state = permissions();
         state.rules.limit_to_managed();
         let add = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings",
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_managed_rules_count_a_session_can_be_tightened_but_not_loosened() {
+    fn managed_only_accepts_only_stricter_updates() {
         let rule = json!([{"toolName": "Bash", "ruleContent": "x"}]);
         let rules = |kind: &str, behavior: &str| json!({"type": kind, "behavior": behavior, "rules": rule});
         let mode = |mode: &str| json!({"type": "setMode", "mode": mode});

@@ -1,4 +1,4 @@
-//! The directories that the session may work in.
+//! Working directories of the session.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,16 @@ use crate::fs::FsView;
 use crate::paths::{ResolvedPath, WorkDir, is_inside};
 use crate::ruleset::RuleSource;
 
-/// Where the session began, and what was added.
+/// The primary working directory and the additional ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDirs {
-    /// Where the session began.
+    /// Directory in which the session started.
     pub primary: WorkDir,
-    /// What was added, and by whom.
+    /// Additional directories, each with the source that added it.
     pub extra: Vec<(WorkDir, RuleSource)>,
 }
 
 impl WorkDirs {
-    /// With one directory.
     pub fn new(primary: &Path, fs: &dyn FsView) -> Self {
         Self { primary: WorkDir::new(primary, fs), extra: Vec::new() }
     }
@@ -29,23 +28,23 @@ impl WorkDirs {
         }
     }
 
-    /// Takes out a directory that this source has added.
+    /// Removes a directory that this source has added.
     pub fn remove(&mut self, directory: &Path, source: RuleSource, fs: &dyn FsView) {
         let entry = (WorkDir::new(directory, fs), source);
         self.extra.retain(|other| *other != entry);
     }
 
-    /// All of them, the primary one first.
+    /// All directories, the primary one first.
     pub fn all(&self) -> impl Iterator<Item = &WorkDir> + Clone {
         std::iter::once(&self.primary).chain(self.extra.iter().map(|(dir, _)| dir))
     }
 
-    /// Whether a path lies inside one of them, as written and in truth.
+    /// Returns true if both the lexical and the physical path lie in a working directory.
     pub fn contains(&self, path: &ResolvedPath) -> bool {
         is_inside(path, self.all())
     }
 
-    /// The real paths of all of them.
+    /// Physical paths of all directories.
     pub fn real_paths(&self) -> Vec<PathBuf> {
         self.all().map(|dir| dir.physical.clone()).collect()
     }

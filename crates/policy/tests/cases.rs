@@ -1,6 +1,6 @@
-//! The public cases: a call, its rules and its surroundings, and which answers pass.
+//! Public permission cases: a call with rules and context, and the accepted decisions.
 //!
-//! An allow where none is accepted fails at once; of the calls that should be allowed, nearly all must be.
+//! An allow that is not accepted fails the test; of the calls that should be allowed, nearly all must be.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+};
 use whimbrel_wire::permission::PermissionMode;
 
 const CASES: &str = include_str!("fixtures/permission-cases.jsonl");
 
-/// The tools of the fixture and the fields of their inputs.
+/// Tools of the fixture and the fields of their inputs.
 const TOOLS: [(&str, &[&str]); 12] = [
     ("Bash", &["command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox"]),
     ("Read", &["file_path", "offset", "limit", "pages"]),
@@ -34,17 +36,17 @@ const SERVERS: [&str; 3] = ["github", "githubevil", "evil"];
 const SERVER_TOOLS: [&str; 3] = ["get_issue", "create_issue", "Bash"];
 
 #[test]
-fn every_public_case_is_answered_as_accepted() {
+fn public_cases_have_accepted_decisions() {
     let mut wrongly_allowed = Vec::new();
     let mut missed = Vec::new();
     let (mut judged, mut should_allow, mut allowed) = (0, 0, 0);
-    // Nothing is run, so one tree serves all.
+    // Nothing is executed, so all cases share one tree.
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     build_tree(&root);
     for line in CASES.lines() {
         let Ok(case) = serde_json::from_str::<Value>(&line.replace("/fx", root.to_str().unwrap())) else {
-            // Half a surrogate pair is no text; the codec refuses such a call before it gets here.
+            // An unpaired surrogate is not valid text; the codec rejects such a call earlier.
             assert!(line.contains("\\ud800"), "{line}");
             continue;
         };
@@ -156,12 +158,12 @@ fn build_tree(root: &Path) {
     symlink("/etc/passwd", root.join("proj/link_etc")).unwrap();
 }
 
-/// The few setup commands that cases have.
+/// Runs the setup commands of a case.
 fn set_up(case: &Value) {
     for command in case["setup"].as_array().into_iter().flatten() {
         let words: Vec<&str> = command.as_str().unwrap().split(' ').collect();
         match words.as_slice() {
-            // What sort of special file it is makes no difference to the judge.
+            // The type of a special file does not affect decisions.
             ["mkfifo", path] => drop(std::os::unix::net::UnixListener::bind(path)),
             ["mkdir", "-p", path] => fs::create_dir_all(path).unwrap(),
             ["ln", "-s", target, path] => symlink(target, path).unwrap(),

@@ -1,5 +1,5 @@
-//! What judging costs: no look at the disk without a path, and no command that never ends. How long it takes is for the
-//! benchmark `judging` to say.
+//! Cost of decisions: no disk access without a path, and bounded work for every command. The benchmark `judging`
+//! measures time.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
-use whimbrel_policy::shell::{UnanalyzableCause, ShellContext, analyze};
-use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, Reason, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::shell::{ShellContext, UnanalyzableCause, analyze};
+use whimbrel_policy::{
+    Call, CallContext, Decision, Reason, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+};
 use whimbrel_wire::permission::PermissionMode;
 
-/// A disk that nobody may look at.
+/// A disk that panics on access.
 #[derive(Debug)]
 struct PanickingFs;
 
@@ -47,14 +49,18 @@ fn decide_command(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
 
 fn decide_command_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
     let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
-    let facts =
-        CallContext::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::for_tool("Bash", &["command"]));
+    let facts = CallContext::new(
+        Path::new("/w"),
+        Path::new("/home/me"),
+        fs,
+        ToolFacts::for_tool("Bash", &["command"]),
+    );
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &facts)
 }
 
 #[test]
-fn a_command_without_paths_never_looks_at_the_disk() {
+fn command_without_paths_does_not_access_the_disk() {
     let rules = rules();
     for command in
         ["make all", "npm run build", "echo a b c", "git push origin main", "curl x", "pwd && make"]
@@ -63,7 +69,7 @@ fn a_command_without_paths_never_looks_at_the_disk() {
     }
 }
 
-/// A disk that counts how often a directory is read.
+/// A disk that counts directory reads.
 #[derive(Debug)]
 struct DirCountingFs(FakeFs, Cell<usize>);
 
@@ -81,7 +87,7 @@ impl FsView for DirCountingFs {
 }
 
 #[test]
-fn a_glob_is_looked_up_once_however_many_rules_there_are() {
+fn glob_is_expanded_once_for_all_rules() {
     let files: Vec<String> = (0..90).map(|number| format!("/w/many/{number}")).collect();
     let fs = DirCountingFs(FakeFs::with_files(files.iter().map(String::as_str)), Cell::new(0));
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
@@ -93,7 +99,7 @@ fn a_glob_is_looked_up_once_however_many_rules_there_are() {
     assert!(fs.1.get() <= 50, "{}", fs.1.get());
 }
 
-/// A disk without end: whatever is named is a directory with a thousand more.
+/// An endless disk: every path is a directory with a thousand entries.
 #[derive(Debug)]
 struct EndlessFs(Cell<usize>);
 
@@ -111,7 +117,7 @@ impl FsView for EndlessFs {
 }
 
 #[test]
-fn only_so_much_of_the_disk_is_looked_at_and_what_was_not_seen_is_no_excuse() {
+fn disk_budget_is_bounded_and_never_allows() {
     let allow_all = || {
         let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
         let allow = vec!["Bash(cat *)".to_owned(), "Bash(rm *)".to_owned()];
@@ -133,14 +139,15 @@ fn only_so_much_of_the_disk_is_looked_at_and_what_was_not_seen_is_no_excuse() {
         assert!(matches!(decision, Decision::Ask(_)), "{name}: {decision:?}");
         assert!((2..200).contains(&fs.0.get()), "{name}: {}", fs.0.get());
     }
-    let refused = decide_command_in(PermissionMode::BypassPermissions, &rules(), "cat */*/x", &EndlessFs(Cell::new(0)));
+    let refused =
+        decide_command_in(PermissionMode::BypassPermissions, &rules(), "cat */*/x", &EndlessFs(Cell::new(0)));
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
 }
 
 #[test]
-fn many_places_times_many_files_are_asked_about_or_refused() {
+fn many_directories_times_many_files_are_never_allowed() {
     let fs = FakeFs::with_files(["/w/src/a.txt"]);
-    // So many words that only a few of the places are followed.
+    // So many words that only a few of the directories are tracked.
     let words: String = (0..1_500).map(|number| format!(" f{number}")).collect();
     let moves: String = (0..60).map(|number| format!("cd d{number}; ")).collect();
     let command = format!("{moves}cat{words}");
@@ -153,7 +160,7 @@ fn many_places_times_many_files_are_asked_about_or_refused() {
 }
 
 #[test]
-fn many_rules_do_not_wear_the_look_at_a_tree_out() {
+fn many_rules_do_not_exhaust_the_walk() {
     let files: Vec<String> = (0..600).map(|number| format!("/w/d{}/{number}", number % 60)).collect();
     let fs = FakeFs::with_files(files.iter().map(String::as_str));
     let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
@@ -172,13 +179,13 @@ fn one_walk_serves_all_rules() {
     rules.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     for command in ["grep -r x .", "grep -R x ."] {
         let looks = CountingFs::new(fs.clone());
-        // That one goes through links is for a person to say; no rule stands in the way of either.
+        // `grep -R` follows links, which needs approval; no rule matches either command.
         match decide_command(&rules, command, &looks) {
             Decision::Allow(_) => {}
             Decision::Ask(question) => assert_eq!(question.reason, Reason::NeedsApproval, "{command}"),
             Decision::Deny(reason) => panic!("{command}: {reason:?}"),
         }
-        // Each directory is opened once, each entry looked at once or not at all.
+        // Each directory is opened once, each entry is looked up at most once.
         assert!(looks.1.get() < 4_500, "{command}: {}", looks.1.get());
     }
     let hidden = FakeFs::with_files(["/w/d9/e/SECRET7"]);
@@ -186,7 +193,7 @@ fn one_walk_serves_all_rules() {
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
 }
 
-/// A disk that counts every look.
+/// A disk that counts every access.
 #[derive(Debug)]
 struct CountingFs(FakeFs, Cell<usize>);
 
@@ -216,19 +223,20 @@ impl FsView for CountingFs {
 }
 
 #[test]
-fn globs_in_the_same_directories_share_the_looks_and_there_is_an_end_to_them() {
+fn globs_share_lookups_within_a_budget() {
     let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
-    let fs =
-        FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"])).with_link("/w/zl", "/etc");
+    let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
+        .with_link("/w/zl", "/etc");
     let globs: String = (0..3_000).map(|number| format!(" */x{number}")).collect();
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = vec!["Read(//etc/**)".to_owned()];
     etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
     let looks = CountingFs::new(fs);
-    let refused = decide_command_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
+    let refused =
+        decide_command_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
     assert!(looks.1.get() < 45_000, "{}", looks.1.get());
-    // What is named plainly is looked at all the same.
+    // A path without glob is still checked.
     let plainly = decide_command(&etc, &format!("cat{globs}; cat zl/passwd"), &looks.0);
     assert!(matches!(plainly, Decision::Deny(_)), "{plainly:?}");
 }
@@ -249,12 +257,13 @@ fn thousands_of_paths_do_not_hide_one() {
             assert!(matches!(refused, Decision::Deny(_)), "{mode:?}: {refused:?}");
         }
     }
-    let linked = decide_command_in(PermissionMode::BypassPermissions, &rules, &format!("cat{many} open/key"), &fs);
+    let linked =
+        decide_command_in(PermissionMode::BypassPermissions, &rules, &format!("cat{many} open/key"), &fs);
     assert!(matches!(linked, Decision::Deny(_)), "{linked:?}");
 }
 
 #[test]
-fn what_repeats_itself_is_looked_at_once() {
+fn repeated_input_is_analyzed_once() {
     let body: String = (0..2_000).map(|number| format!("rm f{number}; ")).collect();
     let rows = [
         ("commands", "a; ".repeat(30_000), 500),
@@ -269,7 +278,7 @@ fn what_repeats_itself_is_looked_at_once() {
 }
 
 #[test]
-fn what_comes_of_a_command_has_an_end_and_says_so() {
+fn derived_work_is_bounded_and_reported() {
     let numbered = |count: usize, piece: fn(usize) -> String| (0..count).map(piece).collect::<String>();
     let rows = [
         ("texts", numbered(15_000, |number| format!("eval 'a{number}; b{number}; c{number}'; "))),
@@ -286,18 +295,18 @@ fn what_comes_of_a_command_has_an_end_and_says_so() {
 }
 
 #[test]
-fn what_was_not_followed_grants_nothing() {
+fn truncated_analysis_allows_nothing() {
     let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
     let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
         .with_link("/w/d1/l", "/etc")
         .with_link("/w/zl", "/etc");
     let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-    // So many words that `cd` is not followed: what it leads to is not known.
+    // So many words that the target of `cd` is not tracked.
     let words = "x ".repeat(4_800);
     let elsewhere = format!("cd d1 && command command command cat l/passwd {words}");
     let asked = decide_command(&none, &elsewhere, &fs);
     assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
-    // So many globs that the last one is not looked up.
+    // So many globs that the last one is not expanded.
     let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
     let deny = vec!["Read(//etc/**)".to_owned()];
     etc.add_layer(&RuleLayer { deny, ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) }, &fs);
@@ -305,7 +314,7 @@ fn what_was_not_followed_grants_nothing() {
     let through_link = format!("cat{globs}; cat z*/passwd");
     let refused = decide_command_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
     assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
-    // So much that `xargs` reads that the last is not filled in.
+    // So much input for `xargs` that the last item is not inserted.
     let many: String = (0..150).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let removal = format!("{many}echo / | xargs rm -rf");
     for mode in [PermissionMode::BypassPermissions, PermissionMode::Default] {
@@ -317,7 +326,7 @@ fn what_was_not_followed_grants_nothing() {
 }
 
 #[test]
-fn what_is_read_does_not_multiply_with_what_reads_it() {
+fn input_texts_do_not_multiply_with_readers() {
     let command: String = (0..4_000).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let script = analyze(&command, &ShellContext { home: "/home/me" });
     assert!(script.commands.len() < 40_000, "{}", script.commands.len());
@@ -325,7 +334,7 @@ fn what_is_read_does_not_multiply_with_what_reads_it() {
 }
 
 #[test]
-fn a_huge_command_is_judged_and_not_allowed() {
+fn huge_command_is_decided_and_not_allowed() {
     let repeated = |piece: &str| piece.repeat(100_000 / piece.len());
     let commands = [
         repeated("true && ") + "curl x",

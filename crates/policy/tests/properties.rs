@@ -1,4 +1,4 @@
-//! What must hold for every call and every set of rules.
+//! Properties that hold for every call and every rule set.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use whimbrel_policy::fs::FakeFs;
 use whimbrel_policy::{
-    UpdateContext, Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, PermissionSet, ToolFacts, WorkDirs, apply_update, decide,
+    Call, CallContext, Decision, PermissionSet, RuleLayer, RuleSet, RuleSource, ToolFacts, UpdateContext,
+    WorkDirs, apply_update, decide,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -23,7 +24,7 @@ const MODES: [PermissionMode; 5] = [
     PermissionMode::BypassPermissions,
 ];
 
-/// Rules of all sorts, good in every list.
+/// Rules of all kinds, valid in every list.
 const RULES: [&str; 26] = [
     "Bash",
     "Bash(git *)",
@@ -107,7 +108,7 @@ fn disk() -> FakeFs {
     .with_link("/fx/proj/link_out", "/fx/outside")
 }
 
-/// Where a call is judged.
+/// Rules and mode under which a call is decided.
 #[derive(Debug, Clone)]
 struct RuleSetup {
     allow: Vec<&'static str>,
@@ -142,7 +143,7 @@ fn decide_with(standing: &PermissionSet, tool: &str, input: &Value, fs: &FakeFs)
     decide(&Call { tool, input }, &standing.rules, standing.mode, &standing.dirs, &facts)
 }
 
-/// How much a decision lets happen.
+/// Rank of a decision: higher ranks permit more.
 fn permissiveness(decision: &Decision) -> u8 {
     match decision {
         Decision::Deny(_) => 0,
@@ -183,7 +184,7 @@ fn calls() -> impl Strategy<Value = (&'static str, Value)> {
     prop_oneof![6 => command, 3 => file, 1 => others]
 }
 
-/// What may stand before a simple command.
+/// Prefixes of a simple command.
 const PREFIXES: [&str; 30] = [
     "",
     "timeout 5 ",
@@ -217,7 +218,7 @@ const PREFIXES: [&str; 30] = [
     "nice -Z value ",
 ];
 
-/// Ways to write a list of commands into another one.
+/// Constructs that run a list of commands `@`.
 const WRAPPINGS: [&str; 49] = [
     "cd src; @",
     "cd -P -- src; @",
@@ -270,7 +271,7 @@ const WRAPPINGS: [&str; 49] = [
     "trap -- '@' EXIT",
 ];
 
-/// Ways to give `f` a value; `@` stands for it.
+/// Forms that assign the value `@` to `f`.
 const ASSIGN_FORMS: [&str; 17] = [
     "f=@",
     "f=; f+=@",
@@ -291,10 +292,11 @@ const ASSIGN_FORMS: [&str; 17] = [
     "for f in ls @; do :; done",
 ];
 
-/// Ways to run what `f` stands for.
-const USE_FORMS: [&str; 6] = ["$f x", "\"$f\"", "env $f x", "eval $f x", "bash -c \"$f x\"", "h() { $f x; }; h"];
+/// Forms that run the value of `f`.
+const USE_FORMS: [&str; 6] =
+    ["$f x", "\"$f\"", "env $f x", "eval $f x", "bash -c \"$f x\"", "h() { $f x; }; h"];
 
-/// What writes a text or hides one.
+/// Commands that print a text or hide it.
 const TEXT_PRODUCERS: [&str; 12] = [
     "echo @",
     "echo -n @",
@@ -310,7 +312,7 @@ const TEXT_PRODUCERS: [&str; 12] = [
     "f2() { echo @; }; f2",
 ];
 
-/// What runs the text that it reads.
+/// Commands that run the text they read.
 const TEXT_RUNNERS: [&str; 16] = [
     "bash",
     "sh -s",
@@ -330,7 +332,7 @@ const TEXT_RUNNERS: [&str; 16] = [
     "shell",
 ];
 
-/// A command inside another one. What stands between backquotes must not end them.
+/// Inserts a command into a construct, escaped so that it does not end quotes or backquotes.
 fn wrap(inner: &str, outer: &str) -> String {
     if outer.contains('`') {
         return outer.replace('@', &inner.replace('\\', "\\\\").replace('`', "\\`"));
@@ -345,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn one_more_refusal_or_question_never_permits_more(
+    fn added_deny_or_ask_rule_never_permits_more(
         scene in rule_setups(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
     ) {
         let before = scene.decide(tool, &input);
@@ -356,7 +358,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_grant_is_never_stricter(scene in rule_setups(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
+    fn added_allow_rule_is_never_stricter(scene in rule_setups(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
         let before = scene.decide(tool, &input);
         let mut more = scene.clone();
         more.allow.push(rule);
@@ -365,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn a_refused_command_is_not_allowed_however_it_is_wrapped(
+    fn denied_command_is_not_allowed_when_wrapped(
         mode in select(MODES.to_vec()), assignment in select(vec!["", "A=1 B=$C "]), prefixes in vec(select(PREFIXES.to_vec()), 0..3),
         wrappings in vec(select(WRAPPINGS.to_vec()), 0..4),
         (rule, command) in select(vec![
@@ -386,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn however_many_directories_a_command_may_be_in_nothing_is_forgotten(
+    fn many_directories_hide_nothing(
         count in 0_usize..120, absolute in any::<bool>(),
         (rule, command) in select(vec![
             ("Read(secrets/**)", "cat secrets/key.txt"),
@@ -403,7 +405,7 @@ proptest! {
     }
 
     #[test]
-    fn a_refused_command_is_not_run_by_a_variable(
+    fn denied_command_is_not_run_through_a_variable(
         given in vec(select(ASSIGN_FORMS.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
         user in select(USE_FORMS.to_vec()), late in any::<bool>(),
     ) {
@@ -419,7 +421,7 @@ proptest! {
     }
 
     #[test]
-    fn a_refused_command_is_not_run_by_what_a_shell_reads(
+    fn denied_command_is_not_run_through_shell_input(
         writer in select(TEXT_PRODUCERS.to_vec()), between in select(vec![" | ", " | cat | ", " |& ", " | tee x | "]), runner in select(TEXT_RUNNERS.to_vec()),
     ) {
         let scene = RuleSetup { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
@@ -429,7 +431,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_suggested_helps(scene in rule_setups(), (tool, input) in calls()) {
+    fn suggestions_allow_the_call(scene in rule_setups(), (tool, input) in calls()) {
         let fs = disk();
         let mut standing = scene.permissions(&fs);
         if let Decision::Ask(question) = decide_with(&standing, tool, &input, &fs)
@@ -445,7 +447,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_at_all_is_answered(scene in rule_setups(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
+    fn any_text_gets_a_decision(scene in rule_setups(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
         let answer = scene.decide("Bash", &json!({"command": command}));
         prop_assert!(!answer.reason().text().is_empty());
     }

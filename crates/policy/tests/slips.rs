@@ -1,17 +1,19 @@
-//! A refused command is found however bash is brought to run it.
+//! Evasions: a denied command is found however bash is made to run it.
 //!
-//! `zap` is refused, all else is granted. Each row has been run by a real bash and did run `zap`.
+//! `zap` is denied, everything else is allowed. Each row was run by a real bash and did run `zap`.
 
 use std::path::Path;
 
 use serde_json::json;
 use whimbrel_policy::fs::FakeFs;
-use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+};
 use whimbrel_wire::permission::PermissionMode;
 
-/// The text says it: refused in every mode.
+/// The command is in the text: denied in every mode.
 const LITERAL_EVASIONS: &[&str] = &[
-    // What a substitution prints is run as what a pipe brings.
+    // Output of a substitution is run like input from a pipe.
     "bash <(echo zap x)",
     "source <(echo zap x)",
     ". <(printf 'zap x')",
@@ -28,11 +30,11 @@ const LITERAL_EVASIONS: &[&str] = &[
     "cat <<'E' | python3\nimport os; os.system('zap x')\nE",
     "tee /dev/null <<< 'system(\"zap x\")' | perl",
     "env A=1 python3 - <<E\nimport os; os.system('zap x')\nE",
-    // Variables that a wrapper gives.
+    // Variables set by a wrapper.
     "env F=zap sh -c '$F x'",
     "env -u A F='zap x' sh -c 'eval $F'",
     "nice env F=zap bash -c '\"$F\" x'",
-    // Arithmetic is no here-document.
+    // Arithmetic is not a here-document.
     "(( 1<<2 ))\nzap x\n2",
     "((1<<E))\nzap x\nE",
     "(( a = 1 << 2 )); echo\nzap x\n2",
@@ -43,7 +45,7 @@ const LITERAL_EVASIONS: &[&str] = &[
     "time ((1<<2))\nzap x\n2",
     "sh -c '((zap x))'",
     "((x['$(zap x)']))",
-    // Arguments in a text of their own.
+    // Arguments in the text of `env -S`.
     r"env -S 'zap\_x'",
     "env -S '-u HOME zap x'",
     "env -S '-i /bin/zap x'",
@@ -57,7 +59,7 @@ const LITERAL_EVASIONS: &[&str] = &[
     r"env -iS '/bin/zap\_x'",
     r"env --split='zap\_x'",
     r"sudo env -vS 'zap\_x'",
-    // Where options end, and what they take.
+    // End of options, and options with values.
     "eval -- zap x",
     "builtin eval -- zap x",
     "command eval -- 'zap x'",
@@ -89,7 +91,7 @@ const LITERAL_EVASIONS: &[&str] = &[
     "\"${nope-zap}\" x",
     "f=; : ${f:=zap}; $f x",
     "y=1; : ${y:='$(zap x)'} \"${y@P}\"",
-    // Shells that read what the command gives them.
+    // Shells that read their input from the command.
     "{ bash; } <<< 'zap x'",
     "( sh -s ) <<'E'\nzap x\nE",
     "if true; then bash; fi <<< 'zap x'",
@@ -118,7 +120,7 @@ const LITERAL_EVASIONS: &[&str] = &[
     "for i in zap; do echo $i; done | bash",
     "alias b=bash\nb <<< 'zap x'",
     "echo zap | bash -c 'bash'",
-    // Other names.
+    // Aliases and other names.
     "hash -p /bin/zap foo; foo x",
     "hash -p/bin/zap foo; foo x",
     "BASH_CMDS[foo]=/bin/zap; foo x",
@@ -130,14 +132,14 @@ const LITERAL_EVASIONS: &[&str] = &[
     "GIT_SSH_COMMAND=zap git fetch",
     "export BASH_ENV=zap; make",
     "env -S zap -S x",
-    // Files.
+    // Files matched by globs.
     "/bin/za? x",
     "/bin/[z]ap x",
     "cd /bin; ./z*p x",
     "sudo /bin/za? x",
 ];
 
-/// It is known only when it runs: asked about where everything else is granted.
+/// The command is known only at run time: asks where everything else is allowed.
 const RUNTIME_EVASIONS: &[&str] = &[
     "f=ls; declare -n g=f; g=zap; $f",
     "f=ls; . /dev/stdin <<< f=zap; $f",
@@ -173,7 +175,7 @@ const RUNTIME_EVASIONS: &[&str] = &[
     "BASH_ENV=<(echo zap) bash -c true",
 ];
 
-/// What people do all day, with nothing to find in it.
+/// Everyday commands without anything to find.
 const EVERYDAY: &[&str] = &[
     "find . -name '*.rs' -exec grep -n foo {} +",
     "find . -type f | xargs -I{} basename {}",
@@ -211,7 +213,7 @@ const EVERYDAY: &[&str] = &[
     "cp -r \"$PWD\"/a b",
 ];
 
-/// The same, but they read files whose names show only when they run.
+/// Everyday commands that read files known only at run time.
 const RUNTIME_FILE_READS: &[&str] = &[
     "find . -name '*.rs' | xargs grep foo",
     "git ls-files | xargs wc -l",
@@ -250,7 +252,7 @@ fn decide_command_with_allow(allow: &str, command: &str, mode: PermissionMode, d
     decide(&Call { tool: "Bash", input: &input }, &rules, mode, &dirs, &facts)
 }
 
-/// What no rule for the builtin covers: it runs what stands in a subscript.
+/// Commands in subscripts, which a rule for the builtin does not cover.
 const SUBSCRIPTS: &[(&str, &str)] = &[
     ("Bash(printf *)", "printf -v 'x[$(zap x)]' y"),
     ("Bash(test *)", "test -v 'x[$(zap x)]'"),
@@ -261,7 +263,7 @@ const SUBSCRIPTS: &[(&str, &str)] = &[
     ("Bash(unset *)", "unset 'x[`zap x`]'"),
 ];
 
-/// Removals of what cannot be given up, asked about in every mode.
+/// Critical removals, which ask in every mode.
 const CRITICAL: &[&str] = &[
     "((1<<2))\nrm -rf /\n2",
     "env -S '-i rm -rf /'",
@@ -286,7 +288,7 @@ const CRITICAL: &[&str] = &[
     "for d in /*; do rm -rf \"$d\"; done",
 ];
 
-/// Writes to a place where edits are refused, which the text says: refused in every mode.
+/// Writes to a denied path that is in the text: denied in every mode.
 const LITERAL_WRITES: &[&str] = &[
     "find prot -name f -exec rm {} +",
     "find prot -type f -exec sed -i s/a/b/ {} \\;",
@@ -298,11 +300,11 @@ const LITERAL_WRITES: &[&str] = &[
     "echo x > $PWD/prot/f",
 ];
 
-/// Writes whose place shows only when they run.
+/// Writes to a path known only at run time.
 const RUNTIME_WRITES: &[&str] =
     &["ls | xargs rm", "find . -name f -exec touch {} \\;", "git ls-files | xargs -n1 touch"];
 
-/// Writes to protected paths, asked about though everything is granted.
+/// Writes to protected paths, which ask although everything is allowed.
 const PROTECTED: &[&str] = &[
     "find .git -name config -exec cp a.txt {} \\;",
     "find .git -name config -delete",
@@ -313,27 +315,34 @@ const PROTECTED: &[&str] = &[
     "((1<<2))\necho x > .git/config\n2",
 ];
 
-/// The commands among these that were not answered as they should be.
-fn find_misjudged<'a>(commands: &[&'a str], mode: PermissionMode, right: fn(&Decision) -> bool) -> Vec<&'a str> {
+/// Commands with an unexpected decision.
+fn find_misjudged<'a>(
+    commands: &[&'a str],
+    mode: PermissionMode,
+    right: fn(&Decision) -> bool,
+) -> Vec<&'a str> {
     commands.iter().copied().filter(|command| !right(&decide_command(command, mode, FILES_TOO))).collect()
 }
 
 #[test]
-fn what_the_text_says_is_refused_in_every_mode() {
+fn command_in_the_text_is_denied_in_every_mode() {
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-        let slipped = find_misjudged(LITERAL_EVASIONS, mode, |decision| matches!(decision, Decision::Deny(_)));
+        let slipped =
+            find_misjudged(LITERAL_EVASIONS, mode, |decision| matches!(decision, Decision::Deny(_)));
         assert_eq!(slipped, Vec::<&str>::new(), "{mode:?}");
     }
 }
 
 #[test]
-fn what_only_shows_when_it_runs_is_asked_about() {
-    let slipped = find_misjudged(RUNTIME_EVASIONS, PermissionMode::Default, |decision| !matches!(decision, Decision::Allow(_)));
+fn command_known_at_run_time_asks() {
+    let slipped = find_misjudged(RUNTIME_EVASIONS, PermissionMode::Default, |decision| {
+        !matches!(decision, Decision::Allow(_))
+    });
     assert_eq!(slipped, Vec::<&str>::new());
 }
 
 #[test]
-fn everyday_commands_are_not_asked_about() {
+fn everyday_commands_do_not_ask() {
     let allowed = |decision: &Decision| matches!(decision, Decision::Allow(_));
     assert_eq!(find_misjudged(EVERYDAY, PermissionMode::Default, allowed), Vec::<&str>::new());
     for command in RUNTIME_FILE_READS {
@@ -343,7 +352,7 @@ fn everyday_commands_are_not_asked_about() {
 }
 
 #[test]
-fn a_rule_for_a_builtin_does_not_cover_what_a_subscript_runs() {
+fn builtin_rule_does_not_cover_subscripts() {
     for (rule, command) in SUBSCRIPTS {
         let decision = decide_command_with_allow(rule, command, PermissionMode::Default, &[]);
         assert!(!matches!(decision, Decision::Allow(_)), "{rule}: {command}");
@@ -351,7 +360,7 @@ fn a_rule_for_a_builtin_does_not_cover_what_a_subscript_runs() {
 }
 
 #[test]
-fn what_is_removed_and_written_is_found_as_what_is_run() {
+fn removals_and_writes_are_found() {
     const EDITS: &[&str] = &["Edit(./prot/**)"];
     let bypass = PermissionMode::BypassPermissions;
     for command in CRITICAL {
@@ -363,14 +372,20 @@ fn what_is_removed_and_written_is_found_as_what_is_run() {
         }
     }
     for command in RUNTIME_WRITES {
-        assert!(matches!(decide_command(command, PermissionMode::Default, EDITS), Decision::Ask(_)), "{command}");
+        assert!(
+            matches!(decide_command(command, PermissionMode::Default, EDITS), Decision::Ask(_)),
+            "{command}"
+        );
     }
     for command in PROTECTED {
-        assert!(matches!(decide_command(command, PermissionMode::Default, &[]), Decision::Ask(_)), "{command}");
+        assert!(
+            matches!(decide_command(command, PermissionMode::Default, &[]), Decision::Ask(_)),
+            "{command}"
+        );
     }
 }
 
-/// Names that mean something else after they were used so often that nobody looks again.
+/// Names that change their meaning after so many uses that results are memoized.
 const REDEFINED_NAMES: &[&str] = &[
     "F=zip; {go $F x; }F=zap; $F x",
     "{go tidy x; }alias tidy=zap; tidy x",
@@ -384,10 +399,10 @@ const REDEFINED_NAMES: &[&str] = &[
 ];
 
 #[test]
-fn repeating_something_hides_nothing() {
+fn repetition_hides_nothing() {
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
         for row in LITERAL_EVASIONS {
-            // First much of the same, then the row with a name that nobody minds, then the row.
+            // Padding, then the row with a harmless name twice, then the row itself.
             let twin = row.replace("zap", "zip");
             let padded = format!("{}\n{twin}\n{twin}\n{row}", "ls a.txt; ".repeat(250));
             let decision = decide_command(&padded, mode, FILES_TOO);
@@ -403,7 +418,7 @@ fn repeating_something_hides_nothing() {
 }
 
 #[test]
-fn making_more_of_a_command_than_is_followed_hides_nothing() {
+fn exceeded_limits_hide_nothing() {
     let numbered = |count: usize, piece: fn(usize) -> String| (0..count).map(piece).collect::<String>();
     let paddings = [
         ("texts", numbered(9_000, |n| format!("eval p{n}; "))),

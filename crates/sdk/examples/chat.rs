@@ -1,4 +1,4 @@
-//! A conversation that stays open; text is printed as it comes: `cargo run --example chat`
+//! A conversation that stays open; text is printed as it streams: `cargo run --example chat`
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 #[path = "shared/model.rs"]
@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the text of one event of the stream, if it has any.
+/// Prints the text of a stream event, if it has any.
 fn print_delta(event: &str) -> anyhow::Result<()> {
     let event: serde_json::Value = serde_json::from_str(event)?;
     if let Some(text) = event["delta"]["text"].as_str() {

@@ -1,5 +1,5 @@
-//! Decides over every call that changes something: `cargo run --example permission`
-//! Commands that only look are allowed, the rest is refused with a reason that the model reads.
+//! Decides on every tool call that changes something: `cargo run --example permission`
+//! Read-only commands are allowed, all others are denied with a reason that the model reads.
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 #[path = "shared/model.rs"]

@@ -1,4 +1,4 @@
-//! A store of your own: sessions are kept in it, and nothing of them on the disk: `cargo run --example session_store`
+//! A session store of your own; nothing of a session is written to disk: `cargo run --example session_store`
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 #[path = "shared/model.rs"]
@@ -13,7 +13,7 @@ use whimbrel::Agent;
 use whimbrel::store::{SessionStore, StoreError, StoreKey, uuid_of};
 use whimbrel::wire::RawJson;
 
-/// Two methods are enough. A real store would keep its lines in a database or in a bucket.
+/// A minimal store: two methods are enough. A real one would write to a database or a bucket.
 #[derive(Default)]
 struct MapStore {
     lines: Mutex<HashMap<StoreKey, Vec<RawJson>>>,
@@ -25,7 +25,7 @@ impl SessionStore for MapStore {
         let mut drawer = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = drawer.entry(key.clone()).or_default();
         for entry in entries {
-            // A line that comes once more, because a delivery was repeated, is passed over.
+            // A repeated delivery may contain entries that are stored already; they are skipped.
             let uuid = uuid_of(entry);
             if uuid.is_none() || !lines.iter().any(|line| uuid_of(line) == uuid) {
                 lines.push(entry.clone());

@@ -1,4 +1,4 @@
-//! Everything one can ask of an agent, in one builder.
+//! Builder for an agent: options, callbacks, and the location of its engine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,12 +32,12 @@ use crate::tools::ToolServer;
 use crate::transport::in_process;
 use crate::transport::{Connection, Transport, process};
 
-/// How many bytes of frames may wait for their reader by default.
+/// Default limit of unread frames, in bytes.
 const DEFAULT_UNREAD_LIMIT: usize = 16 * 1024 * 1024;
 
-/// An agent to be run: its options, its callbacks, and where its engine is.
+/// An agent to run: its options, its callbacks, and the location of its engine.
 ///
-/// What has no method of its own is set through [`Agent::with`].
+/// Options without a method of their own are set through [`Agent::with`].
 ///
 /// ```
 /// use serde_json::json;
@@ -79,7 +79,7 @@ pub struct Agent {
     defaults: SharedDefaults,
 }
 
-/// What the sessions of an agent and of its clones share when it was not given: found or made with the first of them.
+/// Environment and engine that an agent and its clones share if none were given; created by their first session.
 #[cfg(feature = "in-process")]
 #[derive(Clone, Default)]
 struct SharedDefaults {
@@ -120,11 +120,11 @@ macro_rules! setters {
 setters! {
     /// The model, by name or alias; `openai:NAME` asks a Chat Completions endpoint.
     model(name: impl Into<String>) => model = Some(name.into());
-    /// The model to use when that one is overloaded.
+    /// Model to use while the first one is overloaded.
     fallback_model(name: impl Into<String>) => fallback_model = Some(name.into());
-    /// Where the agent works.
+    /// Working directory of the agent.
     cwd(folder: impl Into<PathBuf>) => cwd = Some(folder.into().to_string_lossy().into_owned());
-    /// Replaces the system prompt; an empty text means none.
+    /// Replaces the system prompt; an empty text means no system prompt.
     system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Text(text.into()));
     /// Adds to the engine's own system prompt.
     append_system_prompt(text: impl Into<String>) => system_prompt = Some(SystemPrompt::Preset {
@@ -134,59 +134,59 @@ setters! {
     tools(names: impl IntoIterator<Item = impl Into<String>>) => tools = Some(ToolSet::List(
         names.into_iter().map(Into::into).collect(),
     ));
-    /// Calls that need no question.
+    /// Rules for tool calls that are allowed without asking.
     allowed_tools(rules: impl IntoIterator<Item = impl Into<String>>) => allowed_tools =
         rules.into_iter().map(Into::into).collect();
-    /// Calls that are always refused.
+    /// Rules for tool calls that are always denied.
     disallowed_tools(rules: impl IntoIterator<Item = impl Into<String>>) => disallowed_tools =
         rules.into_iter().map(Into::into).collect();
-    /// How many model calls a turn may take.
+    /// Maximum number of model calls per turn.
     max_turns(limit: u32) => max_turns = Some(limit);
-    /// How many dollars the run may cost.
+    /// Maximum cost of the run in dollars.
     max_budget_usd(limit: f64) => max_budget_usd = Some(limit);
-    /// Whether and how much the model thinks.
+    /// Thinking mode and budget of the model.
     thinking(thinking: Thinking) => thinking = Some(thinking);
-    /// How hard the model tries.
+    /// Effort level of the model.
     effort(effort: Effort) => effort = Some(effort);
-    /// What the agent may do without asking.
+    /// Permission mode: what the agent may do without asking.
     permission_mode(mode: PermissionMode) => permission_mode = Some(mode);
-    /// How long a permission question waits before the answer is no; as long as it takes, if nothing is said.
+    /// Time after which an unanswered permission request is denied; unlimited by default.
     permission_timeout(limit: Duration) => permission_timeout_ms =
         Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-    /// Whether settings files that cannot be read are left out with a warning, instead of stopping the start.
+    /// Skips unreadable settings files with a warning instead of failing to start.
     tolerate_bad_settings(tolerate: bool) => tolerate_bad_settings = tolerate;
-    /// What becomes of background work when nothing else is due and no input can come.
+    /// Handling of background tasks when nothing else is due and no input can come.
     background_at_end(end: BackgroundAtEnd) => background_at_end = Some(end);
-    /// Go on with this session.
+    /// Resumes this session.
     resume(session: impl Into<String>) => resume = Some(session.into());
-    /// The id of the new session.
+    /// Id of the new session.
     session_id(id: impl Into<String>) => session_id = Some(id.into());
-    /// Whether the session is kept on disk.
+    /// Switches writing the session to disk on or off.
     persist_session(keep: bool) => persist_session = Some(keep);
-    /// Which settings files are read: none, if nothing is said. Asking for the project's also trusts it: its hooks run and
-    /// what it allows is allowed.
+    /// Settings files to read; none by default. Including the project's also trusts the project: its hooks run and its
+    /// allow rules count.
     setting_sources(sources: impl IntoIterator<Item = SettingSource>) => setting_sources =
         Some(sources.into_iter().collect());
-    /// Whether the model's words are passed on as they come.
+    /// Forwards the model's text while it streams.
     partial_messages(wanted: bool) => include_partial_messages = wanted;
-    /// The shape that the final answer must have.
+    /// Format that the final answer must have.
     output_format(format: OutputFormat) => output_format = Some(format);
 }
 
 impl Agent {
-    /// An agent with every option at its default.
+    /// Creates an agent with every option at its default.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets anything: `agent.with(|options| options.title = Some("tidy up".into()))`.
+    /// Changes any option: `agent.with(|options| options.title = Some("tidy up".into()))`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(self.options_mut());
         self.with_new_engine()
     }
 
-    /// The options as they stand.
+    /// Current options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -195,33 +195,33 @@ impl Agent {
         Arc::make_mut(&mut self.options)
     }
 
-    /// An environment variable of the engine and of the commands it runs, on top of all others.
+    /// Sets an environment variable of the engine and of the commands it runs, on top of all others.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options_mut().env.insert(name.into(), value.into());
         self.with_new_engine()
     }
 
-    /// Takes keys, endpoints and everything else from this environment instead of that of this process.
-    /// An engine that was given by [`Agent::engine`] keeps the keys it has; its commands see this environment.
+    /// Uses this environment, with its keys and endpoints, instead of that of this process.
+    /// An engine that was given by [`Agent::engine`] keeps its keys; its commands see this environment.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self.with_new_engine()
     }
 
-    /// How many bytes of frames may wait for their reader before the engine is slowed down; see
-    /// [`Frames`](crate::Frames). By default 16 MiB.
+    /// Limits the bytes of unread frames before the engine is slowed down; see [`Frames`](crate::Frames). By default 16
+    /// MiB.
     #[must_use]
     pub fn unread_limit(mut self, bytes: usize) -> Self {
         self.unread_limit = bytes;
         self
     }
 
-    /// Asks this closure before a call that needs permission. Without one such calls are refused.
+    /// Calls this closure for every tool call that needs permission. Without one such calls are denied.
     ///
-    /// Questions are asked side by side. The closure's future is dropped when its question is withdrawn, because the turn
-    /// was interrupted or somebody else has answered, and when the run ends. A panic in it refuses the call.
+    /// Requests are answered concurrently. The closure's future is dropped when its request is cancelled, because the
+    /// turn was interrupted or a hook answered first, and when the run ends. A panic in it denies the call.
     #[must_use]
     pub fn can_use_tool<F, A>(mut self, callback: F) -> Self
     where
@@ -233,14 +233,14 @@ impl Agent {
         self
     }
 
-    /// Adds a hook. Hooks of one event are asked side by side.
+    /// Adds a hook. Hooks of one event run concurrently.
     #[must_use]
     pub fn hook(mut self, hook: Hook) -> Self {
         self.callbacks.hooks.add(hook);
         self
     }
 
-    /// Gives the agent tools that are functions of this program; see [`tool`](crate::tool).
+    /// Adds tools that are functions of this program; see [`tool`](crate::tool).
     #[must_use]
     pub fn tool_server(mut self, server: ToolServer) -> Self {
         let name = server.name().to_owned();
@@ -250,15 +250,14 @@ impl Agent {
         self
     }
 
-    /// Uses an MCP server that is a program or at an address. The model knows its tools as `mcp__NAME__TOOL`.
+    /// Adds an MCP server that is a program or has a URL. The model sees its tools as `mcp__NAME__TOOL`.
     #[must_use]
     pub fn mcp_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
         self.options_mut().mcp_servers.insert(name.into(), server);
         self
     }
 
-    /// Asks this closure when an MCP server wants to know something of the person. Without one such questions are
-    /// cancelled.
+    /// Calls this closure when an MCP server asks the user something. Without one such requests are cancelled.
     #[must_use]
     pub fn on_elicitation<F, A>(mut self, callback: F) -> Self
     where
@@ -269,22 +268,22 @@ impl Agent {
         self
     }
 
-    /// Where the engine is.
+    /// Sets where the engine runs.
     #[must_use]
     pub fn transport(mut self, transport: Transport) -> Self {
         self.transport = transport;
         self
     }
 
-    /// Shares an engine with other sessions of this process: connections, catalog and prompts are then held once.
+    /// Shares an engine with other sessions of this process, so that connections, catalog and prompts exist once.
     #[cfg(feature = "in-process")]
     #[must_use]
     pub fn engine(self, engine: Engine) -> Self {
         self.transport(Transport::InProcess(Some(engine)))
     }
 
-    /// Keeps sessions in this store, and nowhere else: nothing of them is on the disk. Sessions are gone on with from there,
-    /// too. See [`store`](crate::store). An engine process keeps its sessions itself, so it cannot be given one.
+    /// Writes sessions to this store instead of to disk, and resumes them from there. See [`store`](crate::store). Not
+    /// possible with an engine process, which stores its sessions itself.
     #[cfg(feature = "in-process")]
     #[must_use]
     pub fn session_store(mut self, store: impl Into<SharedStore>) -> Self {
@@ -292,7 +291,7 @@ impl Agent {
         self
     }
 
-    /// The sessions that are kept: those of the agent's working directory in its store, or else all on the disk.
+    /// Stored sessions: those of the agent's working directory in its store, or else all on disk.
     #[cfg(feature = "in-process")]
     pub fn sessions(&self) -> Result<Sessions, Error> {
         if let Some(store) = &self.store {
@@ -308,20 +307,20 @@ impl Agent {
         Ok(Sessions::on_disk(config.ok_or_else(|| Error::Refused(unknown.into()))?, None))
     }
 
-    /// The environment that was given, or that of this process.
+    /// Returns the environment that was given, or else that of this process.
     #[cfg(feature = "in-process")]
     fn base_environment(&self) -> &Environment {
         let found = || self.defaults.environment.get_or_init(Environment::of_process);
         self.environment.as_ref().unwrap_or_else(found)
     }
 
-    /// Lets a scripted model answer instead of a real one, for tests and demos. An engine that was given before is kept.
+    /// Uses a scripted model instead of a real one, for tests and demos. An engine that was given before is kept.
     #[cfg(feature = "in-process")]
     #[must_use]
     pub fn script(self, script: impl Into<Arc<Scripted>>) -> Self {
         let script = script.into();
         let (engine, name) = match &self.transport {
-            // Scripts that share an engine are told apart by where they are: each stays as long as the engine does.
+            // Scripts that share an engine are named by their address: each lives as long as the engine does.
             Transport::InProcess(Some(engine)) => (engine.clone(), format!("{:p}", Arc::as_ptr(&script))),
             _ => (Engine::new(Providers::offline()), "sdk".into()),
         };
@@ -337,7 +336,7 @@ impl Agent {
                 let environment = self.base_environment();
                 let made = || self.defaults.engine.get_or_init(|| environment.extended(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(made);
-                // What the options add to the environment is added by the engine.
+                // The engine itself adds the variables of the options.
                 let mut variables = environment.variables().clone();
                 variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
                 let start = Start {
@@ -358,14 +357,14 @@ impl Agent {
         }
     }
 
-    /// The keys may have changed: the clones go on with the engine that they share, this one makes another.
+    /// Detaches this agent from the shared engine, because its keys may have changed. Clones keep that engine.
     #[cfg(feature = "in-process")]
     fn with_new_engine(mut self) -> Self {
         self.defaults.engine = Arc::default();
         self
     }
 
-    /// An engine process is started anew each time.
+    /// Does nothing: an engine process is started for every session anyway.
     #[cfg(not(feature = "in-process"))]
     fn moved(self) -> Self {
         self

@@ -9,19 +9,21 @@ use whimbrel_wire::permission::PermissionResult;
 use crate::hook::HookList;
 use crate::tools::ToolServers;
 
-/// A question for permission: the tool, its input, and what the engine suggests.
+/// A permission request: the tool, its input, and the rules that the engine suggests.
 pub type PermissionAsked = CanUseTool;
 
-/// The answer to a question for permission.
+/// The answer to a permission request.
 pub type ToolPermission = PermissionResult;
 
 pub(crate) type CallbackFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What the host answers when the engine asks.
+/// Callbacks that answer requests of the engine.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
-    pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> CallbackFuture<ToolPermission> + Send + Sync>>,
-    pub(crate) elicitation: Option<Arc<dyn Fn(Elicitation) -> CallbackFuture<ElicitationReply> + Send + Sync>>,
+    pub(crate) can_use_tool:
+        Option<Arc<dyn Fn(PermissionAsked) -> CallbackFuture<ToolPermission> + Send + Sync>>,
+    pub(crate) elicitation:
+        Option<Arc<dyn Fn(Elicitation) -> CallbackFuture<ElicitationReply> + Send + Sync>>,
     pub(crate) hooks: HookList,
     pub(crate) tool_servers: ToolServers,
 }
@@ -44,7 +46,7 @@ impl Callbacks {
     }
 }
 
-/// An allow always carries its input: some engines refuse one without.
+/// Adds the input to an allow that has none, because some engines reject it otherwise.
 pub(crate) fn with_input(
     mut answer: ToolPermission,
     input: serde_json::Map<String, serde_json::Value>,

@@ -1,4 +1,4 @@
-//! The line to an engine: what the caller's handles and the sorter share.
+//! Client side of the link to an engine: state that the caller's handles and the frame router share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,35 +9,35 @@ use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_engine::link;
 use whimbrel_wire::Frame;
-use whimbrel_wire::control::{TypedRequest, ControlRequest, Initialize, InitializeReply, Response};
+use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Response, TypedRequest};
 
 use crate::error::Error;
 
-/// One open line. It is held by every handle of a session, and by the task that sorts what the engine says.
+/// Sends frames and requests to one engine. Shared by every handle of a session and by the router task.
 pub(crate) struct EngineClient {
     to_engine: mpsc::Sender<link::IncomingFrame>,
     pending: Mutex<PendingRequests>,
-    /// How many bytes of frames wait for the caller, and how many may before the engine is slowed down.
+    /// Bytes of queued frames, and the limit above which the engine is slowed down.
     unread_bytes: AtomicUsize,
     unread_limit: usize,
-    /// Fires when reading on may be due: frames were read, or somebody waits for an answer.
+    /// Wakes the router when it may read on: frames were read, or a request is pending.
     reader_wake: Notify,
-    /// The answer to the `initialize` that opened the line, if one did.
+    /// Response to the `initialize` that opened the session, if there was one.
     initialize_response: Option<Shared<oneshot::Receiver<Response>>>,
     info: OnceCell<Box<InitializeReply>>,
     pub(crate) finished: CancellationToken,
     pub(crate) stop: CancellationToken,
 }
 
-/// Questions to the engine that have no answer yet.
+/// Requests to the engine that have no response yet.
 #[derive(Default)]
 struct PendingRequests {
     by_id: HashMap<String, oneshot::Sender<Response>>,
-    /// The engine has ended: nobody will answer.
+    /// The engine has ended: no response will come.
     is_closed: bool,
 }
 
-/// A question that is given up when whoever asked no longer waits.
+/// Removes a pending request when its caller stops waiting.
 struct PendingGuard<'a> {
     client: &'a EngineClient,
     id: String,
@@ -69,7 +69,7 @@ impl EngineClient {
         }
     }
 
-    /// Opens the session with an `initialize` and gives its id. The answer is kept for [`Line::info`].
+    /// Opens the session with an `initialize` and returns its id. [`EngineClient::info`] returns the reply.
     pub(crate) fn initialize(&mut self, opening: Initialize) -> Result<String, Error> {
         let id = new_request_id();
         let (sender, receiver) = oneshot::channel();
@@ -79,12 +79,12 @@ impl EngineClient {
         Ok(id)
     }
 
-    /// Sends a frame at once; for a line that has just been made, so that there is room.
+    /// Sends a frame without waiting; for a new link, whose channel has room.
     pub(crate) fn send_now(&self, frame: impl Into<Frame>) -> Result<(), Error> {
         self.to_engine.try_send(Ok(frame.into())).map_err(|_| Error::Over)
     }
 
-    /// Sends a frame; waits while the engine is slow, but not once everything is to stop.
+    /// Sends a frame; waits while the channel is full, but not after a stop.
     pub(crate) async fn send(&self, frame: impl Into<Frame>) -> Result<(), Error> {
         let frame = Ok(frame.into());
         tokio::select! {
@@ -94,7 +94,7 @@ impl EngineClient {
         }
     }
 
-    /// Asks the engine and waits for its answer.
+    /// Sends a request and waits for its reply.
     pub(crate) async fn call<A: TypedRequest>(&self, ask: A) -> Result<A::Reply, Error> {
         let (sender, receiver) = oneshot::channel();
         let waiting = PendingGuard { client: self, id: new_request_id() };
@@ -110,11 +110,13 @@ impl EngineClient {
         Ok(receiver.await.map_err(|_| Error::Over)?.parse_reply::<A>()?)
     }
 
-    /// What the engine offers. It is asked at most once.
+    /// Returns the reply to `initialize`. The engine is asked at most once.
     pub(crate) async fn info(&self) -> Result<&InitializeReply, Error> {
         let asking = async {
             let reply = match &self.initialize_response {
-                Some(opening) => opening.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?,
+                Some(opening) => {
+                    opening.clone().await.map_err(|_| Error::Over)?.parse_reply::<Initialize>()?
+                }
                 None => self.call(Initialize::default()).await?,
             };
             Ok(Box::new(reply))
@@ -122,7 +124,7 @@ impl EngineClient {
         self.info.get_or_try_init(|| asking).await.map(|info| &**info)
     }
 
-    /// Hands an answer to whoever waits for it; they may have gone away.
+    /// Passes a response to the caller that waits for it, if there still is one.
     pub(crate) fn handle_response(&self, response: Response) {
         let waiting = self.lock_pending().by_id.remove(response.request_id());
         if let Some(waiting) = waiting {
@@ -130,22 +132,24 @@ impl EngineClient {
         }
     }
 
-    /// So many bytes of frames wait more.
+    /// Adds to the unread bytes.
     pub(crate) fn add_unread(&self, bytes: usize) {
         self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many have been read.
+    /// Subtracts from the unread bytes; wakes the router if the limit was exceeded.
     pub(crate) fn remove_unread(&self, bytes: usize) {
         if self.unread_bytes.fetch_sub(bytes, Ordering::Relaxed) > self.unread_limit {
             self.reader_wake.notify_one();
         }
     }
 
-    /// Waits as long as too much is unread. Not while somebody waits for an answer, which may stand behind more frames,
-    /// and not once everything is to stop.
+    /// Waits while too many bytes are unread, but not while a request is pending, whose response may stand behind more
+    /// frames, and not after a stop.
     pub(crate) async fn wait_for_capacity(&self) {
-        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit && self.lock_pending().by_id.is_empty() {
+        while self.unread_bytes.load(Ordering::Relaxed) > self.unread_limit
+            && self.lock_pending().by_id.is_empty()
+        {
             tokio::select! {
                 () = self.reader_wake.notified() => {}
                 () = self.stop.cancelled() => return,
@@ -153,7 +157,7 @@ impl EngineClient {
         }
     }
 
-    /// The engine has ended: whoever waits for an answer gets none, and what still runs for the line ends.
+    /// Fails all pending requests and stops what still runs for the session; called when the engine has ended.
     pub(crate) fn close(&self) {
         let mut calls = self.lock_pending();
         calls.is_closed = true;
@@ -167,7 +171,7 @@ impl EngineClient {
     }
 }
 
-/// Finishes the input when the last handle goes that could say something.
+/// Ends the input when the last handle that could send is dropped.
 pub(crate) struct InputGuard {
     pub(crate) client: Arc<EngineClient>,
 }

@@ -1,13 +1,13 @@
-//! The variables that an engine sees: keys, endpoints, switches.
+//! Environment variables of an engine: keys, endpoints, switches.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
 
-/// The environment of an engine and of the commands it runs. Cheap to clone.
+/// Environment of an engine and of the commands it runs. Cheap to clone.
 ///
-/// By default it is the one of this process. A program that serves several people can give each agent its own:
+/// By default it is that of this process. A program that serves several users can give each agent its own:
 ///
 /// ```
 /// use whimbrel::{Agent, Environment};
@@ -24,7 +24,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The variables of this process as they are now. What is not UTF-8 is left out.
+    /// Copies the variables of this process. Those that are not UTF-8 are left out.
     pub fn of_process() -> Self {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
@@ -40,7 +40,7 @@ impl Environment {
         &self.variables
     }
 
-    /// These variables and others on top.
+    /// Returns these variables with others on top.
     #[cfg(feature = "in-process")]
     pub(crate) fn extended(&self, others: &BTreeMap<String, String>) -> Self {
         if others.is_empty() {
@@ -51,7 +51,7 @@ impl Environment {
         Self { variables: Arc::new(all) }
     }
 
-    /// An engine that asks the providers which these variables tell of. Sessions that are given the same one share its
+    /// Creates an engine for the providers that these variables configure. Sessions with the same engine share its
     /// connections and prompts; see [`Agent::engine`](crate::Agent::engine).
     #[cfg(feature = "in-process")]
     pub fn engine(&self) -> whimbrel_engine::Engine {
@@ -69,7 +69,7 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
     }
 }
 
-/// Names only: values may be secrets.
+/// Prints the names only: values may be secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()

@@ -1,4 +1,4 @@
-//! How much room a frame takes while it waits for its reader: an estimate that costs next to nothing.
+//! Cheap estimate of the memory that a queued frame occupies.
 
 use std::io;
 
@@ -7,8 +7,7 @@ use whimbrel_wire::content::{Content, ResultContent, Source};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Block, Frame};
 
-/// How many bytes a frame takes, more or less. What can be large is looked at; kinds that are rare are written out to be
-/// counted.
+/// Estimates the size of a frame in bytes. The large parts of frequent types are measured; rare types are serialized.
 pub(crate) fn estimate_size(frame: &Frame) -> usize {
     match frame {
         Frame::StreamEvent(event) => size_of_val(&**event) + event.event.as_str().len(),
@@ -65,12 +64,12 @@ fn map_size(fields: &Map<String, Value>) -> usize {
 
 fn serialized_size(frame: &Frame) -> usize {
     let mut counted = ByteCounter(0);
-    // Counting cannot fail, and a frame can always be written.
+    // Counting cannot fail, and every frame can be serialized.
     let _ = serde_json::to_writer(&mut counted, frame);
     counted.0
 }
 
-/// Counts what is written.
+/// Writer that counts bytes.
 struct ByteCounter(usize);
 
 impl io::Write for ByteCounter {
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_makes_a_frame_large_is_seen() {
+    fn everything_that_makes_a_frame_large_is_counted() {
         let long = "x".repeat(100_000);
         let said = |block: Value| json!({"type": "user", "session_id": "s", "message": {"role": "user", "content": [block]}});
         let base64 = json!({"type": "base64", "media_type": "image/png", "data": long});

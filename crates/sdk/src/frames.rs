@@ -1,4 +1,4 @@
-//! What the agent says, and how it waits for its reader.
+//! The stream of frames from the agent, and its backpressure.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,42 +10,42 @@ use futures::{Stream, StreamExt};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::TurnResult;
 
-use crate::error::Error;
 use crate::client::EngineClient;
+use crate::error::Error;
 use crate::frame_size::estimate_size;
 
-/// What the agent says, as a stream of frames. It ends when the run has ended. Dropping it stops the run.
+/// Stream of frames from the agent. It ends when the run has ended. Dropping it stops the run.
 ///
-/// Unread frames wait in memory, up to about [`Agent::unread_limit`](crate::Agent::unread_limit) bytes. Until then
-/// nothing waits for the reader: permission questions are answered and control calls return although it reads nothing.
-/// Beyond it the engine is slowed until some frames are read, and so are its questions, which stand behind them; a
-/// control call gets its answer even then.
+/// Unread frames are queued in memory, up to about [`Agent::unread_limit`](crate::Agent::unread_limit) bytes. Below the
+/// limit nothing waits for the reader: permission requests are answered and control requests return although no frame
+/// is read. Beyond it the engine is slowed down until frames are read, and so are its own requests, which stand behind
+/// them; a control request still gets its reply.
 #[must_use = "dropping the frames stops the run"]
 pub struct Frames {
     receiver: mpsc::UnboundedReceiver<UnreadFrame>,
     client: Arc<EngineClient>,
 }
 
-/// A frame that waits for its reader, and what it weighs.
+/// A queued frame and its estimated size.
 struct UnreadFrame {
     frame: Result<Frame, Error>,
     bytes: usize,
 }
 
-/// Where frames are put for the reader.
+/// Sending end of the queue that [`Frames`] reads.
 pub(crate) struct FrameQueue {
     frames: mpsc::UnboundedSender<UnreadFrame>,
     client: Arc<EngineClient>,
 }
 
-/// Both ends. Of the channels at hand this one takes room only for what waits in it, and most sessions wait themselves.
+/// Creates both ends. This channel allocates only for queued frames, and the queues of most sessions are empty.
 pub(crate) fn frame_queue(line: &Arc<EngineClient>) -> (FrameQueue, Frames) {
     let (frames, shelf) = mpsc::unbounded();
     (FrameQueue { frames, client: Arc::clone(line) }, Frames { receiver: shelf, client: Arc::clone(line) })
 }
 
 impl FrameQueue {
-    /// Puts a frame down; never waits. If the reader has gone the run is stopping anyway.
+    /// Queues a frame without waiting. If the reader is gone, the run is stopping anyway.
     pub(crate) fn push(&self, frame: Result<Frame, Error>) {
         let bytes = frame.as_ref().map_or(0, estimate_size);
         self.client.add_unread(bytes);
@@ -54,12 +54,12 @@ impl FrameQueue {
 }
 
 impl Frames {
-    /// The next frame; none when the run has ended.
+    /// Returns the next frame; `None` when the run has ended.
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
         std::future::poll_fn(|context| self.poll_frame(context)).await
     }
 
-    /// The next result; whatever comes before it is passed over.
+    /// Returns the next result; skips the frames before it.
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         loop {
             match self.next().await {

@@ -1,4 +1,4 @@
-//! Hooks of the host: async closures that are told what happens and may have a say in it.
+//! Hooks of the host: async closures that receive events and may influence them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::callback::CallbackFuture;
 
 type HookFn = Arc<dyn Fn(HookInput) -> CallbackFuture<HookOutput> + Send + Sync>;
 
-/// A hook: what it is for, and what it does.
+/// A hook: its event, its matcher, and a closure.
 ///
 /// ```
 /// use serde_json::json;
@@ -47,7 +47,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook for an event.
+    /// Creates a hook for an event.
     pub fn on<F, A>(event: HookEvent, callback: F) -> Self
     where
         F: Fn(HookInput) -> A + Send + Sync + 'static,
@@ -57,34 +57,34 @@ impl Hook {
         Self { event, config: HookMatcher::default(), callback }
     }
 
-    /// Only for these: names such as `Edit|Write`, or a regular expression. What is compared goes by the event: the tool,
-    /// the kind of subagent, ...
+    /// Restricts the hook to matching events: names such as `Edit|Write`, or a regular expression. Which field is
+    /// compared depends on the event: the tool, the agent type, ...
     #[must_use]
     pub fn matching(mut self, matcher: impl Into<String>) -> Self {
         self.config.matcher = Some(matcher.into());
         self
     }
 
-    /// How long it may take; a minute, if nothing is said.
+    /// Sets its timeout; one minute by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.config.timeout = Some(limit.as_secs_f64());
         self
     }
 
-    /// If it fails or takes too long, what it was asked about does not happen. Otherwise it would go on.
+    /// Blocks the event if the hook fails or times out. By default the event goes on.
     #[must_use]
     pub fn must_agree(mut self) -> Self {
         self.config.on_failure = Some(OnFailure::Block);
         self
     }
 
-    /// An answer: no opinion.
+    /// Output without any effect.
     pub fn no_opinion() -> HookOutput {
         HookOutput::default()
     }
 
-    /// An answer: what the hook is told of must not happen or, at the end of a turn, the agent goes on.
+    /// Output that blocks the event or, at the end of a turn, makes the agent continue.
     pub fn block(reason: impl Into<String>) -> HookOutput {
         let (decision, reason) = (Some(HookDecision::Block), Some(reason.into()));
         HookOutput::Sync(SyncOutput { decision, reason, ..SyncOutput::default() })
@@ -93,11 +93,14 @@ impl Hook {
 
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hook").field("event", &self.event).field("terms", &self.config).finish_non_exhaustive()
+        f.debug_struct("Hook")
+            .field("event", &self.event)
+            .field("terms", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
-/// The hooks of an agent. Each is known to the engine by its place.
+/// Hooks of an agent. The engine identifies each by its index.
 #[derive(Clone, Default)]
 pub(crate) struct HookList(Vec<Hook>);
 
@@ -110,7 +113,7 @@ impl HookList {
         self.0.is_empty()
     }
 
-    /// The hooks as the engine is told of them.
+    /// Converts the hooks to the matchers of the `initialize` request.
     pub(crate) fn to_matchers(&self) -> BTreeMap<String, Vec<HookMatcher>> {
         let mut list: BTreeMap<String, Vec<HookMatcher>> = BTreeMap::new();
         for (place, hook) in self.0.iter().enumerate() {
@@ -120,7 +123,7 @@ impl HookList {
         list
     }
 
-    /// The hook that the engine knows by this name.
+    /// Finds the callback with this id.
     pub(crate) fn find_callback(&self, id: &str) -> Option<&HookFn> {
         self.0.iter().enumerate().find(|(place, _)| callback_id(*place) == id).map(|(_, hook)| &hook.callback)
     }

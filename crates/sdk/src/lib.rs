@@ -18,37 +18,37 @@
 //! # }
 //! ```
 //!
-//! The rooms:
-//! - [`Agent`]: everything one can ask for, in one builder; callbacks are async closures
-//! - [`Hook`]: a closure that is told what happens and may have a say in it
+//! Overview:
+//! - [`Agent`]: builder for options and callbacks (async closures)
+//! - [`Hook`]: a closure that receives events and may influence them
 //! - [`tool`] and [`ToolServer`]: async functions that the model can call
 //! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
 //! - [`Session`]: a conversation that stays open
-//! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
-//! - [`Environment`]: where keys and endpoints come from, if not from this process
-//! - [`store`]: where sessions are kept, if not in files; [`Sessions`]: those that are kept
-//! - [`Transport`]: the engine in this process (default), or an engine process that is driven over its standard streams
-//! - [`wire`]: the language that both sides speak
+//! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others send
+//! - [`Environment`]: keys and endpoints, if not those of this process
+//! - [`store`]: session stores other than files; [`Sessions`]: the stored sessions
+//! - [`Transport`]: the engine in this process (default), or an engine process driven over its standard streams
+//! - [`wire`]: types of the protocol
 //!
 //! This crate holds no agent logic. Dropping a [`Query`] or [`Session`] stops its work and leaves nothing behind.
 
 mod agent;
 mod callback;
+mod client;
 mod controls;
 mod environment;
 mod error;
+mod frame_size;
 mod frames;
 mod hook;
-mod client;
 mod prompt;
 mod query;
-mod session;
 mod router;
+mod session;
 #[cfg(feature = "in-process")]
 pub mod store;
 mod tools;
 mod transport;
-mod frame_size;
 
 pub use agent::Agent;
 pub use callback::{PermissionAsked, ToolPermission};
@@ -70,7 +70,7 @@ pub use whimbrel_wire::Frame;
 pub use whimbrel_wire::options::Options;
 pub use whimbrel_wire::permission::PermissionMode;
 
-/// The engine's shared part: one serves any number of sessions of this process.
+/// The shared part of the engine: one instance serves any number of sessions of this process.
 #[cfg(feature = "in-process")]
 pub use whimbrel_engine::Engine;
 

@@ -1,4 +1,4 @@
-//! What is said to the agent: one message, or a stream of them.
+//! Prompts for the agent: one message, or a stream of them.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::User;
 
-/// A prompt. Strings and content blocks are one message; a stream is as many as it yields.
+/// A prompt: one message from a string or content blocks, or a stream of messages.
 pub struct Prompt {
     pub(crate) messages: Messages,
 }
 
 pub(crate) enum Messages {
-    /// All there is to say.
+    /// A single message.
     One(Box<User>),
-    /// They come over time.
+    /// Messages that come over time.
     Many(BoxStream<'static, User>),
 }
 
 impl Prompt {
-    /// Messages that come over time. The input is finished when the stream ends.
+    /// Creates a prompt from messages that come over time. The input ends with the stream.
     pub fn stream(messages: impl Stream<Item = User> + Send + 'static) -> Self {
         Self { messages: Messages::Many(messages.boxed()) }
     }

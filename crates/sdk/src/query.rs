@@ -1,4 +1,4 @@
-//! One prompt, or a stream of them, and everything that comes of it.
+//! Runs an agent on one prompt, or on a stream of them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -29,13 +29,13 @@ enum QueryState {
         controls: Controls,
         frames: Frames,
     },
-    /// The engine could not be reached; told with the first frame.
+    /// The engine could not be reached; reported as the first item.
     Failed(Option<Error>),
 }
 
 /// Runs an agent on a prompt. Must be called inside a tokio runtime.
 ///
-/// A finished prompt never cuts work short: the stream ends when nothing runs and nothing is queued.
+/// The end of the prompts does not cut work short: the stream ends when nothing runs and nothing is queued.
 pub fn query(prompt: impl Into<Prompt>, agent: &Agent) -> Query {
     let state = start_query(prompt.into(), agent).unwrap_or_else(|error| QueryState::Failed(Some(error)));
     Query { state }
@@ -53,7 +53,7 @@ fn start_query(prompt: Prompt, agent: &Agent) -> Result<QueryState, Error> {
     Ok(QueryState::Running { controls, frames })
 }
 
-/// Passes messages on until there are no more, or the run is over.
+/// Forwards messages until there are no more, or the run has ended.
 async fn forward_prompts(mut messages: BoxStream<'static, User>, controls: Controls) {
     loop {
         let message = tokio::select! {
@@ -68,12 +68,12 @@ async fn forward_prompts(mut messages: BoxStream<'static, User>, controls: Contr
 }
 
 impl Query {
-    /// The next frame; none when the run has ended.
+    /// Returns the next frame; `None` when the run has ended.
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
         StreamExt::next(self).await
     }
 
-    /// The next result; whatever comes before it is passed over.
+    /// Returns the next result; skips the frames before it.
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         match &mut self.state {
             QueryState::Running { frames, .. } => frames.result().await,
@@ -81,8 +81,8 @@ impl Query {
         }
     }
 
-    /// The controls: interrupt the run, change its model, ask it things. A clone can be given to another task.
-    /// There are none if the engine could not be reached; the stream says why.
+    /// Controls of the run; a clone can be given to another task. Fails if the engine could not be reached; the stream
+    /// says why.
     pub fn controls(&self) -> Result<&Controls, Error> {
         match &self.state {
             QueryState::Running { controls, .. } => Ok(controls),
@@ -90,7 +90,7 @@ impl Query {
         }
     }
 
-    /// Interrupts the turn that runs; it still ends with a result.
+    /// Interrupts the running turn; it still ends with a result.
     pub async fn interrupt(&self) -> Result<(), Error> {
         self.controls()?.interrupt().await
     }

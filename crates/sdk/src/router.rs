@@ -1,5 +1,5 @@
-//! Sorts what the engine says: answers to whoever waits, questions to the callbacks, everything else to the reader.
-//! It never waits for a callback, and for the reader only as [`Frames`] says.
+//! Routes frames from the engine: responses to pending requests, requests to the callbacks, everything else to the
+//! reader. Never waits for a callback; waits for the reader only as [`Frames`] describes.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -14,23 +14,24 @@ use whimbrel_wire::{Frame, RawJson};
 
 use crate::agent::Agent;
 use crate::callback::{Callbacks, with_input};
+use crate::client::{EngineClient, InputGuard};
 use crate::controls::Controls;
 use crate::error::Error;
-use crate::frames::{Frames, FrameQueue, frame_queue};
-use crate::client::{InputGuard, EngineClient};
+use crate::frames::{FrameQueue, Frames, frame_queue};
 use crate::transport::{Connection, FrameSource};
 
-/// Connects to an engine: what can be said to it, and what it says.
+/// Connects to the engine of an agent and starts the router.
 pub(crate) fn open(agent: &Agent) -> Result<(Controls, Frames), Error> {
     tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
     start_router(agent, agent.connect()?)
 }
 
-/// Makes a connection one that can be used: opens it and starts to sort.
+/// Opens the session over a connection and starts the router task.
 fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), Error> {
     let Connection { sender, incoming, finished, stop, needs_initialize: wants_initialize } = connection;
     let mut line = EngineClient::new(sender, finished, stop, agent.unread_limit);
-    let opening = initialize_request(agent, wants_initialize).map(|opening| line.initialize(opening)).transpose()?;
+    let opening =
+        initialize_request(agent, wants_initialize).map(|opening| line.initialize(opening)).transpose()?;
     let line = Arc::new(line);
     let (shelf, frames) = frame_queue(&line);
     let callbacks = agent.callbacks.clone();
@@ -46,7 +47,8 @@ fn start_router(agent: &Agent, connection: Connection) -> Result<(Controls, Fram
     Ok((Controls::new(InputGuard { client: line }), frames))
 }
 
-/// What the session is opened with, if anything: an engine in this process has the options already.
+/// Returns the `initialize` that opens the session. An engine in this process has the options already and needs it only
+/// for hooks.
 fn initialize_request(agent: &Agent, wants_initialize: bool) -> Option<Initialize> {
     let hooks = &agent.callbacks.hooks;
     let hooks = (!hooks.is_empty()).then(|| hooks.to_matchers());
@@ -60,20 +62,20 @@ struct FrameRouter {
     client: Arc<EngineClient>,
     queue: FrameQueue,
     callbacks: Callbacks,
-    /// Questions that a callback is answering. A task ends when its entry goes.
+    /// Requests that a callback is answering. Removing an entry aborts its task.
     callback_tasks: HashMap<String, AbortOnDropHandle<()>>,
-    /// The `initialize` that has no answer yet.
+    /// Id of the `initialize` that has no response yet.
     initialize_id: Option<String>,
     reported: ReportedEnd,
 }
 
-/// What the reader knows about the end of the run.
+/// Last report to the reader about the end of the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReportedEnd {
     Nothing,
-    /// It has seen a result.
+    /// A result was passed on.
     Result,
-    /// It has been told that the session cannot begin. Nothing else matters.
+    /// The rejected `initialize` was reported; all further frames are dropped.
     InitializeRejected,
 }
 
@@ -103,12 +105,12 @@ impl FrameRouter {
         }
     }
 
-    /// Takes an answer in. If it refuses the opening, the session must not go on without what was asked for.
+    /// Handles a response. If it rejects the `initialize`, the session must not continue without its options.
     fn handle_response(&mut self, response: Response) {
         if self.initialize_id.as_deref() == Some(response.request_id()) {
             self.initialize_id = None;
             if let Response::Error { error, .. } = &response {
-                // An engine that ends with a result has said it there.
+                // An engine that ends with a result has reported the error there.
                 if self.reported == ReportedEnd::Nothing {
                     self.queue.push(Err(Error::Refused(error.clone())));
                 }
@@ -119,7 +121,7 @@ impl FrameRouter {
         self.client.handle_response(response);
     }
 
-    /// Has a question of the engine answered, beside everything else.
+    /// Answers a request of the engine in a task of its own.
     fn handle_request(&mut self, id: String, request: Request) {
         self.callback_tasks.retain(|_, task| !task.is_finished());
         let (line, callbacks) = (Arc::clone(&self.client), self.callbacks.clone());
@@ -136,7 +138,7 @@ impl FrameRouter {
     }
 }
 
-/// The host's answer. A callback that panics gives an error, wherever it does.
+/// Answers a request with the host's callbacks. A panicking callback gives an error response.
 async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
     match request {
         Request::CanUseTool(asked) => match callbacks.can_use_tool {
@@ -176,7 +178,7 @@ async fn answer_request(id: String, request: Request, callbacks: Callbacks) -> C
     }
 }
 
-/// Whether a frame is marked as one that an SDK reads and does not show.
+/// Returns whether a frame is meant for the SDK and hidden from the caller.
 fn is_sdk_only(frame: &Frame) -> bool {
     let raw = match frame {
         Frame::System(system) => match &system.event {
@@ -196,7 +198,8 @@ fn has_sdk_only_flag(raw: &RawJson) -> bool {
         #[serde(default)]
         sdk_host_only: bool,
     }
-    raw.as_str().contains("\"sdk_host_only\"") && raw.decode::<SdkOnlyFlag>().is_ok_and(|mark| mark.sdk_host_only)
+    raw.as_str().contains("\"sdk_host_only\"")
+        && raw.decode::<SdkOnlyFlag>().is_ok_and(|mark| mark.sdk_host_only)
 }
 
 #[cfg(test)]

@@ -39,13 +39,13 @@ pub struct Session {
 impl Session {
     /// Opens a conversation. Must be called inside a tokio runtime.
     ///
-    /// An engine process that refuses the options says so with the first frame.
+    /// An engine process that rejects the options reports it with the first frame.
     pub fn open(agent: &Agent) -> Result<Self, Error> {
         let (controls, frames) = router::open(agent)?;
         Ok(Self { controls, frames })
     }
 
-    /// The two halves apart: one task can read while others talk.
+    /// Splits the session: one task can read while others send.
     ///
     /// ```
     /// use serde_json::json;
@@ -66,42 +66,42 @@ impl Session {
         (self.controls, self.frames)
     }
 
-    /// Says something; see [`Controls::send`].
+    /// Sends a prompt; see [`Controls::send`].
     pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
         self.controls.send(message).await
     }
 
-    /// Interrupts the turn that runs; see [`Controls::interrupt`].
+    /// Interrupts the running turn; see [`Controls::interrupt`].
     pub async fn interrupt(&self) -> Result<(), Error> {
         self.controls.interrupt().await
     }
 
-    /// What the engine offers; see [`Controls::info`].
+    /// Commands, models, agents and account of the engine; see [`Controls::info`].
     pub async fn info(&self) -> Result<&InitializeReply, Error> {
         self.controls.info().await
     }
 
-    /// No further message will come; see [`Controls::finish_input`].
+    /// Ends the input; see [`Controls::finish_input`].
     pub fn finish_input(&self) {
         self.controls.finish_input();
     }
 
-    /// All controls; a clone of them can be given to another task.
+    /// All controls; a clone can be given to another task.
     pub fn controls(&self) -> &Controls {
         &self.controls
     }
 
-    /// The agent's frames.
+    /// The stream of frames.
     pub fn frames(&mut self) -> &mut Frames {
         &mut self.frames
     }
 
-    /// The next frame; none when the run has ended.
+    /// Returns the next frame; `None` when the run has ended.
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
         self.frames.next().await
     }
 
-    /// The next result; whatever comes before it is passed over.
+    /// Returns the next result; skips the frames before it.
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         self.frames.result().await
     }

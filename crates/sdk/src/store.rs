@@ -1,6 +1,7 @@
-//! Where sessions are kept, if not in files: implement [`SessionStore`] and give it to
-//! [`Agent::session_store`](crate::Agent::session_store). What is kept is reached by
-//! [`Agent::sessions`](crate::Agent::sessions).
+//! Session stores other than files: implement [`SessionStore`] and give it to
+//! [`Agent::session_store`](crate::Agent::session_store). [`Agent::sessions`](crate::Agent::sessions) gives access to
+//! the
+//! stored sessions.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -16,7 +17,7 @@
 //!     .session_store(Arc::clone(&store))
 //!     .script(Scripted::replies(json!(["Hello, Ann.", "You are Ann."]))?);
 //!
-//! // Nothing of this session is on the disk, and still it can be gone on with.
+//! // Nothing of this session is on disk, and still it can be resumed.
 //! let first = whimbrel::query("I am Ann.", &agent).result().await?;
 //! let again = agent.clone().resume(&first.session_id);
 //! let second = whimbrel::query("Who am I?", &again).result().await?;
@@ -34,8 +35,8 @@
 //! # }
 //! ```
 //!
-//! A store that fails does not stop a turn: the host is warned at once, what was said waits in memory (64 MiB of it at most)
-//! and is offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
+//! A failing store does not stop a turn: the host is warned at once, entries wait in memory (at most 64 MiB) and are
+//! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
 pub use whimbrel_engine::session::catalog::{Copy, Found, Sessions, SessionsError};
@@ -44,7 +45,7 @@ pub use whimbrel_engine::session::store::{
     Described, FileStore, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary,
     uuid_of,
 };
-pub use whimbrel_engine::session::summary::SessionSummary as SessionSummary;
+pub use whimbrel_engine::session::summary::SessionSummary;
 pub use whimbrel_engine::session::transcript::Message;
 #[cfg(feature = "sqlite")]
 pub use whimbrel_store_sqlite::SqliteStore;

@@ -1,4 +1,4 @@
-//! Talking to an agent whose frames nobody reads, with the engine in this process.
+//! Control of an agent whose frames are not read, with the engine in this process.
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,14 +13,14 @@ use whimbrel::wire::message::Outcome;
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, query};
 
-/// An agent in an empty folder, on a script.
+/// A scripted agent in an empty directory.
 fn scripted_agent(replies: Value) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::new().cwd(folder.path()).persist_session(false);
     (agent.script(Scripted::replies(replies).unwrap()), folder)
 }
 
-/// A reply of thousands of deltas, and then a call that needs permission.
+/// A reply of thousands of deltas, followed by a call that needs permission.
 fn long_reply_with_a_call() -> Value {
     json!([
         {"type": "text", "text": "word ".repeat(10_000)},
@@ -33,7 +33,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn a_question_is_asked_although_nobody_has_read_the_frames_before_it() {
+async fn permission_request_arrives_while_frames_are_unread() {
     let (agent, folder) = scripted_agent(json!([long_reply_with_a_call(), "done"]));
     let (ask, asked) = oneshot::channel();
     let ask = Mutex::new(Some(ask));
@@ -50,7 +50,7 @@ async fn a_question_is_asked_although_nobody_has_read_the_frames_before_it() {
 }
 
 #[tokio::test]
-async fn an_interrupt_passes_although_the_engine_waits_for_a_reader() {
+async fn interrupt_passes_while_the_engine_waits_for_a_reader() {
     let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call()]));
     let agent = agent.partial_messages(true).unread_limit(10_000);
     let (controls, mut frames) = Session::open(&agent).unwrap().split();
@@ -61,7 +61,7 @@ async fn an_interrupt_passes_although_the_engine_waits_for_a_reader() {
 }
 
 #[tokio::test]
-async fn an_interrupt_takes_back_the_question_that_a_callback_is_at() {
+async fn interrupt_cancels_the_request_of_a_running_callback() {
     let (agent, _folder) = scripted_agent(json!([long_reply_with_a_call(), "next"]));
     let (enter, entered) = oneshot::channel();
     let (held, gone) = oneshot::channel::<()>();
@@ -85,7 +85,7 @@ async fn an_interrupt_takes_back_the_question_that_a_callback_is_at() {
 }
 
 #[tokio::test]
-async fn a_query_can_be_controlled_from_another_task() {
+async fn query_can_be_controlled_from_another_task() {
     let (agent, _folder) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
@@ -97,7 +97,7 @@ async fn a_query_can_be_controlled_from_another_task() {
 }
 
 #[tokio::test]
-async fn the_run_ends_by_itself_when_nobody_is_left_to_talk() {
+async fn run_ends_when_all_controls_are_dropped() {
     let (agent, _folder) = scripted_agent(json!(["hello"]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
     controls.send("hi").await.unwrap();
@@ -107,7 +107,7 @@ async fn the_run_ends_by_itself_when_nobody_is_left_to_talk() {
 }
 
 #[tokio::test]
-async fn what_the_engine_offers_is_known_before_and_during_a_conversation() {
+async fn info_is_available_before_and_during_a_conversation() {
     let (agent, _folder) = scripted_agent(json!(["hello"]));
     let mut session = Session::open(&agent).unwrap();
     let models = with_timeout(session.info()).await.unwrap().models.clone();
@@ -118,7 +118,7 @@ async fn what_the_engine_offers_is_known_before_and_during_a_conversation() {
 }
 
 #[tokio::test]
-async fn settings_come_from_the_given_environment_and_from_no_other() {
+async fn engine_sees_only_the_given_environment() {
     let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "env > seen"}}]);
     let (agent, folder) = scripted_agent(json!([run, "done"]));
     let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
@@ -133,7 +133,7 @@ async fn settings_come_from_the_given_environment_and_from_no_other() {
 }
 
 #[tokio::test]
-async fn the_key_is_looked_for_in_the_given_environment() {
+async fn api_key_comes_from_the_given_environment() {
     let source = async |agent: Agent| {
         let session = Session::open(&agent).unwrap();
         session.info().await.unwrap().account.api_key_source.clone().unwrap()
@@ -147,7 +147,7 @@ async fn the_key_is_looked_for_in_the_given_environment() {
 }
 
 #[test]
-fn without_a_runtime_there_is_an_error_and_no_panic() {
+fn missing_runtime_is_an_error_and_no_panic() {
     let (agent, _folder) = scripted_agent(json!(["hello"]));
     assert!(matches!(Session::open(&agent), Err(Error::NoRuntime)));
     let first = query("hi", &agent).next().now_or_never();
@@ -155,7 +155,7 @@ fn without_a_runtime_there_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn what_is_handed_between_tasks_can_be() {
+fn types_shared_between_tasks_are_send_and_sync() {
     fn assert_send_sync<T: Send + Sync + 'static>() {}
     fn assert_send<T: Send + 'static>() {}
     assert_send_sync::<Agent>();

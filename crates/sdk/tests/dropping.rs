@@ -1,4 +1,4 @@
-//! Whatever state a run is in: dropping it leaves no task and no process.
+//! Dropping a run in any state leaves no task and no process behind.
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn bash_call(input: &Value) -> Value {
     json!([{"type": "tool_use", "name": "Bash", "input": input}])
 }
 
-/// Looks until there is something to see, for at most twenty seconds.
+/// Polls until there is a value, for at most twenty seconds.
 async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
@@ -38,10 +38,11 @@ async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), looking).await.unwrap()
 }
 
-/// The process whose id a command has written down.
+/// Waits for the pid that a command writes down; returns its `/proc` path.
 async fn wait_for_process(folder: &TempDir) -> String {
     let pid = folder.path().join("pid");
-    let text = poll_until_some(|| std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'))).await;
+    let text =
+        poll_until_some(|| std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'))).await;
     format!("/proc/{}", text.trim())
 }
 
@@ -54,7 +55,7 @@ async fn wait_for_exit(process: &str) {
 }
 
 #[tokio::test]
-async fn before_anything_was_said() {
+async fn before_the_first_prompt() {
     let (agent, _folder) = scripted_agent(json!([]));
     drop(Session::open(&agent).unwrap());
     wait_for_no_tasks().await;
@@ -71,7 +72,7 @@ async fn between_turns() {
 }
 
 #[tokio::test]
-async fn while_the_model_is_silent() {
+async fn while_waiting_for_the_model() {
     let (agent, _folder) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let mut running = query("go", &agent);
@@ -82,7 +83,8 @@ async fn while_the_model_is_silent() {
 
 #[tokio::test]
 async fn while_a_command_runs() {
-    let (agent, folder) = scripted_agent(json!([bash_call(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
+    let (agent, folder) =
+        scripted_agent(json!([bash_call(&json!({"command": "echo $$ > pid; exec sleep 60"}))]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let running = query("go", &agent);
     let process = wait_for_process(&folder).await;
@@ -106,7 +108,7 @@ async fn while_a_command_runs_in_the_background() {
 }
 
 #[tokio::test]
-async fn while_a_callback_is_at_a_question() {
+async fn while_a_callback_is_pending() {
     let (agent, folder) = scripted_agent(json!([bash_call(&json!({"command": "touch made"}))]));
     let (enter, entered) = oneshot::channel();
     let enter = Mutex::new(Some(enter));
@@ -122,7 +124,7 @@ async fn while_a_callback_is_at_a_question() {
 }
 
 #[tokio::test]
-async fn while_prompts_are_still_to_come() {
+async fn while_the_prompt_stream_is_open() {
     let (agent, _folder) = scripted_agent(json!(["hello"]));
     let prompts = futures::stream::iter([User::prompt("hi")]).chain(futures::stream::pending());
     let mut running = query(Prompt::stream(prompts), &agent);
@@ -142,7 +144,7 @@ async fn while_the_engine_waits_for_a_reader() {
 }
 
 #[tokio::test]
-async fn while_somebody_waits_for_an_answer() {
+async fn while_a_control_request_is_pending() {
     let (agent, _folder) =
         scripted_agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
     let (controls, frames) = Session::open(&agent).unwrap().split();
@@ -153,7 +155,7 @@ async fn while_somebody_waits_for_an_answer() {
 }
 
 #[tokio::test]
-async fn a_run_that_ended_by_itself_leaves_nothing_either() {
+async fn finished_run_leaves_nothing_either() {
     let (agent, _folder) = scripted_agent(json!(["hello"]));
     let running = query("hi", &agent);
     assert!(running.count().await > 0);

@@ -1,11 +1,11 @@
-//! The programs of `examples/`, run as a person would run them. None of them needs a key: scripted models answer.
+//! Runs the programs of `examples/` as a user would. None of them needs a key: scripted models answer.
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is built beside the tests.
+/// Returns the path of an example that was built beside the tests.
 fn example_path(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
@@ -17,7 +17,7 @@ fn example_path(name: &str) -> PathBuf {
     path
 }
 
-/// Runs an example in a folder of its own, with no key in its environment, and gives what it printed.
+/// Runs an example in a directory of its own, without a key in its environment, and returns its output.
 fn run_example(name: &str, args: &[&str], typed: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(example_path(name))
@@ -41,7 +41,7 @@ fn run_example(name: &str, args: &[&str], typed: &str) -> String {
 }
 
 #[test]
-fn every_example_does_what_it_says() {
+fn every_example_prints_what_it_promises() {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh").display().to_string();
     let rows: [(&str, &[&str], &str, &[&str]); 8] = [
         ("chat", &[], "Hello.\nAnd?\n", &["Hello. I am scripted.", "I have nothing more to say."]),

@@ -1,4 +1,4 @@
-//! Hooks as async closures, with the engine in this process: what each event lets them do.
+//! Hooks as async closures, with the engine in this process: their effects, by event.
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use whimbrel::wire::message::{TerminalReason, TurnResult};
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};
 use whimbrel::{Agent, Hook, Scripted, Session, query};
 
-/// An agent in an empty folder on a script, and the requests that the model gets.
+/// A scripted agent in an empty directory, and the script, which records its requests.
 struct Fixture {
     agent: Agent,
     script: Arc<Scripted>,
@@ -41,7 +41,7 @@ impl Fixture {
         self.work_dir.path().join("made").exists()
     }
 
-    /// What the model was sent last.
+    /// Last request to the model.
     fn last_request(&self) -> String {
         self.script.requests().last().unwrap().to_string()
     }
@@ -65,7 +65,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn before_a_call_a_hook_decides_for_the_rules() {
+async fn pre_tool_use_hook_decides_before_the_rules() {
     let decide = |decision: &str| {
         specific_output(
             HookEvent::PreToolUse,
@@ -89,7 +89,7 @@ async fn before_a_call_a_hook_decides_for_the_rules() {
 }
 
 #[tokio::test]
-async fn input_that_a_hook_changed_is_judged_again() {
+async fn input_changed_by_a_hook_is_checked_again() {
     let change = |decision: Option<&str>| {
         let mut answer = json!({"updatedInput": {"command": "mkdir made"}});
         if let Some(decision) = decision {
@@ -106,14 +106,15 @@ async fn input_that_a_hook_changed_is_judged_again() {
         stage.run().await;
         assert_eq!(stage.has_made_dir(), made, "{decision:?} {rules:?}");
     }
-    let stage = Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
+    let stage =
+        Fixture::new(json!([mkdir_call(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
     let stage = Fixture { agent: stage.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..stage };
     stage.run().await;
     assert!(!stage.has_made_dir(), "a rule that denies holds against a hook");
 }
 
 #[tokio::test]
-async fn a_hook_ends_the_turn_or_puts_a_call_off() {
+async fn hook_ends_the_turn_or_defers_a_call() {
     let stop = json!({"continue": false, "stopReason": "enough"});
     for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
         let stage = Fixture::new(json!([mkdir_call(), "never said"])).hook(event, stop.clone());
@@ -132,7 +133,7 @@ async fn a_hook_ends_the_turn_or_puts_a_call_off() {
 }
 
 #[tokio::test]
-async fn only_a_call_that_stands_alone_can_be_put_off() {
+async fn only_a_single_call_can_be_deferred() {
     let list = json!({"type": "tool_use", "name": "Bash", "input": {"command": "ls"}});
     let make = json!({"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}});
     let defer = specific_output(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
@@ -144,7 +145,7 @@ async fn only_a_call_that_stands_alone_can_be_put_off() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_shown_as_a_whole_is_not_run() {
+async fn call_too_long_to_show_is_not_run() {
     let command = format!("mkdir made # {}", "x".repeat(1_000_000));
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
     let stage = Fixture::new(json!([call, "done"]));
@@ -155,7 +156,7 @@ async fn what_cannot_be_shown_as_a_whole_is_not_run() {
 }
 
 #[tokio::test]
-async fn what_a_hook_changes_in_the_persons_place_is_asked_about_again() {
+async fn input_changed_by_a_permission_hook_is_asked_again() {
     let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch other"}}]);
     let decision = json!({"decision": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}}});
     let stage = Fixture::new(json!([call, "done"]))
@@ -172,7 +173,7 @@ async fn what_a_hook_changes_in_the_persons_place_is_asked_about_again() {
 }
 
 #[tokio::test]
-async fn what_hooks_add_reaches_the_model_behind_the_results() {
+async fn hook_context_follows_the_tool_results() {
     let two = json!([
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo one"}},
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo two"}},
@@ -199,7 +200,7 @@ async fn what_hooks_add_reaches_the_model_behind_the_results() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_a_hook_stops_never_reaches_the_model() {
+async fn blocked_prompt_never_reaches_the_model() {
     let stage = Fixture::new(json!(["never said"]))
         .hook(HookEvent::UserPromptSubmit, json!({"decision": "block", "reason": "not today"}));
     let result = stage.run().await;
@@ -208,7 +209,7 @@ async fn a_prompt_that_a_hook_stops_never_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn a_hook_sends_the_agent_back_to_work_but_not_for_ever() {
+async fn stop_hook_continues_the_turn_with_a_limit() {
     let (seen, active) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let count = (Arc::clone(&seen), Arc::clone(&active));
     let stage = Fixture::new(json!(vec!["still done"; 9]));
@@ -226,7 +227,7 @@ async fn a_hook_sends_the_agent_back_to_work_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_hook_answers_in_the_persons_place_and_the_question_is_taken_back() {
+async fn permission_hook_answers_and_the_request_is_cancelled() {
     for (behavior, made) in [("allow", true), ("deny", false)] {
         let decision = json!({"decision": {"behavior": behavior, "message": "no"}});
         let stage = Fixture::new(json!([mkdir_call(), "done"]))
@@ -239,7 +240,7 @@ async fn a_hook_answers_in_the_persons_place_and_the_question_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_hook_that_fails_is_no_reason_to_stop_unless_it_must_agree() {
+async fn failing_hook_blocks_only_if_it_must_agree() {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     for must_agree in [false, true] {
@@ -254,7 +255,7 @@ async fn a_hook_that_fails_is_no_reason_to_stop_unless_it_must_agree() {
 }
 
 #[tokio::test]
-async fn a_question_waits_until_a_change_of_mode_answers_it_or_time_is_up() {
+async fn permission_request_ends_by_mode_change_or_timeout() {
     let stage = Fixture::new(json!([
         [{"type": "tool_use", "name": "Write", "input": {"file_path": "made", "content": ""}}], "done"
     ]));
@@ -279,7 +280,7 @@ async fn a_question_waits_until_a_change_of_mode_answers_it_or_time_is_up() {
 }
 
 #[tokio::test]
-async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
+async fn subagent_has_the_same_hooks_and_identifies_itself() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let start = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}}]);
@@ -308,7 +309,7 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
 }
 
 #[tokio::test]
-async fn a_hook_for_an_event_that_is_not_known_is_told() {
+async fn hook_for_an_unknown_event_is_reported() {
     use whimbrel::Frame;
     let stage = Fixture::new(json!(["done"]));
     let mut session = Session::open(&stage.agent).unwrap();

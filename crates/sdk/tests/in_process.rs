@@ -10,7 +10,7 @@ use whimbrel::wire::message::{Outcome, User};
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};
 use whimbrel::{Agent, Error, Frame, Prompt, Scripted, Session, query};
 
-/// An agent in an empty folder, on a script.
+/// A scripted agent in an empty directory, and the script, which records its requests.
 fn scripted_agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
     let folder = tempfile::tempdir().unwrap();
     let script = Arc::new(Scripted::replies(replies).unwrap());
@@ -35,7 +35,7 @@ fn result_texts(frames: &[Frame]) -> Vec<Option<&str>> {
 }
 
 #[tokio::test]
-async fn a_prompt_gives_init_assistant_and_result_and_then_the_stream_ends() {
+async fn prompt_gives_init_assistant_and_result() {
     let (agent, _folder, _) = scripted_agent(json!(["hello"]));
     let frames = collect_frames(query("hi", &agent)).await;
     let kinds: Vec<&str> = frames.iter().map(Frame::kind).collect();
@@ -44,7 +44,7 @@ async fn a_prompt_gives_init_assistant_and_result_and_then_the_stream_ends() {
 }
 
 #[tokio::test]
-async fn prompts_that_wait_together_are_joined_into_one_turn() {
+async fn queued_prompts_are_joined_into_one_turn() {
     let (agent, _folder, script) = scripted_agent(json!(["both"]));
     let mut session = Session::open(&agent).unwrap();
     session.send("one").await.unwrap();
@@ -54,7 +54,7 @@ async fn prompts_that_wait_together_are_joined_into_one_turn() {
 }
 
 #[tokio::test]
-async fn a_stream_of_prompts_ends_the_run_when_it_ends() {
+async fn run_ends_with_the_prompt_stream() {
     let (agent, _folder, _) = scripted_agent(json!(["one", "two"]));
     let prompts = futures::stream::iter([User::prompt("a"), User::prompt("b")]);
     let frames = collect_frames(query(Prompt::stream(prompts), &agent)).await;
@@ -98,7 +98,7 @@ async fn the_permission_callback_decides() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
+async fn session_goes_on_after_an_interrupt() {
     let slow = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "sleep 60"}}]);
     let (agent, _folder, script) = scripted_agent(json!([slow, "next"]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
@@ -146,7 +146,7 @@ async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
 }
 
 #[tokio::test]
-async fn a_call_without_input_is_made_although_the_reply_breaks_off_after_it() {
+async fn call_without_input_runs_although_the_reply_is_cut() {
     let cut = json!({
         "content": [{"type": "tool_use", "name": "Glob", "input": ""}],
         "fault": {"kind": "cut", "message": "gone", "after": 3},
@@ -159,7 +159,7 @@ async fn a_call_without_input_is_made_although_the_reply_breaks_off_after_it() {
 }
 
 #[tokio::test]
-async fn an_engine_that_panics_is_an_error_and_no_good_end() {
+async fn panicking_engine_is_an_error() {
     use whimbrel_models::providers::Providers;
     use whimbrel_models::scripted::ClosureModel;
 

@@ -1,4 +1,4 @@
-//! The SDK with an engine process that behaves in ways a good one does not.
+//! The SDK with engine processes that misbehave.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Environment, Error, Frame, Session, Transport, query};
 
-/// An agent whose engine runs this shell code in a folder of its own.
+/// An agent whose engine runs this shell code in a directory of its own.
 fn agent_with_engine(play: &str) -> (Agent, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh");
@@ -22,7 +22,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     with_timeout(async {
         loop {
@@ -35,19 +35,20 @@ async fn poll_until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     .await
 }
 
-/// A line that the engine has written to a file.
+/// Waits for a line that the engine writes to a file.
 async fn wait_for_line(file: PathBuf) -> String {
     poll_until_some(|| std::fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n'))).await
 }
 
-/// The engine, as a folder that goes with it.
+/// Returns the engine's `/proc` directory, which disappears with it.
 async fn engine_proc_dir(folder: &TempDir) -> PathBuf {
     Path::new("/proc").join(wait_for_line(folder.path().join("pid")).await.trim())
 }
 
 async fn wait_for_cleanup(engine: &Path) {
     poll_until_some(|| (!engine.exists()).then_some(())).await;
-    poll_until_some(|| (tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).then_some(())).await;
+    poll_until_some(|| (tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).then_some(()))
+        .await;
 }
 
 fn to_json(frame: &Frame) -> Value {
@@ -55,7 +56,7 @@ fn to_json(frame: &Frame) -> Value {
 }
 
 #[tokio::test]
-async fn a_question_passes_although_nobody_reads_what_came_before_it() {
+async fn permission_request_passes_while_frames_are_unread() {
     let ask = r#"{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}"#;
     let (agent, folder) = agent_with_engine(&format!(
         "accept; yes '{{\"type\":\"word\"}}' | head -n 20000; echo '{ask}'; read -r line; echo \"$line\" > answer; cat > /dev/null"
@@ -70,7 +71,7 @@ async fn a_question_passes_although_nobody_reads_what_came_before_it() {
 }
 
 #[tokio::test]
-async fn the_input_stays_open_for_a_prompt_that_the_engine_had_not_seen_when_it_was_idle() {
+async fn input_stays_open_for_a_prompt_not_yet_read() {
     let state = |state: &str| {
         format!(
             r#"echo '{{"type":"system","subtype":"session_state_changed","state":"{state}","sdk_host_only":true}}'"#
@@ -100,17 +101,21 @@ async fn the_input_stays_open_for_a_prompt_that_the_engine_had_not_seen_when_it_
 }
 
 #[tokio::test]
-async fn the_answer_to_the_opening_is_kept() {
+async fn initialize_reply_is_cached() {
     let (agent, _folder) = agent_with_engine("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
     let mut session = Session::open(&agent).unwrap();
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     assert_eq!(with_timeout(session.info()).await.unwrap().pid, Some(7));
     session.finish_input();
-    assert!(with_timeout(session.next()).await.is_some_and(|frame| to_json(&frame.unwrap())["type"] == "asked_again"));
+    assert!(
+        with_timeout(session.next())
+            .await
+            .is_some_and(|frame| to_json(&frame.unwrap())["type"] == "asked_again")
+    );
 }
 
 #[tokio::test]
-async fn an_engine_that_refuses_the_opening_is_an_error_and_ends() {
+async fn rejected_initialize_is_an_error_and_ends_the_engine() {
     let (agent, folder) = agent_with_engine(
         r#"opening; printf '{"type":"control_response","response":{"subtype":"error","request_id":"%s","error":"no hooks here"}}\n{"type":"word"}\n' "$id"; exec sleep 60"#,
     );
@@ -123,8 +128,9 @@ async fn an_engine_that_refuses_the_opening_is_an_error_and_ends() {
 }
 
 #[tokio::test]
-async fn an_engine_that_dies_is_an_error_with_its_last_words() {
-    let (agent, _folder) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; echo 'out of luck' >&2; exit 3");
+async fn crashed_engine_is_an_error_with_its_stderr() {
+    let (agent, _folder) =
+        agent_with_engine("accept; echo '{\"type\":\"word\"}'; echo 'out of luck' >&2; exit 3");
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     let [Ok(word), Err(Error::Engine { status, stderr })] = frames.as_slice() else { panic!("{frames:?}") };
     assert_eq!(to_json(word)["type"], "word");
@@ -133,7 +139,7 @@ async fn an_engine_that_dies_is_an_error_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn the_run_ends_with_the_engine_although_its_child_holds_the_output() {
+async fn run_ends_although_a_child_holds_the_output() {
     let (agent, _folder) = agent_with_engine("accept; echo '{\"type\":\"word\"}'; sleep 8 & exit 0");
     let mut session = Session::open(&agent).unwrap();
     let ending = async {
@@ -144,21 +150,21 @@ async fn the_run_ends_with_the_engine_although_its_child_holds_the_output() {
 }
 
 #[tokio::test]
-async fn a_call_fails_when_the_engine_dies_without_an_answer() {
+async fn request_fails_when_the_engine_exits_without_a_reply() {
     let (agent, _folder) = agent_with_engine("accept; read -r line; exit 3");
     let session = Session::open(&agent).unwrap();
     assert!(matches!(with_timeout(session.interrupt()).await, Err(Error::Over)));
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_an_error() {
+async fn missing_program_is_an_error() {
     let agent = Agent::new().transport(Transport::Process("/nowhere/engine".into()));
     let frames: Vec<_> = with_timeout(query("go", &agent).collect()).await;
     assert!(matches!(frames.as_slice(), [Err(Error::Spawn { program, .. })] if program == "/nowhere/engine"));
 }
 
 #[tokio::test]
-async fn an_engine_that_is_stopped_may_still_say_something() {
+async fn stopped_engine_may_still_send_frames() {
     let (agent, folder) = agent_with_engine(
         "accept; trap 'echo \"{\\\"type\\\":\\\"bye\\\"}\"; exit 0' TERM; echo ready > ready; while :; do sleep 0.02; done",
     );
@@ -173,7 +179,7 @@ async fn an_engine_that_is_stopped_may_still_say_something() {
 }
 
 #[tokio::test]
-async fn dropping_ends_an_engine_that_listens_to_nothing() {
+async fn dropping_kills_an_engine_that_ignores_signals() {
     let (agent, folder) = agent_with_engine("trap '' TERM; echo ready > ready; while :; do sleep 0.1; done");
     let session = Session::open(&agent).unwrap();
     let engine = engine_proc_dir(&folder).await;
@@ -183,7 +189,7 @@ async fn dropping_ends_an_engine_that_listens_to_nothing() {
 }
 
 #[tokio::test]
-async fn dropping_ends_an_engine_that_waits_for_a_reader() {
+async fn dropping_kills_an_engine_that_waits_for_a_reader() {
     let (agent, folder) = agent_with_engine("accept; yes '{\"type\":\"word\"}'");
     let session = Session::open(&agent.unread_limit(1000)).unwrap();
     let engine = engine_proc_dir(&folder).await;
@@ -193,7 +199,7 @@ async fn dropping_ends_an_engine_that_waits_for_a_reader() {
 }
 
 #[tokio::test]
-async fn dropping_ends_an_engine_that_was_just_opened() {
+async fn dropping_kills_an_engine_that_was_just_opened() {
     let (agent, folder) = agent_with_engine("cat > /dev/null");
     let session = Session::open(&agent).unwrap();
     let engine = engine_proc_dir(&folder).await;
@@ -202,7 +208,7 @@ async fn dropping_ends_an_engine_that_was_just_opened() {
 }
 
 #[tokio::test]
-async fn the_engine_sees_the_given_environment_and_no_other() {
+async fn engine_sees_only_the_given_environment() {
     let (agent, _folder) = agent_with_engine(
         r#"accept; printf '{"type":"seen","given":"%s","added":"%s","cargo":"%s"}\n' "$GIVEN" "$ADDED" "$CARGO_MANIFEST_DIR""#,
     );

@@ -1,4 +1,4 @@
-//! Sessions that a store keeps and nothing else: written, gone on with, copied, and a store that fails.
+//! Sessions in a store instead of on disk: written, resumed, forked, and with a failing store.
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use whimbrel::wire::control::RenameSession;
 use whimbrel::wire::system::SystemEvent;
 use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, Transport, query};
 
-/// A folder to work in and a home in which nothing may appear.
+/// A store, a working directory, and a home in which nothing may appear.
 struct Fixture {
     root: tempfile::TempDir,
     store: Arc<MemoryStore>,
@@ -57,7 +57,7 @@ impl Fixture {
         path.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
     }
 
-    /// The lines of a transcript in short: what each is.
+    /// Returns the kinds of all entries of a transcript.
     async fn entry_kinds(&self, session: &str, below: Option<&str>) -> Vec<String> {
         let own = StoreKey::session(self.project_key(), session);
         let key = below.map_or_else(|| own.clone(), |below| own.below(below));
@@ -66,7 +66,7 @@ impl Fixture {
     }
 }
 
-/// What a line is: its type, or that of its first block.
+/// Kind of an entry: its type, and that of its first block.
 fn entry_kind(line: &RawJson) -> String {
     let line: Value = line.decode().unwrap();
     let block = line["message"]["content"][0]["type"].as_str();
@@ -88,7 +88,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
+async fn session_is_in_its_store_and_not_on_disk() {
     let stage = Fixture::new();
     let errand = json!([{"type": "tool_use", "name": "Agent",
         "input": {"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"}}]);
@@ -101,7 +101,7 @@ async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
         "tool-start",
         "user tool_result",
         "assistant tool_use",
-        // The call of an agent, and which agent was sent.
+        // The call of the Agent tool, and the agent that it started.
         "tool-start",
         "tool-start",
         "user tool_result",
@@ -112,14 +112,17 @@ async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
     let below = stage.store.subkeys(&stage.project_key(), &session).await.unwrap();
     assert_eq!(below.len(), 1);
     assert!(below[0].starts_with("subagents/agent-"), "{below:?}");
-    assert_eq!(stage.entry_kinds(&session, Some(&below[0])).await, ["user", "agent_metadata", "assistant text"]);
+    assert_eq!(
+        stage.entry_kinds(&session, Some(&below[0])).await,
+        ["user", "agent_metadata", "assistant text"]
+    );
     for folder in ["home", "tmp"] {
         assert!(is_empty(&stage.dir(folder)), "{folder}");
     }
 }
 
 #[tokio::test]
-async fn an_agent_of_an_earlier_run_goes_on_from_the_store() {
+async fn agent_of_an_earlier_run_resumes_from_the_store() {
     let stage = Fixture::new();
     let errand = |input: Value| json!([{"type": "tool_use", "name": "Agent", "input": input}]);
     let first = errand(json!({"description": "keep", "prompt": "Remember TULIP.", "name": "scout",
@@ -140,7 +143,7 @@ async fn an_agent_of_an_earlier_run_goes_on_from_the_store() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_from_its_store_by_id_as_the_last_one_and_as_a_copy() {
+async fn session_resumes_by_id_as_latest_and_as_fork() {
     let stage = Fixture::new();
     let (first, _) = run_prompt(&stage.agent(json!(["Hello, Ann."])), "I am Ann.").await;
     let knows = json!([{"expect": "I am Ann", "content": ["Ann."]}]);
@@ -162,7 +165,7 @@ async fn a_session_goes_on_from_its_store_by_id_as_the_last_one_and_as_a_copy() 
 }
 
 #[tokio::test]
-async fn what_the_store_does_not_have_is_refused() {
+async fn missing_or_existing_session_is_rejected() {
     let stage = Fixture::new();
     let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
     let refused = async |agent: Agent| {
@@ -180,7 +183,7 @@ async fn what_the_store_does_not_have_is_refused() {
 }
 
 #[tokio::test]
-async fn kept_sessions_are_listed_read_searched_named_copied_and_removed() {
+async fn stored_sessions_can_be_listed_searched_changed_and_deleted() {
     let stage = Fixture::new();
     let (session, _) = run_prompt(&stage.agent(json!(["Two curlews."])), "How many birds?").await;
     let sessions = stage.agent(json!([])).sessions().unwrap();
@@ -214,7 +217,7 @@ async fn kept_sessions_are_listed_read_searched_named_copied_and_removed() {
 }
 
 #[tokio::test]
-async fn sessions_on_the_disk_are_reached_in_the_same_way() {
+async fn sessions_on_disk_have_the_same_interface() {
     let stage = Fixture::new();
     let home = stage.dir("home").display().to_string();
     let environment: Environment = [("HOME", home)].into_iter().collect();
@@ -241,13 +244,13 @@ async fn sessions_on_the_disk_are_reached_in_the_same_way() {
     assert_eq!(sessions.list().await.unwrap().len(), 1);
 }
 
-/// A store that watches what it is given, and fails on demand.
+/// A store that reports its entries and fails on demand.
 #[derive(Default)]
 struct WatchedStore {
     inner: MemoryStore,
     is_failing: AtomicBool,
     rejected_appends: AtomicUsize,
-    /// Called with what each line is, before it is kept.
+    /// Called with the kind of each entry before it is stored.
     observer: Mutex<Option<EntryObserver>>,
 }
 
@@ -260,7 +263,7 @@ impl SessionStore for WatchedStore {
             self.rejected_appends.fetch_add(1, Ordering::Relaxed);
             return Err(io::Error::from(io::ErrorKind::StorageFull).into());
         }
-        // Somewhere else something may happen meanwhile.
+        // Lets other tasks run meanwhile.
         tokio::task::yield_now().await;
         if let Some(watch) = self.observer.lock().unwrap().as_mut() {
             entries.iter().for_each(|line| watch(&entry_kind(line)));
@@ -278,7 +281,7 @@ impl SessionStore for WatchedStore {
 }
 
 #[tokio::test]
-async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of_it() {
+async fn entries_are_stored_before_the_next_step() {
     let stage = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     let script = Arc::new(Scripted::replies(json!([bash_call("touch made"), "Done."])).unwrap());
@@ -297,7 +300,7 @@ async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of
 }
 
 #[tokio::test]
-async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
+async fn failing_store_is_reported_and_the_turn_goes_on() {
     let stage = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     store.is_failing.store(true, Ordering::Relaxed);
@@ -309,7 +312,7 @@ async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
             Frame::System(system) => match &system.event {
                 SystemEvent::SessionWritesLost(lost) => {
                     told.push(lost.error_code.clone());
-                    // From now on it works again.
+                    // From here on the store works again.
                     store.is_failing.store(false, Ordering::Relaxed);
                 }
                 SystemEvent::Informational(said) => told.push(said.content.clone()),
@@ -331,7 +334,7 @@ async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn what_must_be_on_record_is_not_done_if_the_store_fails() {
+async fn strict_durability_prevents_calls_while_the_store_fails() {
     let stage = Fixture::new();
     let store = Arc::new(WatchedStore::default());
     store.is_failing.store(true, Ordering::Relaxed);
@@ -343,7 +346,7 @@ async fn what_must_be_on_record_is_not_done_if_the_store_fails() {
 }
 
 #[tokio::test]
-async fn a_session_in_a_store_is_renamed_before_anything_is_said_and_a_copy_has_its_own_title() {
+async fn stored_session_can_be_renamed_and_its_fork_titled() {
     let stage = Fixture::new();
     let (first, _) = run_prompt(&stage.agent(json!(["Hello."])), "Hi.").await;
     let session = Session::open(&stage.agent(json!([])).resume(&first)).unwrap();

@@ -1,4 +1,4 @@
-//! Tools that are functions of this program, with the engine in it.
+//! Tools that are functions of this program, with the engine in this process.
 #![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn tool_call(tool: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "name": tool, "input": input})
 }
 
-/// An agent with a calculator, on a script; and the script, which knows what it was asked.
+/// A scripted agent with a tool server, and the script, which records its requests.
 fn agent_with_server(server: ToolServer, replies: Value) -> (Agent, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let agent = Agent::new()
@@ -50,13 +50,13 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
 }
 
-/// What the model was told last.
+/// Last message that the model received.
 fn last_message(script: &Scripted) -> String {
     script.requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string()
 }
 
 #[tokio::test]
-async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
+async fn function_gets_its_input_and_errors_reach_the_model() {
     let rows = [
         (json!({"a": 2, "b": 3}), r#""text":"5""#, false),
         (json!({"a": i64::MAX, "b": 1}), "That is too much.", true),
@@ -64,7 +64,8 @@ async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
     ];
     for (input, expected, failed) in rows {
         let server = ToolServer::new("calc").instructions("CALC-INSTRUCTIONS").tool(add_tool());
-        let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
+        let (agent, script) =
+            agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
         with_timeout(query("go", &agent).result()).await.unwrap();
         let told = last_message(&script);
         assert!(told.contains(expected), "{input}: {told}");
@@ -76,7 +77,7 @@ async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
 }
 
 #[tokio::test]
-async fn tools_that_only_read_run_side_by_side_and_values_are_shown_as_json() {
+async fn read_only_tools_run_concurrently() {
     let both = Arc::new(Barrier::new(2));
     let look = tool("look", "Looks", move |_: NoInput| {
         let both = Arc::clone(&both);
@@ -86,13 +87,14 @@ async fn tools_that_only_read_run_side_by_side_and_values_are_shown_as_json() {
         }
     });
     let calls = json!([tool_call("mcp__calc__look", &json!({})), tool_call("mcp__calc__look", &json!({}))]);
-    let (agent, script) = agent_with_server(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
+    let (agent, script) =
+        agent_with_server(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
     with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(last_message(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", last_message(&script));
 }
 
 #[tokio::test]
-async fn a_hook_replaces_what_a_function_has_said() {
+async fn hook_replaces_the_output_of_a_function() {
     let input = json!({"a": 2, "b": 3});
     let server = ToolServer::new("calc").tool(add_tool());
     let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__add", &input)], "done"]));
@@ -116,29 +118,33 @@ async fn a_subagent_calls_the_same_function() {
     });
     let errand = json!([tool_call("Agent", &json!({"description": "d", "prompt": "p"}))]);
     let tick_call = json!([tool_call("mcp__calc__tick", &json!({}))]);
-    let (agent, _) = agent_with_server(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
+    let (agent, _) =
+        agent_with_server(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
     with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
-async fn a_panic_fails_the_call_and_the_session_goes_on() {
+async fn panic_fails_the_call_and_the_session_goes_on() {
     let broken = tool("broken", "Breaks", |_: NoInput| async {
         if true {
             panic!("on purpose");
         }
     });
     let server = ToolServer::new("calc").tool(broken);
-    let (agent, script) = agent_with_server(server, json!([[tool_call("mcp__calc__broken", &json!({}))], "done"]));
+    let (agent, script) =
+        agent_with_server(server, json!([[tool_call("mcp__calc__broken", &json!({}))], "done"]));
     let result = with_timeout(query("go", &agent).result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
     assert!(last_message(&script).contains("broke down"), "{}", last_message(&script));
 }
 
 #[tokio::test]
-async fn a_server_is_seen_and_switched_like_any_other() {
-    let (agent, script) =
-        agent_with_server(ToolServer::new("calc").version("3").tool(add_tool().read_only()), json!(["one", "two"]));
+async fn tool_server_can_be_listed_and_toggled() {
+    let (agent, script) = agent_with_server(
+        ToolServer::new("calc").version("3").tool(add_tool().read_only()),
+        json!(["one", "two"]),
+    );
     let mut session = Session::open(&agent).unwrap();
     session.send("hi").await.unwrap();
     with_timeout(session.result()).await.unwrap();
@@ -157,7 +163,7 @@ async fn a_server_is_seen_and_switched_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_call_needs_a_permission_and_an_interrupt_drops_the_future() {
+async fn call_needs_permission_and_interrupt_drops_its_future() {
     struct Dropped(Arc<Mutex<bool>>);
     impl Drop for Dropped {
         fn drop(&mut self) {

@@ -1,9 +1,9 @@
-//! A store as a process: requests as JSON lines on stdin, answers on stdout. For programs in other languages that want to
-//! look into one of our stores, and for the suite that checks them with the official SDK.
+//! A session store as a process: requests as JSON lines on stdin, responses on stdout. For programs in other languages,
+//! and for the conformance suite that compares the stores with the official SDK.
 //!
 //! `serve_store memory`, `serve_store file FOLDER` or `serve_store sqlite FILE`. A request is
 //! `{"do": "append", "project": "p", "session": "s", "subpath": null, "entries": [..]}`; the others are `load`, `list`,
-//! `summaries`, `delete` and `subkeys`. An answer is `{"ok": ..}` or `{"error": ".."}`.
+//! `summaries`, `delete` and `subkeys`. A response is `{"ok": ..}` or `{"error": ".."}`.
 
 use std::io::{BufRead, Write};
 
@@ -82,7 +82,9 @@ async fn handle_request(store: &SharedStore, asked: StoreRequest) -> Result<Valu
         }
         StoreRequest::Load(key) => json!(store.load(&key.into()).await?),
         StoreRequest::List { project } => store.list(&project).await?.iter().map(stored_json).collect(),
-        StoreRequest::Summaries { project } => store.summaries(&project).await?.iter().map(described_json).collect(),
+        StoreRequest::Summaries { project } => {
+            store.summaries(&project).await?.iter().map(described_json).collect()
+        }
         StoreRequest::Delete(key) => {
             store.delete(&key.into()).await?;
             Value::Null

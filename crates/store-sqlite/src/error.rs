@@ -1,4 +1,4 @@
-//! What can go wrong with a database, in words that name the file, the cause and the remedy.
+//! Database errors, converted to messages that name the file, the cause and the remedy.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 use whimbrel_engine::session::store::StoreError;
 
-/// What went wrong.
+/// An error while opening or using the database.
 #[derive(Debug)]
 pub(crate) enum DatabaseError {
-    /// SQLite says so.
+    /// Reported by SQLite.
     Sqlite(rusqlite::Error),
-    /// The system says so.
+    /// Reported by the operating system.
     Io(io::Error),
-    /// The file is none of ours.
+    /// The file is not a database of this store.
     ForeignFile,
-    /// The database was made by a later version.
+    /// A later version of the program created the database.
     NewerVersion { theirs: usize, ours: usize },
-    /// What the database gives back is no line.
+    /// A stored line is not valid JSON.
     InvalidLine(serde_json::Error),
 }
 
@@ -40,7 +40,7 @@ impl From<serde_json::Error> for DatabaseError {
 }
 
 impl DatabaseError {
-    /// The fault as a store tells it.
+    /// Converts to the error of the store, for the database at `path`.
     pub(crate) fn into_store_error(self, path: &Path) -> StoreError {
         let path = path.display();
         let damaged = |error: &dyn std::fmt::Display| {

@@ -1,4 +1,4 @@
-//! Keeps the transcripts of sessions in a SQLite database: one file, any number of sessions, any number of processes.
+//! Session store in a SQLite database: one file for any number of sessions and processes.
 //!
 //! ```
 //! use serde_json::json;
@@ -11,19 +11,19 @@
 //! # let folder = tempfile::tempdir()?;
 //! let store = SqliteStore::open(folder.path().join("sessions.db"))?;
 //! let key = StoreKey::session("my-project", "3f0c9f6e-52a9-4c0e-9a55-0d2ad3c0a001");
-//! let line = RawJson::of(&json!({"type": "user", "uuid": "1", "message": {"role": "user", "content": "hi"}}))?;
+//! let line = RawJson::from_value(&json!({"type": "user", "uuid": "1", "message": {"role": "user", "content": "hi"}}))?;
 //! store.append(&key, &[line.clone()]).await?;
-//! store.append(&key, &[line.clone()]).await?; // The same line once more changes nothing.
+//! store.append(&key, &[line.clone()]).await?; // Appending the same line again has no effect.
 //! assert_eq!(store.load(&key).await?, Some(vec![line]));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Rooms: this file (the store), `schema` (tables, and how old ones become new), `fault` (errors in words).
+//! Modules: this file (the store), `schema` (tables and migrations), `error` (error messages).
 //!
-//! What [`append`](whimbrel_engine::session::store::SessionStore::append) has acknowledged is on the disk: each batch is one
-//! transaction, and its commit is forced there. Others may read meanwhile (write-ahead log); a writer waits for another one
-//! for [`PATIENCE`] and then says so.
+//! Lines acknowledged by [`append`](whimbrel_engine::session::store::SessionStore::append) are durable: each batch is
+//! one transaction, committed with fsync. Readers are not blocked by writers (write-ahead log); a writer waits for
+//! another writer up to [`BUSY_TIMEOUT`] and then fails.
 
 mod error;
 mod schema;
@@ -42,10 +42,10 @@ use whimbrel_engine::session::store::{
 use whimbrel_engine::{clock, files};
 use whimbrel_wire::RawJson;
 
-/// How long a writer waits for another one.
+/// Time that a writer waits for another writer.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Transcripts in a SQLite database. Cheap to clone.
+/// Session store in a SQLite database. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     path: Arc<Path>,
@@ -53,32 +53,32 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a database, and makes it if it is not there; only its owner can read it then. An older version of it is brought
-    /// up to date, a newer one and a file of another kind are refused.
+    /// Opens a database, or creates it, readable by its owner only. An older schema is migrated; a newer one and files
+    /// of another kind are rejected.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         Self::open_with_timeout(path, BUSY_TIMEOUT)
     }
 
-    /// Opens a database with another patience for other writers.
+    /// Opens a database with another busy timeout.
     pub fn open_with_timeout(path: impl Into<PathBuf>, patience: Duration) -> Result<Self, StoreError> {
         let path: Arc<Path> = path.into().into();
         let connection = schema::open(&path, patience).map_err(|fault| fault.into_store_error(&path))?;
         Ok(Self { path, connection: Arc::new(Mutex::new(connection)) })
     }
 
-    /// The database's file.
+    /// Path of the database file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Does something with the database, beside the async threads.
+    /// Runs database work on a blocking thread.
     async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, error::DatabaseError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let connection = Arc::clone(&self.connection);
         let done = files::run_blocking(move || {
-            // A panic half way has left a transaction that was taken back.
+            // After a panic the lock is still usable, because the transaction was rolled back.
             work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
         });
         done.await?.map_err(|fault| fault.into_store_error(&self.path))
@@ -171,7 +171,7 @@ impl SessionStore for SqliteStore {
     }
 }
 
-/// A name that is empty names nothing.
+/// Rejects keys with empty parts.
 fn check_key(key: &StoreKey) -> Result<(), StoreError> {
     let mut names = [Some(&key.project), Some(&key.session), key.subpath.as_ref()].into_iter().flatten();
     match names.find(|name| name.is_empty()) {
@@ -180,20 +180,24 @@ fn check_key(key: &StoreKey) -> Result<(), StoreError> {
     }
 }
 
-/// The number of a transcript.
+/// Returns the row id of a transcript.
 fn find_transcript(work: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
     let mut query =
         work.prepare_cached("SELECT id FROM transcripts WHERE project = ? AND session = ? AND subpath = ?")?;
     query.query_row(params![key.project, key.session, subpath(key)], |row| row.get(0)).optional()
 }
 
-/// A session's own transcript has no subpath, which no name can be.
+/// Subpath column of a key. The empty string marks the session's own transcript, since keys have no empty parts.
 fn subpath(key: &StoreKey) -> &str {
     key.subpath.as_deref().unwrap_or_default()
 }
 
-/// Adds the lines that are new, and what they say of the session.
-fn append_entries(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -> Result<(), error::DatabaseError> {
+/// Inserts the lines that are new and updates the summary of the session.
+fn append_entries(
+    work: &Transaction<'_>,
+    key: &StoreKey,
+    entries: &[RawJson],
+) -> Result<(), error::DatabaseError> {
     let (id, mut summary) = find_or_create_transcript(work, key)?;
     let mut add = work.prepare_cached(
         "INSERT INTO entries (transcript, uuid, line) VALUES (?, ?, ?) ON CONFLICT (transcript, uuid) DO NOTHING",
@@ -212,8 +216,11 @@ fn append_entries(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -
     Ok(())
 }
 
-/// A transcript, which is made if it is not there, and what it is about so far.
-fn find_or_create_transcript(work: &Transaction<'_>, key: &StoreKey) -> Result<(i64, Summary), error::DatabaseError> {
+/// Returns row id and summary of a transcript, creating it if necessary.
+fn find_or_create_transcript(
+    work: &Transaction<'_>,
+    key: &StoreKey,
+) -> Result<(i64, Summary), error::DatabaseError> {
     work.execute(
         "INSERT INTO transcripts (project, session, subpath, modified_ms, summary) VALUES (?, ?, ?, 0, '{}')
          ON CONFLICT (project, session, subpath) DO NOTHING",

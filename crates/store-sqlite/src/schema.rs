@@ -1,5 +1,5 @@
-//! The tables, and how a database comes to have them. Each step of [`STEPS`] makes the next version out of the one before;
-//! a step that has been released is never changed.
+//! Tables and migrations. Each entry of [`MIGRATIONS`] upgrades the schema by one version; a released entry never
+//! changes.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,10 +10,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::DatabaseError;
 
-/// Stands at the head of our databases ("Whim"), so that no other is taken for one.
+/// SQLite `application_id` of this store ("Whim"), by which foreign databases are recognized.
 const APPLICATION_ID: i32 = 0x5768_696D;
 
-/// From nothing to the version of today.
+/// Migrations from an empty database to the current version.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE transcripts (
     id INTEGER PRIMARY KEY,
@@ -34,7 +34,7 @@ CREATE TABLE entries (
 CREATE INDEX entries_in_order ON entries (transcript, id);
 "];
 
-/// Opens a database and brings it up to date.
+/// Opens a database and migrates it to the current version.
 pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, DatabaseError> {
     create_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -42,19 +42,19 @@ pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, Databa
     connection.busy_timeout(patience)?;
     check_application_id(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // A commit is on the disk before it is acknowledged.
+    // A commit is on disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;
     Ok(connection)
 }
 
-/// Makes the file if there is none: what was said is nobody else's business.
+/// Creates the file with mode 0600 if it does not exist, because transcripts are private.
 fn create_file(path: &Path) -> Result<(), DatabaseError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    // A pipe must not be waited for.
+    // Opening a pipe would block.
     match std::fs::metadata(path) {
         Ok(there) if !there.is_file() => return Err(DatabaseError::ForeignFile),
         Ok(_) => return Ok(()),
@@ -65,7 +65,7 @@ fn create_file(path: &Path) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// Refuses a database that is not ours.
+/// Rejects a database of another application.
 fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
     let mark: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
@@ -76,8 +76,8 @@ fn check_application_id(connection: &Connection) -> Result<(), DatabaseError> {
     }
 }
 
-/// Takes the steps that are missing, all or none. Another process may do the same at the same time: the second finds
-/// nothing left to do.
+/// Applies the missing migrations in one transaction. If two processes migrate at the same time, the second finds
+/// nothing to do.
 fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> {
     if schema_version(connection)? == MIGRATIONS.len() {
         return Ok(());

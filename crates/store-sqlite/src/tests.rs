@@ -1,4 +1,4 @@
-//! Databases that fail, and that are not what they should be.
+//! Failing, locked, damaged and foreign databases.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,8 @@ use super::*;
 
 fn store() -> (SqliteStore, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open_with_timeout(folder.path().join("new/s.db"), Duration::from_millis(20)).unwrap();
+    let store =
+        SqliteStore::open_with_timeout(folder.path().join("new/s.db"), Duration::from_millis(20)).unwrap();
     (store, folder)
 }
 
@@ -19,7 +20,8 @@ fn key() -> StoreKey {
 }
 
 fn line(uuid: &str) -> RawJson {
-    RawJson::from_value(&json!({"type": "user", "uuid": uuid, "message": {"content": "x".repeat(2_000)}})).unwrap()
+    RawJson::from_value(&json!({"type": "user", "uuid": uuid, "message": {"content": "x".repeat(2_000)}}))
+        .unwrap()
 }
 
 fn error_parts<T: std::fmt::Debug>(done: Result<T, StoreError>) -> (ErrorKind, String) {
@@ -30,7 +32,7 @@ fn error_parts<T: std::fmt::Debug>(done: Result<T, StoreError>) -> (ErrorKind, S
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_for_the_next_one_and_private() {
+async fn acknowledged_lines_are_durable_and_private() {
     let (store, _folder) = store();
     store.append(&key(), &[line("a"), line("b")]).await.unwrap();
     let mode = std::fs::metadata(store.path()).unwrap().permissions().mode();
@@ -43,7 +45,7 @@ async fn what_was_acknowledged_is_there_for_the_next_one_and_private() {
 }
 
 #[tokio::test]
-async fn a_full_database_takes_all_of_a_batch_or_nothing_and_works_again_later() {
+async fn full_database_rejects_the_whole_batch_and_recovers() {
     let (store, _folder) = store();
     store.append(&key(), &[line("a")]).await.unwrap();
     let limit = |pages: i64| {
@@ -61,14 +63,14 @@ async fn a_full_database_takes_all_of_a_batch_or_nothing_and_works_again_later()
 }
 
 #[tokio::test]
-async fn a_locked_database_says_so_and_loses_nothing() {
+async fn locked_database_fails_without_loss() {
     let (store, _folder) = store();
     store.append(&key(), &[line("a")]).await.unwrap();
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (kind, text) = error_parts(store.append(&key(), &[line("b")]).await);
     assert!(kind == ErrorKind::ResourceBusy && text.contains("locked"), "{text}");
-    // Readers are not kept out.
+    // Readers are not blocked.
     assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 1);
     other.execute_batch("COMMIT").unwrap();
     store.append(&key(), &[line("b")]).await.unwrap();
@@ -76,14 +78,14 @@ async fn a_locked_database_says_so_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_an_error_that_says_what_to_do() {
+async fn damaged_database_error_names_the_remedy() {
     let (store, _folder) = store();
     let path = store.path().to_owned();
     let batch: Vec<RawJson> = (0..100).map(|number| line(&format!("n{number}"))).collect();
     store.append(&key(), &batch).await.unwrap();
     drop(store);
     let mut bytes = std::fs::read(&path).unwrap();
-    // All but the first page, which says what the file is.
+    // All pages except the first, which identifies the file.
     for byte in &mut bytes[4096..] {
         *byte = 0xA5;
     }
@@ -95,7 +97,7 @@ async fn a_damaged_database_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn what_is_no_database_of_ours_is_refused_and_left_alone() {
+fn foreign_files_are_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("text"), "These are not the bytes you are looking for. ".repeat(50)).unwrap();
@@ -119,7 +121,7 @@ fn what_is_no_database_of_ours_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn many_writers_at_once_lose_nothing() {
+async fn concurrent_writers_lose_nothing() {
     let (first, _folder) = store();
     let stores: Vec<SqliteStore> = (0..4).map(|_| SqliteStore::open(first.path()).unwrap()).collect();
     let writing = stores.iter().enumerate().map(|(writer, store)| {

@@ -1,10 +1,10 @@
-//! The database does what every store must do.
+//! The store contract for the SQLite store.
 
 use whimbrel_store_sqlite::SqliteStore;
 use whimbrel_testkit::store_contract;
 
 #[tokio::test]
-async fn the_database_does_what_every_store_must_do() {
+async fn sqlite_store_fulfils_the_store_contract() {
     let folder = tempfile::tempdir().unwrap();
     let mut made = 0;
     store_contract::check(|| {

@@ -1,11 +1,11 @@
-//! A session that lives in a database, through the SDK.
+//! A session in a SQLite store, through the SDK.
 
 use serde_json::json;
 use whimbrel::store::SqliteStore;
 use whimbrel::{Agent, Scripted};
 
 #[tokio::test]
-async fn a_session_goes_on_from_a_database_that_was_closed_and_opened_again() {
+async fn session_continues_from_a_reopened_database() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("sessions.db");
     let agent = |replies: serde_json::Value| {

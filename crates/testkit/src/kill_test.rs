@@ -1,11 +1,11 @@
-//! A drill: the program is killed again and again, at any moment, and must go on each time with all that it had said and done.
+//! Kill test: kills the program at random moments, resumes its session each time and checks that nothing was lost.
 //!
-//! What is checked at every kill:
-//! - the session goes on, and what the provider is sent is what providers take;
-//! - every message that was heard is in the transcript;
-//! - no command ran twice, and every command that ran, also one of a subagent, is known to the model when the session goes
-//!   on, which is never told that nothing was done;
-//! - nothing that the program started is left.
+//! After every kill it checks that
+//! - the session resumes, and providers would accept the messages of its requests;
+//! - every message that the host received is in the transcript;
+//! - no command ran twice, and the model learns of every command that ran, also those of a subagent; it is never told
+//!   that such a command changed nothing;
+//! - no process started by the program is left.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,25 +22,25 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::host::Host;
 use crate::script::{Reply, Script};
 
-/// How many kills one session has to bear; then another one begins, since a transcript without end only takes time.
+/// Kills per session; then a new session begins, because long transcripts only cost time.
 const KILLS_PER_SESSION: u64 = 40;
 
-/// How many replies with commands a session gives before it is done.
+/// Replies with commands before the session is done.
 const COMMAND_REPLIES: usize = 6;
 
-/// The number of the command that a subagent runs.
+/// Number of the command that a subagent runs.
 const SUBAGENT_COMMAND: usize = 200;
 
-/// How many frames are heard before a kill, at most.
+/// Maximum number of frames received before a kill.
 const MAX_FRAMES_BEFORE_KILL: u64 = 28;
 
-/// How long after the last frame, at most, in microseconds.
+/// Maximum delay of a kill after the last frame, in microseconds.
 const MAX_KILL_DELAY_MICROS: u64 = 3_000;
 
-/// How long what was left behind may take to go.
+/// Time limit for the remaining processes to exit.
 const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that is to be killed.
+/// A kill test of one program.
 #[derive(Debug, Clone)]
 pub struct KillTest {
     program: PathBuf,
@@ -48,40 +48,40 @@ pub struct KillTest {
     seed: u64,
 }
 
-/// What a drill came to. A drill that finds anything wrong is an error instead.
+/// Counts of a passed kill test; a failed one returns an error instead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KillReport {
-    /// How often the program was killed.
+    /// Number of kills.
     pub kills: u64,
-    /// How many messages were heard, and found again.
+    /// Number of received messages, all found in the transcripts.
     pub messages: usize,
-    /// How many commands ran, each once.
+    /// Number of commands, each run once.
     pub commands: usize,
-    /// How often the program was killed while a command ran: the model learns that its outcome is unknown.
+    /// Number of kills while a command ran; the model is told that the outcome is unknown.
     pub unknown_outcomes: usize,
 }
 
 impl KillTest {
-    /// A drill for a program.
+    /// Builds a kill test with 25 kills and a fixed seed.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), kills: 25, seed: 0x2545_f491 }
     }
 
-    /// Kills it so often.
+    /// Sets the number of kills.
     #[must_use]
     pub fn kills(mut self, kills: u64) -> Self {
         self.kills = kills;
         self
     }
 
-    /// Chooses other moments.
+    /// Sets the seed of the kill moments.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Does it. `tell` hears how many kills have been borne.
+    /// Runs the test. `tell` gets the number of kills so far after each kill.
     pub async fn run(&self, tell: impl Fn(u64)) -> Result<KillReport> {
         let mut borne = KillReport::default();
         let mut chance = RandomSource(self.seed | 1);
@@ -105,7 +105,7 @@ impl KillTest {
     }
 }
 
-/// A source of numbers that anybody can have again.
+/// Linear congruential generator, so that a seed reproduces a run.
 struct RandomSource(u64);
 
 impl RandomSource {
@@ -115,14 +115,14 @@ impl RandomSource {
     }
 }
 
-/// One session and its folders.
+/// One session with its directories.
 struct KilledSession {
     program: PathBuf,
     dirs: TempDir,
     session: String,
-    /// The messages that were heard.
+    /// UUIDs of the messages that the host received.
     received_uuids: HashSet<String>,
-    /// Calls of which the model was told that nobody knows what became of them.
+    /// Calls whose outcome was reported to the model as unknown.
     unknown_outcomes: usize,
 }
 
@@ -131,7 +131,13 @@ impl KilledSession {
         let folders = tempfile::Builder::new().prefix("drill-").tempdir()?;
         fs::create_dir(folders.path().join("work"))?;
         let session = "12345678-2222-4333-8444-555555555555".to_owned();
-        Ok(Self { program: program.to_owned(), dirs: folders, session, received_uuids: HashSet::new(), unknown_outcomes: 0 })
+        Ok(Self {
+            program: program.to_owned(),
+            dirs: folders,
+            session,
+            received_uuids: HashSet::new(),
+            unknown_outcomes: 0,
+        })
     }
 
     fn work_dir(&self) -> Result<PathBuf> {
@@ -142,7 +148,7 @@ impl KilledSession {
         self.dirs.path().join("config")
     }
 
-    /// Starts the program, or lets it go on, and says something.
+    /// Starts the program, resuming the session if it exists, and sends a prompt.
     async fn start_host(&self, name: &str) -> Result<Host> {
         let known = self.transcript_path().is_some();
         let options = Options {
@@ -163,7 +169,7 @@ impl KilledSession {
         Ok(host)
     }
 
-    /// Lets it run for a while, kills it, and looks at what is left.
+    /// Runs the program for a random time, kills it and checks what is left.
     async fn kill_once(&mut self, kill: u64, chance: &mut RandomSource) -> Result<()> {
         let before = self.executed_commands()?;
         let mut host = self.start_host(&format!("k{kill}")).await?;
@@ -174,16 +180,16 @@ impl KilledSession {
                 break;
             }
         }
-        // Not only right after a frame, but also somewhere between two.
+        // A random delay, so that kills also happen between two frames.
         tokio::time::sleep(Duration::from_micros(chance.next_below(MAX_KILL_DELAY_MICROS))).await;
         self.inspect_run(&host, &before)?;
-        // The program is killed with its host.
+        // Dropping the host kills the program.
         drop(host);
         self.wait_until_no_process_left().await?;
         self.check_transcripts()
     }
 
-    /// Lets it run to its end.
+    /// Runs the program to its end without a kill.
     async fn run_to_end(&mut self) -> Result<()> {
         let before = self.executed_commands()?;
         let mut host = self.start_host("end").await?;
@@ -196,7 +202,7 @@ impl KilledSession {
         self.check_transcripts()
     }
 
-    /// Notes what was heard, and checks what the model was sent: `before` are the commands that had run until then.
+    /// Records the received messages and checks the requests to the model. `before`: the commands run so far.
     fn inspect_run(&mut self, host: &Host, before: &[String]) -> Result<()> {
         for heard in host.received() {
             let said = matches!(heard.json["type"].as_str(), Some("user" | "assistant"));
@@ -220,7 +226,7 @@ impl KilledSession {
         Ok(())
     }
 
-    /// The commands that have run, in their order.
+    /// The commands that have run, in order; fails if one ran twice.
     fn executed_commands(&self) -> Result<Vec<String>> {
         let text = fs::read_to_string(self.work_dir()?.join("log.txt")).unwrap_or_default();
         let commands: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -244,7 +250,7 @@ impl KilledSession {
         Ok(())
     }
 
-    /// Whatever the program started worked in the same folder: nobody may be found there.
+    /// Processes started by the program have the work directory as their cwd; none may remain.
     async fn wait_until_no_process_left(&self) -> Result<()> {
         let (work, deadline) = (self.work_dir()?, Instant::now() + PROCESS_EXIT_TIMEOUT);
         loop {
@@ -263,8 +269,8 @@ impl KilledSession {
     }
 }
 
-/// Calls one after the other and side by side, and one of a subagent, with words between; some leave something running.
-/// Each leaves its name.
+/// Sequential and parallel commands, one command of a subagent, and text in between. Some commands leave a process
+/// running. Each command appends its name to the log.
 fn kill_script(name: &str) -> Script {
     let bash = |number: usize| {
         let rest = match number % 3 {
@@ -279,7 +285,7 @@ fn kill_script(name: &str) -> Script {
             .and_tool("Bash", bash(number))
             .and_tool("Bash", bash(number + 100))
     };
-    // A subagent asks the same model, so its replies come right after the call that sends it.
+    // A subagent uses the same model, so its replies follow the call that starts it.
     let errand = json!({"description": "One command", "prompt": format!("Do {name}-{SUBAGENT_COMMAND}.")});
     let sent = [
         Reply::text("An agent.").and_tool("Agent", errand),
@@ -290,7 +296,7 @@ fn kill_script(name: &str) -> Script {
     Script::from(steps.chain([Reply::text("All done.")]).collect::<Vec<Reply>>())
 }
 
-/// Whether a provider would take it: roles alternate, and each call has its result in the next message.
+/// Checks that a provider would accept the messages: roles alternate, and each call has its result in the next message.
 fn check_message_order(body: &Value) -> Result<()> {
     let messages = body["messages"].as_array().context("there are no messages")?;
     let mut open: Vec<&str> = Vec::new();
@@ -309,7 +315,7 @@ fn check_message_order(body: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What the model is told of the call that runs a command.
+/// Returns the result of the call that runs a command, as sent to the model.
 fn find_tool_result(body: &Value, command: &str) -> Option<String> {
     let blocks = || {
         body["messages"].as_array().into_iter().flatten().filter_map(|m| m["content"].as_array()).flatten()
@@ -325,11 +331,11 @@ fn read_uuids(transcript: &Path) -> HashSet<String> {
     lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).collect()
 }
 
-/// The processes that work in a folder.
+/// Returns the command lines of the processes whose cwd is `folder`.
 fn processes_in(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").context("processes can only be seen in /proc")?.flatten() {
-        // Whoever has ended meanwhile, or is somebody else's, does not work here.
+        // Fails for processes that have exited or belong to another user.
         if fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder) {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
             found.push(String::from_utf8_lossy(&line).replace('\0', " "));

@@ -1,5 +1,5 @@
-//! Testing agents: a model that says what a script tells it to, a mock of the model APIs that fails on demand, a host that
-//! cannot hang, and scenarios that every form of the engine must play alike.
+//! Testing agents: scripted models, a mock of the model APIs with fault injection, a host with timeouts, and scenarios
+//! that every form of the engine must run alike.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -8,7 +8,7 @@
 //! use whimbrel_wire::permission::PermissionResult;
 //!
 //! let script = [Reply::tool("Bash", json!({"command": "rm notes.txt"})), Reply::text("I may not.")];
-//! let mut host = Host::with(script)
+//! let mut host = Host::with_script(script)
 //!     .file("notes.txt", "keep me")
 //!     .can_use_tool(|ask| PermissionResult::deny(format!("{} is not for you", ask.tool_name)))
 //!     .start()
@@ -16,41 +16,41 @@
 //!     .unwrap();
 //! let result = host.run("Tidy up.").await.unwrap();
 //! assert_eq!(result.result.as_deref(), Some("I may not."));
-//! assert!(host.asked()[1].says("Bash is not for you"));
-//! assert!(host.stage().files().unwrap().contains_key("notes.txt"));
+//! assert!(host.model_requests()[1].contains_text("Bash is not for you"));
+//! assert!(host.dirs().files().unwrap().contains_key("notes.txt"));
 //! # })
 //! ```
 //!
-//! The rooms:
-//! - [`script`]: what the model says, as values
-//! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
-//! - [`guarded`]: an MCP server behind a login
-//! - [`host`]: a small host that starts an engine on a script and talks to it
-//! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
-//! - [`drill`]: a program that is killed again and again
-//! - [`store_contract`]: what every session store must do
-//! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
-//!   run when everything that differs from run to run is taken out
+//! Modules:
+//! - [`script`]: the replies of a scripted model, as values
+//! - [`http_mock`]: a model API on loopback that plays a script; [`scripted_model`]: the same without a network
+//! - [`oauth_mock`]: an MCP server that requires OAuth, with its authorization server
+//! - [`host`]: a host that starts an engine on a script and exchanges frames with it
+//! - [`scenario`]: recorded sessions with expected frames, run in process and as a program
+//! - [`kill_test`]: kills a program at random moments and checks that its session survives
+//! - [`store_contract`]: checks that every session store must pass
+//! - [`test_dirs`]: directories and environment of one run; [`pattern`]: partial matching of JSON;
+//!   [`normalize`]: removal of ids, times and paths that differ from run to run
 
 #![deny(missing_docs)]
 
 mod api_format;
-pub mod kill_test;
-pub mod oauth_mock;
 pub mod host;
 pub mod http_mock;
+pub mod kill_test;
 pub mod normalize;
+pub mod oauth_mock;
 pub mod pattern;
 pub mod scenario;
 pub mod script;
 pub mod scripted_model;
-pub mod test_dirs;
 pub mod store_contract;
+pub mod test_dirs;
 
+pub use host::{EngineExit, Host, HostBuilder, HostResponse};
+pub use http_mock::{MockApi, RecordedRequest};
 pub use kill_test::KillTest;
 pub use oauth_mock::OauthMock;
-pub use host::{HostResponse, EngineExit, Host, HostBuilder};
-pub use http_mock::{MockApi, RecordedRequest};
-pub use scenario::{ScenarioRun, Scenario, assert_same};
-pub use script::{ModelRequest, Fault, Reply, Script};
+pub use scenario::{Scenario, ScenarioRun, assert_same};
+pub use script::{Fault, ModelRequest, Reply, Script};
 pub use test_dirs::TestDirs;

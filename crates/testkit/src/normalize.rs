@@ -1,18 +1,18 @@
-//! What is left of a run when everything that differs from run to run is taken out, pure.
+//! Normalization of a run: replaces everything that differs from run to run, without IO.
 //!
-//! - Ids that the engine makes up get names by the order in which they first appear: `<session-1>`, `<request-1>`,
-//!   `<task-1>`, `<agent-1>`. Any other UUID becomes `<uuid>`, unless the story itself names it.
-//! - Times become `<time>`; durations, delays and process ids become 0.
-//! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
-//! - What an engine offers beside tools grows with it and is no part of a story: `init` loses its commands, skills and
-//!   agents, and its version becomes `<version>`.
-//! - The provider's id of a request is left out: a script without a network has none.
-//! - In `usage`, figures that are nought are left out: they only make frames long.
-//! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
+//! - Ids made by the engine are named in the order of first appearance: `<session-1>`, `<request-1>`, `<task-1>`,
+//!   `<agent-1>`. Any other UUID becomes `<uuid>`, unless it occurs in the scenario itself.
+//! - Timestamps become `<time>`; durations, delays and process ids become 0.
+//! - Paths and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
+//! - `init` loses its commands, skills and agents, and its version becomes `<version>`: they change with the engine
+//!   and are not part of a scenario.
+//! - The provider's request id is removed: the scripted model has none.
+//! - Zero counts in `usage` are removed to keep the frames short.
+//! - Adjacent tool results are sorted by id, because parallel calls finish in any order.
 
 use serde_json::Value;
 
-/// The fields that hold an id, and the name it gets.
+/// Fields that hold an id, and the kind in its placeholder.
 const ID_FIELDS: [(&str, &str); 5] = [
     ("session_id", "session"),
     ("request_id", "request"),
@@ -21,32 +21,33 @@ const ID_FIELDS: [(&str, &str); 5] = [
     ("agentId", "agent"),
 ];
 
-/// Ids shorter than this could be part of something else.
+/// Shorter ids could be part of another text.
 const MIN_ID_LEN: usize = 6;
 
-/// What is known about a run before it is looked at.
+/// Values of a run that the normalization replaces or keeps.
 #[derive(Debug, Clone, Default)]
 pub struct NormalizeOptions {
-    /// Texts of this run and the placeholders they get.
+    /// Texts of this run and their placeholders.
     pub placeholders: Vec<(String, String)>,
-    /// A text whose ids are kept as they are.
+    /// UUIDs and ids that occur in this text are kept.
     pub scenario_text: String,
 }
 
-/// Takes everything out of the frames of a run that differs from run to run.
+/// Replaces everything in the frames that differs from run to run.
 pub fn normalize_frames(frames: &[Value], known: &NormalizeOptions) -> Vec<Value> {
     let mut names = known.placeholders.clone();
-    // A folder inside another must be found first.
+    // Longest first, so that a nested directory is replaced before its parent.
     names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
     let frames: Vec<Value> = frames.iter().cloned().map(remove_request_id).collect();
     names.extend(assign_id_names(&frames, known));
-    let mut frames: Vec<Value> = frames.iter().map(|frame| normalize_value(frame, "", &names, known)).collect();
+    let mut frames: Vec<Value> =
+        frames.iter().map(|frame| normalize_value(frame, "", &names, known)).collect();
     frames.iter_mut().for_each(normalize_init);
     sort_adjacent_results(&mut frames, |frame| tool_result_id(&frame["message"]["content"][0]));
     frames
 }
 
-/// Takes out what the provider called the request.
+/// Removes the provider's request id from an assistant frame.
 fn remove_request_id(mut frame: Value) -> Value {
     if frame["type"] == "assistant"
         && let Value::Object(fields) = &mut frame
@@ -56,7 +57,7 @@ fn remove_request_id(mut frame: Value) -> Value {
     frame
 }
 
-/// Takes out of an `init` what grows with the engine.
+/// Removes the lists from `init` that change with the engine.
 fn normalize_init(frame: &mut Value) {
     if frame["type"] != "system" || frame["subtype"] != "init" {
         return;
@@ -67,19 +68,19 @@ fn normalize_init(frame: &mut Value) {
     }
 }
 
-/// Puts results of tool calls that stand next to each other in the order of their ids.
+/// Sorts adjacent tool results by id.
 pub(crate) fn sort_adjacent_results(items: &mut [Value], id: impl Fn(&Value) -> Option<&str>) {
     for run in items.chunk_by_mut(|a, b| id(a).is_some() && id(b).is_some()) {
         run.sort_by_key(|item| id(item).map(str::to_owned));
     }
 }
 
-/// The call that a block is the result of.
+/// Returns the id of the call that a tool result block answers.
 pub(crate) fn tool_result_id(block: &Value) -> Option<&str> {
     (block["type"] == "tool_result").then(|| block["tool_use_id"].as_str())?
 }
 
-/// The ids that the engine made up, with their names.
+/// Assigns names to the ids made by the engine.
 fn assign_id_names(frames: &[Value], known: &NormalizeOptions) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = Vec::new();
     for (field, id) in frames.iter().flat_map(collect_ids) {
@@ -110,7 +111,12 @@ fn collect_ids(value: &Value) -> Vec<(String, String)> {
     }
 }
 
-fn normalize_value(value: &Value, field: &str, names: &[(String, String)], known: &NormalizeOptions) -> Value {
+fn normalize_value(
+    value: &Value,
+    field: &str,
+    names: &[(String, String)],
+    known: &NormalizeOptions,
+) -> Value {
     match value {
         Value::Object(fields) => {
             let counts = |name: &str, value: &Value| is_volatile(name) || !is_zero(value);
@@ -127,7 +133,7 @@ fn normalize_value(value: &Value, field: &str, names: &[(String, String)], known
     }
 }
 
-/// Whether a figure, or every figure of a group, is nought.
+/// Returns whether a number, or every number of an object, is zero.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -136,7 +142,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Whether a number under this name is a duration, a delay, an instant or a process id.
+/// Returns whether a number in this field is a duration, a delay, a point in time or a process id.
 fn is_volatile(field: &str) -> bool {
     matches!(field, "pid" | "end_time")
         || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
@@ -169,7 +175,7 @@ fn replace_timestamps(text: &str) -> String {
     })
 }
 
-/// Replaces every place where `at` finds something; it says how long that is and what to put there.
+/// Replaces every match of `at`, which returns the length of the match and its replacement.
 fn replace_matches(text: &str, at: impl Fn(&str) -> Option<(usize, &'static str)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -206,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_from_run_to_run_is_taken_out() {
+    fn run_specific_values_are_replaced() {
         let table = [
             (
                 "an id with a name",
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_numbered_in_the_order_in_which_they_appear() {
+    fn ids_are_numbered_by_first_appearance() {
         let frames = [json!({"request_id": A}), json!({"request_id": "abcdefgh"}), json!({"x": A})];
         let expected = [
             json!({"request_id": "<request-1>"}),
@@ -256,10 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_results_are_put_in_order() {
+    fn adjacent_tool_results_are_sorted() {
         let result = |id: &str| json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": id}]}});
         let other = json!({"type": "assistant"});
         let frames = [result("2"), result("1"), other.clone(), result("0")];
-        assert_eq!(normalize_frames(&frames, &test_options()), [result("1"), result("2"), other, result("0")]);
+        assert_eq!(
+            normalize_frames(&frames, &test_options()),
+            [result("1"), result("2"), other, result("0")]
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! An MCP server behind a login, on loopback. It gives out the logins itself, to whoever asks as OAuth 2.1 and MCP have it,
-//! and checks what clients tend to get wrong: the redirect, the proof of the code, what a token is for.
+//! Mock of an MCP server that requires OAuth, on loopback, with its own authorization server. It follows OAuth 2.1 and
+//! the MCP authorization spec and checks what clients tend to get wrong: the redirect URI, the PKCE verifier and the
+//! resource of a token.
 //!
-//! It is at one address, says who gives out logins only when it is asked at the places where clients have to look, and is
-//! gone when it is dropped.
+//! Clients must discover the authorization server through the well-known metadata. The server stops when dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,19 +20,19 @@ use whimbrel_models::http::Url;
 
 use crate::http_mock::request::{self, HttpRequest};
 
-/// The server. Requests are answered as long as it lives.
+/// The mock server. It stops when dropped.
 #[derive(Debug)]
 pub struct OauthMock {
     shared: Arc<Shared>,
     server_task: JoinHandle<()>,
 }
 
-/// Who may ask for a login.
+/// Which clients may ask for tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientRegistration {
-    /// Whoever introduces itself.
+    /// Clients that register themselves (dynamic client registration).
     Dynamic,
-    /// One that was registered by hand: its id and its secret.
+    /// One preregistered client: its id and its secret.
     Preregistered(String, String),
 }
 
@@ -47,21 +47,21 @@ struct Shared {
 struct State {
     /// Method and path of every request.
     requests: Vec<String>,
-    /// How many names were given out.
+    /// Number of ids issued so far.
     issued_ids: usize,
-    /// Redirects of clients that have introduced themselves.
+    /// Redirect URIs of registered clients, by client id.
     redirect_uris: BTreeMap<String, String>,
-    /// What was asked for with each code.
+    /// Parameters of the authorization request behind each code.
     authorization_codes: BTreeMap<String, BTreeMap<String, String>>,
     access_tokens: BTreeSet<String>,
     refresh_tokens: BTreeSet<String>,
 }
 
-/// A status, further headers and a body.
+/// Status, additional headers and body.
 type HttpResponse = (u16, Vec<(&'static str, String)>, Value);
 
 impl OauthMock {
-    /// Starts to listen on a free port.
+    /// Starts the server on a free port.
     pub async fn start(clients: ClientRegistration) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
         let address = listener.local_addr()?;
@@ -70,7 +70,7 @@ impl OauthMock {
         Ok(Self { shared, server_task: serving })
     }
 
-    /// The address of the MCP server.
+    /// The URL of the MCP server.
     pub fn url(&self) -> String {
         self.shared.url_for("/mcp")
     }
@@ -80,12 +80,12 @@ impl OauthMock {
         self.shared.lock_state().requests.clone()
     }
 
-    /// The tokens that were given out end now. New ones can be had in their place.
+    /// Invalidates all access tokens; clients can still refresh.
     pub fn revoke_access_tokens(&self) {
         self.shared.lock_state().access_tokens.clear();
     }
 
-    /// All logins end now.
+    /// Invalidates all access and refresh tokens.
     pub fn revoke_all_tokens(&self) {
         let mut state = self.shared.lock_state();
         state.access_tokens.clear();
@@ -99,20 +99,19 @@ impl Drop for OauthMock {
     }
 }
 
-/// Does what a person does in a browser who agrees to everything: goes to an address on this machine, and from there to
-/// where it is sent. Gives the page at the end.
+/// Acts as a browser whose user consents: opens the authorization URL, follows the redirect and returns the final page.
 pub async fn complete_login(address: &str) -> anyhow::Result<String> {
     fetch_page(&Url::parse(&authorize_redirect(address).await?)?).await
 }
 
-/// Agrees to everything, and gives the address that a browser is sent to.
+/// Opens the authorization URL and returns the URL of the redirect.
 pub async fn authorize_redirect(address: &str) -> anyhow::Result<String> {
     let page = fetch_page(&Url::parse(address)?).await?;
     let sent = page.lines().find_map(|line| line.strip_prefix("location: "));
     sent.map(str::to_owned).with_context(|| format!("nobody was sent anywhere: {page}"))
 }
 
-/// What lies at an address on this machine, head and all.
+/// Fetches a page from this machine; returns head and body.
 async fn fetch_page(url: &Url) -> anyhow::Result<String> {
     let target = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
     let port = url.port().context("no port")?;
@@ -142,7 +141,7 @@ async fn handle_connection(stream: TcpStream, shared: Arc<Shared>) {
         head += &format!("{name}: {value}\r\n");
     }
     head += &format!("content-length: {}\r\n\r\n{body}", body.len());
-    // Whoever has gone away needs no answer.
+    // The client may have disconnected.
     let _ = stream.into_inner().write_all(head.as_bytes()).await;
 }
 
@@ -210,7 +209,9 @@ impl Shared {
         {
             return error_response("invalid_request");
         }
-        let Ok(mut back) = Url::parse(field("redirect_uri")) else { return error_response("invalid_request") };
+        let Ok(mut back) = Url::parse(field("redirect_uri")) else {
+            return error_response("invalid_request");
+        };
         let code = state.next_id("code");
         back.query_pairs_mut().append_pair("code", &code).append_pair("state", field("state"));
         back.query_pairs_mut().append_pair("iss", &self.url_for(""));
@@ -228,7 +229,7 @@ impl Shared {
         }
         let mut state = self.lock_state();
         let good_grant = match field("grant_type") {
-            // Each can be used once.
+            // Codes and refresh tokens are valid once.
             "authorization_code" => state.authorization_codes.remove(field("code")).is_some_and(|begun| {
                 let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));
                 begun.get("code_challenge") == Some(&challenge)
@@ -273,7 +274,7 @@ impl Shared {
 }
 
 impl State {
-    /// A name that was not given out before.
+    /// Returns an unused id.
     fn next_id(&mut self, kind: &str) -> String {
         self.issued_ids += 1;
         format!("{kind}-{}", self.issued_ids)
@@ -288,7 +289,7 @@ fn error_response(error: &str) -> HttpResponse {
     (400, Vec::new(), json!({"error": error}))
 }
 
-/// The fields of a query or a form.
+/// Parses a query string or a form.
 fn parse_form(text: &str) -> BTreeMap<String, String> {
     let url = Url::parse(&format!("http://x/?{text}"));
     let pairs = url.iter().flat_map(Url::query_pairs);

@@ -1,17 +1,17 @@
-//! Whether a value looks like a pattern, pure: for waiting for "a frame like this".
+//! Partial matching of JSON values, for waiting for frames with certain fields.
 
 use serde_json::Value;
 
-/// Whether `value` looks like `pattern`: an object must have the pattern's fields, and may have more; a list must have
-/// as many items, each like its own; anything else must be equal.
+/// Returns whether `value` has everything in `pattern`. Objects may have more fields than the pattern; arrays must have
+/// the same length and match item by item; anything else must be equal.
 ///
 /// ```
 /// use serde_json::json;
-/// use whimbrel_testkit::pattern::looks_like;
+/// use whimbrel_testkit::pattern::matches_pattern;
 ///
 /// let frame = json!({"type": "result", "subtype": "success", "num_turns": 1});
-/// assert!(looks_like(&frame, &json!({"type": "result"})));
-/// assert!(!looks_like(&frame, &json!({"type": "result", "is_error": true})));
+/// assert!(matches_pattern(&frame, &json!({"type": "result"})));
+/// assert!(!matches_pattern(&frame, &json!({"type": "result", "is_error": true})));
 /// ```
 pub fn matches_pattern(value: &Value, pattern: &Value) -> bool {
     match (value, pattern) {
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_looks_like_what_it_contains() {
+    fn partial_patterns_match() {
         let table = [
             ("everything", json!({}), true),
             ("one field", json!({"a": 1}), true),

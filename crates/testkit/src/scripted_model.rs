@@ -1,8 +1,7 @@
-//! Playing a script on the engine's own scripted model, without any network.
+//! Plays a script on the engine's own scripted model, without any network.
 //!
-//! That model knows fewer ways to fail than the [HTTP mock](crate::http_mock): whatever only exists between two sockets
-//! (silence, a page of HTML, a closed line, a fault without end), a reply that is held back, and a closure cannot be
-//! played on it. Asking for it is an error that says so.
+//! That model supports fewer faults than the [HTTP mock](crate::http_mock). Faults of a connection (stalls, an HTML
+//! page, a closed connection, a fault that always happens), held replies and closures return an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,27 +10,28 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use whimbrel_models::scripted::Scripted;
 
-use crate::script::{Fault, Reply, Script, FaultCount, ReplyBlock};
+use crate::script::{Fault, FaultCount, Reply, ReplyBlock, Script};
 
 impl Script {
-    /// The script as the scripted model reads it: text for the file of `--model scripted:PATH`.
+    /// Renders the script as JSON for `--model scripted:PATH`.
     pub fn to_scripted_json(&self) -> anyhow::Result<Value> {
         let Some(replies) = self.replies() else { bail!("A closure can only be played over HTTP.") };
         let mut turns = Vec::new();
         for (index, reply) in replies.iter().enumerate() {
             let number = index + 1;
-            turns.extend(reply_turns(reply, number).with_context(|| format!("Reply {number} of the script"))?);
+            turns
+                .extend(reply_turns(reply, number).with_context(|| format!("Reply {number} of the script"))?);
         }
         Ok(Value::Array(turns))
     }
 
-    /// The scripted model that plays this script.
+    /// Builds the scripted model that plays this script.
     pub fn to_scripted(&self) -> anyhow::Result<Arc<Scripted>> {
         Ok(Arc::new(Scripted::replies(self.to_scripted_json()?)?))
     }
 }
 
-/// A reply as the answers to as many requests as it takes.
+/// Expands a reply into one turn per request: first its faults, then the reply itself.
 fn reply_turns(reply: &Reply, number: usize) -> anyhow::Result<Vec<Value>> {
     if reply.hold.is_some() {
         bail!("A reply can only be held back over HTTP.");
@@ -39,7 +39,9 @@ fn reply_turns(reply: &Reply, number: usize) -> anyhow::Result<Vec<Value>> {
     let whole = turn_json(reply, number);
     let mut turns = Vec::new();
     for (fault, times) in reply.faults() {
-        let FaultCount::First(times) = times else { bail!("A fault without end can only be played over HTTP.") };
+        let FaultCount::First(times) = times else {
+            bail!("A fault without end can only be played over HTTP.")
+        };
         let mut turn = whole.clone();
         turn["fault"] = fault_json(fault)?;
         turns.extend(std::iter::repeat_n(turn, times.get() as usize));
@@ -71,7 +73,7 @@ fn block_json(words: &ReplyBlock, number: usize, calls: &mut usize) -> Value {
         ReplyBlock::Tool { tool, input, id, raw_input } => {
             *calls += 1;
             let id = id.clone().unwrap_or_else(|| format!("toolu_{number}_{calls}"));
-            // An input that is a string is what the model writes, valid or not.
+            // The scripted model sends a string input verbatim, so it need not be valid JSON.
             let input = raw_input.as_ref().map_or_else(|| input.clone(), |text| Value::from(text.as_str()));
             json!({"type": "tool_use", "id": id, "name": tool, "input": input})
         }
@@ -110,7 +112,7 @@ fn fault_json(fault: &Fault) -> anyhow::Result<Value> {
     })
 }
 
-/// The engine's word for a type of error.
+/// Maps an error type of the API to the error kind of the models crate.
 fn model_error_kind(error: &str) -> &'static str {
     match error {
         "invalid_request_error" => "invalid_request",
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_become_answers_of_their_own() {
+    fn each_fault_is_a_turn_before_the_reply() {
         let script = Script::from([
             Reply::text("a").status(529).times(2),
             Reply::empty().status(429).retry_after("1.5"),
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_network_is_refused() {
+    fn network_only_features_are_rejected() {
         for reply in [
             Reply::text("a").stall_after(1),
             Reply::text("a").html(),

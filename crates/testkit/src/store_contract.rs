@@ -1,4 +1,4 @@
-//! What every session store must do. Whoever writes one runs [`check`] in a test of theirs:
+//! Contract of session stores. The crate of a store runs [`check`] in a test:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use whimbrel_engine::session::store::{SessionStore, StoreKey, Summary};
 use whimbrel_wire::RawJson;
 
-/// Checks a store, a fresh one for each claim. The error says which claim does not hold.
+/// Checks a store, with a new instance for each claim. The error names the claim that failed.
 pub async fn check<S: SessionStore>(mut fresh: impl FnMut() -> S) -> Result<()> {
     check_order(&fresh()).await?;
     check_duplicates(&fresh()).await?;
@@ -48,7 +48,10 @@ async fn check_order(store: &impl SessionStore) -> Result<()> {
     );
     let odd = raw_json(&json!({"type": "x", "text": "two\nlines, \u{1f426}, \u{0} and \"quotes\""}));
     store.append(&session_key().below("odd"), std::slice::from_ref(&odd)).await?;
-    ensure!(store.load(&session_key().below("odd")).await? == Some(vec![odd]), "any text comes back as it was");
+    ensure!(
+        store.load(&session_key().below("odd")).await? == Some(vec![odd]),
+        "any text comes back as it was"
+    );
     Ok(())
 }
 
@@ -71,7 +74,9 @@ async fn check_duplicates(store: &impl SessionStore) -> Result<()> {
 
 async fn check_isolation(store: &impl SessionStore) -> Result<()> {
     let other = StoreKey::session("other", "sess");
-    for (key, line) in [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other.clone(), "o")] {
+    for (key, line) in
+        [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other.clone(), "o")]
+    {
         store.append(&key, &[entry(line)]).await?;
     }
     for (key, line) in [(session_key(), "m"), (session_key().below("subagents/agent-1"), "s"), (other, "o")] {
@@ -121,7 +126,10 @@ async fn check_removal(store: &impl SessionStore) -> Result<()> {
         ensure!(store.load(stays).await?.is_some(), "other sessions stay");
     }
     store.append(&session_key(), &[entry("x")]).await?;
-    ensure!(store.load(&session_key()).await? == Some(vec![entry("x")]), "what was removed can be written anew");
+    ensure!(
+        store.load(&session_key()).await? == Some(vec![entry("x")]),
+        "what was removed can be written anew"
+    );
     Ok(())
 }
 
@@ -130,15 +138,20 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
         "type": "user", "cwd": "/w", "timestamp": "2026-11-16T03:00:00.123Z", "message": {"content": "Do\nthis"},
     });
     store.append(&session_key(), &[entry("x"), raw_json(&prompt)]).await?;
-    ensure!(only_summary(store).await?.text() == Some("Do this"), "the first prompt says what a session is about");
-    // More than the ends of a file show.
+    ensure!(
+        only_summary(store).await?.text() == Some("Do this"),
+        "the first prompt says what a session is about"
+    );
+    // Longer than the head and tail that a listing reads.
     let filler: Vec<RawJson> =
         (0..3_000).map(|number| entry(&format!("a long transcript {number}"))).collect();
     store.append(&session_key(), &filler).await?;
     let named =
         [json!({"type": "custom-title", "customTitle": "Mine"}), json!({"type": "tag", "tag": "blue"})];
     store.append(&session_key(), &named.each_ref().map(raw_json)).await?;
-    store.append(&session_key().below("subagents/agent-1"), &[raw_json(&json!({"type": "tag", "tag": "red"}))]).await?;
+    store
+        .append(&session_key().below("subagents/agent-1"), &[raw_json(&json!({"type": "tag", "tag": "red"}))])
+        .await?;
     let found = only_summary(store).await?;
     let facts = (found.text(), found.tag.as_deref(), found.cwd.as_deref(), found.created_at);
     ensure!(
@@ -153,7 +166,7 @@ async fn check_summaries(store: &impl SessionStore) -> Result<()> {
     Ok(())
 }
 
-/// What the only session is about.
+/// Returns the summary of the only session.
 async fn only_summary(store: &impl SessionStore) -> Result<Summary> {
     let mut described = store.summaries("proj").await?;
     ensure!(described.len() == 1, "one session has one summary, not {described:?}");

@@ -1,4 +1,4 @@
-//! A place for one run: folders of its own and an environment that leads nowhere else.
+//! Temporary directories and a closed environment for one run of an engine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::TempDir;
 
-/// The folders of one run. They are gone when it is dropped.
+/// Workspace, home and temp directory of one run; removed on drop.
 #[derive(Debug)]
 pub struct TestDirs {
     root: PathBuf,
@@ -15,7 +15,7 @@ pub struct TestDirs {
 }
 
 impl TestDirs {
-    /// Makes an empty workspace, home and temporary folder.
+    /// Creates the three directories, empty.
     pub fn new() -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir().context("no temporary folder")?;
         let root = folder.path().canonicalize()?;
@@ -26,22 +26,22 @@ impl TestDirs {
         Ok(stage)
     }
 
-    /// Where the agent works.
+    /// The directory in which the agent works.
     pub fn workspace(&self) -> PathBuf {
         self.root.join("workspace")
     }
 
-    /// The home folder.
+    /// The home directory.
     pub fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    /// The folder for temporary files.
+    /// The directory for temporary files.
     pub fn temp_dir(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
-    /// The environment of the engine: these folders, the path to programs, and nothing else of ours.
+    /// The engine's environment: these directories, `PATH`, and nothing else of this process.
     pub fn env(&self) -> BTreeMap<String, String> {
         let own = |path: PathBuf| path.to_string_lossy().into_owned();
         let set = [
@@ -49,18 +49,18 @@ impl TestDirs {
             ("TMPDIR", own(self.temp_dir())),
             ("LANG", "C.UTF-8".to_owned()),
             ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())),
-            // The machine may be a container where everything runs as root.
+            // Containers often run everything as root; this permits bypass mode there.
             ("IS_SANDBOX", "1".to_owned()),
         ];
         set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Writes a file into the workspace, folders above it included.
+    /// Writes a file into the workspace and creates its parent directories.
     pub fn write_file(&self, path: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         write_file(&self.workspace().join(path), content.as_ref())
     }
 
-    /// Copies a folder's files into the workspace.
+    /// Copies all files of a directory into the workspace.
     pub fn copy_from(&self, from: &Path) -> anyhow::Result<()> {
         for (path, content) in read_files(from)? {
             self.write_file(&path, content)?;
@@ -68,13 +68,13 @@ impl TestDirs {
         Ok(())
     }
 
-    /// Every file of the workspace, by its path within.
+    /// All files of the workspace by relative path.
     pub fn files(&self) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         read_files(&self.workspace())
     }
 }
 
-/// Every file below a folder, by its path within; none if there is no such folder.
+/// Reads all files below a directory, keyed by relative path; empty if the directory does not exist.
 pub(crate) fn read_files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,9 +1,9 @@
-//! Lists of what is to be done: which kind a session has, and what becomes of them.
+//! Task lists: TodoWrite or task tools, persistence and hooks.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, Reply};
+use whimbrel_testkit::{Host, HostResponse, Reply};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 
@@ -12,7 +12,7 @@ fn session_tools(host: &Host) -> Vec<String> {
     serde_json::from_value(init.json["tools"].clone()).unwrap()
 }
 
-/// What the calls of a tool gave the host.
+/// The `tool_use_result` of every call so far.
 fn tool_use_results(host: &Host) -> Vec<Value> {
     let results = host.received().iter().filter(|heard| !heard.json["tool_use_result"].is_null());
     results.map(|heard| heard.json["tool_use_result"].clone()).collect()
@@ -23,7 +23,7 @@ fn create_task(subject: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_session_has_one_kind_of_list() {
+async fn session_offers_either_todo_or_task_tools() {
     for (variable, todo) in [(None, false), (Some("1"), false), (Some("0"), true), (Some("false"), true)] {
         let mut host = Host::with_script([Reply::text("1")]);
         if let Some(value) = variable {
@@ -43,7 +43,7 @@ async fn a_session_has_one_kind_of_list() {
 }
 
 #[tokio::test]
-async fn a_list_is_there_again_when_the_session_goes_on() {
+async fn task_list_survives_resume() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config").display().to_string();
     let cwd = Some(home.path().display().to_string());
@@ -73,7 +73,7 @@ async fn a_list_is_there_again_when_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn a_session_that_leaves_nothing_keeps_its_list_in_memory() {
+async fn task_list_of_unsaved_session_stays_in_memory() {
     let options = Options { persist_session: Some(false), ..Options::default() };
     let script = [create_task("Build"), Reply::tool("TaskGet", json!({"taskId": "1"})), Reply::text("1")];
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
@@ -83,7 +83,7 @@ async fn a_session_that_leaves_nothing_keeps_its_list_in_memory() {
 }
 
 #[tokio::test]
-async fn hooks_may_refuse_a_task_and_its_completion() {
+async fn hooks_can_block_task_creation_and_completion() {
     let script = [
         create_task("Nonsense"),
         create_task("Sense"),

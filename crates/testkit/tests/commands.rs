@@ -11,15 +11,16 @@ fn project_options() -> Options {
     Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
 }
 
-/// A command that runs something and allows something.
-const COMMAND_WITH_ALLOW: &str = "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
+/// A command file with an embedded shell command and an allow rule.
+const COMMAND_WITH_ALLOW: &str =
+    "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
 
 fn touch_call() -> Reply {
     Reply::tool("Bash", json!({"command": "touch again"}))
 }
 
 #[tokio::test]
-async fn what_a_trusted_file_allows_is_allowed_for_its_turn_only() {
+async fn trusted_command_file_allows_tools_for_its_turn() {
     let script = [touch_call(), Reply::text("One."), touch_call(), Reply::text("Two.")];
     let mut host = Host::with_script(script)
         .options(project_options())
@@ -36,7 +37,7 @@ async fn what_a_trusted_file_allows_is_allowed_for_its_turn_only() {
 }
 
 #[tokio::test]
-async fn what_an_untrusted_file_allows_does_not_count() {
+async fn untrusted_command_file_cannot_allow_tools() {
     let mut host = Host::with_script([Reply::text("Never said.")])
         .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
         .start()
@@ -54,7 +55,7 @@ async fn what_an_untrusted_file_allows_does_not_count() {
 }
 
 #[tokio::test]
-async fn the_host_is_asked_about_a_command_in_a_file() {
+async fn host_decides_on_embedded_shell_commands() {
     let mut host = Host::with_script([Reply::text("Done.")])
         .file(".claude/commands/mighty.md", COMMAND_WITH_ALLOW)
         .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
@@ -66,7 +67,7 @@ async fn the_host_is_asked_about_a_command_in_a_file() {
 }
 
 #[tokio::test]
-async fn a_file_chooses_the_model_of_its_turn() {
+async fn command_file_sets_the_model_of_its_turn() {
     let mut host = Host::with_script([Reply::text("One."), Reply::text("Two.")])
         .file(".claude/commands/quick.md", "---\nmodel: haiku\n---\nBe quick.")
         .start()
@@ -86,7 +87,7 @@ async fn a_file_chooses_the_model_of_its_turn() {
 }
 
 #[tokio::test]
-async fn files_that_a_prompt_names_are_shown_if_they_may_be_read() {
+async fn mentioned_files_are_attached_if_readable() {
     let stage = TestDirs::new().unwrap();
     std::fs::write(stage.home().join("secret.txt"), "SECRET").unwrap();
     let secret = stage.home().join("secret.txt");
@@ -109,7 +110,7 @@ async fn files_that_a_prompt_names_are_shown_if_they_may_be_read() {
 }
 
 #[tokio::test]
-async fn a_command_is_told_in_the_order_of_a_turn() {
+async fn command_emits_frames_in_the_order_of_a_turn() {
     let hooks = json!({"SessionStart": [{"hooks": [{"type": "command", "command": "true"}]}]});
     let kinds = |host: &Host| -> Vec<String> {
         let kind = |json: &serde_json::Value| match (&json["type"], &json["isReplay"], &json["subtype"]) {
@@ -139,7 +140,7 @@ async fn a_command_is_told_in_the_order_of_a_turn() {
 }
 
 #[tokio::test]
-async fn the_engine_answers_its_own_commands_without_a_model() {
+async fn builtin_commands_need_no_model() {
     let script = [Reply::text("Hello."), Reply::text("Hello again.")];
     let mut host = Host::with_script(script).file("CLAUDE.md", "PROJECT-RULE").start().await.unwrap();
     let before = host.send_request(GetContextUsage::default()).await.unwrap();
@@ -176,7 +177,7 @@ async fn the_engine_answers_its_own_commands_without_a_model() {
 }
 
 #[tokio::test]
-async fn after_clear_the_model_knows_nothing_of_before() {
+async fn clear_removes_the_history() {
     let script =
         [Reply::tool("Read", json!({"file_path": "a.txt"})), Reply::text("Before."), Reply::text("After.")];
     let mut host =
@@ -186,11 +187,14 @@ async fn after_clear_the_model_knows_nothing_of_before() {
     host.run("SECOND").await.unwrap();
     let asked = &host.model_requests()[2];
     assert_eq!(asked.messages().len(), 1);
-    assert_eq!(["FIRST", "SECOND", "PROJECT-RULE"].map(|text| asked.contains_text(text)), [false, true, true]);
+    assert_eq!(
+        ["FIRST", "SECOND", "PROJECT-RULE"].map(|text| asked.contains_text(text)),
+        [false, true, true]
+    );
 }
 
 #[tokio::test]
-async fn commands_can_be_switched_off() {
+async fn slash_commands_can_be_disabled() {
     let options =
         Options { extra_args: [("disable-slash-commands".to_owned(), None)].into(), ..Options::default() };
     let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
@@ -199,22 +203,30 @@ async fn commands_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn summaries_can_be_switched_off_for_good() {
+async fn compaction_can_be_disabled() {
     for (switch, asked) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
         let script = [Reply::text("Hello."), Reply::text("We said hello.")];
         let mut host = Host::with_script(script).env(switch, "1").start().await.unwrap();
         host.run("Hello!").await.unwrap();
         let result = host.run("/compact").await.unwrap().result.unwrap_or_default();
-        assert_eq!((result.contains(switch), host.model_requests().len()), (asked == 1, asked), "{switch}: {result}");
+        assert_eq!(
+            (result.contains(switch), host.model_requests().len()),
+            (asked == 1, asked),
+            "{switch}: {result}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_command_in_a_file_can_be_interrupted() {
+async fn embedded_shell_command_can_be_interrupted() {
     let script = [Reply::text("After.")];
     let slow = "---\nallowed-tools: Bash(sleep *)\n---\n!`sleep 600`";
-    let mut host =
-        Host::with_script(script).options(project_options()).file(".claude/commands/slow.md", slow).start().await.unwrap();
+    let mut host = Host::with_script(script)
+        .options(project_options())
+        .file(".claude/commands/slow.md", slow)
+        .start()
+        .await
+        .unwrap();
     host.send_prompt("/slow").await.unwrap();
     host.next_matching(&json!({"subtype": "init"})).await.unwrap();
     host.send_request(Interrupt::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What people and plugins add to a session: skills, output styles, plugins.
+//! Skills, plugins and output styles of a session.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -14,7 +14,7 @@ fn project_options() -> Options {
 
 const GREET_SKILL: &str = "---\ndescription: Greets people\n---\nSay hello to $ARGUMENTS.";
 
-/// A skill that allows something, and wants something run.
+/// A skill with an allow rule and an embedded shell command.
 const SKILL_WITH_ALLOW: &str =
     "---\ndescription: Does things\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello`.";
 
@@ -31,7 +31,7 @@ fn last_init_frame(host: &Host) -> Value {
 }
 
 #[tokio::test]
-async fn the_model_is_told_of_skills_and_what_one_says_follows_the_call() {
+async fn skills_are_listed_and_their_text_follows_the_call() {
     let mut host = Host::with_script([call_skill("greet"), Reply::text("Hello.")])
         .options(project_options())
         .file(".claude/skills/greet/SKILL.md", GREET_SKILL)
@@ -58,7 +58,7 @@ async fn the_model_is_told_of_skills_and_what_one_says_follows_the_call() {
 }
 
 #[tokio::test]
-async fn a_person_calls_a_skill_like_a_command() {
+async fn user_invokes_a_skill_as_slash_command() {
     let mut host = Host::with_script([Reply::text("Hello.")])
         .options(project_options())
         .file(".claude/skills/greet/SKILL.md", GREET_SKILL)
@@ -67,12 +67,15 @@ async fn a_person_calls_a_skill_like_a_command() {
         .unwrap();
     host.run("/greet Bob").await.unwrap();
     let asked = host.model_requests();
-    assert!(asked[0].contains_text("<command-name>/greet</command-name>") && asked[0].contains_text("Say hello to Bob."));
+    assert!(
+        asked[0].contains_text("<command-name>/greet</command-name>")
+            && asked[0].contains_text("Say hello to Bob.")
+    );
     assert!(asked[0].contains_text("Base directory for this skill: "));
 }
 
 #[tokio::test]
-async fn where_there_are_no_skills_there_is_no_tool_for_them() {
+async fn skill_tool_is_absent_without_skills() {
     let rows = [
         ("nothing to call", project_options(), "notes.txt"),
         (
@@ -85,7 +88,11 @@ async fn where_there_are_no_skills_there_is_no_tool_for_them() {
             Options { disallowed_tools: vec!["Skill".into()], ..project_options() },
             ".claude/skills/greet/SKILL.md",
         ),
-        ("none chosen", Options { skills: Some(vec![]), ..project_options() }, ".claude/skills/greet/SKILL.md"),
+        (
+            "none chosen",
+            Options { skills: Some(vec![]), ..project_options() },
+            ".claude/skills/greet/SKILL.md",
+        ),
         (
             "not asked for",
             Options { setting_sources: Some(vec![]), ..Options::default() },
@@ -98,8 +105,12 @@ async fn where_there_are_no_skills_there_is_no_tool_for_them() {
         ),
     ];
     for (name, options, file) in rows {
-        let mut host =
-            Host::with_script([Reply::text("Hello.")]).options(options).file(file, GREET_SKILL).start().await.unwrap();
+        let mut host = Host::with_script([Reply::text("Hello.")])
+            .options(options)
+            .file(file, GREET_SKILL)
+            .start()
+            .await
+            .unwrap();
         host.run("Hi.").await.unwrap();
         let asked = &host.model_requests()[0];
         assert!(!asked.tool_names().contains(&"Skill") && !asked.contains_text("Greets people"), "{name}");
@@ -107,7 +118,7 @@ async fn where_there_are_no_skills_there_is_no_tool_for_them() {
 }
 
 #[tokio::test]
-async fn what_a_skill_allows_counts_until_the_turn_ends() {
+async fn skill_allow_rules_last_until_the_turn_ends() {
     let script = [call_skill("mighty"), touch_call(), Reply::text("One."), touch_call(), Reply::text("Two.")];
     let mut host = Host::with_script(script)
         .options(Options { skills: Some(vec!["mighty".into()]), ..project_options() })
@@ -117,13 +128,17 @@ async fn what_a_skill_allows_counts_until_the_turn_ends() {
         .unwrap();
     let result = host.run("Do things.").await.unwrap();
     assert!(result.permission_denials.is_empty(), "{:?}", result.permission_denials);
-    assert!(host.model_requests()[1].last_text().contains("It says hello."), "{}", host.model_requests()[1].last_text());
+    assert!(
+        host.model_requests()[1].last_text().contains("It says hello."),
+        "{}",
+        host.model_requests()[1].last_text()
+    );
     assert!(host.dirs().files().unwrap().contains_key("again"));
     assert_eq!(host.run("Once more.").await.unwrap().permission_denials.len(), 1);
 }
 
 #[tokio::test]
-async fn a_skill_that_allows_something_is_asked_about() {
+async fn skill_with_allow_rules_needs_permission() {
     for (file, questions) in [(SKILL_WITH_ALLOW, 1), (GREET_SKILL, 0)] {
         let mut host = Host::with_script([call_skill("it"), Reply::text("Done.")])
             .options(project_options())
@@ -133,13 +148,14 @@ async fn a_skill_that_allows_something_is_asked_about() {
             .await
             .unwrap();
         host.run("Do it.").await.unwrap();
-        let tools: Vec<&Value> = host.permission_requests().into_iter().map(|asked| &asked["tool_name"]).collect();
+        let tools: Vec<&Value> =
+            host.permission_requests().into_iter().map(|asked| &asked["tool_name"]).collect();
         assert_eq!(tools, vec![&json!("Skill"); questions]);
     }
 }
 
 #[tokio::test]
-async fn what_an_untrusted_skill_allows_does_not_count() {
+async fn untrusted_skill_cannot_allow_tools() {
     let mut host = Host::with_script([call_skill("mighty"), Reply::text("Done.")])
         .file(".claude/skills/mighty/SKILL.md", SKILL_WITH_ALLOW)
         .start()
@@ -156,7 +172,7 @@ async fn what_an_untrusted_skill_allows_does_not_count() {
 }
 
 #[tokio::test]
-async fn rules_forbid_single_skills_under_both_names_of_the_tool() {
+async fn deny_rules_match_skills_under_both_tool_names() {
     let by_command = Reply::tool("SlashCommand", json!({"command": "/greet Ann"}));
     let rows = [
         ("Skill(greet)", call_skill("greet"), 1),
@@ -178,7 +194,7 @@ async fn rules_forbid_single_skills_under_both_names_of_the_tool() {
 }
 
 #[tokio::test]
-async fn a_skill_that_comes_later_is_there_after_a_reload() {
+async fn new_skill_is_available_after_reload() {
     let script = [Reply::text("One."), call_skill("greet"), Reply::text("Two.")];
     let mut host = Host::with_script(script).options(project_options()).start().await.unwrap();
     host.run("Hi.").await.unwrap();
@@ -210,7 +226,7 @@ fn write_plugin(stage: &TestDirs) -> PluginConfig {
 }
 
 #[tokio::test]
-async fn a_plugin_brings_commands_skills_hooks_and_styles() {
+async fn plugin_provides_commands_skills_hooks_and_styles() {
     let stage = TestDirs::new().unwrap();
     let config = write_plugin(&stage);
     let settings = json!({"outputStyle": "tools:Brief", "permissions": {"allow": ["Bash"]}}).to_string();
@@ -243,12 +259,16 @@ async fn a_plugin_brings_commands_skills_hooks_and_styles() {
 }
 
 #[tokio::test]
-async fn plugins_may_come_with_initialize_or_later() {
+async fn plugins_can_be_added_by_control_requests() {
     let stage = TestDirs::new().unwrap();
     let config = write_plugin(&stage);
     let plain = Options { setting_sources: Some(vec![]), ..Options::default() };
-    let mut host =
-        Host::with_script([touch_call(), Reply::text("One.")]).dirs(stage).options(plain.clone()).start().await.unwrap();
+    let mut host = Host::with_script([touch_call(), Reply::text("One.")])
+        .dirs(stage)
+        .options(plain.clone())
+        .start()
+        .await
+        .unwrap();
     let initialize = Initialize { plugins: Some(vec![config]), ..Initialize::default() };
     let reply = host.send_request(initialize).await.unwrap();
     assert_eq!(reply.plugins_applied, Some(json!(true)));
@@ -276,11 +296,14 @@ async fn plugins_may_come_with_initialize_or_later() {
     let styles = host.send_request(ReloadOutputStyles {}).await.unwrap();
     assert!(styles.available_output_styles.contains(&"tools:Brief".to_owned()));
     host.run("And now?").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("- tools:go") && host.model_requests()[1].contains_text("- tools:greet: Greets people"));
+    assert!(
+        host.model_requests()[1].contains_text("- tools:go")
+            && host.model_requests()[1].contains_text("- tools:greet: Greets people")
+    );
 }
 
 #[tokio::test]
-async fn a_style_that_is_not_there_is_said_and_the_default_is_used() {
+async fn unknown_output_style_warns_and_uses_default() {
     let options =
         Options { settings: Some(json!({"outputStyle": "Pirate"}).to_string()), ..Options::default() };
     let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
@@ -291,7 +314,7 @@ async fn a_style_that_is_not_there_is_said_and_the_default_is_used() {
 }
 
 #[tokio::test]
-async fn a_skill_called_in_a_turn_that_is_interrupted_leaves_the_conversation_in_order() {
+async fn interrupted_skill_call_leaves_valid_history() {
     let slow = "---\ndescription: Slow\nallowed-tools: Bash(sleep *)\n---\n!`sleep 600`";
     let mut host = Host::with_script([call_skill("slow"), Reply::text("After.")])
         .options(Options { skills: Some(vec!["slow".into()]), ..project_options() })
@@ -304,6 +327,8 @@ async fn a_skill_called_in_a_turn_that_is_interrupted_leaves_the_conversation_in
     host.send_request(Interrupt::default()).await.unwrap();
     assert!(host.next_result().await.unwrap().is_error);
     assert_eq!(host.run("Still there?").await.unwrap().result.as_deref(), Some("After."));
-    assert!(host.model_requests()[1].contains_text("The skill slow was not loaded: the turn was interrupted."));
+    assert!(
+        host.model_requests()[1].contains_text("The skill slow was not loaded: the turn was interrupted.")
+    );
     assert_eq!(host.finish().await.unwrap().code, 0);
 }

@@ -1,4 +1,4 @@
-//! The table of faults in `docs/faults.md` stays true: every row is there once, and every test that it names exists.
+//! Checks `docs/faults.md`: every row exists once, and every test that it names exists.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -22,7 +22,7 @@ fn table_rows() -> Vec<(String, Vec<String>)> {
     rows.collect()
 }
 
-/// Every name that is defined as a function or as a scenario in the sources.
+/// Collects the names of all functions and scenarios in the sources.
 fn collect_function_names(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
@@ -45,7 +45,7 @@ fn collect_function_names(folder: &Path, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_row_is_there_once() {
+fn every_row_exists_once() {
     let ids: Vec<String> = table_rows().into_iter().map(|(id, _)| id).collect();
     let numbered = |letter: char, count: usize| (1..=count).map(move |number| format!("{letter}{number}"));
     let expected: Vec<String> = numbered('A', 40).chain(numbered('P', 33)).chain(numbered('D', 17)).collect();
@@ -53,7 +53,7 @@ fn every_row_is_there_once() {
 }
 
 #[test]
-fn every_test_that_is_named_exists_and_every_row_names_one() {
+fn every_row_names_existing_tests() {
     let mut known = BTreeSet::new();
     for folder in ["crates", "tests/sdk"] {
         collect_function_names(&workspace_root().join(folder), &mut known);

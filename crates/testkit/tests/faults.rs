@@ -1,18 +1,18 @@
-//! The engine under the faults of the mock: enough to show that each fault arrives as what it is.
+//! The engine under injected faults: each fault is recognized and handled.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::options::{Effort, Options};
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, StopReason};
 
-/// How often the model was asked, how many retries were announced, and the last text.
+/// Returns the number of model requests, the number of announced retries, and the result text.
 async fn run_script(script: impl Into<Script>) -> (usize, usize, String) {
     let mut host = Host::with_script(script).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
     let result = host.run("Hello?").await.unwrap();
@@ -25,7 +25,7 @@ async fn run_script(script: impl Into<Script>) -> (usize, usize, String) {
 }
 
 #[tokio::test]
-async fn faults_that_pass_are_overcome() {
+async fn transient_faults_are_retried() {
     let reply = || Reply::text("At last.");
     let table = [
         ("overloaded", reply().status(529).retry_after("0")),
@@ -45,20 +45,20 @@ async fn faults_that_pass_are_overcome() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_newer_than_we_are_does_no_harm() {
+async fn unknown_event_is_ignored() {
     let reply = Reply::text("Fine.").extra_event(1, "brand_new", r#"{"type":"brand_new"}"#);
     assert_eq!(run_script([reply]).await, (1, 0, "Fine.".into()));
 }
 
 #[tokio::test]
-async fn what_never_passes_ends_in_an_error() {
+async fn permanent_fault_ends_in_an_error() {
     let (asked, retries, text) = run_script([Reply::empty().status(529).retry_after("0").always()]).await;
     assert_eq!((asked, retries), (3, 2));
     assert!(text.starts_with("API Error: 529"), "{text}");
 }
 
 #[tokio::test]
-async fn what_is_not_worth_repeating_is_not_repeated() {
+async fn final_errors_are_not_retried() {
     for status in [400, 403, 404] {
         assert_eq!(run_script([Reply::empty().status(status)]).await.0, 1, "{status}");
     }
@@ -67,7 +67,7 @@ async fn what_is_not_worth_repeating_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
+async fn chat_server_gets_no_parameters_it_rejected() {
     let table = [
         ("openai:m", "stream_options", 422, "Unrecognized request argument supplied: stream_options"),
         (
@@ -111,7 +111,7 @@ async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_chat_server_that_does_not_want_reasoning_back_is_asked_without_it() {
+async fn chat_server_gets_no_reasoning_it_rejected() {
     let refusal = "messages.2.reasoning_content: Extra inputs are not permitted";
     let script = Script::from_fn(move |asked| {
         let told = asked.messages().iter().any(|message| !message["reasoning_content"].is_null());
@@ -129,7 +129,7 @@ async fn a_chat_server_that_does_not_want_reasoning_back_is_asked_without_it() {
 }
 
 #[tokio::test]
-async fn how_long_a_provider_may_be_silent_can_be_set() {
+async fn provider_timeouts_can_be_configured() {
     let every = Duration::from_millis(20);
     let table = [
         ("API_TIMEOUT_MS", Reply::text("late").hold_until("never"), "did not answer"),
@@ -146,36 +146,42 @@ async fn how_long_a_provider_may_be_silent_can_be_set() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_too_short_says_so() {
+async fn exhausted_script_is_reported() {
     let (asked, _, text) = run_script(Script::from([])).await;
     assert_eq!(asked, 1);
     assert!(text.contains("The script has only 0 replies"), "{text}");
 }
 
 #[tokio::test]
-async fn input_that_is_no_json_becomes_an_error_for_the_model() {
+async fn invalid_json_input_becomes_a_tool_error() {
     let script = [Reply::tool("Bash", json!({})).raw_tool_input("{bad"), Reply::text("Sorry.")];
     let mut host = Host::with_script(script).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Sorry."));
-    assert!(host.model_requests()[1].last_text().contains("{bad"), "{}", host.model_requests()[1].last_text());
+    assert!(
+        host.model_requests()[1].last_text().contains("{bad"),
+        "{}",
+        host.model_requests()[1].last_text()
+    );
 }
 
 #[tokio::test]
-async fn a_reply_takes_the_time_it_is_given() {
-    let reply =
-        Reply::text("slowly").chunk_size(1).delay(Duration::from_millis(30)).event_interval(Duration::from_millis(5));
+async fn delay_and_event_interval_are_kept() {
+    let reply = Reply::text("slowly")
+        .chunk_size(1)
+        .delay(Duration::from_millis(30))
+        .event_interval(Duration::from_millis(5));
     let mut host = Host::with_script([reply]).start().await.unwrap();
     let began = tokio::time::Instant::now();
     host.run("Hello?").await.unwrap();
     assert!(began.elapsed() >= Duration::from_millis(30 + 11 * 5));
 }
 
-/// A call that leaves a trace each time it is made, in three events: its beginning, its input and its end.
+/// A call that appends to a file each time it runs, streamed in three events: start, input, stop.
 fn traced_call() -> Reply {
     Reply::tool("Bash", json!({"command": "echo made >> trace"})).chunk_size(1000)
 }
 
-/// Runs a script in which that call is made at most once; how often it was, and what the model was asked last.
+/// Runs a script with one such call; returns how often it ran and the last text sent to the model.
 async fn run_traced(script: impl Into<Script>) -> (usize, String) {
     let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
     let mut host =
@@ -187,14 +193,14 @@ async fn run_traced(script: impl Into<Script>) -> (usize, String) {
 }
 
 #[tokio::test]
-async fn a_call_is_made_once_wherever_the_connection_breaks() {
+async fn tool_call_runs_once_wherever_the_connection_breaks() {
     let done = || Reply::text("Done.");
-    // What came is void, and the reply is given again.
+    // The partial reply is void and is requested again.
     for (name, events) in [("before the call", 1), ("A21 in the call", 2), ("A21 after its input", 3)] {
         let (made, _) = run_traced([traced_call().cut_after(events), done()]).await;
         assert_eq!(made, 1, "{name}");
     }
-    // The call stands, and its result is what the model sees next.
+    // The call is complete; the model gets its result next.
     let rows = [
         ("A22 after the call", traced_call().cut_after(4)),
         ("A23 after the reason to stop", traced_call().cut_after(5)),
@@ -207,7 +213,7 @@ async fn a_call_is_made_once_wherever_the_connection_breaks() {
 }
 
 #[tokio::test]
-async fn a_call_whose_input_is_no_object_is_not_made_and_the_model_is_told() {
+async fn tool_input_must_be_a_json_object() {
     for input in ["[1]", "7", "\"echo\"", "null"] {
         let (made, told) = run_traced([traced_call().raw_tool_input(input), Reply::text("Sorry.")]).await;
         assert_eq!(made, 0, "A26 {input}");
@@ -216,7 +222,7 @@ async fn a_call_whose_input_is_no_object_is_not_made_and_the_model_is_told() {
 }
 
 #[tokio::test]
-async fn why_the_model_stopped_is_told_word_for_word() {
+async fn stop_reason_is_passed_to_the_result() {
     let stopped = |reason: StopReason| Reply::text("So far.").stop_reason(reason);
     let rows = [
         ("refusal", vec![stopped(StopReason::Refusal)], "refusal"),
@@ -233,22 +239,23 @@ async fn why_the_model_stopped_is_told_word_for_word() {
 }
 
 #[tokio::test]
-async fn a_pause_without_end_is_told_as_what_it_is() {
-    let paused: Vec<Reply> = (0..50).map(|_| Reply::text("So far.").stop_reason(StopReason::PauseTurn)).collect();
+async fn endless_pauses_end_in_an_error() {
+    let paused: Vec<Reply> =
+        (0..50).map(|_| Reply::text("So far.").stop_reason(StopReason::PauseTurn)).collect();
     let mut host = Host::with_script(paused).start().await.unwrap();
     let result = host.run("Go.").await.unwrap();
     let text = result.result.unwrap();
     assert!(result.is_error && text.contains("paused") && !text.contains("output limit"), "A38 {text}");
 }
 
-/// The announcements that something is tried again.
+/// The `api_retry` frames.
 fn retry_frames(host: &Host) -> Vec<&Value> {
     let frames = host.received().iter().map(|heard| &heard.json);
     frames.filter(|frame| frame["subtype"] == "api_retry").collect()
 }
 
 #[tokio::test]
-async fn an_overload_is_ridden_out_however_often_it_takes_if_that_is_wanted() {
+async fn overload_is_retried_without_limit_if_configured() {
     let overloaded = || Reply::text("At last.").status(529).header("retry-after-ms", "2").times(15);
     for (patience, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
         let mut builder = Host::with_script([overloaded()]);
@@ -268,7 +275,7 @@ async fn an_overload_is_ridden_out_however_often_it_takes_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_parked_turn_says_until_when_and_can_be_interrupted() {
+async fn long_retry_wait_is_announced_and_interruptible() {
     let mut host = Host::with_script([Reply::empty().status(429).retry_after("1800").always()])
         .env("WHIMBREL_RIDE_OUT_MINUTES", "120")
         .start()

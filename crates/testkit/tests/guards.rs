@@ -1,15 +1,15 @@
-//! What guards a session: hooks that have a say in permissions, who waits for them, and rules that cannot be read.
+//! Hooks that decide on permissions and model switches, and settings or rules that cannot be read.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, Reply};
+use whimbrel_testkit::{Host, HostResponse, Reply};
 use whimbrel_wire::control::{GetSettings, Initialize, SetModel};
 use whimbrel_wire::options::{Options, PermissionPromptTool, SettingSource};
 
-/// A host that hears of these events and answers each by this.
+/// An `initialize` request that registers a callback hook for these events.
 fn hook_registration(events: &[&str]) -> Initialize {
     let hook = json!([{"hookCallbackIds": ["h"]}]);
     let hooks: serde_json::Map<String, Value> =
@@ -18,7 +18,7 @@ fn hook_registration(events: &[&str]) -> Initialize {
 }
 
 #[tokio::test]
-async fn a_hook_that_answers_for_the_person_does_not_wait_for_one_that_calls_them() {
+async fn permission_hook_does_not_wait_for_notification_hook() {
     let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
     let (sender, told) = mpsc::channel();
     let mut host = Host::with_script(script)
@@ -29,7 +29,7 @@ async fn a_hook_that_answers_for_the_person_does_not_wait_for_one_that_calls_the
             let allow = json!({"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}});
             let answer = match event.as_str() {
                 "PermissionRequest" => HostResponse::Success(json!({ "hookSpecificOutput": allow })),
-                // The person is never there, and the hook that calls them never done.
+                // No response to the permission request nor to the notification hook.
                 _ => HostResponse::NoResponse,
             };
             sender.send(event).unwrap();
@@ -46,7 +46,7 @@ async fn a_hook_that_answers_for_the_person_does_not_wait_for_one_that_calls_the
     assert!(told.contains(&"Notification".to_owned()), "{told:?}");
 }
 
-/// A session whose hooks answer by event, and what they were told.
+/// A session whose hooks respond by event; also returns the inputs that they received.
 async fn host_with_hooks(
     script: Vec<Reply>,
     events: &[&str],
@@ -70,7 +70,7 @@ async fn host_with_hooks(
 const SWITCH_EVENTS: [&str; 2] = ["PreModelSwitch", "PostModelSwitch"];
 
 #[tokio::test]
-async fn hooks_hear_of_another_model_and_the_model_hears_of_them() {
+async fn model_switch_hooks_run_and_can_add_context() {
     let script = vec![Reply::text("One."), Reply::text("Two.")];
     let context = json!({"hookEventName": "PostModelSwitch", "additionalContext": "You are the other one."});
     let reply = move |event: &str| match event {
@@ -89,11 +89,15 @@ async fn hooks_hear_of_another_model_and_the_model_hears_of_them() {
         assert_ne!(input["from_model"], input["to_model"]);
     }
     host.run("Again.").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("You are the other one."), "{:?}", host.model_requests()[1].messages());
+    assert!(
+        host.model_requests()[1].contains_text("You are the other one."),
+        "{:?}",
+        host.model_requests()[1].messages()
+    );
 }
 
 #[tokio::test]
-async fn a_model_that_a_hook_refuses_is_not_used() {
+async fn hook_can_deny_a_model_switch() {
     let script = vec![Reply::text("One."), Reply::text("Two.")];
     let refusal = json!({"hookEventName": "PreModelSwitch", "permissionDecision": "deny", "permissionDecisionReason": "too dear"});
     let (mut host, told) =
@@ -107,20 +111,21 @@ async fn a_model_that_a_hook_refuses_is_not_used() {
     assert_eq!(sources, ["sdk", "command"], "nothing is told of a switch that was not made");
 }
 
-/// A session whose hooks about models answer when the test says so.
+/// A session whose model switch hook gets its response from the test.
 async fn host_with_manual_hooks() -> Host {
-    let mut host = Host::with_script(Vec::new()).on_request(|_| HostResponse::NoResponse).start().await.unwrap();
+    let mut host =
+        Host::with_script(Vec::new()).on_request(|_| HostResponse::NoResponse).start().await.unwrap();
     host.send_request(hook_registration(&SWITCH_EVENTS[..1])).await.unwrap();
     host
 }
 
-/// Asks for something without waiting for the answer.
+/// Sends a control request without waiting for the response.
 async fn send_control_request(host: &mut Host, id: &str, request: Value) {
     let line = json!({"type": "control_request", "request_id": id, "request": request});
     host.send_line(&line.to_string()).await.unwrap();
 }
 
-/// Waits for the hook, gives which switch it is told of, and answers it.
+/// Waits for the hook request, responds to it and returns the models of the switch (from, to).
 async fn answer_hook(host: &mut Host, decision: &str) -> (String, String) {
     let asked = host.next_matching(&json!({"type": "control_request"})).await.unwrap();
     let input = &asked["request"]["input"];
@@ -138,14 +143,19 @@ async fn current_model(host: &mut Host) -> String {
 }
 
 #[tokio::test]
-async fn models_are_switched_in_the_order_in_which_they_were_asked_for() {
+async fn model_switches_are_applied_in_request_order() {
     let mut host = host_with_manual_hooks().await;
     let first = current_model(&mut host).await;
     send_control_request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
-    // The model that still answers, one whose switch is refused, and one that no hook hears of.
+    // The current model, one whose switch is denied, and a change by settings that runs no hook.
     send_control_request(&mut host, "b", json!({"subtype": "set_model", "model": first})).await;
     send_control_request(&mut host, "c", json!({"subtype": "set_model", "model": "sonnet"})).await;
-    send_control_request(&mut host, "d", json!({"subtype": "apply_flag_settings", "settings": {"model": "haiku"}})).await;
+    send_control_request(
+        &mut host,
+        "d",
+        json!({"subtype": "apply_flag_settings", "settings": {"model": "haiku"}}),
+    )
+    .await;
     host.send_prompt("/model sonnet").await.unwrap();
     let (from, sonnet) = answer_hook(&mut host, "allow").await;
     assert_eq!(from, first);
@@ -165,7 +175,7 @@ async fn models_are_switched_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_another_switch_can_be_interrupted() {
+async fn model_command_waiting_for_a_switch_can_be_interrupted() {
     let mut host = host_with_manual_hooks().await;
     let first = current_model(&mut host).await;
     send_control_request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
@@ -183,12 +193,12 @@ fn project_options() -> Options {
 }
 
 #[tokio::test]
-async fn a_file_whose_denials_cannot_be_read_is_not_followed_and_says_so() {
+async fn command_file_with_unreadable_deny_rules_is_not_run() {
     let rule = "---\ndescription: Greets\ndisallowed-tools: Bash(ls\n---\nSay hello.";
     let head = "---\ndescription: Greets\ndisallowed-tools: {a: b}\n---\nSay hello.";
     let (command, skill) = (".claude/commands/greet.md", ".claude/skills/greet/SKILL.md");
     let call = || Reply::tool("Skill", json!({"skill": "greet"}));
-    // By the person, and by the model; a rule that is none, and a head that is none.
+    // Invoked by the user and by the model; with an invalid rule and with an invalid front matter.
     for (path, text, told) in [
         (command, rule, "/greet was not run. "),
         (skill, rule, "/greet was not run. "),
@@ -196,18 +206,22 @@ async fn a_file_whose_denials_cannot_be_read_is_not_followed_and_says_so() {
         (skill, head, "SKILL.md cannot be read"),
     ] {
         let script = [call(), Reply::text("Done."), Reply::text("Done.")];
-        let mut host = Host::with_script(script).options(project_options()).file(path, text).start().await.unwrap();
+        let mut host =
+            Host::with_script(script).options(project_options()).file(path, text).start().await.unwrap();
         host.run("/greet").await.unwrap();
         host.run("Greet.").await.unwrap();
         let heard: Vec<String> = host.received().iter().map(|heard| heard.json.to_string()).collect();
         assert!(heard.iter().any(|line| line.contains(told)), "{path} {text}: {heard:#?}");
         assert!(heard.iter().any(|line| line.contains("disallowed-tools")), "{path} {text}: {heard:#?}");
-        assert!(host.model_requests().iter().all(|asked| !asked.contains_text("Say hello.")), "{path} {text}");
+        assert!(
+            host.model_requests().iter().all(|asked| !asked.contains_text("Say hello.")),
+            "{path} {text}"
+        );
     }
 }
 
 #[tokio::test]
-async fn settings_whose_denials_cannot_be_read_stop_the_start() {
+async fn settings_with_unreadable_deny_rules_prevent_the_start() {
     let rows = [
         ("a rule", r#"{"permissions":{"deny":["Bash(ls"]}}"#, "Bash(ls"),
         ("a rule that asks", "{\"permissions\":{\"ask\":[\n\"Read(a) b\"]}}", "settings.json, line 2"),
@@ -232,7 +246,7 @@ async fn settings_whose_denials_cannot_be_read_stop_the_start() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_a_no_and_one_warning() {
+async fn unreadable_permission_response_denies_with_one_warning() {
     let rows = [
         ("no behavior", json!({"message": "sure"})),
         ("an unknown one", json!({"behavior": "maybe"})),
@@ -262,14 +276,15 @@ async fn an_answer_that_cannot_be_read_is_a_no_and_one_warning() {
 }
 
 #[tokio::test]
-async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
+async fn session_start_and_pre_compact_hooks_run() {
     let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
     let hooks = json!({
         "SessionStart": hook("echo FROM THE START"),
         "PreCompact": hook("cat > told.json; echo keep it all >&2; exit 2"),
     });
     let settings = json!({ "hooks": hooks }).to_string();
-    let host = Host::with_script([Reply::text("One."), Reply::text("Never said.")]).options(project_options());
+    let host =
+        Host::with_script([Reply::text("One."), Reply::text("Never said.")]).options(project_options());
     let mut host = host.file(".claude/settings.json", settings).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let said = host.run("/compact the names").await.unwrap().result.unwrap_or_default();
@@ -282,7 +297,7 @@ async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
 }
 
 #[tokio::test]
-async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
+async fn flag_settings_are_merged_shown_and_removed() {
     let touch = || Reply::tool("Bash", json!({"command": "touch made"}));
     let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
     let settings = r#"{"permissions":{"allow":["Bash(touch *)"]},"theirs":{"kept":true}}"#;
@@ -304,7 +319,7 @@ async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
 }
 
 #[tokio::test]
-async fn what_a_hook_says_in_place_of_a_result_counts_as_a_whole_or_is_warned_of() {
+async fn replaced_tool_output_is_valid_or_ignored_with_warning() {
     let rows = [
         ("some fields", json!({"stdout": "OTHER"}), "OTHER"),
         ("some fields and another", json!({"stdout": "OTHER", "exit": 0}), "THE RESULT"),

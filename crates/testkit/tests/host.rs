@@ -1,4 +1,4 @@
-//! The host, on the engine in this process.
+//! The test host, with the engine in this process.
 
 use std::time::Duration;
 
@@ -11,20 +11,24 @@ use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionResult;
 
 #[tokio::test]
-async fn the_same_script_is_played_with_and_without_a_network() {
+async fn script_plays_with_and_without_network() {
     for way in ["http", "scripted"] {
         let builder = Host::with_script([Reply::text("Hello."), Reply::text("Again.")]);
         let builder = if way == "http" { builder } else { builder.without_network() };
         let mut host = builder.start().await.unwrap();
         assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."), "{way}");
         assert_eq!(host.run("Hi again.").await.unwrap().result.as_deref(), Some("Again."), "{way}");
-        assert!(host.model_requests()[1].contains_text("Hi again.") && !host.model_requests()[0].contains_text("Hi again."), "{way}");
+        assert!(
+            host.model_requests()[1].contains_text("Hi again.")
+                && !host.model_requests()[0].contains_text("Hi again."),
+            "{way}"
+        );
         assert_eq!(host.finish().await.unwrap().code, 0, "{way}");
     }
 }
 
 #[tokio::test]
-async fn permission_questions_are_answered_by_a_closure() {
+async fn closure_responds_to_permission_requests() {
     let script = [
         Reply::tool("Bash", json!({"command": "touch first"})),
         Reply::tool("Bash", json!({"command": "touch second"})),
@@ -43,7 +47,7 @@ async fn permission_questions_are_answered_by_a_closure() {
 }
 
 #[tokio::test]
-async fn questions_to_the_engine_have_typed_answers() {
+async fn control_requests_have_typed_responses() {
     let mut host = Host::with_script(Script::from([])).start().await.unwrap();
     let reply = host.send_request(SetModel { model: Some("haiku".into()) }).await.unwrap();
     assert!(reply.model.unwrap().contains("haiku"));
@@ -52,7 +56,7 @@ async fn questions_to_the_engine_have_typed_answers() {
 }
 
 #[tokio::test]
-async fn a_wait_that_never_ends_is_an_error_with_the_story_so_far() {
+async fn timeout_error_lists_the_received_frames() {
     let script = [Reply::text("never complete").stall_after(2)];
     let mut host = Host::with_script(script).timeout(Duration::from_millis(200)).start().await.unwrap();
     let error = host.run("Hi.").await.unwrap_err().to_string();
@@ -60,7 +64,7 @@ async fn a_wait_that_never_ends_is_an_error_with_the_story_so_far() {
 }
 
 #[tokio::test]
-async fn an_engine_that_ends_early_is_an_error_too() {
+async fn wait_fails_when_the_engine_exits() {
     let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     host.finish_input();
@@ -69,12 +73,14 @@ async fn an_engine_that_ends_early_is_an_error_too() {
 }
 
 #[tokio::test]
-async fn frames_can_be_waited_for_by_their_looks() {
+async fn frames_can_be_awaited_by_pattern() {
     let options = Options { include_partial_messages: true, ..Options::default() };
     let script = [Reply::text("one two three").chunk_size(4).stall_after(3).skip_after_faults()];
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Count.").await.unwrap();
-    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_delta"}})).await.unwrap();
+    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_delta"}}))
+        .await
+        .unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     assert!(host.next_result().await.unwrap().is_error);
     host.api().unwrap().wait_for_disconnects(1).await.unwrap();
@@ -82,7 +88,7 @@ async fn frames_can_be_waited_for_by_their_looks() {
 }
 
 #[tokio::test]
-async fn an_interrupt_right_behind_a_prompt_ends_its_turn_before_the_model_is_asked() {
+async fn interrupt_after_a_prompt_ends_the_turn_before_any_request() {
     for cancel_queued in [None, Some(true)] {
         let mut host = Host::with_script([Reply::text("Later.")]).start().await.unwrap();
         host.send_prompt("Never mind.").await.unwrap();
@@ -94,19 +100,22 @@ async fn an_interrupt_right_behind_a_prompt_ends_its_turn_before_the_model_is_as
         assert_eq!(result.terminal_reason, Some(TerminalReason::AbortedStreaming));
         assert!(host.model_requests().is_empty());
         assert_eq!(host.run("Go on.").await.unwrap().result.as_deref(), Some("Later."));
-        assert!(host.model_requests()[0].contains_text("Never mind.") && host.model_requests()[0].contains_text("interrupted"));
+        assert!(
+            host.model_requests()[0].contains_text("Never mind.")
+                && host.model_requests()[0].contains_text("interrupted")
+        );
     }
 }
 
 #[tokio::test]
-async fn an_interrupt_before_any_prompt_interrupts_nothing() {
+async fn interrupt_before_any_prompt_has_no_effect() {
     let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."));
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_start_fails_like_a_program() {
+async fn failed_start_returns_exit_code_one() {
     let options = Options { session_id: Some("not a uuid".into()), ..Options::default() };
     let mut host = Host::with_script(Script::from([])).options(options).start().await.unwrap();
     assert!(host.next_result().await.unwrap().is_error);
@@ -114,7 +123,7 @@ async fn a_session_that_cannot_start_fails_like_a_program() {
 }
 
 #[tokio::test]
-async fn one_connection_serves_all_turns_of_a_session() {
+async fn session_reuses_one_connection() {
     let read = || Reply::tool("Read", json!({"file_path": "a.txt"}));
     let script = [read(), read(), read(), Reply::text("one"), Reply::text("two"), Reply::text("three")];
     let mut host = Host::with_script(script).file("a.txt", "text").start().await.unwrap();

@@ -1,4 +1,4 @@
-//! A key that a command prints: when it is fetched, and what is said when there is none.
+//! `apiKeyHelper`: when the command runs, and the errors when it prints no key.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::Options;
 
-/// A host without a key, but with a command that prints `key-1`, `key-2`, ...
+/// A host without an API key whose settings name this key command.
 fn host(script: impl Into<Script>, command: &str) -> HostBuilder {
     let settings = json!({"apiKeyHelper": command}).to_string();
     let options = Options { settings: Some(settings), ..Options::default() };
@@ -15,14 +15,14 @@ fn host(script: impl Into<Script>, command: &str) -> HostBuilder {
 
 const COUNTING_COMMAND: &str = "echo x >> fetched; echo key-$(wc -l < fetched)";
 
-/// The keys that were sent, in order.
+/// The keys sent to the API, in order.
 fn sent_keys(host: &Host) -> Vec<String> {
     let requests = host.api().unwrap().requests();
     requests.iter().map(|request| request.headers["x-api-key"].clone()).collect()
 }
 
 #[tokio::test]
-async fn a_key_is_fetched_once_and_kept_until_it_is_old_or_refused() {
+async fn key_is_cached_until_expired_or_rejected() {
     let hi = || Reply::text("hi");
     let rows = [
         ("it is kept", [hi(), hi()], None, vec!["key-1", "key-1"]),
@@ -46,15 +46,16 @@ async fn a_key_is_fetched_once_and_kept_until_it_is_old_or_refused() {
 }
 
 #[tokio::test]
-async fn a_key_of_the_environment_comes_first() {
-    let mut host = host([Reply::text("hi")], COUNTING_COMMAND).env("ANTHROPIC_API_KEY", "own").start().await.unwrap();
+async fn environment_key_takes_precedence() {
+    let mut host =
+        host([Reply::text("hi")], COUNTING_COMMAND).env("ANTHROPIC_API_KEY", "own").start().await.unwrap();
     host.run("hello").await.unwrap();
     assert_eq!(sent_keys(&host), ["own"]);
     assert!(!host.dirs().files().unwrap().contains_key("fetched"));
 }
 
 #[tokio::test]
-async fn without_a_key_the_turn_says_what_the_command_did() {
+async fn missing_key_error_describes_the_command() {
     let rows = [
         ("true", "printed no key"),
         ("echo 'no vault here' >&2; exit 3", "ended with code 3 and says: no vault here"),

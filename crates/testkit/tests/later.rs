@@ -1,14 +1,14 @@
-//! What comes to an agent by itself: lines of a watched command.
+//! The Monitor tool: output of a watched command starts turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 use whimbrel_wire::control::{GetContextUsage, StopTask};
 use whimbrel_wire::permission::PermissionResult;
 
 #[tokio::test]
-async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
+async fn monitor_output_starts_a_turn() {
     let watch = json!({"description": "errors", "command": "echo ready; echo ERROR one; exec sleep 60", "timeout_ms": 60_000});
     let script = [Reply::tool("Monitor", watch), Reply::text("I wait."), Reply::text("I see.")];
     let mut host = Host::with_script(script)
@@ -30,7 +30,7 @@ async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
 }
 
 #[tokio::test]
-async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
+async fn flooding_monitor_does_not_block_prompts() {
     let watch = json!({"description": "flood", "command": "exec yes", "timeout_ms": 600_000});
     let called = AtomicBool::new(false);
     let script = Script::from_fn(move |asked| {
@@ -43,10 +43,11 @@ async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
             Reply::text("I see.")
         }
     });
-    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
     let first = host.run("Watch it.").await.unwrap();
     assert_eq!(first.result.as_deref(), Some("I see."));
-    // It is told of the flood, and still answers whatever it is asked in between.
+    // It receives the flood and still answers prompts in between.
     host.next_result().await.unwrap();
     for nth in 0..3 {
         host.send_prompt(format!("Answer: {nth}").as_str()).await.unwrap();
@@ -64,7 +65,7 @@ async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
 }
 
 #[tokio::test]
-async fn a_command_that_may_not_run_is_not_watched() {
+async fn denied_monitor_command_does_not_run() {
     let watch = json!({"description": "x", "command": "touch made", "timeout_ms": 1000});
     let script = [Reply::tool("Monitor", watch), Reply::text("No.")];
     let mut host =

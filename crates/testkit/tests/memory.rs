@@ -1,4 +1,4 @@
-//! Instruction files, from the disk to the model.
+//! Instruction files (CLAUDE.md), from the disk to the model.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use whimbrel_testkit::{Host, Reply, TestDirs};
 use whimbrel_wire::options::{Options, SettingSource};
 
-/// The texts of the warnings so far.
+/// The texts of all informational frames so far.
 fn warnings(host: &Host) -> Vec<String> {
     let told = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
     told.map(|heard| heard.json["content"].as_str().unwrap_or_default().to_owned()).collect()
@@ -23,7 +23,7 @@ fn dirs_with_home_files(files: &[(&str, &str)]) -> TestDirs {
 }
 
 #[tokio::test]
-async fn they_are_told_once_at_the_start_and_again_after_a_compaction() {
+async fn instructions_are_sent_once_and_again_after_compaction() {
     let script = ["One.", "Two.", "Summary.", "Three."].map(Reply::text);
     let mut host = Host::with_script(script)
         .dirs(dirs_with_home_files(&[(".claude/CLAUDE.md", "USER-RULE")]))
@@ -44,7 +44,7 @@ async fn they_are_told_once_at_the_start_and_again_after_a_compaction() {
 }
 
 #[tokio::test]
-async fn only_asked_for_sources_are_read() {
+async fn only_enabled_sources_are_read() {
     let rows = [
         (Some(vec![]), [false, false]),
         (Some(vec![SettingSource::User]), [true, false]),
@@ -68,7 +68,7 @@ async fn only_asked_for_sources_are_read() {
 }
 
 #[tokio::test]
-async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same() {
+async fn nested_instructions_follow_the_first_read_in_their_directory() {
     let read = || Reply::tool("Read", json!({"file_path": "below/a.txt"}));
     let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
     let script = [read(), Reply::tool("Agent", errand), read(), Reply::text("Looked."), Reply::text("Done.")];
@@ -81,20 +81,23 @@ async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same
         .unwrap();
     host.run("Look.").await.unwrap();
     let asked = host.model_requests();
-    let says: Vec<(bool, bool)> =
-        asked.iter().map(|asked| (asked.contains_text("TOP-RULE"), asked.contains_text("BELOW-RULE"))).collect();
-    // The main agent, then the subagent before and after it reads the file, then the main agent again.
+    let says: Vec<(bool, bool)> = asked
+        .iter()
+        .map(|asked| (asked.contains_text("TOP-RULE"), asked.contains_text("BELOW-RULE")))
+        .collect();
+    // Main agent, subagent before and after it reads the file, main agent again.
     assert_eq!(says, [(true, false), (true, true), (true, false), (true, true), (true, true)]);
-    // Results come first in a message, whatever is told with them.
+    // Tool results come first in a message, before any injected text.
     let last = asked[1].messages().last().unwrap()["content"].as_array().unwrap().clone();
     assert_eq!((&last[0]["type"], &last[1]["type"]), (&json!("tool_result"), &json!("text")));
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_is_named_once() {
+async fn unreadable_instruction_file_warns_once() {
     let stage = TestDirs::new().unwrap();
     std::fs::create_dir(stage.workspace().join("CLAUDE.md")).unwrap();
-    let mut host = Host::with_script([Reply::text("One."), Reply::text("Two.")]).dirs(stage).start().await.unwrap();
+    let mut host =
+        Host::with_script([Reply::text("One."), Reply::text("Two.")]).dirs(stage).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     host.run("Hi again.").await.unwrap();
     let told = warnings(&host);
@@ -102,7 +105,7 @@ async fn a_file_that_cannot_be_read_is_named_once() {
 }
 
 #[tokio::test]
-async fn hooks_hear_of_every_file_that_is_told() {
+async fn instructions_loaded_hook_runs_for_every_file() {
     let stage = dirs_with_home_files(&[(".claude/CLAUDE.md", "USER-RULE")]);
     let heard = stage.home().join("heard");
     let command = format!("cat >> {}", heard.display());

@@ -1,4 +1,4 @@
-//! The mock, asked by a plain socket and by the engine's own clients.
+//! The HTTP mock, tested with a plain socket and with the engine's own clients.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use whimbrel_testkit::{Host, MockApi, Reply, Script};
 use whimbrel_wire::options::Options;
 
-/// A connection that sends requests by hand.
+/// A raw connection to the mock.
 struct RawClient(TcpStream);
 
 impl RawClient {
@@ -16,7 +16,7 @@ impl RawClient {
         Self(TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap())
     }
 
-    /// Sends a request and reads until its answer is complete, or the connection is.
+    /// Sends a request and reads until the response is complete or the connection closes.
     async fn post(&mut self, path: &str, body: &Value) -> String {
         let body = body.to_string();
         let head = format!("POST {path} HTTP/1.1\r\ncontent-length: {}\r\nx-api-key: k\r\n\r\n", body.len());
@@ -32,7 +32,7 @@ fn prompt_body(stream: bool) -> Value {
 }
 
 #[tokio::test]
-async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
+async fn script_is_served_in_both_api_formats() {
     let api =
         MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")])
             .await
@@ -55,7 +55,7 @@ async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
 }
 
 #[tokio::test]
-async fn other_requests_take_nothing_off_the_script() {
+async fn other_requests_do_not_use_the_script() {
     let api = MockApi::start([Reply::text("one")]).await.unwrap();
     let mut caller = RawClient::new(&api).await;
     assert!(caller.post("/v1/messages/count_tokens", &prompt_body(false)).await.contains("input_tokens"));
@@ -64,7 +64,7 @@ async fn other_requests_take_nothing_off_the_script() {
 }
 
 #[tokio::test]
-async fn a_cut_reply_breaks_off_without_an_end() {
+async fn cut_reply_ends_without_terminator() {
     let api = MockApi::start([Reply::text("one").cut_after(2)]).await.unwrap();
     let answer = RawClient::new(&api).await.post("/v1/messages", &prompt_body(true)).await;
     assert!(answer.contains("content_block_start") && !answer.contains("content_block_delta"), "{answer}");
@@ -72,7 +72,7 @@ async fn a_cut_reply_breaks_off_without_an_end() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_a_stalled_reply_is_noticed() {
+async fn disconnect_from_a_stalled_reply_is_counted() {
     let api = MockApi::start([Reply::text("one").stall_after(1)]).await.unwrap();
     let mut caller = RawClient::new(&api).await;
     let body = prompt_body(true).to_string();
@@ -84,7 +84,7 @@ async fn whoever_leaves_a_stalled_reply_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_held_reply_waits_for_its_release() {
+async fn held_reply_waits_for_its_release() {
     let api = MockApi::start([Reply::text("one").hold_until("go")]).await.unwrap();
     let mut caller = RawClient::new(&api).await;
     let asking = tokio::spawn(async move { caller.post("/v1/messages", &prompt_body(true)).await });
@@ -95,9 +95,10 @@ async fn a_held_reply_waits_for_its_release() {
 }
 
 #[tokio::test]
-async fn every_request_is_known_by_its_connection() {
-    let api =
-        MockApi::start(Script::from_fn(|asked| Reply::text(format!("reply {}", asked.number)))).await.unwrap();
+async fn requests_record_their_connection() {
+    let api = MockApi::start(Script::from_fn(|asked| Reply::text(format!("reply {}", asked.number))))
+        .await
+        .unwrap();
     let (mut one, mut other) = (RawClient::new(&api).await, RawClient::new(&api).await);
     for (number, caller) in [&mut one, &mut other].into_iter().enumerate() {
         let answer = caller.post("/v1/messages", &prompt_body(false)).await;
@@ -109,7 +110,7 @@ async fn every_request_is_known_by_its_connection() {
 }
 
 #[tokio::test]
-async fn the_engine_speaks_both_dialects_with_it() {
+async fn engine_uses_both_api_formats() {
     for model in ["claude-opus-4-5-20251101", "openai:kimi"] {
         let options = Options { model: Some(model.into()), ..Options::default() };
         let script = [Reply::tool("Read", json!({"file_path": "note.txt"})), Reply::text("It says hello.")];

@@ -1,13 +1,13 @@
-//! Tools on demand: told by name, loaded by ToolSearch, kept over compactions and resumes.
+//! Deferred tools: listed by name, loaded by ToolSearch, kept across compaction and resume.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply};
 use whimbrel_wire::options::{Options, ToolSet};
 
-/// Folders that outlive a host.
+/// Directories that outlive a host.
 struct SessionDirs(TempDir);
 
 impl SessionDirs {
@@ -34,7 +34,7 @@ fn offers_tool(asked: &ModelRequest, tool: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_tool_is_sent_after_it_was_loaded_and_stays_over_compaction_and_resume() {
+async fn loaded_tool_survives_compaction_and_resume() {
     let home = SessionDirs::new();
     let script =
         vec![search_call("select:NotebookEdit"), Reply::text("1"), Reply::text("Summary."), Reply::text("2")];
@@ -60,11 +60,15 @@ async fn a_tool_is_sent_after_it_was_loaded_and_stays_over_compaction_and_resume
     let resumed = Options { resume: Some(session), ..Options::default() };
     let mut host = home.host(vec![Reply::text("3")], resumed).start().await.unwrap();
     host.run("And now?").await.unwrap();
-    assert!(offers_tool(&host.model_requests()[0], "NotebookEdit"), "{:?}", host.model_requests()[0].tool_names());
+    assert!(
+        offers_tool(&host.model_requests()[0], "NotebookEdit"),
+        "{:?}",
+        host.model_requests()[0].tool_names()
+    );
 }
 
 #[tokio::test]
-async fn what_was_loaded_before_a_resume_is_loaded_after_it() {
+async fn loaded_tool_survives_resume() {
     let home = SessionDirs::new();
     let script = vec![search_call("jupyter"), Reply::text("1")];
     let mut host = home.host(script, Options::default()).start().await.unwrap();
@@ -79,7 +83,7 @@ async fn what_was_loaded_before_a_resume_is_loaded_after_it() {
 }
 
 #[tokio::test]
-async fn a_tool_that_was_not_loaded_can_be_called_and_is_loaded_if_the_call_fails() {
+async fn unloaded_tool_runs_and_is_loaded_on_invalid_input() {
     let notebook = json!({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).to_string();
     let edit = |source: Value| {
         Reply::tool(
@@ -109,23 +113,25 @@ async fn a_tool_that_was_not_loaded_can_be_called_and_is_loaded_if_the_call_fail
 }
 
 #[tokio::test]
-async fn what_is_not_searched_for_is_sent_at_once() {
+async fn tools_are_sent_at_once_without_tool_search() {
     let listed = ["Read", "NotebookEdit"].map(str::to_owned).to_vec();
     let options = Options { tools: Some(ToolSet::List(listed)), ..Options::default() };
     let mut host = Host::with_script([Reply::text("1")]).options(options).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     assert_eq!(host.model_requests()[0].tool_names(), ["Read", "NotebookEdit"]);
-    let mut host = Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "false").start().await.unwrap();
+    let mut host =
+        Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "false").start().await.unwrap();
     host.run("Hi.").await.unwrap();
     let asked = host.model_requests();
     assert!(offers_tool(&asked[0], "NotebookEdit") && !offers_tool(&asked[0], "ToolSearch"));
-    let mut host = Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "perhaps").start().await.unwrap();
+    let mut host =
+        Host::with_script([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "perhaps").start().await.unwrap();
     let result = host.next_result().await.unwrap();
     assert!(result.errors.unwrap()[0].contains("ENABLE_TOOL_SEARCH"));
 }
 
 #[tokio::test]
-async fn the_whole_first_request_of_a_session_is_small() {
+async fn first_request_stays_below_14_kib() {
     let mut host = Host::with_script([Reply::text("1")])
         .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
         .start()

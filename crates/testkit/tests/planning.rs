@@ -1,10 +1,10 @@
-//! Plan mode and questions to the person: what the model is told and offered, and what becomes of a question that is open
-//! while something else happens.
+//! Plan mode and interactive tools: what the model is told and offered, and requests that are open while something else
+//! happens.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
 use whimbrel_wire::control::{ControlResponse, Initialize, Interrupt, SetPermissionMode};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, PermissionPromptTool, SystemPrompt};
@@ -20,7 +20,7 @@ fn write_call(file: &str) -> Reply {
     Reply::tool("Write", json!({"file_path": file, "content": "x"}))
 }
 
-/// A host whose answers the test gives by hand.
+/// A host whose responses the test sends by hand.
 fn host(mode: PermissionMode, script: impl Into<Script>) -> HostBuilder {
     let options = Options {
         permission_mode: Some(mode),
@@ -30,7 +30,7 @@ fn host(mode: PermissionMode, script: impl Into<Script>) -> HostBuilder {
     Host::with_script(script).options(options).on_request(|_| HostResponse::NoResponse)
 }
 
-/// Waits for a question about this tool; gives its id.
+/// Waits for the permission request of this tool; returns its id.
 async fn wait_for_permission_request(host: &mut Host, tool: &str) -> String {
     let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": tool}});
     host.next_matching(&asked).await.unwrap()["request_id"].as_str().unwrap().to_owned()
@@ -40,29 +40,30 @@ async fn send_response(host: &mut Host, id: &str, reply: Value) {
     host.send_frame(ControlResponse::success(id, &reply)).await.unwrap();
 }
 
-/// The mode that the engine names when its next turn begins.
+/// The mode in the `init` frame of the next turn.
 async fn mode_of_next_turn(host: &mut Host) -> Value {
     host.send_prompt("And now?").await.unwrap();
-    let init = host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap()["permissionMode"]
-        .clone();
+    let init =
+        host.next_matching(&json!({"type": "system", "subtype": "init"})).await.unwrap()["permissionMode"]
+            .clone();
     host.next_result().await.unwrap();
     init
 }
 
-/// Every mode that the host was told of by a status.
+/// Every mode reported by a `status` frame.
 fn reported_modes(host: &Host) -> Vec<Value> {
     let lines = host.received().iter().map(|heard| &heard.json);
     let told = lines.filter(|line| line["subtype"] == "status" && !line["permissionMode"].is_null());
     told.map(|line| line["permissionMode"].clone()).collect()
 }
 
-/// How often a text stands in the messages of the last request.
+/// Occurrences of a text in the messages of the last request.
 fn count_in_last_request(host: &Host, text: &str) -> usize {
     json!(host.model_requests().last().unwrap().messages()).to_string().matches(text).count()
 }
 
 #[tokio::test]
-async fn tools_for_people_are_offered_where_somebody_answers_and_to_the_main_agent_only() {
+async fn interactive_tools_need_a_responder_and_the_main_agent() {
     let nobody = Options { permission_prompt_tool: None, ..Options::default() };
     let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
     let script = [errand, Reply::text("Looked."), Reply::text("Done.")];
@@ -84,7 +85,7 @@ async fn tools_for_people_are_offered_where_somebody_answers_and_to_the_main_age
 }
 
 #[tokio::test]
-async fn tools_for_people_come_and_go_with_the_mode() {
+async fn interactive_tools_follow_the_mode() {
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(DontAsk, script).start().await.unwrap();
     for (mode, expected) in [(DontAsk, false), (Usual, true), (DontAsk, false), (Plan, true)] {
@@ -101,7 +102,7 @@ async fn tools_for_people_come_and_go_with_the_mode() {
 }
 
 #[tokio::test]
-async fn a_hook_that_is_named_for_it_answers_where_nobody_else_does() {
+async fn matching_hook_makes_interactive_tools_available() {
     let nobody = || Options { permission_prompt_tool: None, ..Options::default() };
     let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Blue", "description": "b"}, {"label": "Red", "description": "r"}]});
@@ -130,12 +131,17 @@ async fn a_hook_that_is_named_for_it_answers_where_nobody_else_does() {
             INTERACTIVE_TOOLS.into_iter().filter(|tool| asked[0].tool_names().contains(tool)).collect();
         assert_eq!(offered, expected, "{name}");
         let answered = expected.contains(&"AskUserQuestion");
-        assert_eq!(asked[1].contains_text("Which colour? → Blue"), answered, "{name}: {:?}", asked[1].messages());
+        assert_eq!(
+            asked[1].contains_text("Which colour? → Blue"),
+            answered,
+            "{name}: {:?}",
+            asked[1].messages()
+        );
     }
 }
 
 #[tokio::test]
-async fn the_first_request_stays_small_with_everything_in_it() {
+async fn first_plan_mode_request_stays_below_14_kib() {
     let mut host = host(Plan, [Reply::text("Hm.")]).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
     let first = &host.model_requests()[0];
@@ -145,21 +151,30 @@ async fn the_first_request_stays_small_with_everything_in_it() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_once_when_it_begins_briefly_while_it_lasts_and_once_when_it_ends() {
+async fn plan_mode_notices_are_sent_once_per_change() {
     let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("First.").await.unwrap();
     assert_eq!(count_in_last_request(&host, "in plan mode"), 1);
     host.run("Second.").await.unwrap();
-    assert_eq!((count_in_last_request(&host, "is in plan mode"), count_in_last_request(&host, "still in plan mode")), (1, 1));
+    assert_eq!(
+        (count_in_last_request(&host, "is in plan mode"), count_in_last_request(&host, "still in plan mode")),
+        (1, 1)
+    );
     host.send_request(SetPermissionMode { mode: Usual }).await.unwrap();
     host.run("Third.").await.unwrap();
     host.run("Fourth.").await.unwrap();
-    assert_eq!((count_in_last_request(&host, "still in plan mode"), count_in_last_request(&host, "Plan mode is over")), (1, 1));
+    assert_eq!(
+        (
+            count_in_last_request(&host, "still in plan mode"),
+            count_in_last_request(&host, "Plan mode is over")
+        ),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
-async fn a_switch_within_a_turn_is_told_with_the_next_model_call() {
+async fn mode_switch_is_announced_with_the_next_model_request() {
     let mut host = host(Usual, [write_call("a.txt"), Reply::text("I see.")]).start().await.unwrap();
     host.send_prompt("Write it.").await.unwrap();
     let id = wait_for_permission_request(&mut host, "Write").await;
@@ -171,7 +186,7 @@ async fn a_switch_within_a_turn_is_told_with_the_next_model_call() {
 }
 
 #[tokio::test]
-async fn a_compaction_does_not_make_the_model_forget_plan_mode() {
+async fn plan_mode_notice_survives_compaction() {
     let script = [Reply::text("Hm."), Reply::text("The summary."), Reply::text("Still here.")];
     let mut host = host(Plan, script).start().await.unwrap();
     host.run("Plan it.").await.unwrap();
@@ -181,7 +196,7 @@ async fn a_compaction_does_not_make_the_model_forget_plan_mode() {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_knows_whether_it_still_plans() {
+async fn resumed_session_announces_its_plan_mode_state() {
     const OVER: &str = "Plan mode is over";
     const BEGUN: &str = "The session is in plan mode";
     const PLAN_MODE_REMINDER: &str = "The session is still in plan mode";
@@ -210,12 +225,16 @@ async fn a_session_that_goes_on_knows_whether_it_still_plans() {
         let options = Options { permission_mode: after, resume: Some(session), ..options };
         let mut host = begin(options).await.unwrap();
         host.run("Go on.").await.unwrap();
-        assert_eq!([BEGUN, PLAN_MODE_REMINDER, OVER].map(|text| count_in_last_request(&host, text)), expected, "{name}");
+        assert_eq!(
+            [BEGUN, PLAN_MODE_REMINDER, OVER].map(|text| count_in_last_request(&host, text)),
+            expected,
+            "{name}"
+        );
     }
 }
 
 #[tokio::test]
-async fn instructions_for_plan_mode_replace_our_own_steps() {
+async fn custom_plan_mode_instructions_replace_the_default() {
     let options = Options {
         permission_mode: Some(Plan),
         permission_prompt_tool: Some(PermissionPromptTool::Stdio),
@@ -238,16 +257,20 @@ async fn instructions_for_plan_mode_replace_our_own_steps() {
 }
 
 #[tokio::test]
-async fn a_subagent_that_plans_is_told_to_look_only() {
+async fn subagent_in_plan_mode_may_only_read() {
     let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
     let mut host = host(Plan, [errand, Reply::text("Looked."), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let below = &host.model_requests()[1];
-    assert!(below.contains_text("Look.") && below.contains_text("is in plan mode") && !below.contains_text("ExitPlanMode"));
+    assert!(
+        below.contains_text("Look.")
+            && below.contains_text("is in plan mode")
+            && !below.contains_text("ExitPlanMode")
+    );
 }
 
 #[tokio::test]
-async fn an_interrupt_takes_the_question_back_and_the_plan_mode_stays() {
+async fn interrupt_cancels_the_request_and_keeps_plan_mode() {
     let mut host = host(Plan, [exit_plan_call("1. Build."), Reply::text("Next.")]).start().await.unwrap();
     host.send_prompt("Plan it.").await.unwrap();
     let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
@@ -255,27 +278,32 @@ async fn an_interrupt_takes_the_question_back_and_the_plan_mode_stays() {
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     let cancelled = json!({"type": "control_cancel_request", "request_id": id});
     assert!(host.received().iter().any(|heard| heard.json == cancelled));
-    // An answer that comes too late changes nothing.
+    // A late response changes nothing.
     send_response(&mut host, &id, json!({"behavior": "allow"})).await;
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
     assert!(host.model_requests()[1].contains_text("still in plan mode"));
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_and_the_plan_mode_stays() {
-    let mut host =
-        host(Plan, [exit_plan_call("1. Build."), Reply::text("Better?"), Reply::text("Next.")]).start().await.unwrap();
+async fn denied_plan_is_reported_and_keeps_plan_mode() {
+    let mut host = host(Plan, [exit_plan_call("1. Build."), Reply::text("Better?"), Reply::text("Next.")])
+        .start()
+        .await
+        .unwrap();
     host.send_prompt("Plan it.").await.unwrap();
     let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
     send_response(&mut host, &id, json!({"behavior": "deny", "message": "Too much."})).await;
     let result = host.next_result().await.unwrap();
     assert_eq!((result.subtype, result.permission_denials.len()), (Outcome::Success, 1));
-    assert!(host.model_requests()[1].contains_text("Too much.") && !host.model_requests()[1].contains_text("Plan mode is over"));
+    assert!(
+        host.model_requests()[1].contains_text("Too much.")
+            && !host.model_requests()[1].contains_text("Plan mode is over")
+    );
     assert_eq!(mode_of_next_turn(&mut host).await, "plan");
 }
 
 #[tokio::test]
-async fn a_refusal_may_end_the_turn() {
+async fn denied_plan_can_end_the_turn() {
     let mut host = host(Plan, [exit_plan_call("1. Build."), Reply::text("Next.")]).start().await.unwrap();
     host.send_prompt("Plan it.").await.unwrap();
     let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
@@ -286,37 +314,47 @@ async fn a_refusal_may_end_the_turn() {
 }
 
 #[tokio::test]
-async fn a_host_that_goes_has_not_approved() {
-    let mut host = host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Nobody is there.")])
-        .start()
-        .await
-        .unwrap();
+async fn closed_input_does_not_approve_the_plan() {
+    let mut host =
+        host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Nobody is there.")])
+            .start()
+            .await
+            .unwrap();
     host.send_prompt("Plan it.").await.unwrap();
     wait_for_permission_request(&mut host, "ExitPlanMode").await;
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert!(host.model_requests()[2].contains_text("can no longer be asked") && !host.model_requests()[2].contains_text("Plan mode is over"));
+    assert!(
+        host.model_requests()[2].contains_text("can no longer be asked")
+            && !host.model_requests()[2].contains_text("Plan mode is over")
+    );
     assert!(host.dirs().files().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn an_approval_may_change_the_plan_and_name_the_mode() {
-    let mut host =
-        host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Done.")]).start().await.unwrap();
+async fn approval_can_change_plan_and_mode() {
+    let mut host = host(Plan, [exit_plan_call("1. Build."), write_call("a.txt"), Reply::text("Done.")])
+        .start()
+        .await
+        .unwrap();
     host.send_prompt("Plan it.").await.unwrap();
     let id = wait_for_permission_request(&mut host, "ExitPlanMode").await;
     let mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
     let reply = json!({"behavior": "allow", "updatedInput": {"plan": "1. Build less."}, "updatedPermissions": [mode]});
     send_response(&mut host, &id, reply).await;
-    // Nobody is asked about the edit.
+    // The edit needs no permission request.
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::Success);
     let asked = &host.model_requests()[1];
-    assert!(asked.contains_text("1. Build less.") && asked.contains_text("Plan mode is over"), "{}", asked.last_text());
+    assert!(
+        asked.contains_text("1. Build less.") && asked.contains_text("Plan mode is over"),
+        "{}",
+        asked.last_text()
+    );
     assert_eq!(reported_modes(&host), ["acceptEdits"]);
     assert!(host.dirs().files().unwrap().contains_key("a.txt"));
 }
 
 #[tokio::test]
-async fn a_mode_that_the_host_sets_while_the_question_is_open_stays() {
+async fn mode_set_during_the_plan_request_is_kept() {
     let rows = [
         ("and approves", json!({"behavior": "allow"}), "approved the plan"),
         (
@@ -336,14 +374,18 @@ async fn a_mode_that_the_host_sets_while_the_question_is_open_stays() {
         send_response(&mut host, &id, reply).await;
         host.next_result().await.unwrap();
         let asked = &host.model_requests()[1];
-        assert!(asked.contains_text(heard) && asked.contains_text("Plan mode is over"), "{name}: {}", asked.last_text());
+        assert!(
+            asked.contains_text(heard) && asked.contains_text("Plan mode is over"),
+            "{name}: {}",
+            asked.last_text()
+        );
         assert_eq!(mode_of_next_turn(&mut host).await, "acceptEdits", "{name}");
         assert_eq!(reported_modes(&host), ["plan", "acceptEdits"], "{name}");
     }
 }
 
 #[tokio::test]
-async fn there_is_no_plan_to_leave_outside_plan_mode() {
+async fn exit_plan_mode_fails_outside_plan_mode() {
     let mut host = host(Usual, [exit_plan_call("1. Build."), Reply::text("Oh.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(host.model_requests()[1].contains_text("not in plan mode"));
@@ -351,7 +393,7 @@ async fn there_is_no_plan_to_leave_outside_plan_mode() {
 }
 
 #[tokio::test]
-async fn no_mode_and_no_rule_answers_a_question_to_the_person() {
+async fn ask_user_question_always_reaches_the_user() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
     let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
     let ask =
@@ -363,7 +405,8 @@ async fn no_mode_and_no_rule_answers_a_question_to_the_person() {
             allowed_tools: vec!["AskUserQuestion".into()],
             ..Options::default()
         };
-        let builder = Host::with_script([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
+        let builder =
+            Host::with_script([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
         let mut host = builder.on_request(|_| HostResponse::NoResponse).start().await.unwrap();
         host.send_prompt("Go.").await.unwrap();
         let id = wait_for_permission_request(&mut host, "AskUserQuestion").await;

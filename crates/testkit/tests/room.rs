@@ -1,5 +1,5 @@
-//! How much memory it takes to go on with a long session, and to list many. What is counted is what is asked of the allocator: the size of the
-//! process also has the pages of the program in it, which a test cannot foresee.
+//! Peak memory of resuming a long session and of listing many, measured at the allocator: the size of the process also
+//! contains pages of the program, which a test cannot predict.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -12,13 +12,13 @@ use whimbrel_engine::session::load::{LoadRange, load};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// How many calls the session made before it was summarised.
+/// Calls before the compaction.
 const CALL_COUNT: usize = 5_000;
 
-/// What may be kept of a line while a transcript is read, in bytes.
+/// Limit per transcript line while loading, in bytes.
 const MAX_BYTES_PER_LINE: usize = 256;
 
-/// What reading itself takes: buffers, and the longest line.
+/// Limit for buffers and the longest line.
 const MAX_READ_OVERHEAD: usize = 1 << 20;
 
 fn transcript_line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
@@ -27,7 +27,7 @@ fn transcript_line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value
 }
 
 #[test]
-fn what_a_summary_has_replaced_takes_no_room() {
+fn compacted_content_uses_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
@@ -63,11 +63,11 @@ fn what_a_summary_has_replaced_takes_no_room() {
     assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
 }
 
-/// How many short lines a session had before it was summarised.
+/// Short lines before the compaction.
 const LINE_COUNT: usize = 200_000;
 
 #[test]
-fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
+fn compacted_lines_use_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
@@ -76,7 +76,12 @@ fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
     put(&transcript_line("user", "u0", None, &json!("hi")));
     for number in 1..LINE_COUNT {
         let kind = if number % 2 == 0 { "user" } else { "assistant" };
-        put(&transcript_line(kind, &format!("u{number}"), Some(&format!("u{}", number - 1)), &json!("words")));
+        put(&transcript_line(
+            kind,
+            &format!("u{number}"),
+            Some(&format!("u{}", number - 1)),
+            &json!("words"),
+        ));
     }
     put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
         "logicalParentUuid": format!("u{}", LINE_COUNT - 1)}));
@@ -94,14 +99,14 @@ fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
     assert!(most < 4 * MAX_READ_OVERHEAD, "{most} bytes at most");
 }
 
-/// How many sessions are listed.
+/// Number of listed sessions.
 const SESSION_COUNT: usize = 10_000;
 
-/// What may be kept of a session in a list, in bytes.
+/// Limit per listed session, in bytes.
 const MAX_BYTES_PER_SESSION: usize = 2_048;
 
 #[tokio::test]
-async fn ten_thousand_sessions_are_listed_in_the_room_that_their_titles_take() {
+async fn listing_ten_thousand_sessions_uses_little_memory() {
     let config = tempfile::tempdir().unwrap();
     let project = config.path().join("projects/-work");
     std::fs::create_dir_all(&project).unwrap();

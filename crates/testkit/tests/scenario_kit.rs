@@ -1,4 +1,4 @@
-//! Scenarios as such: how they are read, compared and written down.
+//! Scenario files: parsing, comparison and recording of the expected outcome.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
-use whimbrel_testkit::{ScenarioRun, Scenario, assert_same};
+use whimbrel_testkit::{Scenario, ScenarioRun, assert_same};
 
-/// A scenario in a folder of its own.
+/// Writes a scenario into a new directory and loads it.
 fn write_scenario(story: &serde_json::Value) -> (TempDir, anyhow::Result<Scenario>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("scenario.json"), story.to_string()).unwrap();
@@ -26,7 +26,7 @@ fn empty_run() -> ScenarioRun {
 }
 
 #[tokio::test]
-async fn what_was_blessed_is_met_and_a_change_is_not() {
+async fn written_expectations_pass_and_changes_fail() {
     let (folder, scenario) = write_scenario(&hello_spec());
     let scenario = scenario.unwrap();
     fs::write(folder.path().join("requests.jsonl"), "").unwrap();
@@ -40,7 +40,7 @@ async fn what_was_blessed_is_met_and_a_change_is_not() {
 }
 
 #[tokio::test]
-async fn files_and_exit_code_count() {
+async fn files_and_exit_code_are_compared() {
     let (folder, scenario) = write_scenario(&hello_spec());
     let scenario = scenario.unwrap();
     fs::create_dir(folder.path().join("workspace-after")).unwrap();
@@ -49,11 +49,17 @@ async fn files_and_exit_code_count() {
     let mut run = empty_run();
     run.files.insert("a.txt".into(), b"x".to_vec());
     assert!(scenario.check(&run).unwrap_err().to_string().contains("file a.txt differs"));
-    assert!(scenario.check(&ScenarioRun { exit: 1, ..empty_run() }).unwrap_err().to_string().contains("exit code is 1"));
+    assert!(
+        scenario
+            .check(&ScenarioRun { exit: 1, ..empty_run() })
+            .unwrap_err()
+            .to_string()
+            .contains("exit code is 1")
+    );
 }
 
 #[tokio::test]
-async fn a_story_that_gets_stuck_names_its_step() {
+async fn timeout_names_the_step() {
     let mut story = hello_spec();
     story["host"][1] = json!({"waitFor": {"type": "no_such_frame"}});
     let (_folder, scenario) = write_scenario(&story);
@@ -63,7 +69,7 @@ async fn a_story_that_gets_stuck_names_its_step() {
 }
 
 #[test]
-fn a_story_with_a_misspelled_word_is_refused() {
+fn unknown_fields_and_steps_are_rejected() {
     for (name, place, word) in
         [("a field", "/hosts", json!([])), ("a step", "/host/0", json!({"sing": "Hi."}))]
     {
@@ -78,6 +84,6 @@ fn a_story_with_a_misspelled_word_is_refused() {
 
 #[test]
 #[should_panic(expected = "exit code 0 against 1")]
-fn two_runs_that_differ_are_told_apart() {
+fn assert_same_panics_with_the_difference() {
     assert_same(&empty_run(), &ScenarioRun { exit: 1, ..empty_run() });
 }

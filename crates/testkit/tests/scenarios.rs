@@ -1,4 +1,4 @@
-//! Every scenario, played by the engine in this process and, if `WHIMBREL_BIN` names one, by a program.
+//! Every scenario, run by the engine in this process and, if `WHIMBREL_BIN` is set, by that program.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -27,7 +27,7 @@ macro_rules! scenarios {
         })*
 
         #[test]
-        fn no_scenario_is_forgotten() {
+        fn every_scenario_is_listed() {
             let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
             let names: Vec<String> = Scenario::load_all(&here).unwrap().iter().map(Scenario::name).collect();
             let mut listed = vec![$($name),*];

@@ -1,25 +1,30 @@
-//! A model's server that falls silent, with a real connection: each way of being silent ends in its own time and words.
+//! Stalled model servers, with real connections: each kind of stall has its own timeout and error.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_models::anthropic::Anthropic;
-use whimbrel_models::call::{ModelCall, CallStep, CallTimeouts};
+use whimbrel_models::call::{CallStep, CallTimeouts, ModelCall};
 use whimbrel_models::http::{HttpClient, HttpClientLimits};
 use whimbrel_models::openai_chat::OpenAiChat;
 use whimbrel_models::retry::RetryPolicy;
-use whimbrel_models::{ModelError, ModelErrorKind, History, Model, Preamble, Request};
+use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_testkit::{MockApi, Reply};
 use whimbrel_wire::{Block, Role};
 
-/// Longer than any test lasts.
+/// Longer than any test runs.
 const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 const TINY_INTERVAL: Duration = Duration::from_millis(5);
 
-const LONG_TIMING: CallTimeouts = CallTimeouts { response_start: LONG_TIMEOUT, bytes: LONG_TIMEOUT, events: LONG_TIMEOUT, total: LONG_TIMEOUT };
+const LONG_TIMING: CallTimeouts = CallTimeouts {
+    response_start: LONG_TIMEOUT,
+    bytes: LONG_TIMEOUT,
+    events: LONG_TIMEOUT,
+    total: LONG_TIMEOUT,
+};
 
-/// The model behind the mock in both dialects.
+/// Clients of the mock for both API formats.
 fn models(api: &MockApi, limits: HttpClientLimits) -> [Arc<dyn Model>; 2] {
     let door = HttpClient::with_limits(|_| None, limits);
     let chat = OpenAiChat::new(&api.url(), None, door.clone());
@@ -32,7 +37,7 @@ fn request(size: usize) -> Request {
     Request::new("m", Arc::new(Preamble::new(Vec::new(), Vec::new())), history.snapshot())
 }
 
-/// How a call ends: how often it was repeated, and the fault if there was one.
+/// Runs a call to its end; returns the number of retries and the error, if any.
 async fn run_call(
     model: Arc<dyn Model>,
     request: Request,
@@ -53,7 +58,7 @@ async fn run_call(
 }
 
 #[tokio::test]
-async fn every_way_of_being_silent_ends_in_its_own_words() {
+async fn each_kind_of_stall_has_its_own_error() {
     let said = || Reply::text("A sentence that never comes to its end.").chunk_size(1);
     let table = [
         (
@@ -89,7 +94,12 @@ async fn every_way_of_being_silent_ends_in_its_own_words() {
         (
             "A33 byte by byte, for too long",
             said().drip_after(0, TINY_INTERVAL).always(),
-            CallTimeouts { bytes: SHORT_TIMEOUT * 20, events: SHORT_TIMEOUT * 20, total: SHORT_TIMEOUT * 2, ..LONG_TIMING },
+            CallTimeouts {
+                bytes: SHORT_TIMEOUT * 20,
+                events: SHORT_TIMEOUT * 20,
+                total: SHORT_TIMEOUT * 2,
+                ..LONG_TIMING
+            },
             "was not complete after",
         ),
     ];
@@ -100,14 +110,14 @@ async fn every_way_of_being_silent_ends_in_its_own_words() {
             let fault = fault.unwrap_or_else(|| panic!("{name}: the reply got through"));
             assert_eq!(fault.kind, ModelErrorKind::Stalled, "{name}: {fault}");
             assert!(fault.message.contains(words), "{name}: {fault}");
-            // Whoever is given up is hung up on.
+            // The client disconnects when it gives up.
             api.wait_for_disconnects(number + 1).await.unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn a_reply_that_stalled_is_asked_for_again() {
+async fn stalled_reply_is_retried() {
     let stalled = Reply::text("Here I am.").stall_after(2);
     let pings = Reply::text("Here I am.").pings_after(2, TINY_INTERVAL);
     for (name, reply) in [("A31", stalled), ("A32", pings)] {
@@ -120,9 +130,11 @@ async fn a_reply_that_stalled_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_slow_reply_that_keeps_coming_is_heard_to_its_end() {
-    // As a whole it takes longer than silence may last.
-    let reply = Reply::text("Slowly, but surely, letter by letter, it comes.").chunk_size(1).event_interval(TINY_INTERVAL * 6);
+async fn slow_reply_is_received_completely() {
+    // The whole reply takes longer than a stall may last.
+    let reply = Reply::text("Slowly, but surely, letter by letter, it comes.")
+        .chunk_size(1)
+        .event_interval(TINY_INTERVAL * 6);
     let api = MockApi::start([reply.clone(), reply]).await.unwrap();
     let timing = CallTimeouts { bytes: SHORT_TIMEOUT * 4, events: SHORT_TIMEOUT * 4, ..LONG_TIMING };
     for model in models(&api, HttpClientLimits::default()) {
@@ -131,10 +143,10 @@ async fn a_slow_reply_that_keeps_coming_is_heard_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_reads_nothing_is_given_up() {
+async fn server_that_never_reads_times_out() {
     let api = MockApi::start_never_reading().await.unwrap();
     let limits = HttpClientLimits { write_timeout: SHORT_TIMEOUT, ..HttpClientLimits::default() };
-    // More than the buffers between us take.
+    // More than the socket buffers hold.
     let request = request(8 << 20);
     for model in models(&api, limits) {
         let (_, fault) = run_call(model, request.clone(), LONG_TIMING, 0).await;

@@ -1,9 +1,9 @@
-//! What a skill can do besides saying something: be done by a subagent, choose the model, bring hooks.
+//! Effects of skills: fork into a subagent, model override, hooks.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, Reply};
+use whimbrel_testkit::{Host, ModelRequest, Reply};
 use whimbrel_wire::control::{Interrupt, SetModel};
 use whimbrel_wire::options::{Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
@@ -38,16 +38,29 @@ fn warnings(host: &Host) -> String {
 const FORKED_SKILL: &str = "---\ndescription: d\ncontext: fork\nagent: Explore\nmodel: haiku\n---\nGreet $1, then $0. In ${CLAUDE_SESSION_ID}: !`echo now`";
 
 #[tokio::test]
-async fn a_skill_that_is_forked_is_done_by_a_subagent_and_its_report_is_the_result() {
-    let mut host = host(FORKED_SKILL, project_options(), vec![call_skill(), Reply::text("Greeted."), Reply::text("Done.")]).await;
+async fn forked_skill_runs_in_a_subagent() {
+    let mut host = host(
+        FORKED_SKILL,
+        project_options(),
+        vec![call_skill(), Reply::text("Greeted."), Reply::text("Done.")],
+    )
+    .await;
     let result = host.run("Greet them.").await.unwrap();
     assert_eq!(result.result.as_deref(), Some("Done."));
     let asked = host.model_requests();
     let session = &result.session_id;
     assert!(asked[1].model().contains("haiku") && !asked[2].model().contains("haiku"));
-    assert!(asked[1].contains_text(&format!("Greet Bob, then Ann. In {session}: now")), "{:?}", asked[1].messages());
+    assert!(
+        asked[1].contains_text(&format!("Greet Bob, then Ann. In {session}: now")),
+        "{:?}",
+        asked[1].messages()
+    );
     assert!(!asked[1].contains_text("Greet them.") && !asked[1].tool_names().contains(&"Write"));
-    assert!(!asked[2].contains_text("Greet Bob") && asked[2].contains_text("Greeted."), "{:?}", asked[2].messages());
+    assert!(
+        !asked[2].contains_text("Greet Bob") && asked[2].contains_text("Greeted."),
+        "{:?}",
+        asked[2].messages()
+    );
     let told = host.received().iter().find(|heard| heard.json["tool_use_result"].is_object()).unwrap();
     let meta = &told.json["tool_use_result"];
     assert_eq!(
@@ -57,7 +70,7 @@ async fn a_skill_that_is_forked_is_done_by_a_subagent_and_its_report_is_the_resu
 }
 
 #[tokio::test]
-async fn a_person_has_a_subagent_do_a_skill_and_its_report_is_the_answer() {
+async fn user_invokes_a_forked_skill() {
     let script = vec![Reply::text("Greeted."), Reply::text("Two.")];
     let mut host = host(FORKED_SKILL, project_options(), script).await;
     let result = host.run("/it Ann Bob").await.unwrap();
@@ -70,7 +83,7 @@ async fn a_person_has_a_subagent_do_a_skill_and_its_report_is_the_answer() {
 }
 
 #[tokio::test]
-async fn what_came_of_a_skill_that_a_person_had_done_is_known_from_then_on_and_after_a_resume() {
+async fn forked_skill_result_is_kept_across_resume() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config").display().to_string();
     let work = home.path().join("work");
@@ -103,28 +116,33 @@ async fn what_came_of_a_skill_that_a_person_had_done_is_known_from_then_on_and_a
 }
 
 #[tokio::test]
-async fn a_fork_to_a_kind_that_there_is_not_is_refused() {
+async fn fork_to_an_unknown_agent_fails() {
     let skill = "---\ndescription: d\ncontext: fork\nagent: nobody\n---\nGo.";
     let mut host = host(skill, project_options(), vec![call_skill(), Reply::text("Done.")]).await;
     host.run("Go.").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("There is no agent type 'nobody'"), "{:?}", host.model_requests()[1].messages());
+    assert!(
+        host.model_requests()[1].contains_text("There is no agent type 'nobody'"),
+        "{:?}",
+        host.model_requests()[1].messages()
+    );
     let result = host.run("/it").await.unwrap();
     assert!(result.result.unwrap().contains("There is no agent type 'nobody'"));
 }
 
 #[tokio::test]
-async fn a_skill_that_the_model_calls_chooses_the_model_until_the_turn_ends() {
+async fn skill_overrides_the_model_until_the_turn_ends() {
     let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
     let script = vec![call_skill(), Reply::text("One."), Reply::text("Two.")];
     let mut host = host(skill, project_options(), script).await;
     host.run("Go.").await.unwrap();
     host.run("And now?").await.unwrap();
-    let models: Vec<bool> = host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
+    let models: Vec<bool> =
+        host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
     assert_eq!(models, [false, true, false]);
 }
 
 #[tokio::test]
-async fn a_lent_model_is_given_back_when_the_turn_is_cut() {
+async fn model_override_ends_with_an_interrupted_turn() {
     let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
     for (name, prompt, mut script) in [("a skill", "Go.", vec![call_skill()]), ("a command", "/it", vec![])] {
         script.extend([Reply::text("A long story.").stall_after(2), Reply::text("Two.")]);
@@ -137,23 +155,30 @@ async fn a_lent_model_is_given_back_when_the_turn_is_cut() {
         host.send_request(Interrupt::default()).await.unwrap();
         host.next_result().await.unwrap();
         host.run("And now?").await.unwrap();
-        let models: Vec<bool> = host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
+        let models: Vec<bool> =
+            host.model_requests().iter().map(|asked| asked.model().contains("haiku")).collect();
         assert_eq!(models[lent..], [true, false], "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_model_that_the_host_chooses_counts_at_the_next_step_whatever_a_skill_or_command_has_lent() {
+async fn set_model_replaces_a_model_override() {
     let skill = "---\ndescription: d\nmodel: haiku\neffort: low\n---\nBe quick.";
     for (name, prompt, first) in [("a skill", "Go.", call_skill()), ("a command", "/it", bash_call("true"))] {
-        let script =
-            vec![bash_call("mkfifo gate"), first, bash_call("cat gate"), Reply::text("One."), Reply::text("Two.")];
-        let mut host = host(skill, Options { model: Some("sonnet".into()), ..bypass_options() }, script).await;
+        let script = vec![
+            bash_call("mkfifo gate"),
+            first,
+            bash_call("cat gate"),
+            Reply::text("One."),
+            Reply::text("Two."),
+        ];
+        let mut host =
+            host(skill, Options { model: Some("sonnet".into()), ..bypass_options() }, script).await;
         host.send_prompt(prompt).await.unwrap();
         let waits = json!({"message": {"content": [{"input": {"command": "cat gate"}}]}});
         host.next_matching(&waits).await.unwrap();
         host.send_request(SetModel { model: Some("opus".into()) }).await.unwrap();
-        // Opens when the command does.
+        // Opening the FIFO blocks until the command opens it too.
         let gate = host.dirs().workspace().join("gate");
         tokio::task::spawn_blocking(move || std::fs::write(gate, "go")).await.unwrap().unwrap();
         host.next_result().await.unwrap();
@@ -167,7 +192,7 @@ async fn a_model_that_the_host_chooses_counts_at_the_next_step_whatever_a_skill_
     }
 }
 
-/// A skill with hooks that leave traces.
+/// A skill with hooks that append to a trace file.
 const SKILL_WITH_HOOKS: &str = r#"---
 description: d
 hooks:
@@ -186,7 +211,7 @@ hooks:
 ---
 Use Bash."#;
 
-/// The traces so far, without those of before. Hooks of one event run side by side, so they are sorted.
+/// Trace lines after the first `before`, sorted because hooks of one event run in parallel.
 fn trace_since(host: &Host, before: usize) -> Vec<String> {
     let files = host.dirs().files().unwrap();
     let text = String::from_utf8(files.get("trace").cloned().unwrap_or_default()).unwrap();
@@ -196,7 +221,7 @@ fn trace_since(host: &Host, before: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_hooks_of_a_skill_run_from_its_call_on() {
+async fn skill_hooks_run_after_its_call() {
     let script = vec![
         bash_call("true"),
         Reply::text("Before."),
@@ -223,20 +248,21 @@ async fn the_hooks_of_a_skill_run_from_its_call_on() {
 }
 
 #[tokio::test]
-async fn the_hooks_of_a_skill_that_a_person_calls_or_a_subagent_does_run_there() {
+async fn skill_hooks_run_in_their_agent() {
     let script = vec![Reply::text("One.")];
     let mut by_person = host(SKILL_WITH_HOOKS, bypass_options(), script).await;
     by_person.run("/it").await.unwrap();
     assert_eq!(trace_since(&by_person, 0), ["stop"]);
     let forked = SKILL_WITH_HOOKS.replace("description: d", "description: d\ncontext: fork");
-    let script = vec![call_skill(), bash_call("true"), Reply::text("There."), bash_call("true"), Reply::text("Here.")];
+    let script =
+        vec![call_skill(), bash_call("true"), Reply::text("There."), bash_call("true"), Reply::text("Here.")];
     let mut forked = host(&forked, bypass_options(), script).await;
     forked.run("Go.").await.unwrap();
     assert_eq!(trace_since(&forked, 0), ["once", "pre in it", "stop"]);
 }
 
 #[tokio::test]
-async fn the_hooks_of_an_untrusted_skill_do_not_run_and_those_of_a_trusted_one_are_asked_about() {
+async fn skill_hooks_need_trust_and_permission() {
     let script = || vec![call_skill(), bash_call("true"), Reply::text("Done.")];
     let unknown = Options {
         setting_sources: None,

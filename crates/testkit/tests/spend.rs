@@ -1,4 +1,4 @@
-//! What a turn costs when replies fail: every attempt that the provider billed is in the result.
+//! Cost of failed replies: the result contains every attempt that the provider billed.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -11,10 +11,10 @@ use whimbrel_wire::{Frame, StopReason};
 
 const MODEL: &str = "claude-opus-4-5-20251101";
 
-/// What is said about the cost when a reply broke off before it told how much was written.
+/// Cost basis after a reply that ended before it reported its output tokens.
 const UNKNOWN_COST: Option<&str> = Some("unknown");
 
-/// Tokens read and written, and what is said about the cost.
+/// Input tokens, output tokens and cost basis.
 fn usage_and_cost_basis(result: &TurnResult) -> (u64, u64, Option<&str>) {
     let model = &result.model_usage[MODEL];
     assert_eq!(
@@ -29,14 +29,18 @@ async fn run_once(script: impl Into<Script>) -> TurnResult {
 }
 
 #[tokio::test]
-async fn attempts_that_came_to_nothing_are_paid_for_too() {
+async fn failed_attempts_are_billed() {
     let reply = || Reply::text("At last.").chunk_size(2);
     let table = [
         ("a reply that ends well", reply(), (100, 10, None)),
         ("a void attempt before it", reply().cut_after(3), (200, 11, UNKNOWN_COST)),
         ("two of them", reply().cut_after(1).cut_after(4), (300, 12, UNKNOWN_COST)),
         ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10, None)),
-        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11, UNKNOWN_COST)),
+        (
+            "an error in the stream",
+            reply().error_event(1, "overloaded_error", "full"),
+            (200, 11, UNKNOWN_COST),
+        ),
     ];
     for (name, reply, (input, output, basis)) in table {
         let result = run_once([reply]).await;
@@ -44,14 +48,17 @@ async fn attempts_that_came_to_nothing_are_paid_for_too() {
         let dollars = (input as f64 * 5.0 + output as f64 * 25.0) / 1e6;
         assert!((result.total_cost_usd - dollars).abs() < 1e-12, "{name}: {}", result.total_cost_usd);
     }
-    // A block was complete, so the reply stands as far as it came and the model is asked to go on.
-    let result =
-        run_once([Reply::text("One.").and_text("Two.").cut_after(4).skip_after_faults(), Reply::text("Three.")]).await;
+    // One block was complete, so the partial reply is kept and the model continues.
+    let result = run_once([
+        Reply::text("One.").and_text("Two.").cut_after(4).skip_after_faults(),
+        Reply::text("Three."),
+    ])
+    .await;
     assert_eq!(usage_and_cost_basis(&result), (200, 11, UNKNOWN_COST));
 }
 
 #[tokio::test]
-async fn an_interrupted_reply_is_paid_for() {
+async fn interrupted_reply_is_billed() {
     let options = Options { include_partial_messages: true, ..Options::default() };
     let script = [Reply::text("A long story.").stall_after(3)];
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
@@ -64,7 +71,7 @@ async fn an_interrupted_reply_is_paid_for() {
 }
 
 #[tokio::test]
-async fn a_subagent_that_is_dropped_with_its_turn_is_paid_for() {
+async fn interrupted_subagent_is_billed() {
     let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
     let looking = Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk_size(1000);
     let script = [Reply::tool("Agent", errand), looking.stall_after(4)];
@@ -80,7 +87,7 @@ async fn a_subagent_that_is_dropped_with_its_turn_is_paid_for() {
 }
 
 #[tokio::test]
-async fn figures_that_make_no_sense_make_the_cost_unknown() {
+async fn invalid_usage_makes_the_cost_unknown() {
     let stream = |start: serde_json::Value, end: serde_json::Value| {
         let events = [
             json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": start}}),
@@ -115,7 +122,7 @@ async fn figures_that_make_no_sense_make_the_cost_unknown() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_with_their_remedy_and_without_the_key() {
+async fn api_errors_name_a_remedy_and_hide_the_key() {
     let table: [(u16, &str, &[&str]); 5] = [
         (401, "invalid x-api-key", &["API Error: 401 invalid x-api-key", "ANTHROPIC_API_KEY"]),
         (403, "no access", &["API Error: 403 no access", "ANTHROPIC_API_KEY", MODEL]),
@@ -138,14 +145,15 @@ async fn refusals_are_told_with_their_remedy_and_without_the_key() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_output_limit_cut_is_told_as_such_to_the_model() {
+async fn truncated_tool_input_is_reported_to_the_model() {
     let half = r#"{"file_path": "/tmp/x", "content": "once upon a ti"#;
     let call = || Reply::tool("Write", json!({})).raw_tool_input(half);
     for (name, stop, said) in [
         ("A25 cut", StopReason::MaxTokens, "cut by the output limit"),
         ("A24 badly written", StopReason::ToolUse, "not valid JSON"),
     ] {
-        let mut host = Host::with_script([call().stop_reason(stop), Reply::text("Sorry.")]).start().await.unwrap();
+        let mut host =
+            Host::with_script([call().stop_reason(stop), Reply::text("Sorry.")]).start().await.unwrap();
         assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Sorry."), "{name}");
         let told = host.model_requests()[1].last_text();
         assert!(told.contains(said), "{name}: {told}");

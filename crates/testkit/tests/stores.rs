@@ -1,15 +1,15 @@
-//! Our stores do what every store must do; the one in SQLite is checked in its own crate.
+//! The built-in session stores pass the store contract; the SQLite store has this test in its own crate.
 
 use whimbrel_engine::session::store::{FileStore, MemoryStore};
 use whimbrel_testkit::store_contract;
 
 #[tokio::test]
-async fn memory_does_what_every_store_must_do() {
+async fn memory_store_passes_the_contract() {
     store_contract::check(MemoryStore::default).await.unwrap();
 }
 
 #[tokio::test]
-async fn files_do_what_every_store_must_do() {
+async fn file_store_passes_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let mut made = 0;
     store_contract::check(|| {

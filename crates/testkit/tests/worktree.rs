@@ -1,7 +1,7 @@
-//! A session that moves into a work tree and back.
+//! A session that enters a worktree and leaves it.
 
 use serde_json::json;
-use whimbrel_testkit::{HostResponse, Host, Reply};
+use whimbrel_testkit::{Host, HostResponse, Reply};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
@@ -13,7 +13,7 @@ fn bash_call(command: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn relative_paths_and_commands_move_along_and_come_back() {
+async fn working_directory_follows_the_worktree() {
     let script = [
         bash_call(CREATE_REPOSITORY),
         Reply::tool("EnterWorktree", json!({"name": "try"})),
@@ -42,7 +42,7 @@ async fn relative_paths_and_commands_move_along_and_come_back() {
 }
 
 #[tokio::test]
-async fn hooks_can_make_and_remove_work_trees_without_git() {
+async fn hooks_can_create_and_remove_worktrees() {
     let script = [
         Reply::tool("EnterWorktree", json!({"name": "try"})),
         bash_call("pwd"),
@@ -71,7 +71,11 @@ async fn hooks_can_make_and_remove_work_trees_without_git() {
     host.send_request(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
     host.run("Go.").await.unwrap();
     let folder = host.dirs().workspace().canonicalize().unwrap().join("made/by").display().to_string();
-    assert!(host.model_requests()[2].last_text().contains(&folder), "{}", host.model_requests()[2].last_text());
+    assert!(
+        host.model_requests()[2].last_text().contains(&folder),
+        "{}",
+        host.model_requests()[2].last_text()
+    );
     let told: Vec<_> = told.try_iter().collect();
     let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(events, ["WorktreeCreate", "CwdChanged", "WorktreeRemove", "CwdChanged"]);

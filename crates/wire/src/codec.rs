@@ -1,7 +1,7 @@
-//! Line to frame and back.
+//! Decodes lines into frames and encodes frames into lines.
 //!
-//! Strict on what it knows: a known kind with a wrong shape is an error that names the field and shows the line.
-//! Lenient on what it does not: an unknown kind is a frame like any other, and unknown fields are passed over.
+//! Strict about known types: an invalid field is an error that names the field and quotes the line.
+//! Lenient otherwise: an unknown type becomes a frame like any other, and unknown fields are ignored.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,22 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::Frame;
 
-/// The longest line that is taken in.
+/// Longest accepted input line, in bytes.
 pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
 
-/// The longest line that is written: the official Python SDK dies on more than 1 MiB.
+/// Longest written line, in bytes. The official Python SDK fails on lines of more than 1 MiB.
 pub const MAX_LINE_OUT: usize = 1_000_000;
 
-/// How much of a bad line an error shows.
+/// Number of characters of a bad line that an error quotes.
 const MAX_EXCERPT_CHARS: usize = 200;
 
-/// Why a line is not a frame.
+/// Error of decoding a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The line is not JSON at all.
     #[error("not a JSON line: {reason}. The line begins: {line}")]
     NotJson {
-        /// What the parser said.
+        /// Message of the JSON parser.
         reason: String,
         /// The beginning of the line.
         line: String,
@@ -36,19 +36,19 @@ pub enum WireError {
         /// The beginning of the line.
         line: String,
     },
-    /// A known kind with a wrong shape.
+    /// A known type with an invalid field.
     #[error("a \"{kind}\" line has a wrong field `{field}`: {reason}. The line begins: {line}")]
     InvalidField {
-        /// The `type`, and the subtype where there is one.
+        /// The `type`, followed by the subtype if there is one.
         kind: String,
-        /// The path of the field.
+        /// JSON path of the field.
         field: String,
-        /// What was expected.
+        /// Message of the deserializer.
         reason: String,
         /// The beginning of the line.
         line: String,
     },
-    /// A kind that only an engine writes, given to one.
+    /// A type that only the engine sends, received by the engine.
     #[error("a \"{kind}\" line is not for the engine")]
     NotForEngine {
         /// The `type`.
@@ -65,22 +65,22 @@ impl WireError {
     }
 }
 
-/// The fields that tell the kind of a frame.
+/// The field that selects the type of a frame.
 #[derive(Deserialize)]
 pub(crate) struct FrameHead<'a> {
     #[serde(rename = "type", borrow)]
     pub(crate) kind: Cow<'a, str>,
 }
 
-/// How a line whose kind is known is read.
+/// Parses a line whose type is known.
 type FrameParser = fn(&FrameHead<'_>, &str) -> Result<Frame, WireError>;
 
-/// Reads one line.
+/// Decodes one line.
 pub fn decode(line: &str) -> Result<Frame, WireError> {
     decode_with(Frame::parse, line)
 }
 
-/// Reads one line that a host has written for an engine.
+/// Decodes one line that a host sent to the engine.
 pub fn decode_from_host(line: &str) -> Result<Frame, WireError> {
     decode_with(Frame::parse_from_host, line)
 }
@@ -89,9 +89,10 @@ fn decode_with(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
     if line.len() > MAX_LINE_IN {
         return Err(WireError::TooLong);
     }
-    // Only a failure pays for looking whether the line can be mended.
-    parse_line(reader, line)
-        .or_else(|error| replace_lone_surrogates(line).map_or(Err(error), |mended| parse_line(reader, &mended)))
+    // Repair is tried only after a failure, so that valid lines do not pay for it.
+    parse_line(reader, line).or_else(|error| {
+        replace_lone_surrogates(line).map_or(Err(error), |mended| parse_line(reader, &mended))
+    })
 }
 
 fn parse_line(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
@@ -102,8 +103,9 @@ fn parse_line(reader: FrameParser, line: &str) -> Result<Frame, WireError> {
     }
 }
 
-/// JavaScript and Python write half a character as an escape when a text was cut inside it; it becomes the sign for
-/// what cannot be read. None if there is no such escape.
+/// Replaces escaped lone surrogates by `\ufffd`. JavaScript and Python write them for a text that was cut inside a
+/// character.
+/// Returns `None` if there is no lone surrogate.
 pub fn replace_lone_surrogates(line: &str) -> Option<String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -117,7 +119,7 @@ pub fn replace_lone_surrogates(line: &str) -> Option<String> {
                 mended = true;
                 ("\\ufffd", 6)
             }
-            // Any other escape: the backslash and what it escapes.
+            // Any other escape: copy the backslash and the escaped character.
             (None, _) => {
                 let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
                 (&rest[..length], length)
@@ -130,14 +132,15 @@ pub fn replace_lone_surrogates(line: &str) -> Option<String> {
     mended.then_some(out)
 }
 
-/// The half of a character that an escape at the beginning stands for.
+/// Parses the `\uXXXX` escape at the start of a text; `None` unless it is a surrogate.
 fn parse_surrogate(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok().filter(|code| (0xD800..=0xDFFF).contains(code))
 }
 
-/// Writes one line, newline included. It stays below [`MAX_LINE_OUT`]: what is too long is shortened, and says so. Copies
-/// of a transcript are never touched: whoever sends them sees to their length.
+/// Appends a frame as one line, newline included. A frame longer than [`MAX_LINE_OUT`] is truncated, with a note inside
+/// it.
+/// Transcript mirrors are never truncated: their sender limits their length.
 pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     let start = line.len();
     // Writing to a vector cannot fail, and every frame has only string keys.
@@ -151,7 +154,7 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// A JSON object with fewer bytes than this: what is too long in it is shortened, and says so.
+/// Truncates a JSON object to fewer than `limit` bytes, with a note inside it.
 pub fn truncate_json(json: String, limit: usize) -> String {
     let mut line = json.into_bytes();
     if line.len() >= limit {
@@ -160,13 +163,13 @@ pub fn truncate_json(json: String, limit: usize) -> String {
     String::from_utf8(line).unwrap_or_default()
 }
 
-/// Undoes what [`encode`] did to a value that the other side gives back: strings that were cut to fit a line become
-/// whole again if they are otherwise those of the original.
+/// Undoes the truncation of [`encode`] in a value that the host sends back: a truncated string becomes the original one
+/// if its kept beginning matches.
 pub fn restore_truncated(given_back: &mut serde_json::Value, original: &serde_json::Value) {
     crate::truncate::restore(given_back, original);
 }
 
-/// Reads a known kind from text that is known to be JSON. Only a failure pays for finding out which field was wrong.
+/// Parses the body of a known type from valid JSON. The path of an invalid field is computed only on failure.
 pub(crate) fn parse_body<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
     serde_json::from_str(json).map_err(|error| {
         let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
@@ -178,7 +181,7 @@ pub(crate) fn parse_body<T: DeserializeOwned>(kind: &str, json: &str) -> Result<
     })
 }
 
-/// The first characters of a line, for an error text.
+/// Returns the first characters of a line, for an error text.
 fn excerpt(line: &str) -> String {
     match line.char_indices().nth(MAX_EXCERPT_CHARS) {
         Some((end, _)) => format!("{}...", &line[..end]),
@@ -192,14 +195,14 @@ mod tests {
     use crate::message::User;
 
     #[test]
-    fn half_a_character_becomes_the_sign_for_what_cannot_be_read() {
+    fn lone_surrogate_becomes_replacement_character() {
         let line = r#"{"type":"user","message":{"role":"user","content":"cut \ud83d, whole \ud83d\ude00, \\ud83d"}}"#;
         let Ok(Frame::User(user)) = decode(line) else { panic!("not read") };
         assert_eq!(user.message.content.joined_text(), "cut \u{fffd}, whole 😀, \\ud83d");
     }
 
     #[test]
-    fn an_unknown_kind_is_passed_on_as_it_came() {
+    fn unknown_type_is_passed_on_unchanged() {
         let line = r#"{"type":"brand_new","n":1.50,"z":{"b":1,"a":2}}"#;
         let mut out = Vec::new();
         encode(&decode(line).unwrap(), &mut out);
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_writes_only_what_is_for_the_engine() {
+    fn host_may_send_only_types_meant_for_the_engine() {
         for line in [r#"{"type":"keep_alive"}"#, r#"{"type":"brand_new","n":1}"#] {
             assert_eq!(decode_from_host(line), decode(line));
         }
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_kind_with_a_wrong_shape_names_the_field() {
+    fn invalid_field_of_a_known_type_is_named() {
         let error = decode(r#"{"type":"user","message":{"role":"user","content":"x"},"priority":"soon"}"#)
             .unwrap_err();
         let WireError::InvalidField { kind, field, line, .. } = error else { panic!("{error}") };
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_block_is_found_by_its_place() {
+    fn invalid_block_is_located_by_its_path() {
         let line = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":1}]},"parent_tool_use_id":null}"#;
         let WireError::InvalidField { field, reason, .. } = decode(line).unwrap_err() else { panic!() };
         assert_eq!(field, "message.content[1]");
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_nested_too_deeply_is_refused() {
+    fn deeply_nested_line_is_rejected() {
         let deep = format!(
             r#"{{"type":"user","message":{{"content":"x"}},"tool_use_result":{}1{}}}"#,
             "[".repeat(500),
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_shortened_and_still_read() {
+    fn overlong_line_is_truncated_and_still_decodes() {
         let mut line = Vec::new();
         encode(&User::prompt("x".repeat(2 * MAX_LINE_OUT)).into(), &mut line);
         assert!(line.len() <= MAX_LINE_OUT);
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_a_transcript_are_whole() {
+    fn transcript_mirrors_are_never_truncated() {
         let entries = vec![crate::RawJson::from_value(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
         let mirror = crate::notice::TranscriptMirror { file_path: "f".into(), entries: entries.clone() };
         let mut line = Vec::new();
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_with_a_type_is_refused() {
+    fn line_without_a_type_is_rejected() {
         assert!(matches!(decode("this is not json"), Err(WireError::NotJson { .. })));
         assert!(matches!(decode("[1]"), Err(WireError::NoType { .. })));
         assert!(matches!(decode(r#"{"kind":"user"}"#), Err(WireError::NoType { .. })));

@@ -1,4 +1,4 @@
-//! What stands inside a message: content blocks, usage, stop reasons. The shapes are those of the Messages API.
+//! Content blocks, usage and stop reasons, in the format of the Messages API.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ pub enum Role {
     Assistant,
 }
 
-/// Lists the kinds of block once: name on the wire, variant, fields. The public enum also keeps what it does not know;
-/// the private one is for reading, so that a known kind with a wrong shape is an error and not an unknown kind.
+/// Lists the block types once: name on the wire, variant, fields. The public enum also keeps unknown blocks. The
+/// private structs are for reading, so that a known type with an invalid field is an error and not an unknown block.
 macro_rules! blocks {
     ($($(#[$note:meta])* $kind:literal => $variant:ident {
         $($(#[$about:meta])* $field:ident: $type:ty,)*
@@ -110,7 +110,7 @@ blocks! {
     },
 }
 
-/// A picture or document from a kind of source that we do not know is, as a whole, of a kind that we do not know.
+/// Returns false for an image or document with an unknown source type: the whole block then counts as unknown.
 fn has_known_source(fields: &Map<String, Value>) -> bool {
     if !matches!(fields.get("type").and_then(Value::as_str), Some("image" | "document")) {
         return true;
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Block {
 }
 
 impl Block {
-    /// A text block.
+    /// Creates a text block without citations.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), citations: None }
     }
@@ -189,7 +189,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The content as blocks, whichever form it has.
+    /// Converts the content to blocks; a plain string becomes one text block.
     pub fn into_blocks(self) -> Vec<Block> {
         match self {
             Self::Text(text) => vec![Block::text(text)],
@@ -197,7 +197,7 @@ impl Content {
         }
     }
 
-    /// All text of the content, pieces joined by a newline.
+    /// Joins the texts of all text blocks with newlines.
     pub fn joined_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -212,7 +212,7 @@ impl Content {
     }
 }
 
-/// Reads a plain string or blocks, going by what comes: so an error tells which block is wrong.
+/// Deserializes a string or a list of blocks by its JSON type, so that an error names the invalid block.
 struct TextOrBlocks;
 
 impl<'de> Visitor<'de> for TextOrBlocks {
@@ -313,13 +313,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Everything that was read and written.
+    /// Sum of input, cache and output tokens.
     pub fn total(&self) -> u64 {
         let read = self.input_tokens.saturating_add(self.cache_creation_input_tokens);
         read.saturating_add(self.cache_read_input_tokens).saturating_add(self.output_tokens)
     }
 
-    /// Takes over what later figures say in words, where they say something: these do not add up.
+    /// Takes over the text fields of later figures where they are set. Counters are left alone.
     pub fn merge_text_fields(&mut self, later: &Self) {
         if !later.service_tier.is_empty() {
             self.service_tier.clone_from(&later.service_tier);
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_a_known_and_an_unknown_kind_survive_a_round_trip() {
+    fn known_and_unknown_blocks_round_trip() {
         for block in [
             json!({"type": "text", "text": "hi"}),
             json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"z": 1, "a": 2}}),
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_kind_with_a_wrong_shape_is_an_error_that_names_the_field() {
+    fn invalid_field_of_a_known_block_is_named() {
         for (block, field) in [
             (json!({"type": "text", "text": 5}), "text"),
             (json!({"type": "tool_use", "id": "t1", "name": "Bash"}), "input"),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_from_an_unknown_source_is_an_unknown_kind() {
+    fn document_with_unknown_source_is_an_unknown_block() {
         let block =
             json!({"type": "document", "source": {"type": "content", "content": "x"}, "context": "y"});
         let Block::Other(fields) = serde_json::from_value(block.clone()).unwrap() else { panic!() };
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_usage_figures_are_never_an_error() {
+    fn invalid_usage_figures_are_never_an_error() {
         let usage: Usage = serde_json::from_value(
             json!({"input_tokens": -5, "output_tokens": 2.7, "cache_read_input_tokens": null}),
         )
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_stop_reason_is_kept() {
+    fn unknown_stop_reason_is_kept() {
         let reason: StopReason = serde_json::from_value(json!("moon_phase")).unwrap();
         assert_eq!(reason, StopReason::Other("moon_phase".into()));
         assert_eq!(serde_json::from_value::<StopReason>(json!("end_turn")).unwrap(), StopReason::EndTurn);

@@ -1,4 +1,4 @@
-//! [`Frame`]: everything that can stand on a line, in either direction.
+//! [`Frame`]: one line of the wire, in either direction.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,7 +13,7 @@ use crate::notice::{
 use crate::raw::RawJson;
 use crate::system::{System, SystemEvent};
 
-/// Reads the body of a kind: by its own reader where it has one, as its type otherwise.
+/// Parses the body of a frame: with the parser that the table names, or as its type.
 macro_rules! body {
     ($tag:literal, $body:ty, $line:ident) => {
         parse_body::<$body>($tag, $line)
@@ -23,20 +23,21 @@ macro_rules! body {
     };
 }
 
-/// Lists the kinds of frame once: tag on the wire, variant, type. Everything that goes by kind is made from this list.
+/// Lists the frame types once: tag on the wire, variant, body type. Parser, serializer and schema are made from this
+/// list.
 macro_rules! frames {
     ($($tag:literal => $variant:ident($body:ty) $(by $reader:path)?,)*) => {
-        /// One line of the wire. Small wherever it waits: what it holds is on the heap.
+        /// One line of the wire. Bodies are boxed, so that queued frames stay small.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum Frame {
             $($variant(Box<$body>),)*
-            /// A kind that we do not know, kept as it came and passed on.
+            /// An unknown type, passed on unchanged.
             Unknown(RawJson),
         }
 
         impl Frame {
-            /// Every `type` that we know.
+            /// Every known `type`.
             pub const KINDS: &'static [&'static str] = &[$($tag,)*];
 
             /// The `type` of the frame.
@@ -71,7 +72,7 @@ macro_rules! frames {
             }
         })*
 
-        /// Adds every kind's schema to the list.
+        /// Returns the schema of every frame type.
         pub(crate) fn frame_schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
             vec![$(($tag, generator.subschema_for::<$body>()),)*]
         }
@@ -100,7 +101,8 @@ frames! {
 }
 
 impl Frame {
-    /// Reads what a host writes. The engine need not know how to read the rest, which is most of it.
+    /// Parses a frame of a host. Types that only the engine sends are rejected, so the engine needs no parsers for
+    /// them.
     pub(crate) fn parse_from_host(head: &FrameHead<'_>, line: &str) -> Result<Self, WireError> {
         fn body<T: DeserializeOwned + Into<Frame>>(kind: &str, line: &str) -> Result<Frame, WireError> {
             parse_body::<T>(kind, line).map(Into::into)
@@ -118,7 +120,7 @@ impl Frame {
     }
 }
 
-/// For a frame inside something else; a line is read by [`decode`].
+/// For a frame inside another value; a line is decoded by [`decode`].
 impl<'de> Deserialize<'de> for Frame {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = RawJson::deserialize(deserializer)?;
@@ -126,7 +128,7 @@ impl<'de> Deserialize<'de> for Frame {
     }
 }
 
-/// A body with its `type` in front.
+/// A frame as serialized: its `type`, then its body.
 #[derive(Serialize)]
 struct Tagged<'a, T> {
     #[serde(rename = "type")]

@@ -1,29 +1,28 @@
-//! The language that an agent engine and its host speak: one JSON object per line, in both directions.
+//! Types of the protocol between an agent engine and its host: one JSON object per line, in both directions.
 //!
-//! This crate only knows words. It has no runtime, opens nothing and decides nothing; the engine, the SDK and a
-//! web page all use the same types, so there is no second vocabulary to translate into.
+//! This crate holds data types only: no runtime, no I/O, no decisions. Engine, SDK and web clients use the same types,
+//! so there is no second vocabulary to translate into.
 //!
-//! The rooms:
-//! - [`frame`]: [`Frame`], everything that can stand on a line
+//! Modules:
+//! - [`frame`]: [`Frame`], one line of the wire
 //! - [`codec`]: line to frame and back, with errors that name the field
-//! - [`message`]: what the conversation consists of (assistant, user, result, stream events, ...)
-//! - [`content`]: the blocks inside a message, usage, stop reasons
-//! - [`notice`]: the rarer messages beside the conversation
-//! - [`system`]: the many `system` notices, one struct each
-//! - [`control`]: questions and answers between host and engine, one table
-//! - [`hook`]: hook events, their inputs and outputs, one table
-//! - [`permission`]: modes, rules, updates and verdicts
-//! - [`options`]: everything a caller can ask of a session
-//! - [`schema`]: the JSON Schema of all of the above
+//! - [`message`]: messages of the conversation (assistant, user, result, stream events, ...)
+//! - [`content`]: blocks inside a message, usage, stop reasons
+//! - [`notice`]: rarer frames beside the conversation
+//! - [`system`]: `system` frames, one struct per subtype
+//! - [`control`]: control requests and responses, in one table
+//! - [`hook`]: hook events with their inputs and outputs, in one table
+//! - [`permission`]: modes, rules, rule updates and decisions
+//! - [`options`]: options of a session
+//! - [`schema`]: JSON Schema of all of the above
 //! - [`names`]: enums that are a list of names
-//! - [`raw`]: JSON that is passed on unread
+//! - [`raw`]: JSON that is passed on unparsed
 
 #![deny(missing_docs)]
 
 pub mod codec;
 pub mod content;
 pub mod control;
-mod truncate;
 pub mod frame;
 pub mod hook;
 mod lenient;
@@ -35,12 +34,13 @@ pub mod permission;
 pub mod raw;
 pub mod schema;
 pub mod system;
+mod truncate;
 
 pub use codec::{WireError, decode, encode};
 pub use content::{Block, Role, StopReason, Usage};
 pub use frame::Frame;
 pub use raw::RawJson;
 
-/// The version of the engine protocol that we speak, as reported in `claude_code_version`.
-/// The official SDKs read it to find out which features they may use.
+/// Version of the engine protocol that this crate implements, reported as `claude_code_version`. The official SDKs
+/// derive from it which features they may use.
 pub const PROTOCOL_VERSION: &str = "2.1.325";

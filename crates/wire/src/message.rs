@@ -1,4 +1,4 @@
-//! What a conversation consists of: the messages that an engine writes and a host shows.
+//! Messages of the conversation: what the engine sends and a host displays.
 
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ pub struct User {
 }
 
 impl User {
-    /// A prompt as a host sends it.
+    /// Creates a prompt as a host sends it.
     pub fn prompt(content: impl Into<Content>) -> Self {
         Self {
             message: Said { role: Role::User, content: content.into() },
@@ -236,7 +236,7 @@ impl From<Vec<Block>> for Content {
     }
 }
 
-/// A prompt can be given as plain text.
+/// A plain text is a prompt.
 impl From<&str> for User {
     fn from(text: &str) -> Self {
         Self::prompt(text)
@@ -280,7 +280,7 @@ pub enum Priority {
 pub struct Origin {
     /// `human`, `task-notification`, `peer`, `channel`, ...
     pub kind: String,
-    /// What the kind adds.
+    /// Further fields, which depend on the kind.
     #[serde(flatten)]
     pub details: serde_json::Map<String, Value>,
 }

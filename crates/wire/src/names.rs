@@ -1,10 +1,10 @@
 //! Enums that are a list of names on the wire: one row per name gives serde, `Display` and `FromStr`.
 
-/// A name that is not on the list.
+/// Error: a name that is not on the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{given}`; known are: {known}")]
 pub struct UnknownNameError {
-    /// What was to be named.
+    /// Category of the name, such as `permission mode`.
     pub what: &'static str,
     /// The name that was given.
     pub given: String,
@@ -12,7 +12,7 @@ pub struct UnknownNameError {
     pub known: String,
 }
 
-/// Makes a closed enum from a list of names; the first name of a row is written, the others are understood too.
+/// Defines a closed enum from a list of names. The first name of a row is written, the others are accepted as aliases.
 macro_rules! named {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! The rarer messages beside the conversation.
+//! Rarer frames beside the conversation: authentication, rate limits, suggestions, environment, transcript mirror.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Permissions: modes, rules, changes to rules, and the host's verdict on a call.
+//! Permissions: modes, rules, rule updates, and the host's decision on a tool call.
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ pub enum PermissionUpdate {
 }
 
 impl PermissionUpdate {
-    /// Where the change is kept.
+    /// Settings file or scope that the update changes.
     pub fn destination(&self) -> Destination {
         match self {
             Self::AddRules { destination, .. }
@@ -175,7 +175,7 @@ pub enum PermissionResult {
         /// Changes of rules that go with the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         updated_permissions: Option<Vec<PermissionUpdate>>,
-        /// Changes that came along and could not be read, and why: they are left out, the answer counts. Never sent.
+        /// Errors of permission updates that could not be parsed; they are skipped and the decision counts. Never sent.
         #[serde(skip)]
         invalid_updates: Vec<String>,
         /// The call.
@@ -203,7 +203,7 @@ pub enum PermissionResult {
 }
 
 impl PermissionResult {
-    /// Yes, with the input as it is.
+    /// Allows the call with its input unchanged.
     pub fn allow() -> Self {
         Self::Allow {
             updated_input: None,
@@ -214,7 +214,7 @@ impl PermissionResult {
         }
     }
 
-    /// No, and why.
+    /// Denies the call with a message for the model.
     pub fn deny(message: impl Into<String>) -> Self {
         Self::Deny {
             message: message.into(),
@@ -225,7 +225,7 @@ impl PermissionResult {
     }
 }
 
-/// The verdict as it comes in: all fields side by side, so that an error can name the wrong one.
+/// A decision as received: all fields in one struct, so that an error can name the invalid one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawPermissionResult {
@@ -260,7 +260,8 @@ impl<'de> Deserialize<'de> for PermissionResult {
         Ok(match behavior {
             RawBehavior::Allow => {
                 let mut unread = Vec::new();
-                let updated_permissions = updated_permissions.map(|changes| parse_updates(changes, &mut unread));
+                let updated_permissions =
+                    updated_permissions.map(|changes| parse_updates(changes, &mut unread));
                 Self::Allow {
                     updated_input,
                     updated_permissions,
@@ -279,7 +280,7 @@ impl<'de> Deserialize<'de> for PermissionResult {
     }
 }
 
-/// The changes that can be read; what is wrong with the others goes to `unread`.
+/// Parses the valid updates; the errors of the others go to `unread`.
 fn parse_updates(changes: Vec<Value>, unread: &mut Vec<String>) -> Vec<PermissionUpdate> {
     let mut good = Vec::new();
     for (index, change) in changes.into_iter().enumerate() {
@@ -301,7 +302,7 @@ pub struct McpServerProvenance {
     /// The server's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The rest, as it came.
+    /// Further fields, as received.
     #[serde(flatten)]
     pub details: BTreeMap<String, Value>,
 }
@@ -313,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn manual_is_another_name_of_the_default_mode() {
+    fn manual_is_an_alias_of_the_default_mode() {
         assert_eq!("manual".parse(), Ok(PermissionMode::Default));
         assert_eq!(
             serde_json::from_value::<PermissionMode>(json!("manual")).unwrap(),
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mode_has_the_same_name_in_text_and_in_json() {
+    fn mode_names_are_equal_in_text_and_json() {
         for mode in PermissionMode::ALL {
             assert_eq!(json!(mode), json!(mode.to_string()));
             assert_eq!(mode.as_str().parse(), Ok(*mode));
@@ -331,20 +332,20 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_mode_is_refused_with_the_list_of_known_ones() {
+    fn unknown_mode_error_lists_the_known_ones() {
         let error = "yolo".parse::<PermissionMode>().unwrap_err().to_string();
         assert!(error.contains("`yolo`") && error.contains("acceptEdits"), "{error}");
     }
 
     #[test]
-    fn an_allow_without_input_leaves_the_input_as_it_is() {
+    fn allow_without_input_keeps_the_input() {
         let verdict: PermissionResult =
             serde_json::from_value(json!({"behavior": "allow", "updatedPermissions": null})).unwrap();
         assert_eq!(verdict, PermissionResult::allow());
     }
 
     #[test]
-    fn a_change_that_cannot_be_read_does_not_spoil_the_answer_or_the_others() {
+    fn invalid_update_is_skipped_and_the_others_count() {
         let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
         let changes = json!([{"type": "setMood"}, good, 5, {"type": "addRules", "rules": []}]);
         let verdict = json!({"behavior": "allow", "updatedPermissions": changes});
@@ -363,21 +364,21 @@ mod tests {
     }
 
     #[test]
-    fn a_deny_without_a_message_is_still_a_deny() {
+    fn deny_without_a_message_is_valid() {
         let verdict: PermissionResult =
             serde_json::from_value(json!({"behavior": "deny", "message": null})).unwrap();
         assert_eq!(verdict, PermissionResult::deny(""));
     }
 
     #[test]
-    fn a_verdict_that_is_neither_is_refused() {
+    fn unknown_behavior_is_rejected() {
         for verdict in [json!({"behavior": "maybe"}), json!({"toolUseID": "t"}), json!({})] {
             assert!(serde_json::from_value::<PermissionResult>(verdict).is_err());
         }
     }
 
     #[test]
-    fn a_rule_with_null_content_is_about_the_whole_tool() {
+    fn null_rule_content_means_the_whole_tool() {
         let update: PermissionUpdate = serde_json::from_value(json!({
             "type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": null}], "behavior": "allow",
         }))

@@ -1,4 +1,4 @@
-//! JSON that is passed on without being understood.
+//! JSON that is passed on without being parsed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,18 +7,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A JSON value kept as the text it came in. Cheap to forward, parsed only by whoever cares.
+/// A JSON value kept as text. Cheap to forward; parsed only where its content is needed.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Takes JSON text as it is; fails if it is not one valid JSON value.
+    /// Wraps JSON text; fails unless it is one valid JSON value.
     pub fn parse(text: impl Into<String>) -> serde_json::Result<Self> {
         RawValue::from_string(text.into()).map(Self)
     }
 
-    /// Writes any value as JSON text.
+    /// Serializes any value.
     pub fn from_value(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(value).map(Self)
     }
@@ -28,7 +28,7 @@ impl RawJson {
         self.0.get()
     }
 
-    /// Reads the value as a type.
+    /// Deserializes the value.
     pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
         serde_json::from_str(self.as_str())
     }
@@ -40,7 +40,7 @@ impl fmt::Debug for RawJson {
     }
 }
 
-/// Two raw values are equal when they mean the same, whatever their spacing.
+/// Compares by meaning: spacing does not matter.
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()

@@ -1,4 +1,4 @@
-//! The JSON Schema of the whole wire, made from the types.
+//! JSON Schema of the whole wire, generated from the types.
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, json_schema};
@@ -8,7 +8,7 @@ use crate::hook::HookOutput;
 use crate::options::Options;
 use crate::{control, frame};
 
-/// The schema of an object whose shape goes by one field: the listed shapes, or anything under another name.
+/// Builds the schema of an object whose type one field selects: the listed variants, or anything under another name.
 pub(crate) fn tagged_union(field: &str, description: &str, shapes: Vec<(&str, Schema)>) -> Schema {
     let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
     let unlisted = json_schema!({ "properties": { field: { "not": { "enum": names } } } });
@@ -24,12 +24,13 @@ pub(crate) fn tagged_union(field: &str, description: &str, shapes: Vec<(&str, Sc
     })
 }
 
-/// One document for everything that can stand on a line; the answers to control requests and the options are listed
-/// below `replies` and `options`, because the lines themselves do not tell their type.
+/// Builds one document for all frames. Replies to control requests and the options are listed under `replies` and
+/// `options`, because the frames themselves do not name their type.
 pub fn wire_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let frames = frame::frame_schemas(&mut generator);
-    let mut document = tagged_union("type", "One line. A type that is not listed is passed on unread.", frames);
+    let mut document =
+        tagged_union("type", "One line. A type that is not listed is passed on unread.", frames);
     let replies = control::reply_schemas(&mut generator).into_iter();
     let replies: Map<String, Value> =
         replies.map(|(subtype, reply)| (subtype.into(), reply.to_value())).collect();
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checked_in_schema_is_current() {
+    fn checked_in_schema_is_current() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/wire.schema.json");
         let current = format!("{:#}\n", wire_schema());
         if std::env::var_os("WHIMBREL_BLESS").is_some() {
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_in_the_schema_has_its_definition() {
+    fn every_reference_has_a_definition() {
         fn check(value: &Value, document: &Value) {
             match value {
                 Value::Object(fields) => {

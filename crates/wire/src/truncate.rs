@@ -1,18 +1,19 @@
-//! Makes a line that is too long fit, and says in the line itself that something is missing.
+//! Truncates an overlong line and notes inside it how much is missing.
 //!
-//! Long strings give way first, the longest most; pictures and documents go as a whole, because half of one is none.
-//! Names, kinds and ids stay. Only when strings are not the reason are whole lists and objects emptied.
+//! Long strings are cut first, the longest most. Images and documents are dropped as a whole, because a part is
+//! useless.
+//! Names, types and ids stay. Only if cutting strings does not suffice are whole lists and objects emptied.
 
 use serde_json::{Map, Value, json};
 
-/// What stands where a string was cut, around the number of bytes.
+/// Note in place of the missing part of a string, around the number of missing bytes.
 const NOTE_PREFIX: &str = " [... ";
 const NOTE_SUFFIX: &str = " bytes left out to keep the line short]";
 
-/// No string is cut below this many bytes: it would not gain much.
+/// Strings are not cut below this length: it would save little.
 const MIN_TRUNCATED_BYTES: usize = 128;
 
-/// Shortens the JSON object at `line[start..]` until it has fewer than `limit` bytes.
+/// Truncates the JSON object at `line[start..]` to fewer than `limit` bytes.
 pub(crate) fn truncate_line(line: &mut Vec<u8>, start: usize, limit: usize) {
     let mut value: Value = serde_json::from_slice(line.get(start..).unwrap_or_default()).unwrap_or_default();
     truncate_strings(&mut value, limit);
@@ -27,11 +28,15 @@ pub(crate) fn truncate_line(line: &mut Vec<u8>, start: usize, limit: usize) {
 /// Cuts the longest strings to the largest common length with which the value fits.
 fn truncate_strings(value: &mut Value, limit: usize) {
     let mut strings = Vec::new();
-    visit_strings(value, "", &mut |text, kind| strings.push((json_string_size(text), kind, render_note(text.len()).len())));
+    visit_strings(value, "", &mut |text, kind| {
+        strings.push((json_string_size(text), kind, render_note(text.len()).len()))
+    });
     let total = json_size(value);
     let fits = |longest: usize| {
-        let saved: usize =
-            strings.iter().map(|(size, kind, note)| size - truncated_size(*size, *kind, *note, longest)).sum();
+        let saved: usize = strings
+            .iter()
+            .map(|(size, kind, note)| size - truncated_size(*size, *kind, *note, longest))
+            .sum();
         total - saved < limit
     };
     let (mut fitting, mut beyond) = (MIN_TRUNCATED_BYTES, limit);
@@ -46,10 +51,12 @@ fn truncate_strings(value: &mut Value, limit: usize) {
     });
 }
 
-/// Makes cut strings whole again where the beginning that is left fits the original.
+/// Restores truncated strings whose kept beginning matches the original.
 pub(crate) fn restore(given_back: &mut Value, original: &Value) {
     match (given_back, original) {
-        (Value::String(text), Value::String(whole)) if is_truncated_copy(text, whole) => whole.clone_into(text),
+        (Value::String(text), Value::String(whole)) if is_truncated_copy(text, whole) => {
+            whole.clone_into(text)
+        }
         (Value::Array(items), Value::Array(wholes)) => {
             items.iter_mut().zip(wholes).for_each(|(item, whole)| restore(item, whole));
         }
@@ -64,7 +71,7 @@ pub(crate) fn restore(given_back: &mut Value, original: &Value) {
     }
 }
 
-/// Whether a text is the beginning of another with our note behind it.
+/// Returns whether a text is the beginning of another one, followed by our note.
 fn is_truncated_copy(text: &str, whole: &str) -> bool {
     let Some((kept, _)) = text.rsplit_once(NOTE_PREFIX).filter(|_| text.ends_with(NOTE_SUFFIX)) else {
         return false;
@@ -72,16 +79,16 @@ fn is_truncated_copy(text: &str, whole: &str) -> bool {
     text.len() != whole.len() && whole.starts_with(kept)
 }
 
-/// What becomes of a string that is too long.
+/// Kind of a string, which decides how it is truncated.
 #[derive(Clone, Copy)]
 enum StringKind {
     /// Its beginning is kept.
     Text,
-    /// It is no use in parts.
+    /// A part is useless, so the note replaces all of it.
     Binary,
 }
 
-/// The bytes that a string of `size` bytes has after it was cut to `longest`.
+/// Size of a string of `size` bytes after truncation to `longest` bytes.
 fn truncated_size(size: usize, kind: StringKind, note: usize, longest: usize) -> usize {
     match kind {
         _ if size <= longest => size,
@@ -90,7 +97,7 @@ fn truncated_size(size: usize, kind: StringKind, note: usize, longest: usize) ->
     }
 }
 
-/// Shows every string that may be cut, with the name of the field that it stands in.
+/// Calls `seen` for every string that may be cut, with its kind.
 fn visit_strings(value: &mut Value, field: &str, seen: &mut impl FnMut(&mut String, StringKind)) {
     match value {
         Value::String(text) if is_identifier_field(field) && text.len() <= 4 * MIN_TRUNCATED_BYTES => {}
@@ -105,13 +112,13 @@ fn visit_strings(value: &mut Value, field: &str, seen: &mut impl FnMut(&mut Stri
     }
 }
 
-/// Whether a field names something rather than saying something.
+/// Returns whether a field holds an identifier rather than a text.
 fn is_identifier_field(field: &str) -> bool {
     let named = ["type", "subtype", "uuid", "id", "role", "model", "name", "toolUseID"];
     named.contains(&field) || field.ends_with("_id") || field.ends_with("_uuid") || field.ends_with("_name")
 }
 
-/// Whether a string is the bytes of a picture or document.
+/// Returns whether a string is the base64 data of an image or document.
 fn is_base64_data(field: &str, text: &str) -> bool {
     let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     matches!(field, "data" | "base64" | "blob") && text.bytes().all(base64)
@@ -121,7 +128,7 @@ fn render_note(bytes: usize) -> String {
     format!("{NOTE_PREFIX}{bytes}{NOTE_SUFFIX}")
 }
 
-/// The string with at most `longest` bytes in JSON, the note included.
+/// Truncates a string to at most `longest` bytes of JSON, the note included.
 fn truncate_string(text: &str, kind: StringKind, longest: usize) -> String {
     let room = match kind {
         StringKind::Text => longest.saturating_sub(render_note(text.len()).len() + 2),
@@ -136,7 +143,7 @@ fn truncate_string(text: &str, kind: StringKind, longest: usize) -> String {
     format!("{kept}{}", render_note(text.len() - kept.len()))
 }
 
-/// The bytes of a string in JSON, quotes included.
+/// Size of a string in JSON, quotes included.
 fn json_string_size(text: &str) -> usize {
     2 + text.chars().map(json_char_size).sum::<usize>()
 }
@@ -149,7 +156,7 @@ fn json_char_size(c: char) -> usize {
     }
 }
 
-/// The bytes of a value in JSON.
+/// Size of a value in JSON.
 fn json_size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
@@ -157,17 +164,20 @@ fn json_size(value: &Value) -> usize {
         Value::Number(number) => number.to_string().len(),
         Value::String(text) => json_string_size(text),
         Value::Array(values) => json_list_size(values.iter().map(json_size)),
-        Value::Object(fields) => json_list_size(fields.iter().map(|(name, value)| json_string_size(name) + 1 + json_size(value))),
+        Value::Object(fields) => {
+            json_list_size(fields.iter().map(|(name, value)| json_string_size(name) + 1 + json_size(value)))
+        }
     }
 }
 
-/// The bytes of a list: its parts, commas and brackets.
+/// Size of a list or object in JSON: its parts, commas and brackets.
 fn json_list_size(parts: impl ExactSizeIterator<Item = usize>) -> usize {
     parts.len().saturating_sub(1) + 2 + parts.sum::<usize>()
 }
 
-/// Empties the list or object that makes the value long: the largest, as deep down as most of the length goes.
-/// False when there is nothing left to empty.
+/// Empties the list or object that makes the value long: the largest one, as deep as it holds more than half of the
+/// size.
+/// Returns false if there is nothing left to empty.
 fn clear_largest(value: &mut Value) -> bool {
     let whole = json_size(value);
     let largest = match value {
@@ -188,7 +198,7 @@ fn clear_largest(value: &mut Value) -> bool {
     }
 }
 
-/// Leaves only the short fields of an object. False when that changes nothing.
+/// Drops the long fields of an object, or half of many short ones. Returns false if that changes nothing.
 fn drop_long_fields(fields: &mut Map<String, Value>) -> bool {
     let before = fields.len();
     fields.retain(|name, value| json_size(value) <= MIN_TRUNCATED_BYTES && name.len() <= MIN_TRUNCATED_BYTES);
@@ -216,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_whole_again_when_it_is_given_back_and_changes_stay() {
+    fn restore_undoes_truncation_and_keeps_changes() {
         let original = json!({"type": "x", "content": "z".repeat(5_000), "path": "a"});
         let mut line = original.to_string().into_bytes();
         truncate_line(&mut line, 0, 1_000);
@@ -230,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_string_is_cut_and_says_so() {
+    fn longest_string_is_cut_with_a_note() {
         let line = json!({"type": "user", "uuid": "u", "short": "s".repeat(200), "long": "l".repeat(5000)});
         let short = truncated(&line, 2000);
         assert_eq!(short["short"], line["short"]);
@@ -244,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_tells_how_much_is_missing() {
+    fn note_gives_the_number_of_missing_bytes() {
         let short = truncated(&json!({"text": "ä".repeat(3000)}), 1000);
         let text = short["text"].as_str().unwrap();
         let kept = text.chars().take_while(|c| *c == 'ä').count();
@@ -252,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_goes_as_a_whole() {
+    fn image_is_dropped_as_a_whole() {
         let line =
             json!({"source": {"type": "base64", "data": "QUJD".repeat(1000)}, "text": "t".repeat(300)});
         let short = truncated(&line, 1000);
@@ -261,12 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_grow_when_written_are_counted_as_written() {
+    fn strings_are_measured_with_their_escapes() {
         truncated(&json!({"text": "\u{1}\n\"".repeat(2000)}), 1500);
     }
 
     #[test]
-    fn a_line_that_is_long_without_long_strings_is_emptied_where_it_is_long() {
+    fn long_list_is_emptied_in_place() {
         let line = json!({"type": "assistant", "message": {"id": "m", "content": [
             {"type": "tool_use", "id": "t", "input": {"numbers": (0..2000).collect::<Vec<_>>()}}
         ]}});
@@ -276,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_saved_is_still_a_line() {
+    fn value_that_cannot_shrink_still_gives_a_line() {
         let keys: Map<String, Value> = (0..1000).map(|n| (format!("key {n}"), json!(n))).collect();
         truncated(&Value::Object(keys), 500);
         truncated(&json!({"k".repeat(3000): 1}), 500);
@@ -304,12 +314,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_counted_size_is_the_written_size(value in any_json()) {
+        fn json_size_equals_the_serialized_size(value in any_json()) {
             prop_assert_eq!(json_size(&value), value.to_string().len());
         }
 
         #[test]
-        fn anything_fits_afterwards(value in any_json(), limit in 100_usize..4000) {
+        fn any_value_fits_after_truncation(value in any_json(), limit in 100_usize..4000) {
             truncated(&value, limit);
         }
     }

@@ -1,5 +1,5 @@
-//! Realistic lines, one per kind and generation, that must be understood and written back as they came. The lines lie
-//! in `examples/`, so that other languages can use them, too.
+//! Realistic lines, one per type and SDK generation, that must decode and round-trip. They lie in `examples/`, so that
+//! other languages can use them, too.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn frames() -> impl Iterator<Item = (&'static str, Frame)> {
     lines.map(|line| (line, decode(line).unwrap_or_else(|error| panic!("{error}"))))
 }
 
-/// A field that is null says the same as one that is absent.
+/// Drops null fields: null means the same as absent.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -39,7 +39,7 @@ fn normalize(json: &str) -> Value {
 }
 
 #[test]
-fn every_line_is_written_back_as_it_came() {
+fn every_line_round_trips() {
     for (line, frame) in frames() {
         let mut out = Vec::new();
         encode(&frame, &mut out);
@@ -48,7 +48,7 @@ fn every_line_is_written_back_as_it_came() {
 }
 
 #[test]
-fn every_line_is_understood() {
+fn every_line_is_of_a_known_type() {
     for (line, frame) in frames() {
         let value: Value = serde_json::from_str(line).unwrap();
         assert_eq!(frame.kind(), value["type"]);
@@ -64,7 +64,7 @@ fn every_line_is_understood() {
 }
 
 #[test]
-fn every_kind_has_an_example() {
+fn every_type_has_an_example() {
     let (mut kinds, mut notices, mut requests) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (_, frame) in frames() {
         kinds.insert(frame.kind().to_owned());
@@ -83,7 +83,7 @@ fn every_kind_has_an_example() {
 }
 
 #[test]
-fn every_hook_input_is_understood_and_written_back() {
+fn every_hook_input_round_trips() {
     let mut seen = BTreeSet::new();
     for line in HOOK_INPUTS.lines() {
         let input: HookInput = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -94,7 +94,7 @@ fn every_hook_input_is_understood_and_written_back() {
 }
 
 #[test]
-fn every_hook_output_is_understood_and_written_back() {
+fn every_hook_output_round_trips() {
     for line in HOOK_OUTPUTS.lines() {
         let output: HookOutput = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(serde_json::to_value(&output).unwrap(), normalize(line));

@@ -1,23 +1,23 @@
-//! Answers to control requests, as the official programs give them, read as the type that the question asks for.
+//! Replies to control requests as the official programs send them, parsed as the type that the request asks for.
 
 use serde_json::{Value, json};
 use whimbrel_wire::control::*;
 use whimbrel_wire::hook::{HookOutput, HookSpecific};
 use whimbrel_wire::permission::PermissionResult;
 
-/// Reads an answer as what the question asks for.
+/// Parses a reply as the type that the request asks for.
 fn parse_reply<A: TypedRequest>(answer: &Value) -> A::Reply {
     let reply = ControlResponse::success("r1", answer).response.parse_reply::<A>();
     reply.unwrap_or_else(|error| panic!("{}: {error}", A::SUBTYPE))
 }
 
-/// Checks that an answer is written back as it came.
+/// Checks that a reply is serialized as it was received.
 fn assert_round_trip<A: TypedRequest>(answer: &Value) {
     assert_eq!(json!(parse_reply::<A>(answer)), *answer, "{}", A::SUBTYPE);
 }
 
 #[test]
-fn answers_are_written_back_as_they_came() {
+fn replies_round_trip() {
     assert_round_trip::<Interrupt>(&json!({"still_queued": ["u1"]}));
     assert_round_trip::<SetPermissionMode>(&json!({"mode": "plan"}));
     assert_round_trip::<SetModel>(&json!({"model": "claude-opus-4"}));
@@ -27,7 +27,9 @@ fn answers_are_written_back_as_they_came() {
          "tools": [{"name": "t", "description": "d", "annotations": {"readOnly": true}}]},
     ]}));
     assert_round_trip::<McpSetServers>(&json!({"added": ["a"], "removed": [], "errors": {"b": "gone"}}));
-    assert_round_trip::<RewindFiles>(&json!({"canRewind": true, "filesChanged": ["/a"], "insertions": 1, "deletions": 2}));
+    assert_round_trip::<RewindFiles>(
+        &json!({"canRewind": true, "filesChanged": ["/a"], "insertions": 1, "deletions": 2}),
+    );
     assert_round_trip::<GetSessionCost>(&json!({"text": "$0"}));
     assert_round_trip::<GetBinaryVersion>(&json!({"version": "2.1.325", "buildTime": "now"}));
     assert_round_trip::<FileSuggestions>(&json!({"suggestions": ["a"], "cwd": "/w"}));
@@ -37,7 +39,9 @@ fn answers_are_written_back_as_they_came() {
     assert_round_trip::<McpReadResource>(
         &json!({"contents": [{"uri": "x://y", "mimeType": "text/plain", "text": "t", "_meta": {}}]}),
     );
-    assert_round_trip::<McpMessage>(&json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}}));
+    assert_round_trip::<McpMessage>(
+        &json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}}),
+    );
     assert_round_trip::<Elicitation>(&json!({"action": "accept", "content": {"a": 1}}));
     assert_round_trip::<RequestUserDialog>(&json!({"behavior": "completed", "result": 5}));
     assert_round_trip::<GetContextUsage>(&json!({
@@ -56,27 +60,34 @@ fn answers_are_written_back_as_they_came() {
 }
 
 #[test]
-fn old_engines_say_less() {
+fn replies_of_old_engines_have_fewer_fields() {
     assert_eq!(parse_reply::<Interrupt>(&Value::Null), InterruptReply::default());
-    let old =
-        parse_reply::<Initialize>(&json!({"commands": [], "output_style": "default", "models": [], "account": {}}));
+    let old = parse_reply::<Initialize>(
+        &json!({"commands": [], "output_style": "default", "models": [], "account": {}}),
+    );
     assert_eq!((old.agents, old.pid), (vec![], None));
     assert_eq!(parse_reply::<StopTask>(&json!({"anything": 1})), Empty {});
 }
 
 #[test]
-fn verdicts_of_all_sdks_are_understood() {
+fn permission_results_of_all_sdks_are_accepted() {
     let python = json!({"behavior": "allow", "updatedInput": {"a": 1}});
-    assert!(matches!(parse_reply::<CanUseTool>(&python), PermissionResult::Allow { updated_input: Some(_), .. }));
+    assert!(matches!(
+        parse_reply::<CanUseTool>(&python),
+        PermissionResult::Allow { updated_input: Some(_), .. }
+    ));
     let typescript =
         json!({"behavior": "allow", "toolUseID": "t1", "decisionClassification": "user_permanent"});
-    assert!(matches!(parse_reply::<CanUseTool>(&typescript), PermissionResult::Allow { updated_input: None, .. }));
+    assert!(matches!(
+        parse_reply::<CanUseTool>(&typescript),
+        PermissionResult::Allow { updated_input: None, .. }
+    ));
     let deny = json!({"behavior": "deny", "message": "no", "interrupt": true, "toolUseID": "t1"});
     assert!(matches!(parse_reply::<CanUseTool>(&deny), PermissionResult::Deny { interrupt: true, .. }));
 }
 
 #[test]
-fn a_hook_answer_with_nulls_or_for_an_unknown_event_is_taken() {
+fn hook_output_with_nulls_or_unknown_event_is_accepted() {
     let nulls = json!({"continue": null, "decision": null, "hookSpecificOutput": null, "async": false});
     assert_eq!(parse_reply::<HookCallback>(&nulls), HookOutput::default());
     let newer = json!({"hookSpecificOutput": {"hookEventName": "MoonRise", "tide": "high"}});
@@ -86,7 +97,7 @@ fn a_hook_answer_with_nulls_or_for_an_unknown_event_is_taken() {
 }
 
 #[test]
-fn a_wrong_hook_answer_names_the_field() {
+fn invalid_hook_output_names_the_field() {
     for (answer, field) in [
         (json!({"decision": "perhaps"}), "decision"),
         (json!({"continue": "no"}), "continue"),

@@ -1,4 +1,4 @@
-//! Whatever is written can be read, and whatever is read never panics.
+//! Property tests: every written frame can be read, and reading never panics.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     btree_map("[a-z_]{1,8}", json_value(), 0..4).prop_map(|fields| fields.into_iter().collect())
 }
 
-/// A value that says something, where null would read as absent.
+/// A value other than null, which would read as absent.
 fn non_null_value() -> impl Strategy<Value = Value> {
     json_value().prop_filter("null is absent", |value| !value.is_null())
 }
@@ -52,7 +52,8 @@ fn source() -> impl Strategy<Value = Source> {
 
 fn leaf_block() -> impl Strategy<Value = Block> {
     prop_oneof![
-        (".{0,20}", option::of(non_null_value())).prop_map(|(text, citations)| Block::Text { text, citations }),
+        (".{0,20}", option::of(non_null_value()))
+            .prop_map(|(text, citations)| Block::Text { text, citations }),
         (".{0,20}", ".{0,20}").prop_map(|(thinking, signature)| Block::Thinking { thinking, signature }),
         ".{0,20}".prop_map(|data| Block::RedactedThinking { data }),
         (".{0,9}", ".{0,9}", json_value()).prop_map(|(id, name, input)| Block::ToolUse { id, name, input }),
@@ -91,7 +92,7 @@ fn user() -> impl Strategy<Value = Frame> {
     )
 }
 
-/// A value to start from, with nothing but what must be there.
+/// Parses a value that has only its required fields.
 fn parse_minimal<T: DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
@@ -198,7 +199,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![user(), assistant(), turn_result(), control]
 }
 
-/// An object that looks like a line: a known or unknown type, perhaps a known subtype, and anything besides.
+/// An object that resembles a line: a known or unknown type, perhaps a known subtype, and random fields.
 fn frame_like_line() -> impl Strategy<Value = String> {
     let kinds = prop_oneof![prop::sample::select(Frame::KINDS).prop_map(String::from), ".{0,9}"];
     let subtypes: Vec<&str> =
@@ -235,7 +236,7 @@ fn frame_like_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_can_be_read(frame in frame()) {
+    fn written_frames_can_be_read(frame in frame()) {
         let mut line = Vec::new();
         encode(&frame, &mut line);
         prop_assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
@@ -243,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_that_looks_like_a_line_is_read_or_refused(line in frame_like_line()) {
+    fn frame_like_lines_never_panic(line in frame_like_line()) {
         if let Ok(frame) = decode(&line) {
             let mut out = Vec::new();
             encode(&frame, &mut out);
@@ -253,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(line in ".{0,80}") {
+    fn any_text_never_panics(line in ".{0,80}") {
         drop(decode(&line));
     }
 }

@@ -1,4 +1,4 @@
-// Asks for what this version does not have: `asked.feature` names it.
+// Sets an option that is rejected; `params.feature` names it.
 import { asked, follow, options, sdk } from './stage.mjs'
 
 const features = {

@@ -1,5 +1,5 @@
-// Questions to a session before its first turn, and switches between turns: `asked.switches` has one list of calls for
-// each turn after the first, each call being a method of the query and its arguments.
+// Queries a session before its first turn and changes it between turns: `params.switches` has one list of calls for
+// each turn after the first; a call is a method of the query with its arguments.
 import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
 
 const input = openInput()

@@ -1,4 +1,4 @@
-// One query after the other with the same prompt; `asked.each` has the options of each.
+// Runs several queries with the same prompt; `params.each` has the options of each.
 import { asked, follow, options, sdk } from './stage.mjs'
 
 async function* each() {

@@ -1,4 +1,4 @@
-// One prompt with hooks: `asked.hooks` has a list of {matcher, answer} for each event. Every call of a hook is a note.
+// One prompt with hooks: `params.hooks` maps each event to a list of {matcher, answer}. Every hook call is noted.
 import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
 
 const hook = (event, answer) => async (input, id) => {

@@ -1,4 +1,4 @@
-// Interrupts the first turn as soon as a file is there or the reply has begun, then takes another turn.
+// Interrupts the first turn once the file `begun` exists or the reply has started, then runs another turn.
 import { watch } from 'node:fs'
 import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
 

@@ -1,4 +1,4 @@
-// One prompt, and then what the SDK reads of the session on the disk.
+// Runs one prompt, then reads the stored session through the SDK.
 import { asked, follow, note, options, sdk } from './stage.mjs'
 
 await follow(sdk.query({ prompt: asked.prompts[0], options }), async message => {

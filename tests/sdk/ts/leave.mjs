@@ -1,4 +1,4 @@
-// Leaves a session in its middle, in the way that `asked.way` names, as soon as the file `begun` is there.
+// Abandons a session once the file `begun` exists, by the method `params.method`.
 import { watch } from 'node:fs'
 import { asked, follow, openInput, options, sdk } from './stage.mjs'
 

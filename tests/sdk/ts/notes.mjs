@@ -1,4 +1,4 @@
-// One string prompt, with every note on stderr as a note of ours.
+// Runs one string prompt; notes everything that the stderr callback receives.
 import { asked, follow, note, options, sdk } from './stage.mjs'
 
 options.stderr = text => note('stderr', text)

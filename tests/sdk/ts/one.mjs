@@ -1,4 +1,4 @@
-// One prompt to its end: a string, or with `asked.as_iterable` streaming input that ends at once.
+// Runs one prompt: a string, or with `params.as_iterable` streaming input that closes at once.
 import { asked, follow, openInput, options, sdk } from './stage.mjs'
 
 const [text] = asked.prompts

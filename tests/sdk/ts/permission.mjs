@@ -1,4 +1,4 @@
-// One prompt with a permission callback that gives `asked.answer`, or throws it if it is a text.
+// One prompt with a permission callback that returns `params.answer`, or throws it if it is a string.
 import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
 
 options.canUseTool = async (tool, input, { signal, ...about }) => {

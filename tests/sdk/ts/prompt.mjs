@@ -1,4 +1,4 @@
-// One prompt and its result, without a session, as the SDK 0.2 has it.
+// One prompt through `unstable_v2_prompt` of SDK 0.2, without a session.
 import { asked, follow, options, sdk } from './stage.mjs'
 
 async function* one() {

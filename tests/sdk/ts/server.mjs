@@ -1,4 +1,4 @@
-// One prompt with a server that lives in this process. Its calls are notes, and so is what the SDK says about servers.
+// One prompt with an MCP server in this process. Notes its calls, its status and the result of a server change.
 import { asked, follow, note, openInput, options, sdk, z } from './stage.mjs'
 
 const add = sdk.tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async input => {
@@ -14,7 +14,7 @@ await follow(query, async message => {
   if (message.type !== 'result') return
   note('status', await query.mcpServerStatus())
   note('changed', await query.setMcpServers({ sums: options.mcpServers.sums, more: server('more') }))
-  // The new server is still being talked to.
+  // The new server is still connecting.
   while ((await query.mcpServerStatus()).some(server => server.status === 'pending'));
   input.close()
 })

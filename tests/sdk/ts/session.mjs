@@ -1,5 +1,5 @@
-// The session interface of the SDK 0.2: one turn after the other, in a new session or in one that goes on (`asked.resume`),
-// with a permission callback and a hook if there is an `asked.answer`.
+// The v2 session interface of SDK 0.2: runs the prompts in a new session, or in a resumed one (`params.resume`), with a
+// permission callback and a hook if there is a `params.answer`.
 import { asked, follow, note, options, sdk } from './stage.mjs'
 
 if (asked.answer) {

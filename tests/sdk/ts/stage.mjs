@@ -1,11 +1,11 @@
-// The stage of one node script: the SDK of the version under test, what the test asks for, and the way back to it.
-// A script prints one JSON line for each message of the SDK and for each note of its own.
+// Harness of the node scripts: loads the SDK version under test and the parameters of the test. A script prints one
+// JSON line for each message of the SDK and for each note of its own.
 
 const folder = process.env.SDK_FOLDER
 export const sdk = await import(`${folder}/@anthropic-ai/claude-agent-sdk/sdk.mjs`)
 export const { z } = await import(`${folder}/zod/index.js`)
 
-// What the test asks for; `options` go to the SDK.
+// Parameters of the test; `options` are passed to the SDK.
 export const asked = JSON.parse(process.argv[2])
 export const options = { pathToClaudeCodeExecutable: process.env.ENGINE, cwd: process.cwd(), ...asked.options }
 
@@ -13,10 +13,10 @@ const print = line => process.stdout.write(JSON.stringify(line) + '\n')
 
 export const note = (name, value) => print({ note: name, value: value ?? null })
 
-// A prompt as streaming input wants it.
+// A prompt in the form of streaming input.
 export const prompt = text => ({ type: 'user', session_id: '', parent_tool_use_id: null, message: { role: 'user', content: text } })
 
-// Prints every message of a query and shows it to a listener; then the script is over. What the SDK throws is a note, too.
+// Prints every message of a query and passes it to a listener, then exits. An error of the SDK is noted.
 export async function follow(query, listener = () => {}) {
   try {
     for await (const message of query) {
@@ -27,11 +27,11 @@ export async function follow(query, listener = () => {}) {
   } catch (error) {
     note('thrown', `${error.name}: ${error.message}`)
   }
-  // Not left to node: after its last message the SDK 0.2 keeps a timer running for five seconds.
+  // Exit explicitly: after its last message, SDK 0.2 keeps a timer running for five seconds.
   process.stdout.write('', () => process.exit())
 }
 
-// Streaming input that stays open until it is closed.
+// Streaming input that stays open until closed.
 export function openInput(...first) {
   const waiting = [...first]
   let wake = () => {}

@@ -1,4 +1,4 @@
-// Two prompts in two processes with one store; between them everything on the disk is forgotten.
+// Runs two prompts in two processes with one store; deletes all local sessions in between.
 import { rmSync } from 'node:fs'
 import { asked, follow, note, options, sdk } from './stage.mjs'
 

@@ -1,4 +1,4 @@
-// A command that the turn waits for is let go, and stopped once the turn is over; what the SDK answers to both are notes.
+// Moves a running command to the background and stops it after the turn; notes the SDK's responses.
 import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
 
 const input = openInput(asked.prompts[0])
@@ -8,7 +8,7 @@ let task
 await follow(query, async message => {
   for (const call of calls(message)) {
     note('of another', await query.backgroundTasks('another'))
-    // The call is told before its command runs.
+    // The call is reported before its command runs.
     while (!(await query.backgroundTasks(call.id)));
     note('let go', await query.backgroundTasks())
   }

@@ -1,4 +1,4 @@
-// Several prompts through open input, each after the result of the one before; `asked.results` are waited for.
+// Sends each prompt after the result of the previous one; waits for `params.results` results.
 import { asked, follow, openInput, options, sdk } from './stage.mjs'
 
 const [first, ...more] = asked.prompts

@@ -1,49 +1,48 @@
-//! What was asked for on the command line.
+//! Command line arguments of `cargo xtask bench`.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// What is to be measured.
+/// Parsed arguments.
 #[derive(Debug, Default)]
 pub(super) struct BenchArgs {
-    /// Our engine; built, if none is given.
+    /// Our engine; built if not given.
     pub(super) engine: Option<PathBuf>,
-    /// Other engines that speak the same language.
+    /// Other engines with the same protocol.
     pub(super) peers: Vec<PathBuf>,
-    /// How often each scenario is played.
+    /// Number of runs per scenario.
     pub(super) runs: usize,
-    /// Where the raw figures go.
+    /// File for the raw metrics.
     pub(super) out: Option<PathBuf>,
-    /// The scenarios; all, if none is named.
+    /// Scenario names; all default scenarios if empty.
     pub(super) scenarios: Vec<String>,
-    /// What is done.
     pub(super) action: BenchAction,
-    /// Where we are.
+    /// Whether this process runs in the isolated network.
     pub(super) isolation: Isolation,
 }
 
-/// What is done.
+/// Action of the benchmark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum BenchAction {
-    /// Scenarios are played.
+    /// Runs scenarios.
     #[default]
     Scenarios,
-    /// Instructions are counted.
+    /// Counts instructions.
     Instructions,
-    /// The engine is killed as often as there are runs.
+    /// Kills the engine `runs` times.
     KillTest,
 }
 
-/// Whether we are in a network of our own yet.
+/// Whether this process runs in the isolated network.
 #[derive(Debug, Default)]
 pub(super) enum Isolation {
-    /// Not yet: things are to be built first.
+    /// No: builds the programs and starts the isolated process.
     #[default]
     Outside,
-    /// We are.
+    /// Yes.
     Inside {
-        /// The program that runs many sessions in one process, if that is wanted.
+        /// Driver that runs many sessions in one process, if needed.
         swarm: Option<PathBuf>,
     },
 }
@@ -56,7 +55,7 @@ cargo xtask bench killed [--engine PATH] [--runs KILLS]
 Scenarios: ";
 
 impl BenchArgs {
-    /// Reads the words after `bench`.
+    /// Parses the arguments after `bench`.
     pub(super) fn parse(words: &[String]) -> Result<Self> {
         let mut wish = Self { runs: 5, ..Self::default() };
         let mut words = words.iter();
@@ -79,7 +78,7 @@ impl BenchArgs {
         Ok(wish)
     }
 
-    /// Whether a scenario is to be played.
+    /// Returns true if a scenario is selected.
     pub(super) fn includes(&self, scenario: &str) -> bool {
         self.scenarios.is_empty() || self.scenarios.iter().any(|name| name == scenario)
     }

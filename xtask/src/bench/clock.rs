@@ -1,20 +1,19 @@
-//! The clock of the benchmarks.
+//! Clock of the benchmarks.
 
 use std::time::{Duration, Instant};
 
-/// Now.
 #[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
 pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits, for the few places that look at something from time to time.
+/// Sleeps, for the few places that poll.
 #[expect(clippy::disallowed_methods, reason = "memory can only be looked at from time to time")]
 pub(super) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// A time in milliseconds.
+/// Converts a duration to milliseconds.
 pub(super) fn to_ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }

@@ -1,4 +1,4 @@
-//! What all runs share: folders, the model, and the program that counts.
+//! Shared context of all runs: directories, the model server and the own program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,44 +9,49 @@ use tempfile::TempDir;
 
 use super::engine::{Engine, LaunchOptions};
 use super::engine_process::EngineProcess;
-use super::script::{ToolCall, ModelScript};
+use super::script::{ModelScript, ToolCall};
 use super::server::ModelServer;
 
-/// A place to measure in. Its folders go away with it.
+/// Shared context. Its directories are deleted on drop.
 pub(super) struct BenchContext {
-    /// The model.
+    /// The model server.
     pub(super) server: ModelServer,
-    /// The program that runs many sessions in one process.
+    /// Driver that runs many sessions in one process.
     pub(super) swarm_program: Option<PathBuf>,
-    /// This program, which is also the meter.
+    /// Path of this program, which also runs as the meter.
     pub(super) own_program: PathBuf,
     temp_dir: TempDir,
 }
 
 impl BenchContext {
     pub(super) fn new(swarm: Option<PathBuf>) -> Result<Self> {
-        // A thousand sessions need two thousand connections' ends.
+        // A thousand sessions have two thousand connection ends.
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
         let work = tempfile::Builder::new()
             .prefix("bench-")
             .tempdir()
             .context("there is no room for temporary files")?;
-        let lab = Self { server: ModelServer::start()?, swarm_program: swarm, own_program: std::env::current_exe()?, temp_dir: work };
+        let lab = Self {
+            server: ModelServer::start()?,
+            swarm_program: swarm,
+            own_program: std::env::current_exe()?,
+            temp_dir: work,
+        };
         fs::create_dir(lab.engine_temp_dir())?;
         fs::create_dir(lab.workspace_dir())?;
         fs::write(lab.workspace_dir().join("small.txt"), "hello\n".repeat(20))?;
         Ok(lab)
     }
 
-    /// A new folder.
+    /// Creates a directory.
     pub(super) fn create_dir(&self, name: &str) -> Result<PathBuf> {
         let path = self.temp_dir.path().join(name);
         fs::create_dir_all(&path)?;
         Ok(path)
     }
 
-    /// Where engines work: a folder with one small file, which is no repository.
+    /// Working directory of the engines: one small file, no repository.
     pub(super) fn workspace_dir(&self) -> PathBuf {
         self.temp_dir.path().join("workspace")
     }
@@ -56,17 +61,17 @@ impl BenchContext {
         self.workspace_dir().join("small.txt")
     }
 
-    /// For temporary files.
+    /// `TMPDIR` of the engines.
     pub(super) fn engine_temp_dir(&self) -> PathBuf {
         self.temp_dir.path().join("tmp")
     }
 
-    /// The folder that all others are in.
+    /// Parent of all other directories.
     pub(super) fn root_dir(&self) -> &Path {
         self.temp_dir.path()
     }
 
-    /// Lets an engine do what it does only the first time.
+    /// Runs an engine twice, so that first-run work is not measured.
     pub(super) fn warm_up(&self, engine: &Engine) -> Result<()> {
         for _ in 0..2 {
             self.server.set_script(ModelScript::tool_calls(&[ToolCall::bash("true")]));

@@ -1,36 +1,34 @@
-//! Who is measured: any program that speaks stream-json on its standard streams and takes the flags of the official one.
+//! The measured engines: any program that speaks stream-json on its standard streams and accepts the official flags.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::context::BenchContext;
 use super::args::BenchArgs;
+use super::context::BenchContext;
 
-/// An engine.
 pub(super) struct Engine {
-    /// What it is called in the tables.
+    /// Name in the tables.
     pub(super) name: String,
-    /// The program.
     pub(super) program: PathBuf,
-    /// Its home folder, empty at first and kept from run to run.
+    /// Home directory, empty at first and kept between runs.
     pub(super) home: PathBuf,
 }
 
-/// How an engine is started.
+/// Options with which an engine is started.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchOptions<'a> {
-    /// Whether every delta is wanted.
+    /// Whether to stream every delta.
     pub(super) partial_messages: PartialMessages,
-    /// Who decides about tool calls.
+    /// Permission setup for tool calls.
     pub(super) permissions: Permissions,
-    /// The session to go on with.
+    /// Session to resume.
     pub(super) resume: Option<&'a str>,
-    /// Where it works; the common workspace, if none is given.
+    /// Working directory; the common workspace by default.
     pub(super) working_dir: Option<&'a Path>,
 }
 
-/// Whether every delta is wanted.
+/// Whether to stream every delta.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum PartialMessages {
     #[default]
@@ -38,17 +36,17 @@ pub(super) enum PartialMessages {
     On,
 }
 
-/// Who decides about tool calls.
+/// Permission setup for tool calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Permissions {
-    /// Everything is allowed.
+    /// Allows everything.
     #[default]
     BypassAll,
-    /// The host is asked.
+    /// Sends a permission request to the host.
     AskHost,
 }
 
-/// Our engine and the others, in the order in which they were named.
+/// Creates our engine and its peers, in the order given.
 pub(super) fn create_engines(wish: &BenchArgs, lab: &BenchContext) -> Result<Vec<Engine>> {
     let mut engines: Vec<Engine> = Vec::new();
     for program in wish.engine.iter().chain(&wish.peers) {
@@ -62,7 +60,7 @@ pub(super) fn create_engines(wish: &BenchArgs, lab: &BenchContext) -> Result<Vec
 }
 
 impl<'a> LaunchOptions<'a> {
-    /// The flags.
+    /// Command line flags.
     pub(super) fn flags(self) -> Vec<&'a str> {
         let mut flags =
             vec!["-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
@@ -84,7 +82,7 @@ impl<'a> LaunchOptions<'a> {
 }
 
 impl Engine {
-    /// Its whole environment: nothing of ours, a key that opens nothing, and nobody to ask but the canned model.
+    /// The complete environment: nothing inherited, a dummy key, and the canned model as only endpoint.
     pub(super) fn environment(&self, lab: &BenchContext) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
@@ -95,7 +93,7 @@ impl Engine {
             ("ANTHROPIC_BASE_URL", lab.server.base_url()),
             ("ANTHROPIC_API_KEY", "sk-ant-dummy".into()),
             ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts".into()),
-            // An engine that refuses to skip permissions as root is told that this is no ordinary machine.
+            // Lets engines skip permissions although the benchmark may run as root.
             ("IS_SANDBOX", "1".into()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
             ("DISABLE_TELEMETRY", "1".into()),

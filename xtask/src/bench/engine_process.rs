@@ -1,4 +1,4 @@
-//! One engine process that is talked to over its standard streams.
+//! One running engine, controlled over its standard streams.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -17,20 +17,19 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::clock;
-use super::engine::{Engine, LaunchOptions};
 use super::context::BenchContext;
+use super::engine::{Engine, LaunchOptions};
 use super::meter::{self, ResourceUsage};
 
-/// How long an engine may be silent.
+/// Maximum time without output from an engine.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(120);
 
 static NEXT_FILE_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// An engine at work. Dropping it ends it.
+/// A running engine. Killed on drop.
 pub(super) struct EngineProcess {
-    /// When it was started.
     pub(super) started_at: Instant,
-    /// The meter, whose child the engine is.
+    /// The meter, parent of the engine.
     meter: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<OutputLine>,
@@ -38,33 +37,31 @@ pub(super) struct EngineProcess {
     stderr_file: PathBuf,
 }
 
-/// What an engine wrote.
+/// An output line of an engine.
 pub(super) struct OutputLine {
-    /// When it was read.
+    /// Time at which it was read.
     pub(super) received_at: Instant,
-    /// The line.
     pub(super) text: Vec<u8>,
 }
 
 impl OutputLine {
-    /// Whether a text occurs in it.
+    /// Returns true if the line contains a text.
     pub(super) fn contains(&self, text: &str) -> bool {
         memmem::find(&self.text, text.as_bytes()).is_some()
     }
 
-    /// Whether it is the end of a turn.
+    /// Returns true if the line is a result frame.
     pub(super) fn is_result(&self) -> bool {
         self.contains(r#""type":"result""#) && self.json().is_ok_and(|json| json["type"] == "result")
     }
 
-    /// The line as a value.
+    /// Parses the line.
     pub(super) fn json(&self) -> Result<Value> {
         Ok(serde_json::from_slice(&self.text)?)
     }
 }
 
 impl EngineProcess {
-    /// Starts an engine.
     pub(super) fn start(lab: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<Self> {
         let number = NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
         let used = lab.root_dir().join(format!("used-{number}"));
@@ -78,11 +75,22 @@ impl EngineProcess {
         let mut meter = command.spawn().context("the meter cannot be started")?;
         let stdin = meter.stdin.take();
         let stdout = meter.stdout.take().context("there is no stdout")?;
-        Ok(Self { started_at: began, meter, stdin, lines: read_lines(stdout), usage_file: used, stderr_file: complaints })
+        Ok(Self {
+            started_at: began,
+            meter,
+            stdin,
+            lines: read_lines(stdout),
+            usage_file: used,
+            stderr_file: complaints,
+        })
     }
 
-    /// A whole run with one prompt: when the result came, and what was used.
-    pub(super) fn run_one_prompt(lab: &BenchContext, engine: &Engine, start: LaunchOptions<'_>) -> Result<FinishedRun> {
+    /// Runs an engine with one prompt to its end; returns the time of the result and the resource usage.
+    pub(super) fn run_one_prompt(
+        lab: &BenchContext,
+        engine: &Engine,
+        start: LaunchOptions<'_>,
+    ) -> Result<FinishedRun> {
         let mut run = Self::start(lab, engine, start)?;
         let began = run.started_at;
         run.send_prompt("go")?;
@@ -90,7 +98,7 @@ impl EngineProcess {
         Ok(FinishedRun { started_at: began, result_at: result, usage: run.finish()? })
     }
 
-    /// Says something.
+    /// Sends a prompt.
     pub(super) fn send_prompt(&mut self, text: &str) -> Result<()> {
         let message = json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
         self.send_json(
@@ -98,24 +106,24 @@ impl EngineProcess {
         )
     }
 
-    /// Sends a line.
+    /// Sends a JSON line.
     pub(super) fn send_json(&mut self, line: &Value) -> Result<()> {
         let stdin = self.stdin.as_mut().context("the input is closed")?;
         stdin.write_all(format!("{line}\n").as_bytes()).context("the engine does not listen")
     }
 
-    /// Opens the session as a host does that wants to steer it.
+    /// Sends the `initialize` request, as a controlling host does.
     pub(super) fn initialize(&mut self) -> Result<()> {
         let request = json!({ "subtype": "initialize", "hooks": null });
         self.send_json(&json!({ "type": "control_request", "request_id": "opening", "request": request }))
     }
 
-    /// The next line.
+    /// Waits for the next line.
     pub(super) fn next_line(&mut self) -> Result<OutputLine> {
         self.lines.recv_timeout(OUTPUT_TIMEOUT).map_err(|_| self.engine_error("says nothing more"))
     }
 
-    /// The next line in which a text occurs.
+    /// Waits for the next line that contains a text.
     pub(super) fn next_line_with(&mut self, text: &str) -> Result<OutputLine> {
         loop {
             let line = self.next_line()?;
@@ -125,7 +133,7 @@ impl EngineProcess {
         }
     }
 
-    /// The next end of a turn, which must be a success.
+    /// Waits for the next result frame; fails if it is an error.
     pub(super) fn next_result(&mut self) -> Result<OutputLine> {
         loop {
             let line = self.next_line()?;
@@ -138,12 +146,12 @@ impl EngineProcess {
         }
     }
 
-    /// The meter's process; its child is the engine.
+    /// Process id of the meter; its child is the engine.
     pub(super) fn meter_pid(&self) -> u32 {
         self.meter.id()
     }
 
-    /// Ends the input, waits for the engine's end, and tells what was used.
+    /// Closes the input, waits for the exit and returns the resource usage.
     pub(super) fn finish(mut self) -> Result<ResourceUsage> {
         self.stdin = None;
         let deadline = clock::now() + OUTPUT_TIMEOUT;
@@ -168,44 +176,60 @@ impl EngineProcess {
 impl Drop for EngineProcess {
     fn drop(&mut self) {
         if !matches!(self.meter.try_wait(), Ok(Some(_))) {
-            // The meter leads a group in which the engine is; whoever has gone already needs no signal.
+            // The meter leads the process group of the engine. Fails harmlessly if they have exited.
             let _ = killpg(Pid::from_raw(self.meter.id().cast_signed()), Signal::SIGKILL);
             let _ = self.meter.wait();
         }
     }
 }
 
-/// A run with one prompt.
+/// A finished run with one prompt.
 pub(super) struct FinishedRun {
-    /// When the engine was started.
+    /// Start of the engine.
     pub(super) started_at: Instant,
-    /// When the result came.
+    /// Arrival of the result.
     pub(super) result_at: Instant,
-    /// What was used.
     pub(super) usage: ResourceUsage,
 }
 
-/// Runs a program to its end, with our environment, and tells what it used.
-pub(super) fn measure_program(lab: &BenchContext, program: &str, arguments: &[&str]) -> Result<ResourceUsage> {
+/// Runs a program to its end with the inherited environment and returns its resource usage.
+pub(super) fn measure_program(
+    lab: &BenchContext,
+    program: &str,
+    arguments: &[&str],
+) -> Result<ResourceUsage> {
     run_under_meter(lab, program.as_ref(), arguments, meter_command(lab))
 }
 
-/// Runs a program to its end, with the environment and workspace of an engine, and tells what it used.
-pub(super) fn measure_engine(lab: &BenchContext, engine: &Engine, arguments: &[&str]) -> Result<ResourceUsage> {
+/// Runs a program to its end with the environment and workspace of an engine and returns its resource usage.
+pub(super) fn measure_engine(
+    lab: &BenchContext,
+    engine: &Engine,
+    arguments: &[&str],
+) -> Result<ResourceUsage> {
     let mut command = meter_command(lab);
     command.env_clear().envs(engine.environment(lab)).current_dir(lab.workspace_dir());
     run_under_meter(lab, &engine.program, arguments, command)
 }
 
-/// The same as a person would do it: an engine that an SDK starts knows no commands.
-pub(super) fn measure_as_user(lab: &BenchContext, engine: &Engine, arguments: &[&str]) -> Result<ResourceUsage> {
+/// As [`measure_engine`], but as started by a user: an engine started by an SDK has no subcommands.
+pub(super) fn measure_as_user(
+    lab: &BenchContext,
+    engine: &Engine,
+    arguments: &[&str],
+) -> Result<ResourceUsage> {
     let mut command = meter_command(lab);
     command.env_clear().envs(engine.environment(lab)).env_remove("CLAUDE_CODE_ENTRYPOINT");
     command.current_dir(lab.workspace_dir());
     run_under_meter(lab, &engine.program, arguments, command)
 }
 
-fn run_under_meter(lab: &BenchContext, program: &Path, arguments: &[&str], mut command: Command) -> Result<ResourceUsage> {
+fn run_under_meter(
+    lab: &BenchContext,
+    program: &Path,
+    arguments: &[&str],
+    mut command: Command,
+) -> Result<ResourceUsage> {
     let used = lab.root_dir().join(format!("used-{}", NEXT_FILE_NUMBER.fetch_add(1, Ordering::Relaxed)));
     command.arg("bench-meter").arg(&used).arg(program).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -221,7 +245,8 @@ fn read_lines(stdout: ChildStdout) -> Receiver<OutputLine> {
         let mut source = BufReader::with_capacity(256 * 1024, stdout);
         let mut text = Vec::new();
         while let Ok(1..) = source.read_until(b'\n', &mut text) {
-            if sender.send(OutputLine { received_at: clock::now(), text: std::mem::take(&mut text) }).is_err() {
+            if sender.send(OutputLine { received_at: clock::now(), text: std::mem::take(&mut text) }).is_err()
+            {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! The files that the tools search: the same ones each time.
+//! File tree for the search tools, identical in every run.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,21 +8,21 @@ use anyhow::Result;
 
 use super::context::BenchContext;
 
-/// How many files there are.
+/// Number of files.
 const FILE_COUNT: usize = 20_000;
 
-/// How large each one is.
+/// Size of each file in bytes.
 const FILE_BYTES: usize = 10 * 1024;
 
 const EXTENSIONS: [&str; 5] = ["rs", "py", "ts", "md", "json"];
 
-/// Stands in one file of two thousand.
+/// Text that occurs in one of two thousand files.
 pub(super) const NEEDLE: &str = "needle_in_the_haystack";
 
 /// A file with the needle.
 pub(super) const NEEDLE_FILE: &str = "m0/p0/f0.rs";
 
-/// Makes the tree, unless it is there: 20,000 files of 10 KB in 1,000 folders.
+/// Creates the tree unless it exists: 20,000 files of 10 KB in 1,000 directories.
 pub(super) fn create(lab: &BenchContext) -> Result<PathBuf> {
     let root = lab.create_dir("tree")?;
     if root.join(NEEDLE_FILE).exists() {
@@ -40,7 +40,7 @@ pub(super) fn create(lab: &BenchContext) -> Result<PathBuf> {
     Ok(root)
 }
 
-/// Writes the file of 2,000 lines that is edited.
+/// Writes the file of 2,000 lines that the Edit tool changes.
 pub(super) fn write_numbered_lines(path: &Path) -> Result<()> {
     let mut text = String::new();
     for number in 0..2000 {
@@ -67,7 +67,7 @@ fn file_text(number: usize, words: &[String], chance: &mut FixedRng) -> String {
     text
 }
 
-/// A source of numbers that are always the same.
+/// Random numbers with a fixed seed.
 struct FixedRng(u64);
 
 impl FixedRng {

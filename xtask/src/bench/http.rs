@@ -1,4 +1,4 @@
-//! The little of HTTP that a model's server needs: requests with a length, one after the other on a connection.
+//! Minimal HTTP for the model server: sequential requests with a content length.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
@@ -8,30 +8,28 @@ use memchr::memmem;
 
 use super::clock;
 
-/// A request.
 pub(super) struct HttpRequest {
-    /// When its first byte was there.
+    /// Arrival of the first byte.
     pub(super) received_at: Instant,
-    /// Its first line.
+    /// The request line.
     request_line: String,
-    /// What it carries.
     pub(super) body: Vec<u8>,
 }
 
-/// What a request wants.
+/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestKind {
-    /// A step of the agent: a stream, with tools.
+    /// A step of the agent: a stream with tools.
     AgentStep,
-    /// Some other stream, such as a title for the session.
+    /// Another stream, such as a session title.
     SideStream,
-    /// A reply in one piece.
+    /// A reply that is not streamed.
     WholeReply,
-    /// Something else.
+    /// Any other request.
     Other,
 }
 
-/// The next request; none when the connection is closed.
+/// Reads the next request; `None` when the connection is closed.
 pub(super) fn read_request(source: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
     if source.fill_buf()?.is_empty() {
         return Ok(None);
@@ -58,9 +56,10 @@ pub(super) fn read_request(source: &mut BufReader<TcpStream>) -> io::Result<Opti
 }
 
 impl HttpRequest {
-    /// What it wants.
+    /// Classifies the request.
     pub(super) fn kind(&self) -> RequestKind {
-        let asks_model = self.request_line.starts_with("POST /v1/messages") && !self.request_line.contains("count_tokens");
+        let asks_model =
+            self.request_line.starts_with("POST /v1/messages") && !self.request_line.contains("count_tokens");
         match (asks_model, self.contains(r#""stream":true"#), self.contains(r#""tools":[{"#)) {
             (false, ..) => RequestKind::Other,
             (true, false, _) => RequestKind::WholeReply,
@@ -69,17 +68,17 @@ impl HttpRequest {
         }
     }
 
-    /// How many tool results it carries. Within a text the quotes would be escaped.
+    /// Number of tool results in the body. Quotes within a text would be escaped.
     pub(super) fn tool_result_count(&self) -> usize {
         self.count_matches(r#""tool_use_id":"#)
     }
 
-    /// Whether a tool is offered.
+    /// Returns true if the request offers a tool to the model.
     pub(super) fn offers_tool(&self, tool: &str) -> bool {
         self.contains(&format!(r#""name":"{tool}""#))
     }
 
-    /// How often a text occurs.
+    /// Number of occurrences of a text in the body.
     pub(super) fn count_matches(&self, text: &str) -> usize {
         memmem::find_iter(&self.body, text.as_bytes()).count()
     }
@@ -89,21 +88,21 @@ impl HttpRequest {
     }
 }
 
-/// An answer in one piece.
+/// A complete JSON response.
 pub(super) fn json_response(json: &str) -> Vec<u8> {
     let length = json.len();
     format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{json}")
         .into_bytes()
 }
 
-/// The head of a stream of events.
+/// Head of an event stream response.
 pub(super) const STREAM_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// The end of a stream of events.
+/// End of an event stream response.
 pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// One event, in a chunk of its own as the real server sends it.
+/// One event in its own chunk, as the real server sends it.
 pub(super) fn event_chunk(name: &str, data: &str) -> Vec<u8> {
     let text = format!("event: {name}\ndata: {data}\n\n");
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()

@@ -1,7 +1,7 @@
-//! Instructions per step on the hot paths, counted by valgrind: the same on a busy machine as on an idle one.
+//! Instructions per step on the hot paths, counted by valgrind: independent of the load of the machine.
 //!
-//! The benches are plain programs: `NAME TIMES` repeats one case. Each case is run twice with different numbers of times; the
-//! difference is what the repetitions cost, without start and preparation.
+//! The benches are plain programs: `NAME TIMES` repeats one case. Each case runs twice with different repeat counts;
+//! the difference is the cost of the repetitions without startup and setup.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,15 +10,15 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::metrics::format_metric;
-use crate::command::{workspace_root, succeeds};
+use crate::command::{succeeds, workspace_root};
 
 const FEW_REPEATS: u64 = 20;
 const MANY_REPEATS: u64 = 220;
 
-/// The packages that have one.
+/// Packages with a `hot_paths` bench.
 const PACKAGES: [&str; 3] = ["whimbrel-wire", "whimbrel-models", "whimbrel-policy"];
 
-/// Builds the benches, runs every case and shows the counts.
+/// Builds the benches, runs every case and prints the counts.
 #[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
 pub(super) fn run() -> Result<()> {
     ensure!(
@@ -29,14 +29,20 @@ pub(super) fn run() -> Result<()> {
     for package in PACKAGES {
         let bench = build_bench(package)?;
         for case in output(command(&bench).arg("--list"))?.lines() {
-            let (few, many) = (count_instructions(&bench, case, FEW_REPEATS)?, count_instructions(&bench, case, MANY_REPEATS)?);
-            println!("| {case} | {} |", format_metric((many - few) as f64 / (MANY_REPEATS - FEW_REPEATS) as f64));
+            let (few, many) = (
+                count_instructions(&bench, case, FEW_REPEATS)?,
+                count_instructions(&bench, case, MANY_REPEATS)?,
+            );
+            println!(
+                "| {case} | {} |",
+                format_metric((many - few) as f64 / (MANY_REPEATS - FEW_REPEATS) as f64)
+            );
         }
     }
     Ok(())
 }
 
-/// Builds the bench of a package and gives its path.
+/// Builds the bench of a package and returns its path.
 fn build_bench(package: &str) -> Result<PathBuf> {
     let words = ["bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
     let told = output(command("cargo".as_ref()).args(words).args(["--package", package]))?;
@@ -45,7 +51,7 @@ fn build_bench(package: &str) -> Result<PathBuf> {
     path.with_context(|| format!("cargo built no bench for {package}"))
 }
 
-/// All instructions of a run.
+/// Total instructions of one run.
 fn count_instructions(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
     let mut command = command("valgrind".as_ref());
     command
@@ -58,7 +64,7 @@ fn count_instructions(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
     parse_collected(&told).with_context(|| format!("valgrind told no count for {case}: {told}"))
 }
 
-/// The number in `==1== Collected : 123`.
+/// Parses the number in `==1== Collected : 123`.
 fn parse_collected(told: &str) -> Option<u64> {
     told.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
@@ -81,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_found_in_what_valgrind_tells() {
+    fn instruction_count_is_parsed() {
         assert_eq!(parse_collected("==7== Events    : Ir\n==7== Collected : 154672\n==7==\n"), Some(154_672));
         assert_eq!(parse_collected("==7== nothing"), None);
     }

@@ -1,21 +1,21 @@
-//! What a process holds at this moment, as the kernel tells it.
+//! Current memory of a process, from /proc.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
-/// Megabytes of one process.
+/// Memory of one process in megabytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoryUsage {
-    /// All that is resident.
+    /// Resident set size.
     pub(super) resident: f64,
-    /// Shared pages divided by their users: the only figure that can be summed.
+    /// Proportional set size: shared pages divided by their users. The only value that can be summed.
     pub(super) proportional: f64,
-    /// What belongs to nobody else and to no file.
+    /// Anonymous pages.
     pub(super) anonymous: f64,
 }
 
-/// What the engine below a meter holds.
+/// Memory of the engine started by a meter.
 pub(super) fn engine_memory(meter: u32) -> Result<MemoryUsage> {
     process_memory(first_child(meter)?)
 }
@@ -30,7 +30,7 @@ fn process_memory(process: u32) -> Result<MemoryUsage> {
     Ok(MemoryUsage { resident: field("Rss:"), proportional: field("Pss:"), anonymous: field("Anonymous:") })
 }
 
-/// The first child of a process that has one thread.
+/// First child of a single-threaded process.
 pub(super) fn first_child(process: u32) -> Result<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let text = fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))?;

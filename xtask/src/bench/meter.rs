@@ -1,7 +1,8 @@
-//! A small process that starts a program, waits for it and for everything it left behind, and writes down what they used.
+//! Meter: a small process that starts a program, waits for it and its orphans, and writes their resource usage to a
+//! file.
 //!
-//! It is a process of its own because the kernel counts by it: what all its children used, and the largest of them. It is also
-//! small: a child's largest size is never told as less than that of whoever started it.
+//! It is a separate process because the kernel counts per parent: the usage of all children, and the largest of them.
+//! It is small because the reported peak size of a child is never below the size of its parent.
 
 use std::fs;
 use std::path::Path;
@@ -20,23 +21,23 @@ use serde::{Deserialize, Serialize};
 
 use super::clock;
 
-/// How long what was left behind may go on.
+/// Time that orphaned children get to exit.
 const ORPHAN_GRACE: Duration = Duration::from_secs(3);
 
-/// What a program and all its children used.
+/// Resource usage of a program and all its children.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct ResourceUsage {
-    /// How the program ended; none if by a signal.
+    /// Exit code; `None` if killed by a signal.
     pub(super) code: Option<i32>,
-    /// From its start to its end, in milliseconds.
+    /// Wall time in milliseconds.
     pub(super) wall: f64,
-    /// Time on a processor, in milliseconds.
+    /// CPU time in milliseconds.
     pub(super) cpu: f64,
-    /// The largest process, in megabytes.
+    /// Peak resident size of the largest process, in megabytes.
     pub(super) largest: f64,
 }
 
-/// Runs a program and writes what it used to a file: `FILE PROGRAM [ARGUMENT]...`.
+/// Runs a program and writes its usage to a file: `FILE PROGRAM [ARGUMENT]...`.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let [file, program, arguments @ ..] = words else { bail!("the meter needs a file and a program") };
     set_child_subreaper(true)?;
@@ -53,12 +54,12 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Reads what a meter wrote.
+/// Reads the usage that a meter wrote.
 pub(super) fn read_usage(file: &Path) -> Result<ResourceUsage> {
     Ok(serde_json::from_slice(&fs::read(file).context("the meter wrote nothing")?)?)
 }
 
-/// Waits for children that their parent left behind; whoever takes too long is ended.
+/// Waits for orphaned children; kills them after [`ORPHAN_GRACE`].
 fn reap_orphans() {
     let deadline = clock::now() + ORPHAN_GRACE;
     loop {
@@ -67,7 +68,7 @@ fn reap_orphans() {
             Ok(_) if clock::now() < deadline => clock::sleep(Duration::from_millis(1)),
             Ok(_) => {
                 let Ok(left) = super::memory::first_child(std::process::id()) else { return };
-                // Whoever has gone meanwhile needs no signal.
+                // Fails harmlessly if the process has exited.
                 let _ = kill(Pid::from_raw(left.cast_signed()), Signal::SIGKILL);
                 clock::sleep(Duration::from_millis(1));
             }

@@ -1,44 +1,44 @@
-//! `cargo xtask bench`: our engine and others side by side, against a canned model on loopback. Nothing here judges a figure.
+//! `cargo xtask bench`: measures our engine and others side by side against a canned model on loopback.
 //!
-//! The rooms:
-//! - [`wish`]: what was asked for on the command line; [`prepare`]: builds what is needed and enters a network of our own
-//! - [`lab`]: what all runs share; [`engine`]: who is measured; [`run`](mod@run): one engine process that is talked to
-//! - [`killed`]: no measurement, but a drill: an engine is killed again and again
-//! - [`meter`]: a process that starts an engine and counts what it and its children used; [`memory`], [`vitals`]: what a process holds
-//!   and has used by now; [`grown`]: long transcripts
-//! - [`server`], [`script`]: the model; [`http`]: what the server reads
-//! - [`scenarios`]: what is measured, one file each; [`tree`]: the files that the tools search
-//! - [`figures`], [`report`]: what comes out
-//! - [`instructions`]: instructions per step on the hot paths, which do not depend on how busy the machine is
+//! Modules:
+//! - [`args`]: command line; [`prepare`]: builds the programs and enters an isolated network
+//! - [`context`]: shared context; [`engine`]: the measured engines; [`engine_process`]: one running engine
+//! - [`kill_test`]: not a measurement: kills an engine repeatedly
+//! - [`meter`]: process that starts an engine and measures its resource usage; [`memory`], [`proc_stats`]: current
+//!   values from /proc; [`transcript_generator`]: long transcripts
+//! - [`server`], [`script`]: the model; [`http`]: HTTP parsing of the server
+//! - [`scenarios`]: one file per measurement; [`file_tree`]: the files that the tools search
+//! - [`metrics`], [`report`]: the output
+//! - [`instructions`]: instructions per step on the hot paths, independent of the load of the machine
 
+mod args;
 mod clock;
+mod context;
 mod engine;
-mod metrics;
-mod transcript_generator;
+mod engine_process;
+mod file_tree;
 mod http;
 mod instructions;
 mod kill_test;
-mod context;
 mod memory;
 pub(crate) mod meter;
+mod metrics;
 mod prepare;
+mod proc_stats;
 mod report;
-mod engine_process;
 mod scenarios;
 mod script;
 mod server;
-mod file_tree;
-mod proc_stats;
-mod args;
+mod transcript_generator;
 
 use anyhow::Result;
 
+use args::{BenchAction, BenchArgs, Isolation};
 use context::BenchContext;
 pub(crate) use prepare::release_program;
 use report::Report;
-use args::{BenchAction, Isolation, BenchArgs};
 
-/// Does what the words ask for.
+/// Runs the action given on the command line.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let wish = BenchArgs::parse(words)?;
     match (&wish.isolation, wish.action) {
@@ -49,8 +49,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     }
 }
 
-/// Plays the scenarios. In each run every engine has its turn, and another one begins, so that a ratio comes from the same
-/// minutes of the same machine.
+/// Runs the scenarios. In each run every engine takes part, in rotating order, so that ratios compare the same minutes
+/// on the same machine.
 fn run_scenarios(wish: &BenchArgs, swarm: Option<std::path::PathBuf>) -> Result<()> {
     let lab = BenchContext::new(swarm)?;
     let engines = engine::create_engines(wish, &lab)?;

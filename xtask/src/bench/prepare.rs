@@ -1,17 +1,17 @@
-//! Before anything is measured: what is needed is built, and we start again as a release build in a network that has nothing
-//! but loopback, so that no engine can reach anyone else.
+//! Preparation: builds the programs and starts the release build of this program in a network namespace with loopback
+//! only, so that no engine can reach another server.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use super::args::BenchArgs;
-use crate::command::{self, workspace_root, run_args, succeeds};
+use crate::command::{self, run_args, succeeds, workspace_root};
 
-/// Turns loopback on and goes on as the words that follow.
+/// Shell script that enables loopback and executes its arguments.
 const WITH_LOOPBACK: &str = r#"ip link set lo up && exec "$@""#;
 
-/// Builds, and measures inside.
+/// Builds everything and runs the benchmark in the isolated network.
 pub(super) fn run_isolated(wish: &BenchArgs) -> Result<()> {
     let words = isolated_command(wish)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -26,7 +26,7 @@ pub(super) fn run_isolated(wish: &BenchArgs) -> Result<()> {
     run_args(&words, &[])
 }
 
-/// The command line of the release build of this program.
+/// Builds the programs and returns the command line of the isolated run.
 fn isolated_command(wish: &BenchArgs) -> Result<Vec<String>> {
     let engine = engine_program(wish)?;
     command::run("cargo build --release --locked --package xtask")?;
@@ -39,7 +39,7 @@ fn isolated_command(wish: &BenchArgs) -> Result<Vec<String>> {
         words.extend(["--out".into(), path_text(out)]);
     }
     if wish.includes("swarm") {
-        // A program with the engine in it is built in its own way, not as we build the engine's process.
+        // An embedding program has its own build profile, unlike the engine binary.
         command::run("cargo build --profile embedded --locked --package xtask --example crowd")?;
         words.extend(["--swarm".into(), path_text(&target_dir().join("embedded/examples/crowd"))]);
     }
@@ -50,7 +50,7 @@ fn isolated_command(wish: &BenchArgs) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// The engine that is meant; built, if none is given.
+/// Path of the engine; built if none is given.
 pub(super) fn engine_program(wish: &BenchArgs) -> Result<PathBuf> {
     if let Some(engine) = &wish.engine {
         return Ok(engine.clone());
@@ -59,7 +59,7 @@ pub(super) fn engine_program(wish: &BenchArgs) -> Result<PathBuf> {
     Ok(release_program("whimbrel"))
 }
 
-/// A program of the release build.
+/// Path of a program of the release build.
 pub(crate) fn release_program(name: &str) -> PathBuf {
     target_dir().join("release").join(name)
 }

@@ -1,4 +1,4 @@
-//! What a process has used and holds open at this moment, as the kernel tells it.
+//! Current resource usage of a process, from /proc.
 
 use std::fs;
 
@@ -6,20 +6,19 @@ use anyhow::{Context, Result};
 
 use super::memory::{self, MemoryUsage};
 
-/// A process at one moment.
+/// Resource usage at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessStats {
-    /// Time on a processor, its own and that of children it has waited for, in milliseconds.
+    /// CPU time of the process and its reaped children, in milliseconds.
     pub(super) cpu: f64,
-    /// Open descriptors.
+    /// Open file descriptors.
     pub(super) descriptors: f64,
-    /// Children that have ended and that it has not waited for.
+    /// Children that have exited but are not reaped.
     pub(super) zombies: f64,
-    /// What it holds.
     pub(super) memory: MemoryUsage,
 }
 
-/// The engine below a meter.
+/// Resource usage of the engine started by a meter.
 pub(super) fn engine_stats(meter: u32) -> Result<ProcessStats> {
     let process = memory::first_child(meter)?;
     let fields = read_stat(process)?;
@@ -32,10 +31,10 @@ pub(super) fn engine_stats(meter: u32) -> Result<ProcessStats> {
     })
 }
 
-/// Ticks per second: the kernel tells times in hundredths, whatever it counts in.
+/// Clock ticks per second: the kernel reports times in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The fields of a process from its state on; its name, which may hold anything, stands before them.
+/// Reads the fields of /proc/PID/stat after the process name, which may contain any character.
 fn read_stat(process: u32) -> Result<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).context("the process has ended")?;
     let (_, fields) = text.rsplit_once(')').context("the process cannot be read")?;
@@ -47,7 +46,7 @@ fn count_zombies(process: u32) -> Result<usize> {
     for task in fs::read_dir(format!("/proc/{process}/task"))?.flatten() {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-        // A child that is gone meanwhile is no zombie.
+        // A child that has been reaped meanwhile is not a zombie.
         count += children.filter(|child| read_stat(*child).is_ok_and(|fields| fields[0] == "Z")).count();
     }
     Ok(count)

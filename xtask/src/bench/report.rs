@@ -1,4 +1,4 @@
-//! What comes out: a table per scenario on stdout, each run as a line of JSON in a file, and word of what goes on on stderr.
+//! Output: one table per scenario on stdout, one JSON line per run in a file, progress on stderr.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::metrics::{Metrics, median, format_ratio, format_metric};
+use super::metrics::{Metrics, format_metric, format_ratio, median};
 
-/// All that was measured.
+/// All measurements.
 pub(super) struct Report {
     out: Option<File>,
     engines: Vec<String>,
@@ -23,13 +23,13 @@ struct Row {
 }
 
 impl Report {
-    /// A report on these engines; the second one is what the first is compared with.
+    /// Creates a report; the first engine is compared with the second.
     pub(super) fn new(out: Option<&Path>, engines: Vec<String>) -> Result<Self> {
         let out = out.map(|path| File::options().append(true).create(true).open(path)).transpose()?;
         Ok(Self { out, engines, rows: Vec::new() })
     }
 
-    /// Adds one run. One that failed is told of, and not counted.
+    /// Adds one run. A failed run is reported but not counted.
     pub(super) fn add(
         &mut self,
         scenario: &'static str,
@@ -57,7 +57,7 @@ impl Report {
         Ok(())
     }
 
-    /// Shows the table of a scenario: figures down, engines across.
+    /// Prints the table of a scenario: metrics as rows, engines as columns.
     #[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
     pub(super) fn print_table(&self, scenario: &str, about: &str) {
         println!("{}", self.render_table(scenario, about));
@@ -90,7 +90,10 @@ impl Report {
             format!("\n### {scenario}: {about}\n\n| | {head} |\n|---|{}\n", "---:|".repeat(width));
         for name in names {
             let of = |who: &str| -> Vec<f64> {
-                rows.iter().filter(|row| row.subject == who).filter_map(|row| find_metric(&row.metrics, name)).collect()
+                rows.iter()
+                    .filter(|row| row.subject == who)
+                    .filter_map(|row| find_metric(&row.metrics, name))
+                    .collect()
             };
             let mut cells: Vec<String> = columns.iter().map(|who| format_cell(&of(who))).collect();
             cells.extend(compared.map(|(ours, theirs)| format_ratio(median(&of(ours)), median(&of(theirs)))));
@@ -100,24 +103,30 @@ impl Report {
     }
 }
 
-/// Says what goes on.
+/// Prints a line of progress.
 #[expect(clippy::print_stderr, reason = "a benchmark takes long; whoever waits wants to see it move")]
 pub(super) fn print_progress(text: &str) {
     eprintln!("{text}");
 }
 
 fn format_metrics(figures: &Metrics) -> String {
-    figures.iter().map(|(name, figure)| format!("{name} {}", format_metric(*figure))).collect::<Vec<_>>().join("; ")
+    figures
+        .iter()
+        .map(|(name, figure)| format!("{name} {}", format_metric(*figure)))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
-/// The median, and the range it comes from.
+/// Formats the median with its range.
 fn format_cell(figures: &[f64]) -> String {
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match figures {
         [] => "-".into(),
         _ if format_metric(least) == format_metric(most) => format_metric(most),
-        _ => format!("{} ({}..{})", format_metric(median(figures)), format_metric(least), format_metric(most)),
+        _ => {
+            format!("{} ({}..{})", format_metric(median(figures)), format_metric(least), format_metric(most))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-//! What the model says, made before anything is measured.
+//! Replies of the model, rendered before the measurement.
 //!
-//! A step is answered by how many tool results its request carries, so that any number of sessions can follow one script.
+//! The reply is selected by the number of tool results in the request, so that any number of sessions can share a
+//! script.
 
 use std::time::Duration;
 
@@ -8,54 +9,51 @@ use serde_json::{Value, json};
 
 use super::http;
 
-/// What the model says.
+/// Replies of the model.
 pub(super) struct ModelScript {
-    /// The reply to the request with so many tool results; the last one also to all with more.
+    /// Replies by the number of tool results in the request; the last one serves all larger numbers.
     replies: Vec<ModelReply>,
-    /// A text that good tool results contain.
+    /// A text that correct tool results contain.
     pub(super) expected_text: Option<String>,
 }
 
-/// One reply.
 pub(super) enum ModelReply {
-    /// Everything at once.
+    /// All bytes at once.
     Burst(Vec<u8>),
-    /// Deltas at a pace; each tells when it was sent.
+    /// Deltas at a fixed pace, each with the time at which it was sent.
     Paced {
-        /// How many.
+        /// Number of deltas.
         deltas: usize,
         /// The time between them.
         gap: Duration,
     },
-    /// These deltas, and then nothing until the connection is closed.
+    /// These bytes, then nothing until the connection is closed.
     Hang(Vec<u8>),
 }
 
-/// A tool call.
 pub(super) struct ToolCall {
     tool: &'static str,
     input: Value,
 }
 
 impl ToolCall {
-    /// A command.
+    /// A Bash call.
     pub(super) fn bash(command: &str) -> Self {
         Self::new("Bash", json!({ "command": command, "description": "a step" }))
     }
 
-    /// Any call.
     pub(super) fn new(tool: &'static str, input: Value) -> Self {
         Self { tool, input }
     }
 }
 
 impl ModelScript {
-    /// A word, whatever is asked.
+    /// One word as reply to every request.
     pub(super) fn short_reply() -> Self {
         Self::tool_calls(&[])
     }
 
-    /// One call after the other, then a word.
+    /// One tool call after the other, then one word.
     pub(super) fn tool_calls(calls: &[ToolCall]) -> Self {
         let mut replies: Vec<ModelReply> =
             calls.iter().enumerate().map(|(at, call)| ModelReply::Burst(call_reply(at, call))).collect();
@@ -63,40 +61,39 @@ impl ModelScript {
         Self { replies, expected_text: None }
     }
 
-    /// The same call so many times; `make` is given the number of the call, so that no two need be the same.
+    /// Several calls from a template; `make` gets the number of the call, so that the calls can differ.
     pub(super) fn repeat_call(times: usize, make: impl Fn(usize) -> ToolCall) -> Self {
         Self::tool_calls(&(0..times).map(make).collect::<Vec<_>>())
     }
 
-    /// A long text in many pieces.
+    /// A long text of this number of deltas.
     pub(super) fn long_text(deltas: usize) -> Self {
         Self::single_reply(ModelReply::Burst(text_reply((0..deltas).map(|number| format!("word {number} ")))))
     }
 
-    /// One reply.
     pub(super) fn single_reply(reply: ModelReply) -> Self {
         Self { replies: vec![reply], expected_text: None }
     }
 
-    /// Three words, then silence.
+    /// Three words, then no further data.
     pub(super) fn hang() -> Self {
         let mut bytes = text_start();
         bytes.extend(["one ", "two ", "three "].iter().flat_map(|text| text_delta(text)));
         Self::single_reply(ModelReply::Hang(bytes))
     }
 
-    /// Good results contain this text.
+    /// Sets the text that correct tool results contain.
     pub(super) fn expecting_text(self, text: &str) -> Self {
         Self { expected_text: Some(text.to_owned()), ..self }
     }
 
-    /// The reply to a request with so many tool results.
+    /// The reply to a request with this number of tool results.
     pub(super) fn reply(&self, results: usize) -> Option<&ModelReply> {
         self.replies.get(results).or(self.replies.last())
     }
 }
 
-/// The first event of a reply.
+/// The `message_start` event.
 pub(super) fn message_start(number: usize) -> Vec<u8> {
     let message = json!({
         "id": format!("msg_bench_{number}"), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
@@ -106,7 +103,7 @@ pub(super) fn message_start(number: usize) -> Vec<u8> {
     http::event_chunk("message_start", &json!({ "type": "message_start", "message": message }).to_string())
 }
 
-/// A reply in one piece.
+/// A reply that is not streamed.
 pub(super) fn whole_reply() -> String {
     json!({
         "id": "msg_bench_whole", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
@@ -116,7 +113,7 @@ pub(super) fn whole_reply() -> String {
     .to_string()
 }
 
-/// A text and the end, without the first event.
+/// A text reply and its end, without `message_start`.
 pub(super) fn text_reply(pieces: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<u8> {
     let mut bytes = text_start();
     for piece in pieces {
@@ -126,17 +123,17 @@ pub(super) fn text_reply(pieces: impl IntoIterator<Item = impl AsRef<str>>) -> V
     bytes
 }
 
-/// The beginning of a text.
+/// Start of a text block.
 pub(super) fn text_start() -> Vec<u8> {
     block_start(&json!({ "type": "text", "text": "" }))
 }
 
-/// A piece of a text.
+/// A text delta.
 pub(super) fn text_delta(text: &str) -> Vec<u8> {
     block_delta(&json!({ "type": "text_delta", "text": text }))
 }
 
-/// The end of the only block, and of the reply.
+/// End of the only block, and of the reply.
 pub(super) fn reply_end(reason: &str) -> Vec<u8> {
     let stop = json!({
         "type": "message_delta",

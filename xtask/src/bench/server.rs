@@ -1,4 +1,4 @@
-//! The model's server on loopback: a thread per connection that writes what the script holds ready, and a log of when.
+//! Model server on loopback: one thread per connection writes the scripted replies and logs their times.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,13 +12,12 @@ use super::clock;
 use super::http::{self, HttpRequest, RequestKind};
 use super::script::{self, ModelReply, ModelScript};
 
-/// How long the log waits for replies that are under way.
+/// Maximum wait for replies in progress before the log is read.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Threads need little room here, and there may be a thousand.
+/// Small stacks, because there may be a thousand threads.
 const THREAD_STACK_BYTES: usize = 128 * 1024;
 
-/// A running server.
 pub(super) struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -34,33 +33,39 @@ struct State {
     script: Arc<ModelScript>,
     steps: Vec<StepTiming>,
     open_steps: usize,
-    /// The first request of the script.
+    /// First request since the script was set.
     first_request: Option<HttpRequest>,
 }
 
-/// A step of an agent, as the model saw it.
+/// One agent step as seen by the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepTiming {
-    /// When the first byte of the request was there.
+    /// Arrival of the first byte of the request.
     pub(super) request_at: Instant,
-    /// When the last byte of the reply was written, or the connection closed.
+    /// End of the reply, or of the connection.
     pub(super) reply_at: Instant,
-    /// The size of the request.
+    /// Size of the request.
     pub(super) bytes: usize,
-    /// How often the expected text occurs in it.
+    /// Occurrences of the expected text in the request.
     pub(super) expected_matches: usize,
 }
 
 impl ModelServer {
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let state = State { script: Arc::new(ModelScript::short_reply()), steps: Vec::new(), open_steps: 0, first_request: None };
-        let shared = Arc::new(Shared { started_at: clock::now(), state: Mutex::new(state), idle: Condvar::new() });
+        let state = State {
+            script: Arc::new(ModelScript::short_reply()),
+            steps: Vec::new(),
+            open_steps: 0,
+            first_request: None,
+        };
+        let shared =
+            Arc::new(Shared { started_at: clock::now(), state: Mutex::new(state), idle: Condvar::new() });
         let server = Self { address: listener.local_addr()?, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
-                // An engine that goes away in the middle is no concern of ours.
+                // Errors of disconnecting engines are ignored.
                 let serve = move || drop(serve(connection, &shared));
                 drop(thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(serve));
             }
@@ -68,33 +73,35 @@ impl ModelServer {
         Ok(server)
     }
 
-    /// The base URL.
+    /// Base URL.
     pub(super) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Follows another script from now on; the log begins anew.
+    /// Sets the script and clears the log.
     pub(super) fn set_script(&self, script: ModelScript) {
         let mut state = self.shared.lock();
         *state = State { script: Arc::new(script), steps: Vec::new(), open_steps: 0, first_request: None };
     }
 
-    /// The steps of this script, in the order in which they were asked.
+    /// Steps since the script was set, ordered by request time.
     pub(super) fn steps(&self) -> Vec<StepTiming> {
-        let waiting =
-            self.shared.idle.wait_timeout_while(self.shared.lock(), DRAIN_TIMEOUT, |state| state.open_steps > 0);
+        let waiting = self
+            .shared
+            .idle
+            .wait_timeout_while(self.shared.lock(), DRAIN_TIMEOUT, |state| state.open_steps > 0);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         let mut steps = state.steps.clone();
         steps.sort_by_key(|step| step.request_at);
         steps
     }
 
-    /// Whether the engine has offered a tool since the script began.
+    /// Returns true if the engine has offered a tool since the script was set.
     pub(super) fn was_tool_offered(&self, tool: &str) -> bool {
         self.shared.lock().first_request.as_ref().is_some_and(|request| request.offers_tool(tool))
     }
 
-    /// The moment that a paced delta names.
+    /// Converts the time stamp in a paced delta.
     pub(super) fn instant_at(&self, micros: u64) -> Instant {
         self.shared.started_at + Duration::from_micros(micros)
     }
@@ -105,12 +112,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A step begins: what is said, and its number.
+    /// Logs the start of a step; returns the script and the number of the step.
     fn begin_step(&self, request: HttpRequest) -> (Arc<ModelScript>, usize) {
         let mut state = self.lock();
         let hits = state.script.expected_text.as_deref().map_or(0, |text| request.count_matches(text));
         let asked = request.received_at;
-        state.steps.push(StepTiming { request_at: asked, reply_at: asked, bytes: request.body.len(), expected_matches: hits });
+        state.steps.push(StepTiming {
+            request_at: asked,
+            reply_at: asked,
+            bytes: request.body.len(),
+            expected_matches: hits,
+        });
         state.open_steps += 1;
         state.first_request.get_or_insert(request);
         (Arc::clone(&state.script), state.steps.len() - 1)
@@ -135,11 +147,15 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
         match request.kind() {
             RequestKind::Other => out.write_all(&http::json_response("{}"))?,
             RequestKind::WholeReply => out.write_all(&http::json_response(&script::whole_reply()))?,
-            RequestKind::SideStream => out.write_all(&[&stream_start(0), &script::text_reply(["OK"])[..]].concat())?,
+            RequestKind::SideStream => {
+                out.write_all(&[&stream_start(0), &script::text_reply(["OK"])[..]].concat())?
+            }
             RequestKind::AgentStep => {
                 let results = request.tool_result_count();
                 let (script, number) = shared.begin_step(request);
-                let said = script.reply(results).map_or(Ok(()), |reply| write_reply(reply, number, &mut out, shared));
+                let said = script
+                    .reply(results)
+                    .map_or(Ok(()), |reply| write_reply(reply, number, &mut out, shared));
                 shared.end_step(number);
                 said?;
             }
@@ -158,7 +174,7 @@ fn write_reply(reply: &ModelReply, number: usize, out: &mut TcpStream, shared: &
         ModelReply::Hang(rest) => {
             bytes.extend_from_slice(rest);
             out.write_all(&bytes)?;
-            // Nothing comes until the engine hangs up.
+            // Waits until the engine disconnects.
             out.read(&mut [0; 64]).map(drop)
         }
         ModelReply::Paced { deltas, gap } => {

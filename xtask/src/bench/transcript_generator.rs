@@ -1,37 +1,37 @@
-//! Long transcripts, made of a short one that an engine wrote itself: one of its turns is repeated, each copy with ids of its
-//! own and hanging on the one before.
+//! Generates long transcripts from a short one that an engine wrote: one turn is repeated, each copy with new ids and
+//! with the previous copy as parent.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
 
-/// A transcript of a few tool turns, taken apart.
+/// A transcript of a few tool turns, split into parts.
 pub(super) struct TranscriptSeed<'a> {
-    /// Everything before the turn that is repeated.
+    /// Everything before the repeated turn.
     head: &'a str,
-    /// The turn that is repeated.
+    /// The repeated turn.
     turn: &'a str,
     /// Everything after it.
     tail: &'a str,
-    /// The ids that the turn before brought in: a copy hangs on what stands in their place.
+    /// Ids introduced by the turn before: a copy refers to their replacements.
     previous_ids: Vec<&'a str>,
-    /// The ids that the turn brings in.
+    /// Ids introduced by the repeated turn.
     own_ids: Vec<&'a str>,
 }
 
 impl<'a> TranscriptSeed<'a> {
-    /// Takes a transcript of at least four tool turns apart.
+    /// Splits a transcript of at least four tool turns.
     pub(super) fn new(text: &'a str) -> Result<Self> {
         let starts = turn_starts(text);
         ensure!(starts.len() >= 4, "the transcript has only {} turns", starts.len());
         let mut pairs = starts[1..].windows(3).map(|starts| Self::from_turn_starts(text, starts));
-        // Some turns bring something along that the next one does not have.
+        // Some turns introduce additional ids that the next turn does not have.
         let alike = pairs.find(|seed| seed.previous_ids.len() == seed.own_ids.len());
         alike.context("no two turns of the transcript are alike")
     }
 
-    /// Repeats the second of two turns that begin and end here.
+    /// Splits at three turn starts; the second of the two turns is repeated.
     fn from_turn_starts(text: &'a str, starts: &[usize]) -> Self {
         let known: Vec<&str> = find_ids(&text[..starts[0]]).collect();
         let (first, turn) = (&text[starts[0]..starts[1]], &text[starts[1]..starts[2]]);
@@ -40,7 +40,7 @@ impl<'a> TranscriptSeed<'a> {
         Self { head: &text[..starts[1]], turn, tail: &text[starts[2]..], previous_ids, own_ids }
     }
 
-    /// Writes a transcript with so many turns.
+    /// Writes a transcript with this number of copies.
     pub(super) fn write_transcript(&self, turns: usize, out: &mut impl Write) -> io::Result<()> {
         let mut copies = self.start_copies(out)?;
         for _ in 0..turns {
@@ -49,7 +49,7 @@ impl<'a> TranscriptSeed<'a> {
         copies.finish(out)
     }
 
-    /// Writes the beginning.
+    /// Writes the part before the copies.
     pub(super) fn start_copies(&self, out: &mut impl Write) -> io::Result<TurnCopier<'a, '_>> {
         out.write_all(self.head.as_bytes())?;
         let last = self.previous_ids.iter().map(|id| (*id).to_owned()).collect();
@@ -57,19 +57,20 @@ impl<'a> TranscriptSeed<'a> {
     }
 }
 
-/// A transcript that is being written.
+/// A transcript being written.
 pub(super) struct TurnCopier<'a, 's> {
     seed: &'s TranscriptSeed<'a>,
-    /// The ids of the last copy.
+    /// Ids of the last copy.
     last_ids: Vec<String>,
     copy_count: u64,
 }
 
 impl TurnCopier<'_, '_> {
-    /// Writes one more turn; gives its size.
+    /// Writes one more copy and returns its size.
     pub(super) fn write_turn(&mut self, out: &mut impl Write) -> io::Result<usize> {
         self.copy_count += 1;
-        let fresh: Vec<String> = self.seed.own_ids.iter().map(|id| renumber_id(id, self.copy_count)).collect();
+        let fresh: Vec<String> =
+            self.seed.own_ids.iter().map(|id| renumber_id(id, self.copy_count)).collect();
         let mut names: HashMap<&str, &str> = zip_ids(&self.seed.previous_ids, &self.last_ids).collect();
         names.extend(zip_ids(&self.seed.own_ids, &fresh));
         let text = replace_ids(self.seed.turn, &names);
@@ -78,26 +79,26 @@ impl TurnCopier<'_, '_> {
         Ok(text.len())
     }
 
-    /// Writes what follows the last turn.
+    /// Writes the part after the copies.
     pub(super) fn finish(self, out: &mut impl Write) -> io::Result<()> {
         let names = zip_ids(&self.seed.own_ids, &self.last_ids).collect();
         out.write_all(replace_ids(self.seed.tail, &names).as_bytes())?;
         out.flush()
     }
 
-    /// Lets the next turn hang on another line than the last one.
+    /// Sets the parent of the next copy.
     pub(super) fn set_parent(&mut self, uuid: &str) -> Result<()> {
         let place = self.last_uuid_index()?;
         uuid.clone_into(&mut self.last_ids[place]);
         Ok(())
     }
 
-    /// The id of the last line that was written.
+    /// The uuid of the last line written.
     pub(super) fn last_uuid(&self) -> Result<&str> {
         Ok(&self.last_ids[self.last_uuid_index()?])
     }
 
-    /// Which of the turn's ids is that of its last line.
+    /// Index of the last line's uuid among the ids of the turn.
     fn last_uuid_index(&self) -> Result<usize> {
         let lines = self.seed.turn.lines().rev();
         let mut uuids = lines.filter_map(|line| {
@@ -113,7 +114,7 @@ fn zip_ids<'a>(from: &'a [&'a str], to: &'a [String]) -> impl Iterator<Item = (&
     from.iter().copied().zip(to.iter().map(String::as_str))
 }
 
-/// Where each line begins that is the first to name a call.
+/// Offsets of the lines that are the first to name a tool call.
 fn turn_starts(text: &str) -> Vec<usize> {
     let mut calls: Vec<&str> = Vec::new();
     let mut starts = Vec::new();
@@ -130,7 +131,7 @@ fn turn_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// The ids that a text brings in, in their order.
+/// Ids of a text that are not in `known`, in order.
 fn new_ids<'a>(text: &'a str, known: &[&str]) -> Vec<&'a str> {
     let mut found = Vec::new();
     for id in find_ids(text) {
@@ -154,11 +155,11 @@ fn is_id(word: &str) -> bool {
     uuid || ["toolu_", "msg_", "req_"].iter().any(|start| word.starts_with(start))
 }
 
-/// Another id of the same kind.
+/// Derives another id of the same form.
 fn renumber_id(id: &str, number: u64) -> String {
     match id.split_once('_') {
         Some((kind, rest)) => format!("{kind}_{number:08}{rest}"),
-        // The first half counts, the second tells the ids of a copy apart.
+        // The first half is the number of the copy, the second distinguishes the ids within a copy.
         None => format!("{:08x}-{:04x}{}", number & 0xffff_ffff, number >> 32, &id[13..]),
     }
 }
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_copy_hangs_on_the_one_before() -> Result<()> {
+    fn each_copy_has_the_previous_one_as_parent() -> Result<()> {
         let short = transcript(4);
         let mut long = Vec::new();
         TranscriptSeed::new(&short)?.write_transcript(50, &mut long)?;
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transcript_that_is_too_short_is_refused() {
+    fn short_transcript_is_rejected() {
         assert!(TranscriptSeed::new(&transcript(3)).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Kinds of agents on the command line: JSON by name. What is wrong is told by agent and field, with what is expected.
+//! Agent definitions on the command line: JSON by name. Errors name the agent, the field and the expected type.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const TEXTS: &str = "a list of texts";
 const NUMBER: &str = "a whole number from 0";
 const SWITCH: &str = "true or false";
 
-/// What each field must be.
+/// Expected type of each field.
 const FIELDS: [(&str, &str); 18] = [
     ("description", TEXT),
     ("prompt", TEXT),
@@ -32,7 +32,7 @@ const FIELDS: [(&str, &str); 18] = [
     ("observerMessage", TEXT),
 ];
 
-/// The kinds that a JSON value describes.
+/// Parses the agent definitions in a JSON object.
 pub(super) fn parse_agents(given: Value) -> Result<BTreeMap<String, AgentDefinition>, String> {
     let Value::Object(kinds) = given else {
         return Err(format!(
@@ -62,18 +62,20 @@ fn parse_agent(name: &str, given: Value) -> Result<AgentDefinition, String> {
     })
 }
 
-/// The first field that is not what it must be.
+/// Describes the first field of the wrong type.
 fn find_invalid_field(fields: &Map<String, Value>) -> Option<String> {
     FIELDS.iter().find_map(|(field, expected)| {
         let value = fields.get(*field)?;
         let mut alone = json!({"description": "", "prompt": ""});
         alone[*field] = value.clone();
         let fits = serde_json::from_value::<AgentDefinition>(alone).is_ok();
-        (!fits).then(|| format!("has a wrong {field:?}: it must be {expected}, but is {}", describe_value(value)))
+        (!fits).then(|| {
+            format!("has a wrong {field:?}: it must be {expected}, but is {}", describe_value(value))
+        })
     })
 }
 
-/// A value in words: short ones as they are.
+/// Describes a value: short ones verbatim, others by their type.
 fn describe_value(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_told_by_agent_and_field() {
+    fn error_names_the_agent_and_the_field() {
         let agent = |more: Value| {
             let mut agent = json!({"description": "d", "prompt": "p"});
             agent.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

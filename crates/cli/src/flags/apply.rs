@@ -1,4 +1,4 @@
-//! What the rows of the flag table do with their values. Pure: a value that makes no sense is told in words.
+//! Actions of the flag table: each stores a value or returns an error text. Pure.
 
 use std::fmt::Display;
 use std::num::{IntErrorKind, NonZeroU32, ParseIntError};
@@ -22,7 +22,10 @@ pub(super) fn set_parsed<T: FromStr<Err: Display>>(option: &mut Option<T>, value
     Ok(())
 }
 
-pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(option: &mut Option<T>, value: &str) -> ApplyResult {
+pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(
+    option: &mut Option<T>,
+    value: &str,
+) -> ApplyResult {
     *option = Some(parse_number(value, "0 or more")?);
     Ok(())
 }
@@ -50,7 +53,11 @@ pub(super) fn extend_list(list: &mut Vec<String>, value: &str) -> ApplyResult {
     Ok(())
 }
 
-pub(super) fn parse_into<T>(value: &str, by_name: fn(&str) -> Result<T, String>, option: &mut T) -> ApplyResult {
+pub(super) fn parse_into<T>(
+    value: &str,
+    by_name: fn(&str) -> Result<T, String>,
+    option: &mut T,
+) -> ApplyResult {
     *option = by_name(value)?;
     Ok(())
 }
@@ -132,7 +139,7 @@ pub(super) fn set_switch(option: &mut Option<bool>, value: Option<&str>) -> Appl
     Ok(())
 }
 
-/// What is done with a plugin's MCP servers.
+/// Handling of a plugin's MCP servers.
 #[derive(Clone, Copy)]
 pub(super) enum PluginServers {
     Use,
@@ -145,7 +152,7 @@ pub(super) fn add_plugin(typed: &mut RawArgs, folder: &str, servers: PluginServe
     Ok(())
 }
 
-/// A value that has no option of its own.
+/// Stores a value that has no option of its own.
 pub(super) fn set_extra_value(typed: &mut RawArgs, name: &str, value: &str) -> ApplyResult {
     if value.is_empty() {
         return Err("a file has to be named".into());
@@ -154,7 +161,7 @@ pub(super) fn set_extra_value(typed: &mut RawArgs, name: &str, value: &str) -> A
     Ok(())
 }
 
-/// A switch that has no option of its own.
+/// Stores a switch that has no option of its own.
 pub(super) fn set_extra_switch(typed: &mut RawArgs, name: &str) {
     typed.options.extra_args.insert(name.to_owned(), None);
 }

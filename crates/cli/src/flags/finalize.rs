@@ -1,4 +1,4 @@
-//! From what was typed to what it means: formats that go together, files that are read, flags that become one option.
+//! Turns raw arguments into [`Args`]: checks formats, reads files, merges flags into options.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::{Args, Caller, validate};
 
 type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
-/// Makes sense of what was typed, or says why that is not possible.
+/// Converts raw arguments, or says why that is not possible.
 pub(super) fn finalize(
     mut typed: RawArgs,
     caller: Caller,
@@ -48,7 +48,7 @@ pub(super) fn finalize(
     })
 }
 
-/// Which formats go together.
+/// Checks that input and output format fit together.
 fn check_formats(typed: &RawArgs) -> Result<(), String> {
     match (typed.input_format, typed.output_format) {
         (InputFormat::StreamJson, OutputFormat::Text | OutputFormat::Json) => {
@@ -62,8 +62,12 @@ fn check_formats(typed: &RawArgs) -> Result<(), String> {
     }
 }
 
-/// The one text that was given. With frames as input there is no place for it.
-fn take_prompt(typed: &mut RawArgs, caller: Caller, warnings: &mut Vec<String>) -> Result<Option<String>, String> {
+/// Takes the prompt. With frames as input there must be none.
+fn take_prompt(
+    typed: &mut RawArgs,
+    caller: Caller,
+    warnings: &mut Vec<String>,
+) -> Result<Option<String>, String> {
     let texts = std::mem::take(&mut typed.positional);
     match (typed.input_format, texts.as_slice()) {
         (_, []) => Ok(None),
@@ -89,7 +93,9 @@ fn build_system_prompt(typed: &mut RawArgs, read_file: ReadFile<'_>) -> Result<O
             let asked = append.is_some() || exclude_dynamic_sections.is_some() || snapshot.is_some();
             asked.then_some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot })
         }
-        (Some(SystemPrompt::Text(text)), Some(append)) => Some(SystemPrompt::Text(join_paragraphs(&text, &append))),
+        (Some(SystemPrompt::Text(text)), Some(append)) => {
+            Some(SystemPrompt::Text(join_paragraphs(&text, &append)))
+        }
         (Some(SystemPrompt::File { path }), Some(append)) => {
             let text = read_flag_file("--system-prompt-file", &path, read_file)?;
             Some(SystemPrompt::Text(join_paragraphs(&text, &append)))
@@ -102,7 +108,7 @@ fn join_paragraphs(text: &str, append: &str) -> String {
     if text.is_empty() { append.to_owned() } else { format!("{text}\n\n{append}") }
 }
 
-/// Puts what is to be shown of the thinking where it belongs.
+/// Adds the display setting to the thinking option.
 fn build_thinking(options: &Options, shown: Option<ThinkingDisplay>) -> Option<Thinking> {
     let Some(shown) = shown else { return options.thinking };
     let display = Some(shown);
@@ -120,8 +126,12 @@ struct McpConfig {
     mcp_servers: BTreeMap<String, Value>,
 }
 
-/// The servers of all configurations; a later one wins. A bad entry spoils only itself.
-fn load_mcp_servers(configs: &[String], read_file: ReadFile<'_>, options: &mut Options) -> Result<(), String> {
+/// Loads the servers of all configurations; a later one wins. An invalid entry does not affect the others.
+fn load_mcp_servers(
+    configs: &[String],
+    read_file: ReadFile<'_>,
+    options: &mut Options,
+) -> Result<(), String> {
     for config in configs {
         let config = parse_json_or_file::<McpConfig>("--mcp-config", config, read_file)?;
         for (name, entry) in config.mcp_servers {
@@ -136,8 +146,11 @@ fn load_mcp_servers(configs: &[String], read_file: ReadFile<'_>, options: &mut O
     Ok(())
 }
 
-/// The kinds of agents of all that was given; a later one wins.
-fn load_agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, AgentDefinition>, String> {
+/// Loads the agent definitions of all flags; a later one wins.
+fn load_agents(
+    texts: &[String],
+    read_file: ReadFile<'_>,
+) -> Result<BTreeMap<String, AgentDefinition>, String> {
     let mut kinds = BTreeMap::new();
     for text in texts {
         let given = parse_json_or_file::<Value>("--agents", text, read_file)?;
@@ -146,8 +159,8 @@ fn load_agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<Str
     Ok(kinds)
 }
 
-/// Joins settings that were given twice: lists are joined, so that nothing that is denied is lost; of two single values the
-/// later counts.
+/// Merges two settings objects: lists are concatenated, so that no deny rule is lost; of two single values the later
+/// one wins.
 pub(super) fn merge_settings(before: &mut Value, more: Value) {
     match (before, more) {
         (Value::Object(before), Value::Object(more)) => {
@@ -169,8 +182,8 @@ pub(super) fn merge_settings(before: &mut Value, more: Value) {
     }
 }
 
-/// Settings may be given more than once: JSON is joined. Beside a file only a sandbox can be given, because it
-/// has an option of its own; anything else would be lost, so it is refused.
+/// Merges repeated `--settings`. JSON objects are merged. Next to a file only a sandbox can be given, because it has an
+/// option of its own; anything else is an error, because it would be lost.
 fn merge_settings_flags(given: Vec<String>, options: &mut Options) -> Result<(), String> {
     for text in given {
         let merged = match &options.settings {
@@ -203,10 +216,17 @@ fn parse_object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
-/// Reads a value that is JSON, or names a file with it.
-fn parse_json_or_file<T: DeserializeOwned>(flag: &str, value: &str, read_file: ReadFile<'_>) -> Result<T, String> {
-    let text =
-        if value.trim_start().starts_with('{') { value.to_owned() } else { read_flag_file(flag, value, read_file)? };
+/// Parses a value that is JSON, or the path of a JSON file.
+fn parse_json_or_file<T: DeserializeOwned>(
+    flag: &str,
+    value: &str,
+    read_file: ReadFile<'_>,
+) -> Result<T, String> {
+    let text = if value.trim_start().starts_with('{') {
+        value.to_owned()
+    } else {
+        read_flag_file(flag, value, read_file)?
+    };
     serde_json::from_str(&text).map_err(|error| format!("{flag}: {error}."))
 }
 

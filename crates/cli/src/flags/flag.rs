@@ -1,8 +1,8 @@
-//! What a row of the flag table is.
+//! Rows of the flag table.
 
 use super::raw::RawArgs;
 
-/// A flag: its names, what it takes, what it is for, and what it does.
+/// A flag: its names, the values it takes, its help text and its action.
 pub(super) struct Flag {
     /// The long name, without dashes.
     pub(super) name: &'static str,
@@ -10,38 +10,38 @@ pub(super) struct Flag {
     pub(super) aliases: &'static [&'static str],
     /// The short name.
     pub(super) short: Option<char>,
-    /// What it takes, and what it does with it.
+    /// Values that it takes, and the action on them.
     pub(super) kind: FlagKind,
-    /// Where `--help` shows it.
+    /// Section of the help page.
     pub(super) group: FlagGroup,
-    /// What it is for.
+    /// Help text.
     pub(super) help: &'static str,
 }
 
-/// What applying a value comes to; the text says what is wrong with the value.
+/// Result of applying a value; the error says what is wrong with it.
 pub(super) type ApplyResult = Result<(), String>;
 
-/// What a flag takes.
+/// Values that a flag takes.
 #[derive(Clone, Copy)]
 pub(super) enum FlagKind {
-    /// Nothing.
+    /// No value.
     Switch(fn(&mut RawArgs)),
-    /// One value, always.
+    /// One required value.
     Value(&'static str, fn(&mut RawArgs, &str) -> ApplyResult),
-    /// One value, or none.
+    /// One optional value.
     Optional(&'static str, fn(&mut RawArgs, Option<&str>) -> ApplyResult),
-    /// One value, and those behind it that `more` takes for further ones.
+    /// One value, and further arguments that `takes_further` accepts.
     List {
-        /// What a value is called.
+        /// Name of a value on the help page.
         value: &'static str,
         /// Applied to each value.
         apply: fn(&mut RawArgs, &str) -> ApplyResult,
-        /// Whether a further argument can only be a value.
+        /// Returns whether a further argument can only be a value of this flag.
         takes_further: fn(&str) -> bool,
     },
 }
 
-/// The groups of the help page, in its order.
+/// Sections of the help page, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagGroup {
     Conversation,
@@ -53,7 +53,7 @@ pub(super) enum FlagGroup {
 }
 
 impl FlagGroup {
-    /// All of them, with their headings.
+    /// All sections with their headings.
     pub(super) const ALL: [(Self, &'static str); 6] = [
         (Self::Conversation, "Talking"),
         (Self::Model, "The model"),
@@ -65,17 +65,22 @@ impl FlagGroup {
 }
 
 impl Flag {
-    /// A flag without a short name or aliases.
-    pub(super) const fn new(name: &'static str, group: FlagGroup, kind: FlagKind, help: &'static str) -> Self {
+    /// Creates a flag without a short name or aliases.
+    pub(super) const fn new(
+        name: &'static str,
+        group: FlagGroup,
+        kind: FlagKind,
+        help: &'static str,
+    ) -> Self {
         Self { name, aliases: &[], short: None, kind, group, help }
     }
 
-    /// The same with a short name.
+    /// Adds a short name.
     pub(super) const fn with_short(self, short: char) -> Self {
         Self { short: Some(short), ..self }
     }
 
-    /// The same with other names.
+    /// Adds aliases.
     pub(super) const fn with_aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
@@ -85,7 +90,7 @@ impl Flag {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// Whether an argument names this flag: `--name`, or `-n`.
+    /// Returns whether an argument names this flag: `--name`, or `-n`.
     pub(super) fn matches(&self, spelled: &str) -> bool {
         match spelled.strip_prefix("--") {
             Some(name) => self.names().any(|known| known == name),

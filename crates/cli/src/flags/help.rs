@@ -1,19 +1,19 @@
-//! The pages for a person, made from the flag table.
+//! Help, usage and version texts, made from the flag table.
 
 use whimbrel_wire::PROTOCOL_VERSION;
 
 use super::flag::{Flag, FlagGroup, FlagKind};
 use super::table::FLAGS;
 
-/// How wide the left column may get.
+/// Width of the left column.
 const NAME_COLUMN_WIDTH: usize = 34;
 
-/// The version, beginning with our own number as hosts expect.
+/// Version line. It begins with our own version number, as hosts expect.
 pub(crate) fn version_line() -> String {
     format!("{} (Whimbrel; speaks {PROTOCOL_VERSION})\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// The short page: what to type first.
+/// Short page: the commands to try first.
 pub(crate) fn usage_page() -> &'static str {
     "\
 Whimbrel is an agent that works in this folder.
@@ -29,7 +29,7 @@ Whimbrel is an agent that works in this folder.
 "
 }
 
-/// The whole page, wrapped to a width.
+/// Full help page, wrapped to a width.
 pub(crate) fn help_page(width: usize) -> String {
     let mut page = format!("{}\n", usage_page());
     for (group, heading) in FlagGroup::ALL {
@@ -69,7 +69,7 @@ fn format_flag(flag: &Flag) -> String {
     format!("  {short}--{}{value}", flag.name)
 }
 
-/// Breaks a text into lines of at most `width` characters, at blanks.
+/// Wraps a text at blanks into lines of at most `width` characters.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_the_terminal() {
+    fn no_line_exceeds_the_width() {
         for width in [72, 80, 100, 160] {
             let widest = help_page(width).lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(width), "{widest:?} in {width}");

@@ -1,4 +1,4 @@
-//! Lists on the command line: where a comma separates, and which arguments can only be further items. Pure.
+//! Lists on the command line: splitting them, and recognizing further items. Pure.
 
 /// Splits at commas and blanks, but not inside parentheses: `Bash(a, b),Read` are two items.
 pub(super) fn split_list(list: &str) -> Vec<String> {
@@ -19,7 +19,7 @@ pub(super) fn split_list(list: &str) -> Vec<String> {
     items.into_iter().map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-/// The tools that a person may name bare behind a first one.
+/// Tool names that are recognized as further items without parentheses.
 pub(super) const TOOL_NAMES: &[&str] = &[
     "Agent",
     "AskUserQuestion",
@@ -64,7 +64,7 @@ pub(super) const TOOL_NAMES: &[&str] = &[
     "Write",
 ];
 
-/// Whether an argument can only be a list of tool rules.
+/// Returns whether an argument can only be a list of permission rules.
 pub(super) fn is_rule_list(argument: &str) -> bool {
     let items = split_list(argument);
     !items.is_empty() && items.iter().all(|item| is_rule(item))
@@ -81,18 +81,18 @@ fn is_rule(item: &str) -> bool {
     }
 }
 
-/// Whether an argument can only be a folder.
+/// Returns whether an argument can only be a directory.
 pub(super) fn is_directory_path(argument: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|start| argument.starts_with(start));
     (rooted || matches!(argument, "." | "..")) && !argument.contains(char::is_whitespace)
 }
 
-/// Whether an argument can only be an MCP configuration.
+/// Returns whether an argument can only be an MCP configuration.
 pub(super) fn is_mcp_config(argument: &str) -> bool {
     argument.trim_start().starts_with('{') || argument.ends_with(".json")
 }
 
-/// For lists that take one argument only.
+/// For list flags that take a single argument.
 pub(super) fn takes_no_further(_argument: &str) -> bool {
     false
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comma_inside_parentheses_does_not_split() {
+    fn comma_inside_parentheses_does_not_split() {
         let rows: [(&str, &[&str]); 8] = [
             ("", &[]),
             ("Read", &["Read"]),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_argument_is_a_rule_only_if_it_cannot_be_a_prompt() {
+    fn further_argument_is_a_rule_only_if_unambiguous() {
         let rules = ["Read", "Bash(git *)", "mcp__github__list", "Read,Edit", "Bash(a) Edit"];
         let prompts = ["Hello", "Read the file", "what is (this)", "fix Bash", "", "read"];
         assert!(rules.iter().all(|rule| is_rule_list(rule)));
@@ -127,8 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn a_further_argument_is_a_folder_only_if_it_looks_like_one() {
+    fn further_argument_is_a_directory_only_if_unambiguous() {
         assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|folder| is_directory_path(folder)));
-        assert!(!["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_directory_path(prompt)));
+        assert!(
+            !["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_directory_path(prompt))
+        );
     }
 }

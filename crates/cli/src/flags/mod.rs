@@ -1,86 +1,85 @@
-//! The command line: what was typed, and what it means.
+//! The command line: raw arguments, and their meaning.
 //!
-//! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it. The
-//! rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`agents`] (kinds of agents), [`token`] (one
-//! argument of the command line), [`read`] (arguments to [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that
-//! are not in the table), [`sense`] (values that mean nothing), [`settle`] (from what was typed to [`Args`]), [`help`]
-//! (the page for a person).
+//! Every flag is one row of [`table`]; the parser, `--help` and the suggestions for a misspelt name are made from it.
+//! Modules: [`flag`] (a row), [`apply`] (actions of the rows), [`agents`] (agent definitions), [`token`] (one
+//! argument), [`parser`] (arguments to `RawArgs`), [`list`] (comma lists), [`unknown`] (flags that are not in the
+//! table), [`validate`] (values that refer to nothing), [`finalize`] (`RawArgs` to [`Args`]), `help` (help page).
 //!
 //! How values are taken:
-//! - `--flag value` and `--flag=value` are the same. A value may be empty. A value may begin with a dash, but an argument
-//!   that is itself a known flag is never taken for a value: then the value is missing.
-//! - A flag with an optional value takes it only as `--flag=value`. An SDK host gives no positional prompt, so from it the
-//!   next argument is taken, too, unless it begins with a dash.
-//! - A list flag takes one argument, and further ones only while they cannot be meant as the prompt: for rules, names of
-//!   built-in tools and what has the shape `Tool(..)` or `mcp__..`; for folders, what begins with `/`, `./`, `../` or `~/`;
-//!   for MCP configurations, JSON and names that end in `.json`. So `-p --allowedTools Bash Read "prompt"` works.
-//! - `--` ends the flags. An argument that begins with a dash but has a blank in its name is no flag but text.
+//! - `--flag value` and `--flag=value` are the same. A value may be empty or begin with a dash, but an argument that is
+//!   itself a known flag is never taken for a value: then the value is missing.
+//! - A flag with an optional value takes it only as `--flag=value`. An SDK passes no positional prompt, so from an SDK
+//!   the next argument is taken as well, unless it begins with a dash.
+//! - A list flag takes one argument, and further ones only while they cannot be the prompt: for rules, names of
+//!   built-in tools and arguments of the form `Tool(..)` or `mcp__..`; for directories, arguments that begin with `/`,
+//!   `./`, `../` or `~/`; for MCP configurations, JSON and names that end in `.json`. So `-p --allowedTools Bash Read
+//!   "prompt"` works.
+//! - `--` ends the flags. An argument that begins with a dash but has a blank in its name is text, not a flag.
 
 mod agents;
 mod apply;
+mod finalize;
 mod flag;
 mod help;
 mod list;
 mod parser;
-mod validate;
-mod finalize;
-mod unknown;
+mod raw;
 mod table;
 #[cfg(test)]
 mod tests;
 mod token;
-mod raw;
+mod unknown;
+mod validate;
 
 use whimbrel_wire::options::Options;
 
 pub(crate) use help::{help_page, usage_page, version_line};
 pub(crate) use parser::parse;
-pub(crate) use validate::check_directories;
 pub(crate) use raw::{CliCommand, InputFormat, OutputFormat};
+pub(crate) use validate::check_directories;
 
-/// What the command line means.
+/// Meaning of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Args {
-    /// What to do.
+    /// Command to run.
     pub(crate) command: CliCommand,
-    /// The prompt that was given as an argument.
+    /// Prompt given as an argument.
     pub(crate) prompt: Option<String>,
-    /// Whether `-p` was given: answer and leave, never ask.
+    /// `-p`: answer and exit, never ask.
     pub(crate) print: bool,
-    /// What comes in.
+    /// Format of the input.
     pub(crate) input_format: InputFormat,
-    /// What goes out.
+    /// Format of the output.
     pub(crate) output_format: OutputFormat,
-    /// Whether everything is shown.
+    /// `--verbose`: print every frame.
     pub(crate) verbose: bool,
-    /// Whether a malformed line ends the program.
+    /// A malformed input line ends the program.
     pub(crate) strict_input: bool,
-    /// What `--debug` is to tell of.
+    /// Topics of `--debug`.
     pub(crate) debug_topics: Option<String>,
-    /// What is asked of the session.
+    /// Options of the session.
     pub(crate) options: Options,
 }
 
-/// A command line that was understood, and what should be said about it.
+/// A parsed command line with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedArgs {
-    /// What it means.
     pub(crate) args: Args,
     /// Warnings for stderr.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Who started the program.
+/// Caller of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A person or a script.
+    /// A user or a script.
     User,
-    /// One of the official SDKs, perhaps one that is newer than we are.
+    /// An official SDK, possibly newer than this program.
     Sdk,
 }
 
 impl Caller {
-    /// Goes by `CLAUDE_CODE_ENTRYPOINT`.
+    /// Detects the caller by `CLAUDE_CODE_ENTRYPOINT`.
     pub(crate) fn from_entrypoint(entrypoint: Option<&str>) -> Self {
         match entrypoint {
             Some(name) if name.starts_with("sdk-") => Self::Sdk,

@@ -1,15 +1,15 @@
-//! Reads the arguments, one after the other, by the flag table.
+//! Parser of the arguments, driven by the flag table.
 
 use std::io;
 
-use super::flag::{Flag, FlagKind};
 use super::finalize::finalize;
-use super::unknown::{UnknownFlag, classify};
-use super::token::{Token, tokenize};
+use super::flag::{Flag, FlagKind};
 use super::raw::{CliCommand, OutputFormat, RawArgs};
+use super::token::{Token, tokenize};
+use super::unknown::{UnknownFlag, classify};
 use super::{Caller, ParsedArgs, table};
 
-/// Reads a command line. `read_file` opens the files that flags name. The error is a text for stderr.
+/// Parses a command line. `read_file` opens the files that flags name. The error is a text for stderr.
 pub(crate) fn parse(
     argv: &[String],
     caller: Caller,
@@ -43,7 +43,7 @@ impl<'a> ArgParser<'a> {
         self.rest.first().map(String::as_str)
     }
 
-    /// A command is the first argument or none.
+    /// Parses the command, which can only be the first argument.
     fn parse_command(&mut self) -> Result<(), String> {
         self.raw.command = match self.peek() {
             Some("demo") => CliCommand::Demo,
@@ -90,7 +90,8 @@ impl<'a> ArgParser<'a> {
                 Some(value) => return Err(wrong(format!("it takes no value, but {value:?} was given"))),
             },
             FlagKind::Value(value, apply) => {
-                let given = given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
+                let given =
+                    given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
                 apply(&mut self.raw, given).map_err(wrong)?;
             }
             FlagKind::Optional(_, apply) => {
@@ -98,7 +99,8 @@ impl<'a> ArgParser<'a> {
                 apply(&mut self.raw, given).map_err(wrong)?;
             }
             FlagKind::List { value, apply, takes_further: more } => {
-                let first = given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
+                let first =
+                    given.or_else(|| self.take_value()).ok_or_else(|| missing_value(spelled, value))?;
                 apply(&mut self.raw, first).map_err(wrong)?;
                 while let Some(next) = self.peek().filter(|next| more(next)) {
                     apply(&mut self.raw, next).map_err(wrong)?;
@@ -109,7 +111,7 @@ impl<'a> ArgParser<'a> {
         Ok(())
     }
 
-    /// The next argument, unless it is a flag that we know.
+    /// Takes the next argument, unless it is a known flag.
     fn take_value(&mut self) -> Option<&'a str> {
         let next = self.peek()?;
         match tokenize(next) {
@@ -118,7 +120,7 @@ impl<'a> ArgParser<'a> {
         }
     }
 
-    /// The next argument, if an SDK host gave it and it does not look like a flag.
+    /// Takes the next argument if the caller is an SDK and it does not look like a flag.
     fn take_host_value(&mut self) -> Option<&'a str> {
         match (self.caller, self.peek()) {
             (Caller::Sdk, Some(next)) if !next.starts_with('-') => self.next(),

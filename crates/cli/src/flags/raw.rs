@@ -1,16 +1,16 @@
-//! What was typed, flag by flag, before it is known whether it makes sense as a whole.
+//! Arguments flag by flag, before they are checked as a whole.
 
 use whimbrel_wire::options::{Options, SystemPrompt, ThinkingDisplay};
 
-/// What the program is to do.
+/// Command of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CliCommand {
-    /// Serve a session.
+    /// Run a session.
     #[default]
     Run,
-    /// Show what it can do, without a key.
+    /// Run the demo, which needs no key.
     Demo,
-    /// Say why a call would be allowed, asked about or refused.
+    /// Explain why a call would be allowed, asked about or denied.
     Explain,
     /// Print the help page.
     Help,
@@ -18,7 +18,7 @@ pub(crate) enum CliCommand {
     Version,
 }
 
-/// What comes in.
+/// Format of the input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum InputFormat {
     /// One prompt.
@@ -28,10 +28,10 @@ pub(crate) enum InputFormat {
     StreamJson,
 }
 
-/// What goes out.
+/// Format of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
-    /// The answer.
+    /// Text of the answer.
     #[default]
     Text,
     /// The result frame.
@@ -40,20 +40,20 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-/// Everything that was typed.
+/// Arguments as typed.
 #[derive(Debug, Default)]
 pub(super) struct RawArgs {
     pub(super) command: CliCommand,
-    /// Arguments that are no flags.
+    /// Arguments that are not flags.
     pub(super) positional: Vec<String>,
     pub(super) print: bool,
     pub(super) verbose: bool,
     pub(super) strict_input: bool,
-    /// What `--debug` is to tell of.
+    /// Topics of `--debug`.
     pub(super) debug_topics: Option<String>,
     pub(super) input_format: InputFormat,
     pub(super) output_format: OutputFormat,
-    /// A text or a file; the preset is made of the fields below.
+    /// A text or a file; the preset is built from the fields below.
     pub(super) system_prompt: Option<SystemPrompt>,
     pub(super) append_system_prompt: Option<String>,
     pub(super) exclude_dynamic_sections: Option<bool>,
@@ -64,6 +64,6 @@ pub(super) struct RawArgs {
     pub(super) agents: Vec<String>,
     /// JSON texts or files.
     pub(super) settings: Vec<String>,
-    /// Whatever is an option as it stands.
+    /// Flags that are an option as they stand.
     pub(super) options: Options,
 }

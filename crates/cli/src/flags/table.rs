@@ -1,18 +1,18 @@
-//! Every flag, one row each. A new flag is a new row here, and nothing else.
+//! Every flag, one row each. A new flag needs a new row here and nothing else.
 
 use whimbrel_wire::options::{OutputFormat as AnswerShape, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::apply::*;
-use super::flag::Flag;
-use super::flag::FlagGroup::{Model, Permissions, Integration, Session, Configuration, Conversation};
-use super::flag::FlagKind::{List, Optional, Switch, Value as One};
-use super::list::{is_mcp_config, is_directory_path, is_rule_list, takes_no_further};
 use super::finalize;
+use super::flag::Flag;
+use super::flag::FlagGroup::{Configuration, Conversation, Integration, Model, Permissions, Session};
+use super::flag::FlagKind::{List, Optional, Switch, Value as One};
+use super::list::{is_directory_path, is_mcp_config, is_rule_list, takes_no_further};
 use super::raw::CliCommand;
 use crate::session::{RECORD_FLAG, REPLAY_FLAG};
 
-/// The flag that an argument names.
+/// Finds the flag that an argument names.
 pub(super) fn find_flag(spelled: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.matches(spelled))
 }

@@ -1,4 +1,4 @@
-//! Command lines, read: as the official SDKs of each generation write them, as people do, and wrong ones.
+//! Command lines of each official SDK generation, of users, and invalid ones.
 
 use std::io;
 
@@ -20,7 +20,7 @@ fn parse_args(argv: &[&str], caller: Caller) -> Result<ParsedArgs, String> {
     parse(&argv, caller, &no_files)
 }
 
-/// The options of a session that an SDK starts with these flags. There must be nothing to warn of.
+/// Returns the options of a session that an SDK starts with these flags. There must be no warnings.
 fn sdk_options(argv: &[&str]) -> Options {
     let mut whole = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     whole.extend(argv);
@@ -45,7 +45,7 @@ fn strings(list: &[&str]) -> Vec<String> {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of every flag with a value that an SDK sends")]
-fn a_value_means_the_same_as_two_arguments_and_as_one() {
+fn value_as_two_arguments_equals_value_as_one() {
     let none = Options::default;
     let rows: Vec<(&str, &str, Options)> = vec![
         ("setting-sources", "", Options { setting_sources: Some(vec![]), ..none() }),
@@ -173,7 +173,7 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
 }
 
 #[test]
-fn every_switch_that_an_sdk_sends_is_known() {
+fn every_switch_of_an_sdk_is_known() {
     let none = Options::default;
     let rows = [
         (
@@ -205,7 +205,7 @@ fn every_switch_that_an_sdk_sends_is_known() {
 }
 
 #[test]
-fn what_our_own_sdk_writes_is_read_back() {
+fn options_of_our_own_sdk_round_trip() {
     let written = Options {
         model: Some("opus".into()),
         allowed_tools: strings(&["Read", "Bash(git log *)"]),
@@ -224,7 +224,7 @@ fn what_our_own_sdk_writes_is_read_back() {
 }
 
 #[test]
-fn a_whole_line_of_each_sdk_is_read() {
+fn whole_command_line_of_each_sdk_parses() {
     let typescript_02 = sdk_options(&[
         "--model",
         "opus",
@@ -241,8 +241,14 @@ fn a_whole_line_of_each_sdk_is_read() {
     assert_eq!(typescript_02.permission_mode, Some(PermissionMode::Default));
     assert_eq!(typescript_02.setting_sources, Some(vec![]));
     assert!(matches!(&typescript_02.mcp_servers["s"], McpServerConfig::Sdk(server) if server.name == "s"));
-    let typescript_03 =
-        sdk_options(&["--model=opus", "--max-turns=2", "--tools=", "--thinking=adaptive", "--settings", "{}"]);
+    let typescript_03 = sdk_options(&[
+        "--model=opus",
+        "--max-turns=2",
+        "--tools=",
+        "--thinking=adaptive",
+        "--settings",
+        "{}",
+    ]);
     assert_eq!((typescript_03.max_turns, typescript_03.settings.as_deref()), (Some(2), Some("{}")));
     let python = sdk_options(&[
         "--system-prompt",
@@ -263,7 +269,7 @@ fn a_whole_line_of_each_sdk_is_read() {
 }
 
 #[test]
-fn a_prompt_is_found_wherever_it_stands() {
+fn prompt_is_found_at_any_position() {
     let rows: [(&[&str], Option<&str>); 14] = [
         (&["-p", "hi"], Some("hi")),
         (&["hi", "-p"], Some("hi")),
@@ -307,7 +313,7 @@ fn further_values_of_a_list_are_taken() {
 }
 
 #[test]
-fn a_command_is_the_first_argument() {
+fn command_is_the_first_argument() {
     let rows: [(&[&str], CliCommand); 7] = [
         (&["demo"], CliCommand::Demo),
         (&["help"], CliCommand::Help),
@@ -323,7 +329,7 @@ fn a_command_is_the_first_argument() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_words() {
+fn invalid_arguments_are_rejected_with_a_reason() {
     let rows: [(&[&str], &str); 26] = [
         (&["--no-such-flag", "hi"], "--no-such-flag"),
         (&["-x"], "-x"),
@@ -359,7 +365,7 @@ fn what_makes_no_sense_is_refused_in_words() {
 }
 
 #[test]
-fn an_unknown_flag_of_an_sdk_is_left_out_with_its_value() {
+fn unknown_sdk_flag_is_skipped_with_its_value() {
     let base = ["--input-format=stream-json", "--output-format=stream-json"];
     let rows: [&[&str]; 5] = [
         &["--brand-new", "--model", "opus"],
@@ -377,7 +383,7 @@ fn an_unknown_flag_of_an_sdk_is_left_out_with_its_value() {
 }
 
 #[test]
-fn files_that_flags_name_are_read() {
+fn files_named_by_flags_are_read() {
     let files = |path: &str| match path {
         "mcp.json" => Ok(r#"{"mcpServers":{"a":{"command":"x"}}}"#.to_owned()),
         "agents.json" => Ok(r#"{"r":{"description":"d","prompt":"p"}}"#.to_owned()),
@@ -402,7 +408,7 @@ fn files_that_flags_name_are_read() {
 }
 
 #[test]
-fn a_bad_mcp_server_does_not_spoil_the_others() {
+fn invalid_mcp_server_does_not_affect_the_others() {
     let servers = r#"{"mcpServers":{"good":{"command":"x"},"pigeon":{"type":"carrier-pigeon"},"bare":{}}}"#;
     let options = sdk_options(&["--mcp-config", servers, r#"{"mcpServers":{"bare":{"command":"y"}}}"#]);
     assert_eq!(options.mcp_servers.keys().collect::<Vec<_>>(), ["bare", "good"]);
@@ -414,7 +420,7 @@ fn a_bad_mcp_server_does_not_spoil_the_others() {
 }
 
 #[test]
-fn settings_given_twice_are_merged_and_never_lost() {
+fn repeated_settings_are_merged() {
     let both = sdk_options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
     assert_eq!(both.settings.as_deref(), Some(r#"{"a":1,"b":2}"#));
     let one = r#"{"permissions":{"deny":["A"],"allow":["B"]},"model":"a"}"#;
@@ -424,7 +430,8 @@ fn settings_given_twice_are_merged_and_never_lost() {
     assert_eq!(serde_json::from_str::<Value>(&both).unwrap(), joined);
     let managed = sdk_options(&["--managed-settings", one, "--managed-settings", other]);
     assert_eq!(managed.managed_settings, Some(joined));
-    let beside_a_file = sdk_options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
+    let beside_a_file =
+        sdk_options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
     assert_eq!(beside_a_file.settings.as_deref(), Some("/s.json"));
     assert_eq!(beside_a_file.sandbox, json!({"enabled": true}).as_object().cloned());
     assert!(parse_error(&["--settings", "/s.json", "--settings", "/t.json"]).contains("twice"));

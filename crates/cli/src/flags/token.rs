@@ -1,6 +1,6 @@
-//! One argument of the command line: a flag, or text.
+//! Tokenizer of the command line: an argument is a flag or text.
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// `--`: text from here on.
@@ -9,14 +9,14 @@ pub(super) enum Token<'a> {
     Flag {
         /// The name with its dashes.
         spelled: &'a str,
-        /// What stands behind the `=`.
+        /// The value after `=`.
         value: Option<&'a str>,
     },
     /// Anything else.
     Text(&'a str),
 }
 
-/// Tells what an argument is. What has a blank in its name, or no letter first, is text.
+/// Classifies an argument. It is text if its name has a blank or does not begin with a letter.
 pub(super) fn tokenize(argument: &str) -> Token<'_> {
     if argument == "--" {
         return Token::End;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_argument_is_a_flag_or_text() {
+    fn arguments_are_flags_or_text() {
         let flag = |spelled, value| Token::Flag { spelled, value };
         let rows = [
             ("--", Token::End),

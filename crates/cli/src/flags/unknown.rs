@@ -1,19 +1,19 @@
-//! Flags that are not in the table. A person has misspelt one; an SDK may be newer than we are. Pure.
+//! Flags that are not in the table: a typo of a user, or a flag of a newer SDK. Pure.
 
 use super::Caller;
 use super::flag::Flag;
 use super::table::FLAGS;
 
-/// What becomes of an unknown flag.
+/// Handling of an unknown flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UnknownFlag {
-    /// The program does not start. The text says why.
+    /// The program does not start, with this error.
     Reject(String),
-    /// It is left out, with this warning.
+    /// The flag is ignored, with this warning.
     Ignore(String),
 }
 
-/// Parts of the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
+/// Parts of the names of flags that may restrict something. Ignoring such a flag could allow what it denies.
 const RESTRICTIVE_PARTS: &[&str] = &[
     "permission",
     "disallow",
@@ -44,14 +44,14 @@ const RESTRICTIVE_PARTS: &[&str] = &[
     "confirm",
 ];
 
-/// Whole words that do so; parts of other words they may be.
+/// Whole words of such names; as parts of other words they mean nothing.
 const RESTRICTIVE_WORDS: &[&str] =
     &["no", "not", "never", "dont", "without", "only", "off", "ask", "lock", "locked"];
 
-/// Judges an unknown flag:
-/// 1. from a person it is a mistake: refused, with the nearest name that we know;
-/// 2. from an SDK, one that could weaken security is refused;
-/// 3. from an SDK, any other is left out with a warning, so that a newer SDK works.
+/// Classifies an unknown flag:
+/// 1. from a user it is a mistake: rejected, with the most similar known name;
+/// 2. from an SDK, one that may restrict something is rejected;
+/// 3. from an SDK, any other is ignored with a warning, so that a newer SDK works.
 pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
     match caller {
         Caller::User => UnknownFlag::Reject(match suggest_flag(spelled) {
@@ -61,20 +61,20 @@ pub(super) fn classify(spelled: &str, caller: Caller) -> UnknownFlag {
         Caller::Sdk if may_restrict(spelled) => UnknownFlag::Reject(format!(
             "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
         )),
-        Caller::Sdk => {
-            UnknownFlag::Ignore(format!("{spelled} is not known to this version of whimbrel and was left out."))
-        }
+        Caller::Sdk => UnknownFlag::Ignore(format!(
+            "{spelled} is not known to this version of whimbrel and was left out."
+        )),
     }
 }
 
-/// Whether a flag of this name may hold something back.
+/// Returns whether a flag of this name may restrict something.
 fn may_restrict(spelled: &str) -> bool {
     let name = spelled.to_ascii_lowercase();
     RESTRICTIVE_PARTS.iter().any(|part| name.contains(part))
         || split_words(spelled).iter().any(|word| RESTRICTIVE_WORDS.contains(&word.as_str()))
 }
 
-/// The words of a name, in small letters, whether marks or capitals part them.
+/// Splits a name into lower-case words, at punctuation and at capitals.
 fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars() {
@@ -88,7 +88,7 @@ fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// The known name that is most like a given one, if any is.
+/// Finds the most similar known name, if there is one.
 fn suggest_flag(spelled: &str) -> Option<&'static str> {
     let given = spelled.trim_start_matches('-');
     let names = FLAGS.iter().flat_map(Flag::names);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_is_told_the_nearest_name() {
+    fn typo_gets_the_most_similar_name() {
         let rows = [
             ("--modle", "--model"),
             ("--allowd-tools", "--allowed-tools"),
@@ -111,13 +111,15 @@ mod tests {
             ("--xyzzy", "--help"),
         ];
         for (given, expected) in rows {
-            let UnknownFlag::Reject(text) = classify(given, Caller::User) else { panic!("{given} was taken") };
+            let UnknownFlag::Reject(text) = classify(given, Caller::User) else {
+                panic!("{given} was taken")
+            };
             assert!(text.contains(given) && text.contains(expected), "{text}");
         }
     }
 
     #[test]
-    fn an_sdk_may_be_newer_than_we_are_unless_the_flag_holds_something_back() {
+    fn unknown_sdk_flag_is_ignored_unless_it_may_restrict() {
         let rows = [
             ("--fancy-new-thing", true),
             ("--telemetry-endpoint", true),

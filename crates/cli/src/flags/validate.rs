@@ -1,31 +1,44 @@
-//! Values that can be read but mean nothing: tools that there are not, folders that are not there. Pure.
+//! Checks values that parse but refer to nothing: unknown tools, missing directories. Pure.
 //!
-//! A person has made a mistake and is told. An SDK goes on with a warning: its users may name tools of a newer engine, or
-//! folders that come later.
+//! A user gets an error. An SDK gets a warning: its users may name tools of a newer engine, or directories that are
+//! created later.
 
 use super::Caller;
 use whimbrel_engine::tools;
 
-/// What becomes of a value that means nothing.
+/// No objection, a warning, or an error.
 type Validation = Result<Option<String>, String>;
 
-/// Tools that a session has if there is something for them.
-const CONDITIONAL_TOOLS: [&str; 4] = [tools::SKILL, "SlashCommand", "ListMcpResourcesTool", "ReadMcpResourceTool"];
+/// Tools that a session offers only if there is something for them to work on.
+const CONDITIONAL_TOOLS: [&str; 4] =
+    [tools::SKILL, "SlashCommand", "ListMcpResourcesTool", "ReadMcpResourceTool"];
 
-/// Judges the names in `--tools`.
+/// Checks the names in `--tools`.
 pub(super) fn check_tools(names: &[String], caller: Caller) -> Validation {
     let all: Vec<_> = tools::builtin_tools().into_iter().chain(tools::team_tools()).collect();
     let answers = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
     let known = |name: &&String| {
-        answers(name) || CONDITIONAL_TOOLS.contains(&name.as_str()) || name.starts_with("mcp__") || *name == "*"
+        answers(name)
+            || CONDITIONAL_TOOLS.contains(&name.as_str())
+            || name.starts_with("mcp__")
+            || *name == "*"
     };
     let Some(name) = names.iter().find(|name| !known(name)) else { return Ok(None) };
     let tools: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
-    error_or_warning(caller, &format!("--tools: there is no tool {name}"), &suggest_tool(name, &tools), "going on without it")
+    error_or_warning(
+        caller,
+        &format!("--tools: there is no tool {name}"),
+        &suggest_tool(name, &tools),
+        "going on without it",
+    )
 }
 
-/// Judges the folders in `--add-dir`.
-pub(crate) fn check_directories(names: &[String], caller: Caller, is_folder: impl Fn(&str) -> bool) -> Validation {
+/// Checks the directories in `--add-dir`.
+pub(crate) fn check_directories(
+    names: &[String],
+    caller: Caller,
+    is_folder: impl Fn(&str) -> bool,
+) -> Validation {
     let Some(name) = names.iter().find(|name| !is_folder(name)) else { return Ok(None) };
     let fault = format!("--add-dir: {name} is not a folder");
     error_or_warning(caller, &fault, "Make it first, or leave it out.", "it counts once it is one")
@@ -56,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_there_is_not_is_a_mistake_of_a_person_and_a_warning_to_an_sdk() {
+    fn unknown_tool_is_an_error_or_a_warning() {
         for names in [&[][..], &["Read", "Bash"], &["mcp__server__tool"]] {
             assert_eq!(check_tools(&strings(names), Caller::User), Ok(None), "{names:?}");
         }
@@ -70,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn missing_directory_is_named() {
         let there = |name: &str| name == "/there";
         assert_eq!(check_directories(&strings(&["/there"]), Caller::User, there), Ok(None));
         let error = check_directories(&strings(&["/there", "/nope"]), Caller::User, there).unwrap_err();

@@ -1,11 +1,11 @@
-//! What was typed after `whimbrel mcp`. Pure.
+//! Command line of `whimbrel mcp`. Pure.
 
 use serde_json::Value;
 use whimbrel_engine::mcp::ConfigScope;
 
-use super::config_entry::{self, Transport, ServerArgs};
+use super::config_entry::{self, ServerArgs, Transport};
 
-/// The page for a person.
+/// Help page.
 pub(super) const HELP_PAGE: &str = "\
 whimbrel mcp: MCP servers for sessions, and our own tools as one.
 
@@ -42,7 +42,7 @@ whimbrel mcp: MCP servers for sessions, and our own tools as one.
       What would be asked is refused.
 ";
 
-/// What can be done, and how it is written.
+/// Subcommands and their usage.
 const SUBCOMMANDS: [(&str, &str); 11] = [
     ("list", "list [--json]"),
     ("ls", "ls [--json]"),
@@ -57,7 +57,7 @@ const SUBCOMMANDS: [(&str, &str); 11] = [
     ("serve", "serve [flags]"),
 ];
 
-/// What to do.
+/// A parsed subcommand.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum McpCommand {
     Help,
@@ -71,7 +71,7 @@ pub(super) enum McpCommand {
     Logout(String),
 }
 
-/// For whom something is told.
+/// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum McpListFormat {
     Text,
@@ -80,16 +80,16 @@ pub(super) enum McpListFormat {
 
 const SEE_HELP: &str = "See whimbrel mcp --help.";
 
-/// Everything that was typed, before it is known what it is for.
+/// Arguments before they are matched to a subcommand.
 #[derive(Default)]
 struct ArgList {
     positional: Vec<String>,
-    /// What stands behind `--`.
+    /// Arguments after `--`.
     after_separator: Option<Vec<String>>,
     flags: Vec<(&'static str, Option<String>)>,
 }
 
-/// The flags: how they are spelt, what they are called here, and whether they take a value.
+/// Flags: spellings, canonical name, and whether they take a value.
 const FLAGS: [(&[&str], &str, bool); 8] = [
     (&["-s", "--scope"], "--scope", true),
     (&["-t", "--transport"], "--transport", true),
@@ -101,7 +101,7 @@ const FLAGS: [(&[&str], &str, bool); 8] = [
     (&["-h", "--help"], "--help", false),
 ];
 
-/// Reads what was typed. The error is a text for stderr.
+/// Parses the arguments. The error is a text for stderr.
 pub(super) fn parse(argv: &[String]) -> Result<McpCommand, String> {
     let Some((verb, rest)) = argv.split_first() else { return Ok(McpCommand::Help) };
     if verb == "serve" {
@@ -110,19 +110,26 @@ pub(super) fn parse(argv: &[String]) -> Result<McpCommand, String> {
     if matches!(verb.as_str(), "help" | "-h" | "--help") {
         return Ok(McpCommand::Help);
     }
-    let Some((_, usage)) = SUBCOMMANDS.iter().find(|(known, _)| known == verb) else { return Err(unknown_subcommand(verb)) };
+    let Some((_, usage)) = SUBCOMMANDS.iter().find(|(known, _)| known == verb) else {
+        return Err(unknown_subcommand(verb));
+    };
     let mut typed = split_args(rest)?;
     if typed.take_switch("--help") {
         return Ok(McpCommand::Help);
     }
-    // Whatever is missing or too much, the whole line is shown.
-    let command = parse_subcommand(verb, &mut typed).and_then(|command| typed.ensure_consumed().map(|()| command));
+    // Whatever is missing or surplus, the error shows the whole usage.
+    let command =
+        parse_subcommand(verb, &mut typed).and_then(|command| typed.ensure_consumed().map(|()| command));
     command.map_err(|problem| format!("{problem} Write: whimbrel mcp {usage}"))
 }
 
 fn parse_subcommand(verb: &str, typed: &mut ArgList) -> Result<McpCommand, String> {
     Ok(match verb {
-        "list" | "ls" => McpCommand::List(if typed.take_switch("--json") { McpListFormat::Json } else { McpListFormat::Text }),
+        "list" | "ls" => McpCommand::List(if typed.take_switch("--json") {
+            McpListFormat::Json
+        } else {
+            McpListFormat::Text
+        }),
         "get" => McpCommand::Get(typed.take_name()?),
         "test" => McpCommand::Test(typed.take_name()?),
         "login" => McpCommand::Login(typed.take_name()?),
@@ -149,7 +156,7 @@ fn parse_subcommand(verb: &str, typed: &mut ArgList) -> Result<McpCommand, Strin
     })
 }
 
-/// Says so, with what was perhaps meant.
+/// Error text for an unknown subcommand, with a suggestion.
 fn unknown_subcommand(verb: &str) -> String {
     let verbs = SUBCOMMANDS.iter().map(|(verb, _)| *verb);
     match suggest(verb, verbs) {
@@ -160,7 +167,7 @@ fn unknown_subcommand(verb: &str) -> String {
     }
 }
 
-/// The name that is most like a given one, if any is.
+/// Finds the most similar name, if there is one.
 pub(super) fn suggest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
     let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
@@ -237,7 +244,7 @@ impl ArgList {
         })
     }
 
-    /// All words that are left.
+    /// Takes all remaining words.
     fn take_rest(&mut self) -> Vec<String> {
         let mut words = std::mem::take(&mut self.positional);
         words.extend(self.after_separator.take().unwrap_or_default());
@@ -264,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_means_one_thing() {
+    fn arguments_parse_to_commands() {
         let add = |scope, entry| McpCommand::Add { name: "a".into(), scope, entry };
         let at = |kind: &str| json!({"type": kind, "url": "https://x.test/mcp"});
         let rows = [
@@ -301,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn the_page_fits_a_small_terminal_and_names_every_command() {
+    fn help_page_fits_80_columns_and_names_every_command() {
         assert!(HELP_PAGE.lines().all(|line| line.chars().count() <= 80));
         let named = |verb: &str| HELP_PAGE.contains(&format!("whimbrel mcp {verb}"));
         assert!(SUBCOMMANDS.iter().all(|(verb, _)| matches!(*verb, "ls" | "rm") || named(verb)));
     }
 
     #[test]
-    fn what_means_nothing_is_named() {
+    fn invalid_arguments_are_named() {
         for (line, words) in [
             ("paint", "mcp paint: there is no such command. See"),
             ("lst", "Did you mean whimbrel mcp list?"),

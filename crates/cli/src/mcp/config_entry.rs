@@ -1,8 +1,8 @@
-//! Words of the command line to an entry of a configuration file. Pure.
+//! Builds an entry of an MCP configuration file from command-line arguments. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// How a server is reached.
+/// Transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
     Stdio,
@@ -26,22 +26,22 @@ impl Transport {
     }
 }
 
-/// What was said about a server.
+/// Arguments that describe a server.
 pub(super) struct ServerArgs {
     pub(super) transport: Option<Transport>,
     /// `KEY=VALUE` each.
     pub(super) env: Vec<String>,
     /// `Name: value` each.
     pub(super) headers: Vec<String>,
-    /// Under which name we ask for a login.
+    /// OAuth client id.
     pub(super) client_id: Option<String>,
-    /// Where the browser comes back to.
+    /// Port of the OAuth callback.
     pub(super) callback_port: Option<String>,
-    /// A command and its arguments, or an address.
+    /// A command with its arguments, or a URL.
     pub(super) target: Vec<String>,
 }
 
-/// The entry for a server. One word that is an address means a server there, unless something else was said.
+/// Builds the entry of a server. A single URL means HTTP, unless a transport was given.
 pub(super) fn from_args(said: ServerArgs) -> Result<Value, String> {
     let is_address = |word: &String| word.starts_with("http://") || word.starts_with("https://");
     let guessed = match said.target.as_slice() {
@@ -99,7 +99,7 @@ fn oauth_fields(client_id: Option<String>, port: Option<&str>) -> Result<Map<Str
     Ok(terms)
 }
 
-/// The entry in a JSON text.
+/// Parses an entry from JSON.
 pub(super) fn from_json(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(entry @ Value::Object(_)) => Ok(entry),
@@ -118,7 +118,7 @@ fn insert_pairs(
     let mut fields = Map::new();
     for pair in pairs {
         let (name, value) = pair.split_once(sign).ok_or_else(|| format!("{form}, not {pair:?}."))?;
-        // A blank belongs to a variable, but not to a header.
+        // Blanks belong to the value of a variable, but not to that of a header.
         let value = if sign == ':' { value.trim() } else { value };
         fields.insert(name.trim().to_owned(), value.into());
     }

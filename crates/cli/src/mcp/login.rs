@@ -1,4 +1,4 @@
-//! `whimbrel mcp login` and `logout`: a login to a server at an address, with the person's own browser.
+//! `whimbrel mcp login` and `logout`: OAuth login to a remote server, with the user's own browser.
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
-use whimbrel_engine::mcp::oauth::{LoginFlow, CredentialStore};
+use whimbrel_engine::mcp::oauth::{CredentialStore, LoginFlow};
 use whimbrel_engine::setup::Setup;
 use whimbrel_wire::options::RemoteServer;
 
 use super::connect;
 use crate::stdio;
 
-/// How long the person may take.
+/// Time the user has to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// Logs in, and gives the file in which that is kept.
+/// Logs in, and returns the file that stores the credentials.
 pub(super) fn login(name: &str, server: &RemoteServer, setup: &Setup) -> Result<PathBuf, String> {
     let (runtime, surroundings) = (connect::build_runtime()?, connect::server_deps(setup));
     let done = runtime.block_on(async {
@@ -34,7 +34,7 @@ pub(super) fn login(name: &str, server: &RemoteServer, setup: &Setup) -> Result<
     Ok(credential_store(setup)?.file().to_path_buf())
 }
 
-/// Forgets a login.
+/// Deletes the stored credentials of a server.
 pub(super) fn logout(name: &str, server: &RemoteServer, setup: &Setup) -> Result<String, String> {
     Ok(match credential_store(setup)?.remove(&server.url)? {
         true => format!(
@@ -49,7 +49,7 @@ fn credential_store(setup: &Setup) -> Result<CredentialStore, String> {
         .ok_or_else(|| "Nobody knows where logins are kept: set HOME.".into())
 }
 
-/// What the person pastes. The thread may wait for a line for ever; it ends with the program.
+/// Returns the lines that the user pastes. The reading thread may block for ever; it ends with the program.
 fn read_stdin_lines() -> Result<UnboundedReceiver<String>, String> {
     let (send, lines) = unbounded_channel();
     let read = move || {

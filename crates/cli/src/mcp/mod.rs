@@ -1,18 +1,18 @@
-//! `whimbrel mcp`: MCP servers, for people: list, add, show, remove and try them; and our own tools as one.
+//! `whimbrel mcp`: lists, adds, shows, removes and tests MCP servers, and serves our own tools as one.
 //!
-//! The rooms: [`command`] (what was typed), [`entry`] (words to an entry), [`serve`] (our tools for others), [`show`]
-//! (entries and their state in words; pure), [`reach`] (connects), [`login`] (with a browser).
+//! Modules: [`command`] (command line), [`config_entry`] (arguments to an entry), [`serve`] (our tools as a server),
+//! [`render`] (entries and status as text; pure), [`connect`], [`login`] (OAuth).
 
 mod command;
 mod config_entry;
-mod login;
 mod connect;
-mod serve;
+mod login;
 mod render;
+mod serve;
 
 use std::path::Path;
 
-use whimbrel_engine::mcp::{McpConfigFiles, ConfigFileEntry, ConfigScope};
+use whimbrel_engine::mcp::{ConfigFileEntry, ConfigScope, McpConfigFiles};
 use whimbrel_engine::setup::Setup;
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
@@ -23,7 +23,7 @@ use crate::stdio::{self, print_note};
 use crate::{exit, home_dir};
 use command::{McpCommand, McpListFormat};
 
-/// Carries out what was typed after `mcp`, and gives the exit code.
+/// Runs a subcommand and returns the exit code.
 pub(crate) fn main(argv: &[String], mut env: Env) -> i32 {
     let command = match command::parse(argv) {
         Ok(McpCommand::Serve(flags)) => return serve::main(&flags, env),
@@ -62,7 +62,7 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
         McpCommand::Login(name) => {
             let setup = resolve_setup(env)?;
             let file = login::login(&name, &find_remote_server(&setup, &name)?, &setup)?;
-            // The person is logged in, whatever else the server has to say.
+            // The login has succeeded, whatever the test reports.
             let tested = test_server(&setup, &name).unwrap_or_else(|problem| format!("{problem}\n"));
             Ok(format!("Logged in to {name}. The login is kept in {}.\n{tested}", file.display()))
         }
@@ -79,21 +79,23 @@ fn execute(command: McpCommand, env: Env) -> Result<String, String> {
             }
             Ok(page)
         }
-        McpCommand::Remove { name, scope } => remove_server(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name, scope),
+        McpCommand::Remove { name, scope } => {
+            remove_server(&McpConfigFiles::from_setup(&resolve_setup(env)?), &name, scope)
+        }
     }
 }
 
-/// Connects to a server and says what it offers.
+/// Connects to a server and lists its tools.
 fn test_server(setup: &Setup, name: &str) -> Result<String, String> {
     let kept = McpConfigFiles::from_setup(setup);
     let ConfigFileEntry { scope, entry, .. } = effective_entry(&kept, name)?;
     let mut servers = kept.to_server_configs(scope, name, &entry);
     servers.policy = setup.servers.policy.clone();
-    servers.problems.iter().for_each(|problem| print_note(problem));
+    servers.warnings.iter().for_each(|problem| print_note(problem));
     render::render_test(&connect::server_status(servers, setup)?)
 }
 
-/// The entry of a server at an address.
+/// Returns the configuration of a remote server.
 fn find_remote_server(setup: &Setup, name: &str) -> Result<RemoteServer, String> {
     let kept = McpConfigFiles::from_setup(setup);
     let ConfigFileEntry { scope, entry, .. } = effective_entry(&kept, name)?;
@@ -133,9 +135,10 @@ fn remove_server(kept: &McpConfigFiles, name: &str, scope: Option<ConfigScope>) 
     }
 }
 
-/// The entries of a name, the one that counts first.
+/// Returns the entries of a name, the effective one first.
 fn find_entries(kept: &McpConfigFiles, name: &str) -> Result<Vec<ConfigFileEntry>, String> {
-    let (entries, others): (Vec<_>, Vec<_>) = kept.entries()?.into_iter().partition(|entry| entry.name == name);
+    let (entries, others): (Vec<_>, Vec<_>) =
+        kept.entries()?.into_iter().partition(|entry| entry.name == name);
     if !entries.is_empty() {
         return Ok(entries);
     }
@@ -149,13 +152,13 @@ fn find_entries(kept: &McpConfigFiles, name: &str) -> Result<Vec<ConfigFileEntry
     Err(format!("There is no MCP server {name:?} here. {hint}"))
 }
 
-/// The entry that counts.
+/// Returns the effective entry of a name.
 fn effective_entry(kept: &McpConfigFiles, name: &str) -> Result<ConfigFileEntry, String> {
     let first = find_entries(kept, name)?.into_iter().next();
     first.ok_or_else(|| format!("There is no MCP server {name:?} here."))
 }
 
-/// What a session in this folder would begin with.
+/// Resolves the setup of a session in this directory.
 fn resolve_setup(env: Env) -> Result<Setup, String> {
     let options = Options { persist_session: Some(false), ..Options::default() };
     let engine = Engine::new(Providers::offline());

@@ -1,16 +1,21 @@
-//! Servers in words. Pure. Nothing that may be secret is shown: of variables and headers only the names.
+//! MCP servers as text. Pure. Secrets are not shown: of variables and headers only the names.
 
 use serde_json::{Value, json};
 use whimbrel_engine::mcp::{ConfigFileEntry, ConfigScope};
 use whimbrel_wire::control::{McpConnection, McpServerStatus};
 
-/// The servers of a folder: those that a session would start, and those of the project that nobody has approved of.
+/// Lists the servers of a directory: those that a session would start, and those of the project that need approval.
 pub(super) fn render_list(states: &[McpServerStatus], kept: &[ConfigFileEntry]) -> String {
     let mut rows: Vec<[String; 4]> = states
         .iter()
         .map(|state| {
             let config = state.config.clone().unwrap_or_default();
-            [state.name.clone(), state.scope.clone().unwrap_or_default(), describe_status(state), describe_target(&config)]
+            [
+                state.name.clone(),
+                state.scope.clone().unwrap_or_default(),
+                describe_status(state),
+                describe_target(&config),
+            ]
         })
         .collect();
     rows.extend(unapproved_entries(states, kept).map(|entry| {
@@ -30,8 +35,11 @@ pub(super) fn render_list(states: &[McpServerStatus], kept: &[ConfigFileEntry]) 
     rows.iter().map(line).collect()
 }
 
-/// The same for a program.
-pub(super) fn render_list_json(states: &[McpServerStatus], kept: &[ConfigFileEntry]) -> Result<String, String> {
+/// Same as JSON.
+pub(super) fn render_list_json(
+    states: &[McpServerStatus],
+    kept: &[ConfigFileEntry],
+) -> Result<String, String> {
     let mut all = Vec::new();
     for state in states {
         all.push(serde_json::to_value(state).map_err(|error| error.to_string())?);
@@ -42,7 +50,7 @@ pub(super) fn render_list_json(states: &[McpServerStatus], kept: &[ConfigFileEnt
     serde_json::to_string_pretty(&all).map(|text| text + "\n").map_err(|error| error.to_string())
 }
 
-/// The servers of the project that a session would not start.
+/// Returns the entries of the project that a session would not start.
 fn unapproved_entries<'a>(
     states: &'a [McpServerStatus],
     kept: &'a [ConfigFileEntry],
@@ -52,7 +60,7 @@ fn unapproved_entries<'a>(
     kept.iter().filter(move |entry| entry.scope == ConfigScope::Project && !known(entry) && first(entry))
 }
 
-/// The entries of one name, the one that counts first.
+/// Shows the entries of one name, the effective one first.
 pub(super) fn render_entries(entries: &[ConfigFileEntry]) -> String {
     let mut page = String::new();
     for (number, ConfigFileEntry { name, scope, file, entry }) in entries.iter().enumerate() {
@@ -75,7 +83,7 @@ pub(super) fn render_entries(entries: &[ConfigFileEntry]) -> String {
     page
 }
 
-/// What came of a try.
+/// Shows the result of a connection test.
 pub(super) fn render_test(state: &McpServerStatus) -> Result<String, String> {
     if state.status != McpConnection::Connected {
         return Err(replace_control_chars(&format!("MCP server {}: {}", state.name, describe_status(state))));
@@ -93,7 +101,7 @@ pub(super) fn render_test(state: &McpServerStatus) -> Result<String, String> {
     Ok(page.lines().map(|line| replace_control_chars(line) + "\n").collect())
 }
 
-/// How a server is.
+/// Describes the status of a server.
 fn describe_status(state: &McpServerStatus) -> String {
     match (&state.status, &state.error) {
         (McpConnection::Connected, _) => format!("connected, {}", describe_tool_count(state)),
@@ -111,7 +119,7 @@ fn describe_tool_count(state: &McpServerStatus) -> String {
     }
 }
 
-/// The command or the address.
+/// Returns the command or the URL of an entry.
 fn describe_target(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
     let Some(command) = text("command") else { return text("url").unwrap_or_default() };
@@ -119,7 +127,7 @@ fn describe_target(entry: &Value) -> String {
     args.fold(command, |line, arg| format!("{line} {arg}"))
 }
 
-/// A line that cannot command the terminal.
+/// Replaces control characters, so that the text cannot control the terminal.
 fn replace_control_chars(text: &str) -> String {
     text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
 }

@@ -1,4 +1,4 @@
-//! `whimbrel mcp serve`: our tools for whoever speaks MCP over our stdin and stdout.
+//! `whimbrel mcp serve`: our tools as an MCP server over stdin and stdout.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,13 +10,13 @@ use whimbrel_engine::SessionExit;
 use whimbrel_engine::mcp::serve_tools;
 
 use super::{command, report_error};
-use crate::exit::{self, Shutdown, HostKind};
+use crate::exit::{self, HostKind, Shutdown};
 use crate::flags::{self, Caller, CliCommand, ParsedArgs};
 use crate::session::{Env, Session};
 use crate::stdio::{self, print_note};
 use crate::{run, signals};
 
-/// Serves until the client leaves, and gives the exit code.
+/// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(argv: &[String], env: Env) -> i32 {
     let parsed = flags::parse(argv, Caller::User, &|path| std::fs::read_to_string(path));
     match parsed.and_then(|parsed| serve(parsed, env)) {
@@ -41,7 +41,7 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     warnings.iter().for_each(|warning| print_note(warning));
     args.options.persist_session = Some(false);
     run::prepare_environment(&args, Caller::User, &mut env)?;
-    // This program is the engine's: nothing that a command leaves behind shall outlive it.
+    // This process runs the engine: no process that a command leaves behind may outlive it.
     whimbrel_engine::tasks::track_daemons();
     let unable = |error: io::Error| format!("The machine did not let us begin: {error}.");
     let (stop, runtime) =
@@ -53,13 +53,13 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     let (input, output) = (io::stdin(), io::stdout());
     let streams = (open_stream(input.as_fd()).map_err(unable)?, open_stream(output.as_fd()).map_err(unable)?);
     let served = runtime.block_on(serve_tools(engine, start, streams, stop, print_note));
-    // A read of stdin may be under way for ever.
+    // A read of stdin may block for ever.
     runtime.shutdown_background();
     served.map_err(|error| error.to_string())?;
     Ok(exit::exit_code(cut.reason(), &SessionExit::default(), HostKind::Standard))
 }
 
-/// One of our own streams, without a buffer between.
+/// Opens one of our standard streams without a buffer.
 fn open_stream(descriptor: BorrowedFd<'_>) -> io::Result<File> {
     Ok(File::from_std(std::fs::File::from(descriptor.try_clone_to_owned()?)))
 }

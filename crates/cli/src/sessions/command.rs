@@ -1,8 +1,8 @@
-//! What was typed after `whimbrel sessions`. Pure.
+//! Command line of `whimbrel sessions`. Pure.
 
 use std::path::PathBuf;
 
-/// The page for a person.
+/// Help page.
 pub(super) const HELP_PAGE: &str = "\
 whimbrel sessions: what was done before.
 
@@ -23,10 +23,10 @@ whimbrel sessions: what was done before.
 An ID may be cut to its first letters (four or more). `last` is the newest session.
 ";
 
-/// How many sessions a person is shown.
+/// Default number of listed sessions.
 const DEFAULT_LIMIT: usize = 20;
 
-/// What to do.
+/// A parsed subcommand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionsCommand {
     Help,
@@ -40,43 +40,42 @@ pub(super) enum SessionsCommand {
     Delete { names: Vec<String>, unasked: bool },
 }
 
-/// Which sessions, and how they are told.
+/// Selection and format of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListOptions {
-    /// Only those of this folder.
+    /// Only sessions of the current directory.
     pub(super) this_dir_only: bool,
-    /// At most so many; none means all.
+    /// Maximum number of sessions; `None` means all.
     pub(super) limit: Option<usize>,
-    /// For whom.
     pub(super) form: ListFormat,
 }
 
-/// For whom something is told.
+/// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListFormat {
     Text,
     Json,
 }
 
-/// What a session is exported as.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExportFormat {
     Markdown,
     Json,
 }
 
-/// Everything that was typed, before it is known what it is for.
+/// Arguments before they are matched to a subcommand.
 #[derive(Default)]
 struct ArgList {
     positional: Vec<String>,
-    /// Switches and values that were given, and not yet asked for.
+    /// Flags that were given and are not consumed yet.
     flags: Vec<(String, Option<String>)>,
 }
 
 /// Flags that take a value.
 const VALUE_FLAGS: [&str; 5] = ["--limit", "--format", "--output", "--at", "--title"];
 
-/// Reads what was typed. The error is a text for stderr.
+/// Parses the arguments. The error is a text for stderr.
 pub(super) fn parse(argv: &[String]) -> Result<SessionsCommand, String> {
     let mut typed = split_args(argv)?;
     if typed.take_switch("--help") || typed.take_switch("-h") {
@@ -86,25 +85,35 @@ pub(super) fn parse(argv: &[String]) -> Result<SessionsCommand, String> {
     let command = match verb.as_str() {
         "help" => return Ok(SessionsCommand::Help),
         "list" | "ls" => SessionsCommand::List(typed.take_list_options()?),
-        "show" => SessionsCommand::Show { name: typed.take_word("which session to show")?, form: typed.take_format() },
+        "show" => SessionsCommand::Show {
+            name: typed.take_word("which session to show")?,
+            form: typed.take_format(),
+        },
         "export" => SessionsCommand::Export {
             name: typed.take_word("which session to export")?,
             format: parse_export_format(typed.take_value("--format").as_deref())?,
-            // As everywhere, a dash is the standard output.
+            // As usual, a dash means standard output.
             file: typed
                 .take_value("--output")
                 .or_else(|| typed.take_value("-o"))
                 .filter(|file| file != "-")
                 .map(PathBuf::from),
         },
-        "search" => SessionsCommand::Search { words: typed.take_rest("what to look for")?, wish: typed.take_list_options()? },
+        "search" => SessionsCommand::Search {
+            words: typed.take_rest("what to look for")?,
+            wish: typed.take_list_options()?,
+        },
         "rename" => SessionsCommand::Rename {
             name: typed.take_word("which session to rename")?,
             title: typed.take_rest("the new title")?,
         },
         "tag" => {
             let name = typed.take_word("which session to tag")?;
-            let tag = if typed.take_switch("--clear") { None } else { Some(typed.take_rest("the tag, or --clear")?) };
+            let tag = if typed.take_switch("--clear") {
+                None
+            } else {
+                Some(typed.take_rest("the tag, or --clear")?)
+            };
             SessionsCommand::Tag { name, tag }
         }
         "fork" => SessionsCommand::Fork {
@@ -169,7 +178,7 @@ impl ArgList {
         if self.positional.is_empty() { Err(missing_argument(what)) } else { Ok(self.positional.remove(0)) }
     }
 
-    /// All words that are left, as one text.
+    /// Takes all remaining words as one text.
     fn take_rest(&mut self, what: &str) -> Result<String, String> {
         let text = std::mem::take(&mut self.positional).join(" ");
         if text.trim().is_empty() { Err(missing_argument(what)) } else { Ok(text) }
@@ -219,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_means_one_thing() {
+    fn arguments_parse_to_commands() {
         let wish = |here, limit, form| ListOptions { this_dir_only: here, limit, form };
         let name = || "abcd".to_owned();
         let rows = [
@@ -228,21 +237,40 @@ mod tests {
             ("--json", SessionsCommand::List(wish(false, None, ListFormat::Json))),
             ("ls --limit=0", SessionsCommand::List(wish(false, None, ListFormat::Text))),
             ("show abcd --json", SessionsCommand::Show { name: name(), form: ListFormat::Json }),
-            ("export abcd", SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None }),
+            (
+                "export abcd",
+                SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None },
+            ),
             (
                 "export --format json abcd -o x.json",
-                SessionsCommand::Export { name: name(), format: ExportFormat::Json, file: Some("x.json".into()) },
+                SessionsCommand::Export {
+                    name: name(),
+                    format: ExportFormat::Json,
+                    file: Some("x.json".into()),
+                },
             ),
-            ("export abcd -o -", SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None }),
+            (
+                "export abcd -o -",
+                SessionsCommand::Export { name: name(), format: ExportFormat::Markdown, file: None },
+            ),
             (
                 "search two words --limit 3",
-                SessionsCommand::Search { words: "two words".into(), wish: wish(false, Some(3), ListFormat::Text) },
+                SessionsCommand::Search {
+                    words: "two words".into(),
+                    wish: wish(false, Some(3), ListFormat::Text),
+                },
             ),
             (
                 "search -- --yes",
-                SessionsCommand::Search { words: "--yes".into(), wish: wish(false, Some(DEFAULT_LIMIT), ListFormat::Text) },
+                SessionsCommand::Search {
+                    words: "--yes".into(),
+                    wish: wish(false, Some(DEFAULT_LIMIT), ListFormat::Text),
+                },
             ),
-            ("rename abcd a new title", SessionsCommand::Rename { name: name(), title: "a new title".into() }),
+            (
+                "rename abcd a new title",
+                SessionsCommand::Rename { name: name(), title: "a new title".into() },
+            ),
             ("tag abcd work", SessionsCommand::Tag { name: name(), tag: Some("work".into()) }),
             ("tag abcd --clear", SessionsCommand::Tag { name: name(), tag: None }),
             ("fork abcd", SessionsCommand::Fork { name: name(), at: None, title: None }),
@@ -250,7 +278,10 @@ mod tests {
                 "fork abcd --at m1 --title=Mine",
                 SessionsCommand::Fork { name: name(), at: Some("m1".into()), title: Some("Mine".into()) },
             ),
-            ("delete abcd last -y", SessionsCommand::Delete { names: vec![name(), "last".into()], unasked: true }),
+            (
+                "delete abcd last -y",
+                SessionsCommand::Delete { names: vec![name(), "last".into()], unasked: true },
+            ),
             ("delete --help", SessionsCommand::Help),
         ];
         for (line, expected) in rows {
@@ -259,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_named() {
+    fn invalid_arguments_are_named() {
         for (line, words) in [
             ("paint", "\"paint\""),
             ("show", "which session"),

@@ -1,4 +1,4 @@
-//! Names for sessions, copies of them, and their removal.
+//! Renames, tags, forks and deletes sessions.
 
 use std::io::{self, BufRead, Write};
 
@@ -6,17 +6,22 @@ use whimbrel_engine::clock;
 use whimbrel_engine::session::session_files::SessionFile;
 
 use super::list::{format_line, read_summary};
-use super::{SessionsContext, CommandOutcome, CommandError};
+use super::{CommandError, CommandOutcome, SessionsContext};
 use crate::terminal;
 
-/// Gives a session a title.
-pub(super) fn rename(desk: &SessionsContext, name: &str, title: &str, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+/// Sets the title of a session.
+pub(super) fn rename(
+    desk: &SessionsContext,
+    name: &str,
+    title: &str,
+    out: &mut impl Write,
+) -> Result<CommandOutcome, CommandError> {
     let stored = desk.session_dir.find(name)?;
     stored.rename(title).map_err(|error| write_error(&stored, &error))?;
     print_summary(desk, &stored, out)
 }
 
-/// Gives a session a tag, or takes it away.
+/// Sets or clears the tag of a session.
 pub(super) fn tag(
     desk: &SessionsContext,
     name: &str,
@@ -28,7 +33,7 @@ pub(super) fn tag(
     print_summary(desk, &stored, out)
 }
 
-/// Copies a session, and says how to go on with the copy.
+/// Forks a session and prints how to resume the copy.
 pub(super) fn fork(
     desk: &SessionsContext,
     name: &str,
@@ -43,7 +48,7 @@ pub(super) fn fork(
     Ok(CommandOutcome::Done)
 }
 
-/// Removes sessions, if the person agrees. None is removed if one of them cannot be found.
+/// Deletes sessions after a confirmation. None is deleted if one of them cannot be found.
 pub(super) fn delete(
     desk: &SessionsContext,
     names: &[String],
@@ -70,10 +75,16 @@ pub(super) fn delete(
     Ok(CommandOutcome::Done)
 }
 
-/// Shows what would go, and asks.
-fn confirm_delete(desk: &SessionsContext, found: &[SessionFile], out: &mut impl Write) -> Result<bool, CommandError> {
+/// Lists the sessions and asks for a confirmation.
+fn confirm_delete(
+    desk: &SessionsContext,
+    found: &[SessionFile],
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
     if !desk.terminal.stdin || !desk.terminal.stdout {
-        return Err(CommandError::Message("There is nobody to ask: give --yes to remove without a question.".into()));
+        return Err(CommandError::Message(
+            "There is nobody to ask: give --yes to remove without a question.".into(),
+        ));
     }
     for stored in found {
         print_summary(desk, stored, out)?;
@@ -85,10 +96,16 @@ fn confirm_delete(desk: &SessionsContext, found: &[SessionFile], out: &mut impl 
     Ok(matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Tells a session as it is now.
-fn print_summary(desk: &SessionsContext, stored: &SessionFile, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+/// Prints the summary line of a session.
+fn print_summary(
+    desk: &SessionsContext,
+    stored: &SessionFile,
+    out: &mut impl Write,
+) -> Result<CommandOutcome, CommandError> {
     match read_summary(stored) {
-        Some(summary) => writeln!(out, "{}", format_line(&summary, clock::wall(), terminal::output_width(), desk))?,
+        Some(summary) => {
+            writeln!(out, "{}", format_line(&summary, clock::wall(), terminal::output_width(), desk))?
+        }
         None => writeln!(out, "{}", stored.id)?,
     }
     Ok(CommandOutcome::Done)

@@ -1,9 +1,9 @@
-//! How times, sizes, paths and columns look to a person. Pure.
+//! Formats times, sizes, paths and columns. Pure.
 
 use std::path::Path;
 use std::time::SystemTime;
 
-/// How long ago something was; a date if it is long ago.
+/// Formats the time since a moment; a date if it is long ago.
 pub(super) fn format_age(now: SystemTime, then: SystemTime) -> String {
     let past = now.duration_since(then).unwrap_or_default();
     let (minutes, hours, days) = (past.as_secs() / 60, past.as_secs() / 3600, past.as_secs() / 86_400);
@@ -17,13 +17,13 @@ pub(super) fn format_age(now: SystemTime, then: SystemTime) -> String {
     }
 }
 
-/// The day, in UTC.
+/// Formats the date in UTC.
 pub(super) fn format_date(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
 }
 
-/// A size in the unit that fits.
+/// Formats a size in the unit that fits.
 pub(super) fn format_size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
     let in_units = |unit: u64| bytes as f64 / unit as f64;
@@ -35,7 +35,7 @@ pub(super) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// A path, from the home folder on if it lies there.
+/// Replaces the home directory in a path by `~`.
 pub(super) fn shorten_home(path: &str, home: Option<&Path>) -> String {
     match home.and_then(|home| Path::new(path).strip_prefix(home).ok()) {
         Some(below) if below.as_os_str().is_empty() => "~".into(),
@@ -44,14 +44,14 @@ pub(super) fn shorten_home(path: &str, home: Option<&Path>) -> String {
     }
 }
 
-/// A text cut to a width, and filled up to it.
+/// Truncates or pads a text to a width.
 pub(super) fn pad(text: &str, width: usize) -> String {
     let cut = truncate(text, width);
     let missing = width.saturating_sub(cut.chars().count());
     cut + &" ".repeat(missing)
 }
 
-/// A text cut to a width.
+/// Truncates a text to a width.
 pub(super) fn truncate(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_well() {
+    fn ages_are_formatted() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_798_000);
         for (seconds, expected) in [
             (0, "just now"),
@@ -84,8 +84,11 @@ mod tests {
     }
 
     #[test]
-    fn sizes_paths_and_columns_fit() {
-        assert_eq!([999, 1500, 2_345_678, 3_000_000_000].map(format_size), ["999 B", "2 kB", "2.3 MB", "3.0 GB"]);
+    fn sizes_paths_and_columns_are_formatted() {
+        assert_eq!(
+            [999, 1500, 2_345_678, 3_000_000_000].map(format_size),
+            ["999 B", "2 kB", "2.3 MB", "3.0 GB"]
+        );
         let home = Some(Path::new("/home/ann"));
         assert_eq!(shorten_home("/home/ann/src", home), "~/src");
         assert_eq!(shorten_home("/home/ann", home), "~");

@@ -8,22 +8,26 @@ use whimbrel_engine::session::session_files::SessionFile;
 use whimbrel_engine::session::summary::SessionSummary;
 
 use super::command::{ListFormat, ListOptions};
-use super::format::{format_age, pad, truncate, shorten_home, format_size};
-use super::{SessionsContext, CommandOutcome, CommandError, current_project_dir, write_json_array};
-use crate::terminal_ui::{LineBreaks, sanitize};
+use super::format::{format_age, format_size, pad, shorten_home, truncate};
+use super::{CommandError, CommandOutcome, SessionsContext, current_project_dir, write_json_array};
 use crate::stdio::print_note;
 use crate::terminal;
+use crate::terminal_ui::{LineBreaks, sanitize};
 
-/// How many letters of an id are shown: enough to name it by.
+/// Characters of an id that are shown: enough to name the session.
 pub(super) const ID_CHARS: usize = 8;
-/// How wide the columns for time and size are.
+/// Widths of the columns for age and size.
 const AGE_WIDTH: usize = 11;
 const SIZE_WIDTH: usize = 7;
-/// How much of the rest is the title's.
+/// Share of the remaining width that the title gets.
 const TITLE_SHARE: (usize, usize) = (3, 5);
 
-/// Lists sessions, the newest first. Only as many transcripts are opened as are shown.
-pub(super) fn print_list(desk: &SessionsContext, wish: &ListOptions, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+/// Lists sessions, the newest first. Only the transcripts of listed sessions are opened.
+pub(super) fn print_list(
+    desk: &SessionsContext,
+    wish: &ListOptions,
+    out: &mut impl Write,
+) -> Result<CommandOutcome, CommandError> {
     let stored = select_sessions(desk, wish)?;
     let total = stored.len();
     let mut summaries = stored.iter().filter_map(read_summary).take(wish.limit.unwrap_or(usize::MAX));
@@ -50,15 +54,18 @@ pub(super) fn print_list(desk: &SessionsContext, wish: &ListOptions, out: &mut i
     Ok(CommandOutcome::Done)
 }
 
-/// The sessions that are meant.
-pub(super) fn select_sessions(desk: &SessionsContext, wish: &ListOptions) -> Result<Vec<SessionFile>, CommandError> {
+/// Returns the sessions that the options select.
+pub(super) fn select_sessions(
+    desk: &SessionsContext,
+    wish: &ListOptions,
+) -> Result<Vec<SessionFile>, CommandError> {
     let project = if wish.this_dir_only { Some(current_project_dir()?) } else { None };
     desk.session_dir
         .list(project.as_deref())
         .map_err(|error| CommandError::Message(format!("The sessions cannot be read: {error}.")))
 }
 
-/// What a session is about. One that cannot be read is told and left out.
+/// Reads the summary of a session. If it cannot be read, prints a warning and returns `None`.
 pub(super) fn read_summary(stored: &SessionFile) -> Option<SessionSummary> {
     match stored.summary() {
         Ok(summary) => summary,
@@ -70,12 +77,18 @@ pub(super) fn read_summary(stored: &SessionFile) -> Option<SessionSummary> {
     }
 }
 
-/// A session on one line: id, time, size, title, place.
-pub(super) fn format_line(summary: &SessionSummary, now: SystemTime, width: usize, desk: &SessionsContext) -> String {
+/// Formats a session as one line: id, age, size, title, directory.
+pub(super) fn format_line(
+    summary: &SessionSummary,
+    now: SystemTime,
+    width: usize,
+    desk: &SessionsContext,
+) -> String {
     let then = SystemTime::UNIX_EPOCH + Duration::from_millis(summary.last_modified);
     let rest = width.saturating_sub(ID_CHARS + AGE_WIDTH + SIZE_WIDTH + 8).max(20);
     let title = rest * TITLE_SHARE.0 / TITLE_SHARE.1;
-    let mut place = summary.cwd.as_deref().map_or_else(String::new, |cwd| shorten_home(cwd, desk.home_dir.as_deref()));
+    let mut place =
+        summary.cwd.as_deref().map_or_else(String::new, |cwd| shorten_home(cwd, desk.home_dir.as_deref()));
     if let Some(tag) = &summary.tag {
         place = format!("#{tag} {place}");
     }

@@ -1,12 +1,12 @@
-//! A conversation as a document. Pure.
+//! Renders a conversation as Markdown. Pure.
 
 use serde_json::Value;
 use whimbrel_engine::session::transcript::Message;
 
-/// How many lines of a call's output are kept.
+/// Maximum number of lines per tool result.
 const MAX_OUTPUT_LINES: usize = 40;
 
-/// A message as Markdown; empty if nothing in it is to be read.
+/// Renders a message; empty if there is nothing to read in it.
 pub(super) fn render_message(message: &Message) -> String {
     let parts: Vec<String> = match &message.message["content"] {
         Value::String(text) => vec![close_fences(text.trim())],
@@ -22,7 +22,7 @@ pub(super) fn render_message(message: &Message) -> String {
     }
 }
 
-/// Whether somebody said it, in contrast to what a call gave back.
+/// Returns whether a message is not a tool result.
 fn is_prompt(message: &Message) -> bool {
     match &message.message["content"] {
         Value::Array(blocks) => !blocks.iter().any(|block| block["type"] == "tool_result"),
@@ -66,7 +66,7 @@ fn render_output(text: &str, failed: bool) -> String {
     if kept.is_empty() { String::new() } else { heading.to_owned() + &fence(&kept.join("\n")) }
 }
 
-/// A text in which no fence stays open: it would swallow whatever follows.
+/// Closes a code fence that was left open: it would swallow everything after it.
 fn close_fences(text: &str) -> String {
     let mut open: Option<&str> = None;
     for line in text.lines().map(str::trim_start) {
@@ -88,14 +88,14 @@ fn close_fences(text: &str) -> String {
     open.map_or_else(|| text.to_owned(), |fence| format!("{text}\n{fence}"))
 }
 
-/// A text between fences that are longer than any in it.
+/// Fences a text with more backticks than any in it.
 fn fence(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
-/// The text of what a call gave back.
+/// Returns the text of a tool result.
 pub(super) fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_a_conversation_can_be_read() {
+    fn each_kind_of_block_is_rendered() {
         assert_eq!(render("user", &json!("Do it\n")), "## Prompt\n\nDo it\n\n");
         let reply = json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Yes."},
             {"type": "tool_use", "name": "Bash", "input": {"command": "ls", "timeout": 5}}]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_that_was_left_open_is_closed() {
+    fn open_fence_is_closed() {
         let rows = [
             ("a\n```rust\nb", "a\n```rust\nb\n```"),
             ("```\na\n```", "```\na\n```"),

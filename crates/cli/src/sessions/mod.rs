@@ -1,15 +1,14 @@
-//! `whimbrel sessions`: what was done before, for people: list, show, search, export, name, copy and
-//! remove stored sessions.
+//! `whimbrel sessions`: lists, shows, searches, exports, renames, forks and deletes stored sessions.
 //!
-//! The rooms: [`command`] (what was typed), [`list`], [`show`] (a conversation to read), [`markdown`] (the same as a
-//! document), [`search`], [`change`] (names, copies, removal), [`shape`] (times, sizes, columns; pure).
+//! Modules: [`command`] (command line), [`list`], [`show`] (a conversation as text), [`markdown`] (as a document),
+//! [`search`], [`edit`] (rename, tag, fork, delete), `format` (times, sizes, columns; pure).
 
-mod edit;
 mod command;
+mod edit;
+mod format;
 mod list;
 mod markdown;
 mod search;
-mod format;
 mod show;
 
 use std::io::{self, BufWriter, Write};
@@ -26,17 +25,17 @@ use crate::terminal::Terminal;
 use crate::{exit, home_dir};
 use command::SessionsCommand;
 
-/// What is at hand while a command is carried out.
+/// Dependencies of a subcommand.
 struct SessionsContext {
     session_dir: SessionFiles,
     terminal: Terminal,
-    /// The user's home, for paths below it.
+    /// The user's home, to shorten paths.
     home_dir: Option<PathBuf>,
 }
 
-/// Why a command could not be carried out.
+/// Error of a subcommand.
 enum CommandError {
-    /// Nobody reads any more: no reason to complain.
+    /// The output is no longer read; not reported.
     OutputClosed,
     /// The text for stderr.
     Message(String),
@@ -63,14 +62,14 @@ impl From<String> for CommandError {
     }
 }
 
-/// How a command ended that was carried out.
+/// Outcome of a subcommand that did not fail.
 enum CommandOutcome {
     Done,
-    /// There was nothing to be found, or somebody said no.
+    /// Nothing was found, or the user declined.
     NothingDone,
 }
 
-/// Carries out what was typed after `sessions`, and gives the exit code.
+/// Runs a subcommand and returns the exit code.
 pub(crate) fn main(argv: &[String], mut env: Env, terminal: Terminal) -> i32 {
     let command = match command::parse(argv) {
         Ok(command) => command,
@@ -94,7 +93,11 @@ pub(crate) fn main(argv: &[String], mut env: Env, terminal: Terminal) -> i32 {
     }
 }
 
-fn execute(desk: &SessionsContext, command: SessionsCommand, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+fn execute(
+    desk: &SessionsContext,
+    command: SessionsCommand,
+    out: &mut impl Write,
+) -> Result<CommandOutcome, CommandError> {
     match command {
         SessionsCommand::Help => {
             out.write_all(command::HELP_PAGE.as_bytes())?;
@@ -102,16 +105,20 @@ fn execute(desk: &SessionsContext, command: SessionsCommand, out: &mut impl Writ
         }
         SessionsCommand::List(wish) => list::print_list(desk, &wish, out),
         SessionsCommand::Show { name, form } => show::show(desk, &name, form, out),
-        SessionsCommand::Export { name, format, file } => show::export(desk, &name, format, file.as_deref(), out),
+        SessionsCommand::Export { name, format, file } => {
+            show::export(desk, &name, format, file.as_deref(), out)
+        }
         SessionsCommand::Search { words, wish } => search::search(desk, &words, &wish, out),
         SessionsCommand::Rename { name, title } => edit::rename(desk, &name, &title, out),
         SessionsCommand::Tag { name, tag } => edit::tag(desk, &name, tag.as_deref(), out),
-        SessionsCommand::Fork { name, at, title } => edit::fork(desk, &name, at.as_deref(), title.as_deref(), out),
+        SessionsCommand::Fork { name, at, title } => {
+            edit::fork(desk, &name, at.as_deref(), title.as_deref(), out)
+        }
         SessionsCommand::Delete { names, unasked } => edit::delete(desk, &names, unasked, out),
     }
 }
 
-/// Writes a JSON array, one item per line, as the items come.
+/// Writes a JSON array, one item per line, while the items are read.
 fn write_json_array<T: Serialize>(
     items: impl Iterator<Item = io::Result<T>>,
     out: &mut impl Write,
@@ -130,9 +137,10 @@ fn read_error(error: impl std::fmt::Display) -> CommandError {
     CommandError::Message(format!("The session cannot be read: {error}."))
 }
 
-/// The folder that we are in, for `--here`.
+/// Returns the current directory, for `--here`.
 fn current_project_dir() -> Result<PathBuf, CommandError> {
-    std::env::current_dir().map_err(|error| CommandError::Message(format!("The working directory is gone: {error}.")))
+    std::env::current_dir()
+        .map_err(|error| CommandError::Message(format!("The working directory is gone: {error}.")))
 }
 
 fn report_error(text: &str) -> i32 {

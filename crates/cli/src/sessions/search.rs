@@ -1,4 +1,4 @@
-//! Where something was said.
+//! Full-text search in sessions.
 
 use std::io::Write;
 
@@ -8,16 +8,16 @@ use whimbrel_engine::session::search::{Hit, SearchQuery};
 use whimbrel_engine::session::summary::SessionSummary;
 
 use super::command::{ListFormat, ListOptions};
-use super::list::{select_sessions, format_line, read_summary};
-use super::{SessionsContext, CommandOutcome, CommandError, write_json_array};
-use crate::terminal_ui::{LineBreaks, sanitize};
+use super::list::{format_line, read_summary, select_sessions};
+use super::{CommandError, CommandOutcome, SessionsContext, write_json_array};
 use crate::stdio::print_note;
 use crate::terminal;
+use crate::terminal_ui::{LineBreaks, sanitize};
 
-/// How many places of one session a person is shown.
+/// Hits per session that are shown as text.
 const MAX_SHOWN_HITS: usize = 3;
 
-/// A session in which the words were said.
+/// A session with its hits.
 #[derive(Serialize)]
 struct SessionHits {
     #[serde(flatten)]
@@ -25,7 +25,7 @@ struct SessionHits {
     matches: Vec<Hit>,
 }
 
-/// Looks through the sessions, the newest first, and tells each as it is found.
+/// Searches the sessions, the newest first, and prints each one as it is found.
 pub(super) fn search(
     desk: &SessionsContext,
     words: &str,

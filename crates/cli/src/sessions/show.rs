@@ -1,4 +1,4 @@
-//! One session to read, and to take elsewhere.
+//! Shows one session as text, and exports it.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -9,17 +9,22 @@ use whimbrel_engine::session::session_files::SessionFile;
 use whimbrel_engine::session::summary::SessionSummary;
 use whimbrel_engine::session::transcript::{Message, Transcript};
 
-use super::command::{ListFormat, ExportFormat};
-use super::format::{format_date, shorten_home, format_size};
-use super::{SessionsContext, CommandOutcome, CommandError, markdown, read_error, write_json_array};
-use crate::terminal_ui::{LineBreaks, call_label, sanitize};
+use super::command::{ExportFormat, ListFormat};
+use super::format::{format_date, format_size, shorten_home};
+use super::{CommandError, CommandOutcome, SessionsContext, markdown, read_error, write_json_array};
 use crate::stdio::print_note;
+use crate::terminal_ui::{LineBreaks, call_label, sanitize};
 
-/// How many lines of what a call gave back are shown.
+/// Lines of a tool result that are shown.
 const MAX_RESULT_LINES: usize = 3;
 
-/// Shows a session to a person, or to a program.
-pub(super) fn show(desk: &SessionsContext, name: &str, form: ListFormat, out: &mut impl Write) -> Result<CommandOutcome, CommandError> {
+/// Prints a session as text or as JSON.
+pub(super) fn show(
+    desk: &SessionsContext,
+    name: &str,
+    form: ListFormat,
+    out: &mut impl Write,
+) -> Result<CommandOutcome, CommandError> {
     let stored = desk.session_dir.find(name)?;
     let transcript = open_transcript(&stored)?;
     match form {
@@ -39,7 +44,7 @@ pub(super) fn show(desk: &SessionsContext, name: &str, form: ListFormat, out: &m
     Ok(CommandOutcome::Done)
 }
 
-/// Opens a transcript, and says what of it cannot be read.
+/// Opens a transcript and warns about entries that cannot be read.
 fn open_transcript(stored: &SessionFile) -> Result<Transcript, CommandError> {
     let transcript = Transcript::open(&stored.path).map_err(read_error)?;
     if let Some(warning) = transcript.repairs().warning() {
@@ -48,7 +53,7 @@ fn open_transcript(stored: &SessionFile) -> Result<Transcript, CommandError> {
     Ok(transcript)
 }
 
-/// Writes a session as a document or as messages. A file that is there is never written over.
+/// Exports a session as Markdown or as JSON. An existing file is never overwritten.
 pub(super) fn export(
     desk: &SessionsContext,
     name: &str,
@@ -72,8 +77,8 @@ pub(super) fn export(
     };
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(cannot)?;
     let mut file = BufWriter::new(file);
-    let written =
-        write_document(&stored, &transcript, format, desk, &mut file).and_then(|()| file.flush().map_err(cannot));
+    let written = write_document(&stored, &transcript, format, desk, &mut file)
+        .and_then(|()| file.flush().map_err(cannot));
     if written.is_err() {
         // Half a document is worse than none.
         let _ = std::fs::remove_file(path);
@@ -105,12 +110,15 @@ fn write_document(
     }
 }
 
-/// What a session is, line by line; its title first.
+/// Returns the heading of a session line by line, its title first.
 fn render_heading(stored: &SessionFile, desk: &SessionsContext) -> Result<Vec<String>, CommandError> {
     let SessionSummary { summary, cwd, git_branch, tag, .. } =
         stored.summary().map_err(read_error)?.unwrap_or_default();
-    let title =
-        if summary.is_empty() { "(no prompt yet)".to_owned() } else { sanitize(&summary, LineBreaks::Replace) };
+    let title = if summary.is_empty() {
+        "(no prompt yet)".to_owned()
+    } else {
+        sanitize(&summary, LineBreaks::Replace)
+    };
     let place = cwd.map(|cwd| {
         let branch = git_branch.map_or_else(String::new, |branch| format!(" ({branch})"));
         sanitize(&format!("{}{branch}", shorten_home(&cwd, desk.home_dir.as_deref())), LineBreaks::Replace)
@@ -120,7 +128,7 @@ fn render_heading(stored: &SessionFile, desk: &SessionsContext) -> Result<Vec<St
     Ok([Some(title), Some(stored.id.clone()), place, tag, Some(facts)].into_iter().flatten().collect())
 }
 
-/// A message as a person reads it: prompts behind `>`, calls on a line each, and how their output begins.
+/// Renders a message: prompts after `>`, one line per call, and the first lines of its output.
 fn render_message(message: &Message) -> String {
     let parts: Vec<String> = match &message.message["content"] {
         Value::String(text) => vec![render_text(text, message)],
@@ -153,8 +161,11 @@ fn render_text(text: &str, message: &Message) -> String {
 
 fn render_result(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let mut shown: Vec<String> =
-        lines.iter().take(MAX_RESULT_LINES).map(|line| format!("    {}", sanitize(line, LineBreaks::Replace))).collect();
+    let mut shown: Vec<String> = lines
+        .iter()
+        .take(MAX_RESULT_LINES)
+        .map(|line| format!("    {}", sanitize(line, LineBreaks::Replace)))
+        .collect();
     if lines.len() > MAX_RESULT_LINES {
         shown.push(format!("    ... {} more lines", lines.len() - MAX_RESULT_LINES));
     }

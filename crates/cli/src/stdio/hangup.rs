@@ -1,5 +1,5 @@
-//! Notices when nobody reads stdout any more. The next write would fail, but a turn that waits for its model or a command
-//! has nothing to write.
+//! Detects that stdout is no longer read. The next write would fail, but a turn that waits for its model or a command
+//! writes nothing.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use std::thread::Builder;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::exit::{Shutdown, AbortReason};
+use crate::exit::{AbortReason, Shutdown};
 
 /// Stops everything as soon as the reader of stdout is gone, from a thread of its own.
 pub(crate) fn watch_stdout(cut: Shutdown) -> io::Result<()> {
@@ -20,8 +20,8 @@ pub(crate) fn watch_stdout(cut: Shutdown) -> io::Result<()> {
     Builder::new().name("reader".into()).spawn(watch).map(drop)
 }
 
-/// Waits until nobody is at the other end. That is told without being asked for; so nothing is asked for, and a file, which
-/// has no other end, is waited for until the program ends.
+/// Waits until the other end is closed. `poll` reports that without a requested event, so none is requested. For a
+/// file, which has no other end, it blocks until the program ends.
 fn wait_for_hangup(output: &impl AsFd) -> io::Result<()> {
     let mut watched = [PollFd::new(output, PollFlags::empty())];
     loop {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_reader_is_noticed_whatever_it_reads_from() {
+    fn closed_reader_is_detected_on_pipes_and_sockets() {
         let (pipe_reader, pipe) = io::pipe().unwrap();
         let (socket_reader, socket) = UnixStream::pair().unwrap();
         thread::scope(|scope| {

@@ -1,35 +1,35 @@
-//! Bytes to lines, in linear time and with bounded memory.
+//! Splits bytes into lines, in linear time and with bounded memory.
 
 use std::io::{self, Read};
 
-/// How much is read at once, and how much room is kept between lines.
+/// Size of a read, and of the buffer space that is kept between lines.
 const CHUNK_SIZE: usize = 64 * 1024;
 
-/// What comes next.
+/// Next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputLine<'a> {
     /// A line without its end.
     Complete(&'a [u8]),
-    /// A line over the limit. It was skipped to its end without being kept.
+    /// A line over the limit; it was skipped without being buffered.
     TooLong,
-    /// What came after the last line end.
+    /// Bytes after the last line end.
     Partial(&'a [u8]),
     /// The input has ended.
     End,
 }
 
-/// Lines of a source.
+/// Reads lines from a source.
 pub(super) struct LineReader<R> {
     source: R,
     limit: usize,
-    /// What was read; all of it is valid memory, only `start..end` is content.
+    /// Bytes that were read; only `start..end` is content.
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Up to where there is no line end.
+    /// End of the part that is known to have no line end.
     scanned: usize,
     end: usize,
-    /// Within a line that is too long.
+    /// True inside a line that is too long.
     skipping: bool,
 }
 
@@ -38,7 +38,7 @@ impl<R: Read> LineReader<R> {
         Self { source, limit, buffer: vec![0; CHUNK_SIZE], start: 0, scanned: 0, end: 0, skipping: false }
     }
 
-    /// The next line. An error of the source ends the input as far as lines are concerned.
+    /// Returns the next line. An error of the source ends the input.
     pub(super) fn next(&mut self) -> io::Result<InputLine<'_>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]) {
@@ -62,7 +62,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Moves the unfinished line to the front, or drops it if it is too long, and sees to it that a chunk fits behind.
+    /// Moves the unfinished line to the front, or drops it if it is too long, and makes room for another chunk.
     fn reserve_chunk(&mut self) {
         if self.end - self.start > self.limit {
             self.skipping = true;
@@ -100,7 +100,7 @@ fn strip_carriage_return(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in pieces of a certain size.
+    /// Reader that returns its bytes in pieces of a given size.
     struct ChunkedReader<'a>(&'a [u8], usize);
 
     impl Read for ChunkedReader<'_> {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_wherever_the_input_is_split() {
+    fn lines_do_not_depend_on_read_boundaries() {
         let rows: [(&str, &[&str]); 8] = [
             ("", &["<end>"]),
             ("a\nb\n", &["a", "b", "<end>"]),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_giant_line_is_read_whole_and_its_memory_given_back() {
+    fn giant_line_is_read_and_its_memory_released() {
         let input = format!("{}\nsmall\n", "x".repeat(5_000_000));
         let mut lines = LineReader::new(ChunkedReader(input.as_bytes(), usize::MAX), 64 << 20);
         assert_eq!(lines.next().unwrap(), InputLine::Complete(&input.as_bytes()[..5_000_000]));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_not_kept_and_the_next_one_is_read() {
+    fn overlong_line_is_skipped_without_buffering() {
         let input = format!("{}\nnext\n", "x".repeat(40 * CHUNK_SIZE));
         let mut lines = LineReader::new(ChunkedReader(input.as_bytes(), CHUNK_SIZE), 4 * CHUNK_SIZE);
         assert_eq!(lines.next().unwrap(), InputLine::TooLong);

@@ -1,13 +1,13 @@
-//! The wire over stdin and stdout: one thread reads lines, one writes them, one watches whether somebody reads, and notes
-//! for a person go to stderr.
+//! The wire over stdin and stdout: one thread reads lines, one writes them, one detects a closed stdout. Notes for the
+//! user go to stderr.
 //!
-//! The threads block; the engine between them does not. Nothing waits for the reader at the end: it may sit in a read for
-//! ever, so the program leaves with `exit` once the writer has written everything.
+//! The threads block; the engine between them does not. The reader is not joined at the end, because it may block in a
+//! read for ever: the program calls `exit` once the writer has written everything.
 
 mod hangup;
 mod line_reader;
-mod stderr;
 mod reader;
+mod stderr;
 mod writer;
 
 use std::io::{self, Write};
@@ -20,23 +20,29 @@ use whimbrel_wire::Frame;
 use crate::exit::Shutdown;
 
 pub(crate) use hangup::watch_stdout;
-pub(crate) use stderr::{print_line, print_note};
 pub(crate) use reader::MalformedLinePolicy;
+pub(crate) use stderr::{print_line, print_note};
 
-/// Reads frames from stdin for the engine until the input ends.
-pub(crate) fn spawn_reader(sender: mpsc::Sender<link::IncomingFrame>, on_malformed: MalformedLinePolicy, cut: Shutdown) -> io::Result<()> {
+/// Starts a thread that reads frames from stdin for the engine until the input ends.
+pub(crate) fn spawn_reader(
+    sender: mpsc::Sender<link::IncomingFrame>,
+    on_malformed: MalformedLinePolicy,
+    cut: Shutdown,
+) -> io::Result<()> {
     let read = move || {
         reader::read_frames(io::stdin().lock(), &sender, on_malformed, &cut);
     };
     Builder::new().name("stdin".into()).spawn(read).map(drop)
 }
 
-/// Writes the engine's frames to stdout until there are no more. Join it before leaving.
+/// Starts a thread that writes the engine's frames to stdout. Join it before exiting.
 pub(crate) fn spawn_writer(receiver: mpsc::Receiver<Frame>, cut: Shutdown) -> io::Result<JoinHandle<()>> {
-    Builder::new().name("stdout".into()).spawn(move || writer::write_frames(receiver, io::stdout().lock(), &cut))
+    Builder::new()
+        .name("stdout".into())
+        .spawn(move || writer::write_frames(receiver, io::stdout().lock(), &cut))
 }
 
-/// Prints a text as it is. That nobody reads it is no reason to fail; that it could not be written is.
+/// Prints a text. A closed pipe is not an error; any other failed write is.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,4 +1,4 @@
-//! Lines on stdin to frames for the engine.
+//! Parses lines on stdin into frames for the engine.
 
 use std::io::Read;
 
@@ -9,18 +9,18 @@ use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode_from_host};
 
 use super::line_reader::{InputLine, LineReader};
 use super::stderr::print_note;
-use crate::exit::{Shutdown, AbortReason};
+use crate::exit::{AbortReason, Shutdown};
 
-/// What a malformed line does.
+/// Handling of a malformed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MalformedLinePolicy {
-    /// The host is told, and the session goes on.
+    /// It is reported to the host, and the session goes on.
     Report,
-    /// The program leaves with an error.
+    /// The program exits with an error.
     Exit,
 }
 
-/// Hands every line to the engine until the input ends or the engine has. Ending is all it takes: the sender is dropped.
+/// Sends every frame to the engine until the input or the engine ends. The caller then drops the sender.
 pub(super) fn read_frames(
     source: impl Read,
     engine: &mpsc::Sender<link::IncomingFrame>,
@@ -33,7 +33,7 @@ pub(super) fn read_frames(
             Ok(InputLine::Complete(line)) if strip_bom(line).trim_ascii().is_empty() => continue,
             Ok(InputLine::Complete(line)) => parse_frame(line),
             Ok(InputLine::TooLong) => Err(WireError::TooLong),
-            // Only the line end is missing of a whole frame; half a one is never valid.
+            // A complete frame may lack its line end; half a frame is never valid.
             Ok(InputLine::Partial(line)) => match parse_frame(line) {
                 Ok(frame) => Ok(frame),
                 Err(_) => {
@@ -60,7 +60,7 @@ pub(super) fn read_frames(
     }
 }
 
-/// A line without the mark that some programs set before the first one.
+/// Strips the byte order mark that some programs write first.
 fn strip_bom(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
@@ -80,7 +80,7 @@ fn parse_frame(line: &[u8]) -> Result<Frame, WireError> {
 mod tests {
     use super::*;
 
-    /// What the engine hears of an input, and why the program leaves.
+    /// Returns the frames that the engine receives for an input, and the reason for an early end.
     fn read_all(input: &[u8], on_malformed: MalformedLinePolicy) -> (Vec<String>, Option<AbortReason>) {
         let (sender, mut receiver) = mpsc::channel(100);
         let cut = Shutdown::default();
@@ -94,27 +94,37 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_are_skipped_and_half_a_line_at_the_end_is_left_out() {
+    fn blank_lines_and_a_partial_last_line_are_skipped() {
         let input = b"{\"type\":\"keep_alive\"}\n\n \t\r\n{\"type\":\"keep_alive\"}\r\n{\"type\":\"kee";
-        assert_eq!(read_all(input, MalformedLinePolicy::Report), (vec!["keep_alive".into(), "keep_alive".into()], None));
+        assert_eq!(
+            read_all(input, MalformedLinePolicy::Report),
+            (vec!["keep_alive".into(), "keep_alive".into()], None)
+        );
     }
 
     #[test]
-    fn a_byte_order_mark_costs_no_line() {
+    fn byte_order_mark_is_ignored() {
         let input = b"\xef\xbb\xbf{\"type\":\"keep_alive\"}\n\xef\xbb\xbf\n{\"type\":\"keep_alive\"}";
-        assert_eq!(read_all(input, MalformedLinePolicy::Exit), (vec!["keep_alive".into(), "keep_alive".into()], None));
+        assert_eq!(
+            read_all(input, MalformedLinePolicy::Exit),
+            (vec!["keep_alive".into(), "keep_alive".into()], None)
+        );
     }
 
     #[test]
-    fn a_malformed_line_is_passed_on_as_an_error_and_the_next_one_is_read() {
-        let (heard, why) = read_all(b"no json\n\xff\xfe\n{\"type\":\"keep_alive\"}\n", MalformedLinePolicy::Report);
+    fn malformed_line_is_reported_and_reading_goes_on() {
+        let (heard, why) =
+            read_all(b"no json\n\xff\xfe\n{\"type\":\"keep_alive\"}\n", MalformedLinePolicy::Report);
         assert_eq!((heard.len(), heard[2].as_str(), why), (3, "keep_alive", None));
         assert!(heard[0].contains("no json") && heard[1].contains("utf-8"), "{heard:?}");
     }
 
     #[test]
-    fn a_malformed_line_ends_the_program_if_the_input_is_to_be_strict() {
+    fn malformed_line_ends_a_strict_session() {
         let input = b"{\"type\":\"keep_alive\"}\nno json\n{\"type\":\"keep_alive\"}\n";
-        assert_eq!(read_all(input, MalformedLinePolicy::Exit), (vec!["keep_alive".into()], Some(AbortReason::MalformedInput)));
+        assert_eq!(
+            read_all(input, MalformedLinePolicy::Exit),
+            (vec!["keep_alive".into()], Some(AbortReason::MalformedInput))
+        );
     }
 }

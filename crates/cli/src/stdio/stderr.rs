@@ -1,25 +1,25 @@
-//! Notes on stderr. They never block and never fail: a reader that does not keep up misses notes, and is told how many.
+//! Notes on stderr. They never block for long and never fail: a slow reader loses notes and sees how many.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The most that a pipe which is ready takes without blocking.
+/// Bytes that a pipe which is ready accepts without blocking.
 const WRITE_CHUNK: usize = 4096;
 
-/// How long a note waits for a reader that is behind; one that missed a note already is not waited for.
+/// Time to wait for a slow reader; none after a lost note.
 const WRITE_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 static LOST_NOTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Writes a note on a line of its own.
+/// Prints a note with the name of the program.
 pub(crate) fn print_note(text: &str) {
     print_line(&format!("whimbrel: {text}"));
 }
 
-/// Writes a line as it is.
+/// Prints a line as it is.
 pub(crate) fn print_line(text: &str) {
     let missed = LOST_NOTES.swap(0, Ordering::Relaxed);
     let before = if missed > 0 {

@@ -1,4 +1,4 @@
-//! Frames of the engine to lines on stdout.
+//! Writes the engine's frames as lines to stdout.
 
 use std::io::Write;
 
@@ -6,13 +6,13 @@ use tokio::sync::mpsc;
 use whimbrel_wire::Frame;
 use whimbrel_wire::codec::encode;
 
-use crate::exit::{Shutdown, AbortReason};
+use crate::exit::{AbortReason, Shutdown};
 
-/// How many bytes are written at once, unless one frame has more.
+/// Bytes written at once, unless a single frame is larger.
 const BATCH_SIZE: usize = 64 * 1024;
 
-/// Writes every frame, those that wait already in one go, and flushes whenever none waits. A host that no longer reads is
-/// gone: then everything stops.
+/// Writes all frames, queued ones in one batch, and flushes whenever none is queued. A failed write means that the host
+/// is gone: then everything stops.
 pub(super) fn write_frames(mut engine: mpsc::Receiver<Frame>, mut out: impl Write, cut: &Shutdown) {
     let mut batch = Vec::with_capacity(4096);
     while let Some(frame) = engine.blocking_recv() {
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_already_is_written_in_one_go() {
+    fn queued_frames_are_written_in_one_batch() {
         let mut sink = Sink::default();
         write_frames(queued_frames(100), &mut sink, &Shutdown::default());
         assert_eq!(sink.writes, [100 * "{\"type\":\"keep_alive\"}\n".len()]);
     }
 
     #[test]
-    fn a_host_that_no_longer_reads_stops_everything() {
+    fn failed_write_stops_everything() {
         let cut = Shutdown::default();
         write_frames(queued_frames(3), &mut Sink { broken: true, ..Sink::default() }, &cut);
         assert_eq!(cut.reason(), Some(AbortReason::HostDisconnected));

@@ -1,4 +1,4 @@
-//! What a line for a person says. Pure.
+//! Text of the lines that a user reads. Pure.
 
 use serde_json::{Map, Value};
 use whimbrel_engine::permission::is_invisible;
@@ -6,19 +6,19 @@ use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::message::TurnResult;
 use whimbrel_wire::system::ApiRetry;
 
-/// How long a label may get.
+/// Maximum length of a label, in characters.
 const MAX_LABEL_CHARS: usize = 72;
 
-/// What a text is for.
+/// Treatment of line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreaks {
-    /// A line of our own: line ends become blanks.
+    /// They become blanks: a line of our own.
     Replace,
-    /// The agent's words: line ends stay.
+    /// They stay: the agent's text.
     Keep,
 }
 
-/// A text without anything that would command the terminal: it comes from a model or from a file.
+/// Replaces control and invisible characters: the text comes from a model or a file and must not control the terminal.
 pub(crate) fn sanitize(text: &str, rendering: LineBreaks) -> String {
     let kept = |letter: char| match letter {
         '\n' if rendering == LineBreaks::Replace => ' ',
@@ -29,7 +29,7 @@ pub(crate) fn sanitize(text: &str, rendering: LineBreaks) -> String {
     text.chars().map(kept).collect()
 }
 
-/// The tool and the most telling part of its input.
+/// Returns the tool and the most telling field of its input.
 pub(crate) fn call_label(name: &str, input: &Value) -> String {
     let none = Map::new();
     let input = input.as_object().unwrap_or(&none);
@@ -51,7 +51,7 @@ pub(crate) fn call_label(name: &str, input: &Value) -> String {
     }
 }
 
-/// How a call went.
+/// Outcome of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallOutcome {
     Succeeded,
@@ -59,12 +59,11 @@ pub(super) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// The mark of a result.
     pub(super) fn from_is_error(is_error: Option<bool>) -> Self {
         if is_error == Some(true) { Self::Failed } else { Self::Succeeded }
     }
 
-    /// The sign before its line.
+    /// Symbol at the start of its line.
     pub(super) fn symbol(self) -> char {
         match self {
             Self::Succeeded => '✓',
@@ -73,8 +72,12 @@ impl CallOutcome {
     }
 }
 
-/// What of a result is worth a glance: why a call failed, or the first line that a command printed.
-pub(super) fn summarize_result(tool: &str, content: Option<&ResultContent>, mark: CallOutcome) -> Option<String> {
+/// Summarizes a result in one line: why a call failed, or the first line that a command printed.
+pub(super) fn summarize_result(
+    tool: &str,
+    content: Option<&ResultContent>,
+    mark: CallOutcome,
+) -> Option<String> {
     if mark == CallOutcome::Succeeded && tool != "Bash" {
         return None;
     }
@@ -89,7 +92,7 @@ pub(super) fn summarize_result(tool: &str, content: Option<&ResultContent>, mark
     Some(shorten(line))
 }
 
-/// The first line of a text, cut to a width that fits.
+/// Returns the first line of a text, truncated.
 fn shorten(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.next().unwrap_or_default();
@@ -98,7 +101,7 @@ fn shorten(text: &str) -> String {
     if more { format!("{line} …") } else { line }
 }
 
-/// A line that fits into so many columns, the last of which stays free; letters that are not ASCII may be two wide.
+/// Truncates a line to a number of columns, the last of which stays free; non-ASCII characters count as two columns.
 pub(super) fn fit_to_columns(line: &str, columns: usize) -> String {
     let wide = |letter: char| if letter.is_ascii() { 1 } else { 2 };
     let room = columns.saturating_sub(1);
@@ -115,14 +118,14 @@ pub(super) fn fit_to_columns(line: &str, columns: usize) -> String {
     beginning + "…"
 }
 
-/// Why a run failed.
+/// Error text of a failed run.
 pub(crate) fn failure_text(result: &TurnResult) -> String {
     let errors = result.errors.as_ref().filter(|errors| !errors.is_empty()).map(|errors| errors.join("\n"));
     let text = errors.or_else(|| result.result.clone()).filter(|text| !text.trim().is_empty());
     text.unwrap_or_else(|| "The run failed, and nothing says why.".into())
 }
 
-/// The last line: calls of the model, time, cost.
+/// Last line of a run: model calls, time, cost.
 pub(super) fn summary_line(result: &TurnResult) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
     let seconds = result.duration_ms as f64 / 1000.0;
@@ -138,7 +141,7 @@ pub(super) fn summary_line(result: &TurnResult) -> String {
     format!("{} {turns}, {seconds:.1} s, {cost}", result.num_turns)
 }
 
-/// That the model could not be reached and will be tried again.
+/// Line that announces the retry of a model request.
 pub(super) fn retry_line(retry: &ApiRetry) -> String {
     format!("  the model cannot be reached; attempt {} follows", retry.attempt)
 }
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_named_by_its_most_telling_input() {
+    fn call_label_shows_the_most_telling_input() {
         let long = "x".repeat(100);
         let rows = [
             ("Bash", json!({"description": "d", "command": "git status"}), "Bash  git status".to_owned()),
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_commands_the_terminal() {
+    fn sanitized_text_cannot_control_the_terminal() {
         assert_eq!(
             sanitize("a\u{1b}[2Jb\u{7}\r\n\tc\u{9b}", LineBreaks::Keep),
             "a\u{fffd}[2Jb\u{fffd}\u{fffd}\n\tc\u{fffd}"
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_fits_into_its_columns() {
+    fn line_fits_into_its_columns() {
         let rows = [
             ("Bash  ls", 80, "Bash  ls"),
             ("Bash  ls", 9, "Bash  ls"),
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_and_commands_are_worth_a_glance() {
+    fn only_failures_and_commands_are_summarized() {
         let text = |text: &str| Some(ResultContent::from(text.to_owned()));
         let rows = [
             ("Read", text("content"), CallOutcome::Succeeded, None),
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_says_what_it_took() {
+    fn summary_line_shows_turns_time_and_cost() {
         let rows = [
             (json!({}), "2 turns, 1.5 s, no cost"),
             (json!({"num_turns": 1, "total_cost_usd": 0.00123}), "1 turn, 1.5 s, $0.0012"),
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_a_text_whatever_the_result_holds() {
+    fn failure_always_has_a_text() {
         let rows = [
             (json!({"errors": ["one", "two"]}), "one\ntwo"),
             (json!({"errors": [], "result": "API error"}), "API error"),

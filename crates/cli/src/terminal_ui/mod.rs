@@ -1,11 +1,11 @@
-//! Telling a person what the agent does, frame by frame: its words as they come, one line per tool call, what it cost.
+//! Terminal output for a user, frame by frame: streamed text, one line per tool call, cost.
 //!
-//! The rooms: [`Story`] here, [`label`] (pure: what a line says), [`spinner`] (that something is going on), [`question`]
-//! (may it?), [`choice`] (which one?).
+//! Modules: [`FrameRenderer`] here, `format` (text of a line; pure), [`spinner`], [`permission_prompt`] (allow or
+//! deny), [`question_tool`] (choices).
 
-mod question_tool;
 mod format;
 mod permission_prompt;
+mod question_tool;
 mod spinner;
 
 use std::io::{self, Write};
@@ -18,15 +18,15 @@ use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use format::failure_text;
-use format::{CallOutcome, summary_line, fit_to_columns, summarize_result};
+use format::{CallOutcome, fit_to_columns, summarize_result, summary_line};
 pub(crate) use format::{LineBreaks, call_label, sanitize};
 pub(crate) use permission_prompt::PermissionPrompter;
-pub(crate) use spinner::{TICK_INTERVAL, Spinner};
+pub(crate) use spinner::{Spinner, TICK_INTERVAL};
 
-/// How the marginal lines look.
+/// Style of note lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// As they are.
+    /// Unstyled.
     Plain,
     /// Fainter than the text.
     Dimmed,
@@ -42,30 +42,29 @@ impl Style {
     }
 }
 
-/// A run as a person sees it: the agent's words go to `text`, everything else to `margin`. Files in `folder` are named by
-/// their path below it.
+/// Renders a run for a user: the agent's text goes to `text`, everything else to `notes`. Paths below the working
+/// directory are shown relative to it.
 pub(crate) struct FrameRenderer<T, M> {
     text: T,
     notes: M,
     dir_prefix: String,
     style: Style,
     spinner: Option<Spinner>,
-    /// How wide the margin is, where that is known.
+    /// Returns the width of the terminal, if it is known.
     columns: fn() -> Option<usize>,
-    /// Whether the text stands at the beginning of a line.
+    /// True if the text output is at the start of a line.
     at_line_start: bool,
-    /// Whether the last line was beside the text.
+    /// True if the last line was a note.
     after_note: bool,
-    /// Whether the block that comes next was already told piece by piece.
+    /// True if the next text block was already written while it streamed.
     has_streamed_text: bool,
-    /// Whether the turn has ended, so that nothing is going on.
+    /// True if the turn has ended, so that the spinner stays hidden.
     has_turn_ended: bool,
     /// Calls without a result yet: id, tool, label.
     open_calls: Vec<(String, String, String)>,
 }
 
 impl<T: Write, M: Write> FrameRenderer<T, M> {
-    /// A story that has not begun.
     pub(crate) fn new(
         (text, notes): (T, M),
         columns: fn() -> Option<usize>,
@@ -89,7 +88,7 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         }
     }
 
-    /// Tells what a frame says. An error means that nobody reads any more.
+    /// Renders a frame. An error means that the output is no longer read.
     pub(crate) fn render(&mut self, frame: &Frame) -> io::Result<()> {
         self.has_turn_ended &= !matches!(frame, Frame::StreamEvent(_) | Frame::Assistant(_));
         match frame {
@@ -102,7 +101,7 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         }
     }
 
-    /// A line beside the text.
+    /// Writes a note line.
     pub(crate) fn write_note(&mut self, line: &str) -> io::Result<()> {
         self.end_line()?;
         self.clear_spinner();
@@ -111,7 +110,7 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         self.notes.flush()
     }
 
-    /// Something is going on: called again and again while nothing else comes.
+    /// Advances the spinner; called repeatedly while no frame arrives.
     pub(crate) fn tick(&mut self) {
         if let Some(spinner) = &mut self.spinner
             && self.at_line_start
@@ -121,14 +120,14 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         }
     }
 
-    /// Leaves the place free for a question, or for whatever comes after us.
+    /// Ends the current line and clears the spinner, for a prompt or for the end of the program.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
         self.end_line()?;
         self.clear_spinner();
         Ok(())
     }
 
-    /// More of the model's words. Those of subagents are not told.
+    /// Renders a streamed delta. Those of subagents are skipped.
     fn render_delta(&mut self, event: &StreamEvent) -> io::Result<()> {
         if event.parent_tool_use_id.is_some() {
             return Ok(());
@@ -142,9 +141,9 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         }
     }
 
-    /// A finished block: its text unless it was told already, or a call that begins.
+    /// Renders finished blocks: text unless it was streamed, and tool calls that start.
     fn render_blocks(&mut self, assistant: &Assistant) -> io::Result<()> {
-        // The report of a failed call of the model comes again with the result.
+        // The error text of a failed model call comes again with the result.
         if assistant.parent_tool_use_id.is_some() || assistant.error.is_some() {
             return Ok(());
         }
@@ -166,7 +165,7 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
         Ok(())
     }
 
-    /// Results of calls, one line each.
+    /// Renders tool results, one line each.
     fn render_results(&mut self, user: &User) -> io::Result<()> {
         let Content::Blocks(blocks) = &user.message.content else { return Ok(()) };
         for block in blocks {
@@ -174,10 +173,12 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
             let Some(at) = self.open_calls.iter().position(|(id, ..)| id == tool_use_id) else { continue };
             let (_, name, label) = self.open_calls.remove(at);
             let mark = CallOutcome::from_is_error(*is_error);
-            let gist =
-                summarize_result(&name, content.as_ref(), mark).map_or_else(String::new, |gist| format!("  → {gist}"));
+            let gist = summarize_result(&name, content.as_ref(), mark)
+                .map_or_else(String::new, |gist| format!("  → {gist}"));
             let line = format!("  {} {label}{gist}", mark.symbol());
-            self.write_note(&(self.columns)().map_or_else(|| line.clone(), |columns| fit_to_columns(&line, columns)))?;
+            self.write_note(
+                &(self.columns)().map_or_else(|| line.clone(), |columns| fit_to_columns(&line, columns)),
+            )?;
         }
         Ok(())
     }
@@ -233,7 +234,7 @@ impl<T: Write, M: Write> FrameRenderer<T, M> {
     }
 }
 
-/// As much of a stream event as is told.
+/// The part of a stream event that is rendered.
 #[derive(Deserialize)]
 struct StreamDelta {
     delta: Option<Delta>,

@@ -1,4 +1,4 @@
-//! May it? Whoever answers permission questions when no host does.
+//! Answers permission requests when there is no host.
 
 use std::io::{self, BufRead, Write};
 
@@ -7,27 +7,27 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::PermissionResult;
 
-use super::question_tool;
 use super::format::{LineBreaks, call_label, sanitize};
+use super::question_tool;
 
-/// Who answers.
+/// Source of the answers to permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionPrompter {
-    /// Nobody; so the answer is no.
+    /// No user is present: every request is denied.
     Unattended,
-    /// The person at the terminal.
+    /// The user at the terminal.
     Terminal,
-    /// The demonstration itself, with yes, because there is no terminal.
+    /// The demo without a terminal: every request is allowed.
     AutoAllow,
 }
 
 impl PermissionPrompter {
-    /// Whether the engine should ask at all.
+    /// Returns whether the engine should send permission requests at all.
     pub(crate) fn can_answer(self) -> bool {
         !matches!(self, Self::Unattended)
     }
 
-    /// The answer, and the line that tells it where nobody saw the question.
+    /// Answers a request; returns a note if the user did not see the request.
     pub(crate) async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
         let call = call_label(&question.tool_name, &Value::Object(question.input.clone()));
         match self {
@@ -38,12 +38,15 @@ impl PermissionPrompter {
             ),
             Self::Terminal if question.tool_name == question_tool::TOOL_NAME => {
                 let input = question.input.clone();
-                let answered = tokio::task::spawn_blocking(move || question_tool::ask_questions(input, read_answer)).await;
+                let answered =
+                    tokio::task::spawn_blocking(move || question_tool::ask_questions(input, read_answer))
+                        .await;
                 (answered.unwrap_or_else(|_| PermissionResult::deny(NO_ANSWER)), None)
             }
             Self::Terminal => {
-                let line = render_prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
-                // Only a read that cannot be made counts as silence, and silence is no.
+                let line =
+                    render_prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
+                // A failed read counts as no answer, which denies the call.
                 let typed = tokio::task::spawn_blocking(move || read_answer(&line)).await.ok().flatten();
                 match typed.as_deref().map(is_yes) {
                     Some(true) => (PermissionResult::allow(), None),
@@ -55,14 +58,14 @@ impl PermissionPrompter {
     }
 }
 
-/// What the model is told when nobody answered.
+/// Message for the model if the user did not answer.
 pub(super) const NO_ANSWER: &str = "There was no answer at the terminal.";
 
-/// How many lines of one field are shown. A command or a plan is always shown whole: its last line does as much as its
+/// Number of lines shown per field. A command or a plan is always shown completely: its last line does as much as its
 /// first.
 const MAX_SHOWN_LINES: usize = 200;
 
-/// The whole call, so that nothing is approved unseen: every field of its input, line by line.
+/// Renders the whole call, every field of its input line by line, so that nothing is approved unseen.
 fn render_prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> String {
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     let mut shown = sanitize(&format!("  ? {tool}{reason}"), LineBreaks::Replace) + "\n";
@@ -70,7 +73,8 @@ fn render_prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         shown += &format!("    {}:", sanitize(name, LineBreaks::Replace));
         if value.contains('\n') {
-            let limit = if matches!(name.as_str(), "command" | "plan") { usize::MAX } else { MAX_SHOWN_LINES };
+            let limit =
+                if matches!(name.as_str(), "command" | "plan") { usize::MAX } else { MAX_SHOWN_LINES };
             for line in value.lines().take(limit) {
                 shown += &format!("\n      | {}", sanitize(line, LineBreaks::Replace));
             }
@@ -90,9 +94,9 @@ fn is_yes(typed: &str) -> bool {
     matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks at the terminal and waits for a line, as long as it takes.
+/// Shows a prompt at the terminal and waits for a line, without a timeout.
 fn read_answer(prompt: &str) -> Option<String> {
-    // What was typed before the question was there is no answer to it.
+    // Discard what was typed before the prompt appeared: it is not an answer to it.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     write_stderr(prompt)?;
     let mut line = String::new();
@@ -103,7 +107,7 @@ fn read_answer(prompt: &str) -> Option<String> {
     (read > 0).then_some(line)
 }
 
-/// Writes at the terminal, and leaves it to others while the answer is awaited.
+/// Writes to stderr and releases its lock, so that others can write while the answer is awaited.
 fn write_stderr(text: &str) -> Option<()> {
     let mut stderr = io::stderr().lock();
     stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok()
@@ -116,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_a_yes() {
+    fn only_a_clear_yes_allows() {
         let rows = [
             ("y\n", true),
             ("Yes\r\n", true),
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_shows_the_whole_call_and_nothing_that_lies() {
+    fn prompt_shows_the_whole_sanitized_call() {
         let input = json!({"command": "echo ok\n\n\u{1b}[2Arm -rf ~\u{202e}", "timeout": 5});
         let shown = render_prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
         let expected = "  ? Bash (b c)\n    command:\n      | echo ok\n      | \n      | \u{fffd}[2Arm -rf ~\u{fffd}\n    timeout: 5\n    allow? [y/N] ";
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_is_shown_to_its_last_line_and_a_long_file_is_not() {
+    fn long_command_is_shown_completely_and_long_file_truncated() {
         let long = "x\n".repeat(600) + "the end";
         for (field, whole) in [("command", true), ("plan", true), ("content", false)] {
             let input = json!({field: long});

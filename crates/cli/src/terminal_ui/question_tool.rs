@@ -1,4 +1,4 @@
-//! Which one? Questions of the model, put to the person at the terminal one after the other.
+//! Questions of the AskUserQuestion tool, asked one after the other at the terminal.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::PermissionResult;
@@ -6,11 +6,11 @@ use whimbrel_wire::permission::PermissionResult;
 use super::format::{LineBreaks, sanitize};
 use super::permission_prompt::NO_ANSWER;
 
-/// The tool whose questions want more than a yes.
+/// Tool whose requests need more than a yes.
 pub(super) const TOOL_NAME: &str = "AskUserQuestion";
 
-/// Puts every question and gives the answers back with the input. `ask` shows a text and reads a line; none is silence,
-/// and ends it.
+/// Asks every question and returns the answers with the input. `ask` shows a text and reads a line; `None` means no
+/// answer, which denies the call.
 pub(super) fn ask_questions(
     mut input: Map<String, Value>,
     mut ask: impl FnMut(&str) -> Option<String>,
@@ -35,7 +35,7 @@ pub(super) fn ask_questions(
     }
 }
 
-/// The question and its choices, numbered.
+/// Renders a question with its numbered choices.
 fn render_question(text: &str, asked: &Value) -> String {
     let mut shown = format!("  ? {}\n", sanitize(text, LineBreaks::Replace));
     for (index, option) in question_options(asked).enumerate() {
@@ -48,7 +48,7 @@ fn render_question(text: &str, asked: &Value) -> String {
     shown + &format!("    {what}, or your own words: ")
 }
 
-/// What was typed: the choices of these numbers, or the words as they are; nothing, if nothing was typed.
+/// Interprets a typed line: the labels of the numbered choices, or the text itself; `None` if it is empty.
 fn parse_answer(typed: &str, asked: &Value) -> Option<String> {
     let typed = typed.trim();
     let label = |word: &str| {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_means_its_choice_and_anything_else_itself() {
+    fn number_selects_a_choice_and_other_text_is_kept() {
         let rows = [
             ("2\n", Some("Dark blue")),
             (" 1, 2 ", Some("Red, Dark blue")),
@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_shown_with_its_choices_and_nothing_that_lies() {
+    fn question_is_shown_with_sanitized_choices() {
         let expected = "  ? Which colour?\n    1. Red: warm\u{fffd}[2A\n    2. Dark blue\n    numbers, or your own words: ";
         assert_eq!(render_question("Which\ncolour?", &colour_question()), expected);
     }
 
     #[test]
-    fn answers_come_back_with_the_questions_and_silence_is_a_no() {
+    fn answers_are_returned_and_no_answer_denies() {
         let input = json!({"questions": [colour_question(), {"question": "Why?", "options": []}]});
         let mut lines = ["1", ""].into_iter();
         let answered = ask_questions(input.as_object().unwrap().clone(), |_| lines.next().map(str::to_owned));

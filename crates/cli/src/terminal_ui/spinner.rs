@@ -1,4 +1,4 @@
-//! A sign that something is going on, on stderr, with the time it has taken.
+//! Spinner on stderr, with the elapsed time.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -8,35 +8,34 @@ use whimbrel_engine::clock;
 use super::Style;
 use crate::terminal::columns;
 
-/// How often the sign turns.
+/// Interval between two glyphs.
 pub(crate) const TICK_INTERVAL: Duration = Duration::from_millis(120);
 
-/// Waiting is not worth a sign before this.
+/// Delay before the spinner appears.
 const SHOW_DELAY: Duration = Duration::from_millis(300);
 
-/// The width where none is known, and the longest sign.
+/// Terminal width if it is unknown, and the maximum width of the label.
 const DEFAULT_WIDTH: usize = 80;
 const MAX_LABEL_WIDTH: usize = 60;
 
 const GLYPHS: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠴', '⠦', '⠧', '⠏'];
 
-/// The sign. It owns its line: whoever writes anything else clears it first.
+/// A spinner. It owns its line: other output must clear it first.
 #[derive(Debug)]
 pub(crate) struct Spinner {
     style: Style,
-    /// Since when nothing else was written.
+    /// Time since which nothing else was written.
     idle_since: Option<Instant>,
     glyph_index: usize,
     is_shown: bool,
 }
 
 impl Spinner {
-    /// A sign that is not shown yet.
     pub(crate) fn new(style: Style) -> Self {
         Self { style, idle_since: None, glyph_index: 0, is_shown: false }
     }
 
-    /// Turns the sign by one step.
+    /// Shows the next glyph.
     pub(super) fn advance(&mut self, what: &str) {
         let since = self.idle_since.get_or_insert_with(clock::monotonic);
         let waited = clock::monotonic() - *since;
@@ -50,7 +49,7 @@ impl Spinner {
         draw(&format!("\r\u{1b}[2K{sign}"));
     }
 
-    /// Takes the sign away.
+    /// Removes the spinner from the terminal.
     pub(super) fn clear(&mut self) {
         self.idle_since = None;
         if std::mem::take(&mut self.is_shown) {
@@ -59,8 +58,8 @@ impl Spinner {
     }
 }
 
-/// What the sign says. It must fit into one line, or it could not be taken away; letters that are not ASCII may be two
-/// columns wide, and the last column stays free.
+/// Renders the spinner. It must fit into one line, or it could not be cleared; non-ASCII characters count as two
+/// columns, and the last column stays free.
 fn render_label(step: char, what: &str, seconds: u64, width: usize) -> String {
     let time = if seconds == 0 { String::new() } else { format!("  {seconds} s") };
     let mut room = width.saturating_sub(3 + time.len()).min(MAX_LABEL_WIDTH);
@@ -75,7 +74,7 @@ fn render_label(step: char, what: &str, seconds: u64, width: usize) -> String {
     sign.chars().take(width.saturating_sub(1)).collect()
 }
 
-/// A sign that cannot be drawn is no loss.
+/// Writes to stderr; errors are ignored.
 fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sign_fits_into_one_line() {
+    fn spinner_fits_into_one_line() {
         let rows = [
             ("Bash  cargo test", 0, 80, "- Bash  cargo test"),
             ("Bash  cargo test", 7, 80, "- Bash  cargo test  7 s"),

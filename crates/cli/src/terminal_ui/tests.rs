@@ -1,19 +1,20 @@
-//! Stories, told from frames.
+//! Frames rendered as text and notes.
 
 use serde_json::{Value, json};
 use whimbrel_wire::decode;
 
 use super::*;
 
-/// What a person reads of these frames: the text and, marked, the margin.
+/// Returns the text and the notes that a user sees for these frames.
 fn render_frames(frames: &[Value]) -> (String, String) {
     render_at_width(|| None, frames)
 }
 
-/// The same at a terminal of a certain width.
+/// Same at a terminal of a given width.
 fn render_at_width(columns: fn() -> Option<usize>, frames: &[Value]) -> (String, String) {
     let (mut text, mut margin) = (Vec::new(), Vec::new());
-    let mut story = FrameRenderer::new((&mut text, &mut margin), columns, Path::new("/place"), Style::Plain, None);
+    let mut story =
+        FrameRenderer::new((&mut text, &mut margin), columns, Path::new("/place"), Style::Plain, None);
     for frame in frames {
         story.render(&decode(&frame.to_string()).unwrap()).unwrap();
     }
@@ -35,7 +36,7 @@ fn tool_result_frame(id: &str, text: &str, is_error: bool) -> Value {
 }
 
 #[test]
-fn words_are_told_once_whether_they_were_streamed_or_not() {
+fn text_is_written_once_whether_streamed_or_not() {
     let whole = assistant_frame(&json!({"type": "text", "text": "one two"}));
     let streamed = [delta_frame("one "), delta_frame("two"), whole.clone()];
     assert_eq!(render_frames(&[whole]), ("one two\n".into(), String::new()));
@@ -43,7 +44,7 @@ fn words_are_told_once_whether_they_were_streamed_or_not() {
 }
 
 #[test]
-fn each_call_is_one_line_with_a_mark() {
+fn each_call_is_one_line_with_a_symbol() {
     let frames = [
         delta_frame("I look."),
         assistant_frame(&json!({"type": "text", "text": "I look."})),
@@ -60,7 +61,7 @@ fn each_call_is_one_line_with_a_mark() {
 }
 
 #[test]
-fn a_call_takes_one_line_however_narrow_the_terminal_is() {
+fn call_is_one_line_at_any_width() {
     let frames = [
         assistant_frame(
             &json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "cargo test --workspace"}}),
@@ -74,17 +75,20 @@ fn a_call_takes_one_line_however_narrow_the_terminal_is() {
 }
 
 #[test]
-fn what_subagents_say_is_left_out() {
+fn subagent_text_is_left_out() {
     let mut below = assistant_frame(&json!({"type": "text", "text": "hidden"}));
     below["parent_tool_use_id"] = "t".into();
     assert_eq!(render_frames(&[below]), (String::new(), String::new()));
 }
 
 #[test]
-fn a_failed_run_says_why_once() {
+fn failed_run_reports_its_error_once() {
     let mut report = assistant_frame(&json!({"type": "text", "text": "API Error: no"}));
     report["error"] = "server_error".into();
     let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": "API Error: no",
         "duration_ms": 100, "duration_api_ms": 1, "num_turns": 1});
-    assert_eq!(render_frames(&[report, result]), (String::new(), "✗ API Error: no\n1 turn, 0.1 s, no cost\n".into()));
+    assert_eq!(
+        render_frames(&[report, result]),
+        (String::new(), "✗ API Error: no\n1 turn, 0.1 s, no cost\n".into())
+    );
 }

@@ -1,4 +1,4 @@
-//! What a person types, and what comes of it.
+//! Command line and text output, as a user sees them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -23,14 +23,14 @@ fn the_help_page_goes_to_stdout() {
 }
 
 #[test]
-fn an_unknown_flag_is_named_and_so_is_the_nearest_known_one() {
+fn unknown_flag_gets_a_suggestion() {
     let out = TestDir::new().run(&["-p", "--modle", "x", "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert!(out.stderr.contains("--modle") && out.stderr.contains("--model?"), "{}", out.stderr);
 }
 
 #[test]
-fn without_a_key_the_ways_to_a_model_are_shown() {
+fn missing_key_shows_the_ways_to_configure_a_model() {
     let out = TestDir::new().run(&["-p", "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     for way in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_BASE_URL", "ollama", "whimbrel demo"] {
@@ -39,7 +39,7 @@ fn without_a_key_the_ways_to_a_model_are_shown() {
 }
 
 #[test]
-fn an_empty_prompt_is_refused() {
+fn empty_prompt_is_rejected() {
     for args in [&["-p"][..], &["-p", ""], &[]] {
         let out = TestDir::new().run(args, " \n");
         assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
@@ -55,7 +55,7 @@ fn frames_for_a_prompt_need_verbose() {
 }
 
 #[test]
-fn the_demo_needs_nothing_and_leaves_nothing() {
+fn demo_needs_nothing_and_leaves_nothing() {
     let out = TestDir::new().run(&["demo"], "");
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
     for part in ["✓ Write", "✓ Read", "✓ Edit", "allowed by the demo", "2 curlews", "no cost"] {
@@ -66,7 +66,7 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
 }
 
 #[test]
-fn only_the_answer_is_printed_to_a_pipe() {
+fn pipe_gets_only_the_answer() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["plain words"]));
     let out = rig.run(&["-p", "--model", &model, "hi"], "");
@@ -97,7 +97,7 @@ fn frames_can_be_printed_for_a_prompt() {
 }
 
 #[test]
-fn what_is_piped_in_stands_before_what_was_typed() {
+fn piped_text_comes_before_the_argument() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
     let out = rig.run(&["-p", "--model", &model, "what is it?"], "a log\n");
@@ -108,7 +108,7 @@ fn what_is_piped_in_stands_before_what_was_typed() {
 }
 
 #[test]
-fn a_failed_run_says_why_on_stderr() {
+fn failed_run_reports_its_error_on_stderr() {
     let rig = TestDir::new();
     let model =
         rig.write_script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
@@ -118,7 +118,7 @@ fn a_failed_run_says_why_on_stderr() {
 }
 
 #[test]
-fn a_session_that_cannot_start_says_why_once() {
+fn failed_start_is_reported_once() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["never"]));
     let out = rig.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
@@ -127,7 +127,7 @@ fn a_session_that_cannot_start_says_why_once() {
 }
 
 #[test]
-fn a_value_that_means_nothing_is_refused() {
+fn invalid_values_are_rejected() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["never"]));
     let rows = [
@@ -149,7 +149,7 @@ fn a_value_that_means_nothing_is_refused() {
 }
 
 #[test]
-fn a_prompt_over_the_limit_is_refused() {
+fn overlong_prompt_is_rejected() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["never"]));
     let out = rig.run(&["-p", "--model", &model], &"x".repeat(65 << 20));
@@ -158,7 +158,7 @@ fn a_prompt_over_the_limit_is_refused() {
 }
 
 #[test]
-fn a_demo_that_nobody_reads_to_the_end_ends_quietly() {
+fn demo_ends_quietly_when_its_pipe_is_closed() {
     let mut command = TestDir::new().command(&["demo"]);
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

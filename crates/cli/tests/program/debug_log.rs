@@ -1,11 +1,11 @@
-//! What `--debug` tells, and where.
+//! The debug log: its topics and destinations.
 
 use serde_json::json;
 
-use crate::harness::{TestDir, TestSession, tool_call, run_command};
+use crate::harness::{TestDir, TestSession, run_command, tool_call};
 
 #[test]
-fn a_debug_file_has_what_was_done_with_the_time_and_nothing_of_what_was_said() {
+fn debug_file_lists_actions_without_contents() {
     let rig = TestDir::new();
     let log = rig.work_dir().join("debug.log");
     let replies = json!([tool_call("Bash", &json!({"command": "pwd # hush"})), "hush"]);
@@ -36,7 +36,7 @@ fn a_debug_file_has_what_was_done_with_the_time_and_nothing_of_what_was_said() {
 }
 
 #[test]
-fn debugging_goes_to_stderr_by_topic_and_names_no_key() {
+fn debug_output_is_filtered_and_shows_no_key() {
     let rig = TestDir::new();
     for (flag, frames) in [("--debug", true), ("--debug=api", false), ("--debug=!frames", false)] {
         let mut command = rig.command(&["-p", flag, "--model", "claude-opus-4-5", "hi"]);
@@ -52,10 +52,12 @@ fn debugging_goes_to_stderr_by_topic_and_names_no_key() {
 }
 
 #[test]
-fn a_debug_file_that_cannot_be_written_stops_the_start() {
+fn unwritable_debug_file_prevents_the_start() {
     let rig = TestDir::new();
-    let out = rig
-        .run(&["-p", "--debug-file", "/nowhere/debug.log", "--model", &rig.write_script(&json!(["x"])), "hi"], "");
+    let out = rig.run(
+        &["-p", "--debug-file", "/nowhere/debug.log", "--model", &rig.write_script(&json!(["x"])), "hi"],
+        "",
+    );
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert!(out.stderr.contains("/nowhere/debug.log cannot be written"), "{}", out.stderr);
 }

@@ -1,4 +1,4 @@
-//! Starts the program in a home and a folder of its own, without anything of our environment, and waits with deadlines.
+//! Starts the program with a home and working directory of its own and a clean environment, and waits with timeouts.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Timeout of every wait.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits until a condition holds.
@@ -25,12 +25,12 @@ pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>
     }
 }
 
-/// A home and a folder to work in.
+/// Temporary home, working and scratch directories.
 pub(crate) struct TestDir {
     root: TempDir,
 }
 
-/// What a finished run left behind.
+/// Output of a finished run.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
     pub(crate) code: Option<i32>,
@@ -55,7 +55,7 @@ impl TestDir {
         self.root.path().join("tmp")
     }
 
-    /// Writes a script and gives the name of its model.
+    /// Writes a script and returns the name of its model.
     pub(crate) fn write_script(&self, replies: &Value) -> String {
         let path = self.root.path().join("script.json");
         std::fs::write(&path, replies.to_string()).unwrap();
@@ -73,12 +73,12 @@ impl TestDir {
         command
     }
 
-    /// Runs to the end with this on stdin.
+    /// Runs to the end with this input.
     pub(crate) fn run(&self, args: &[&str], stdin: &str) -> RunOutput {
         run_command(self.command(args), stdin)
     }
 
-    /// Starts a session of frames with a script.
+    /// Starts a session over stdin and stdout with a script.
     pub(crate) fn start_session(&self, replies: &Value, more: &[&str]) -> TestSession {
         TestSession::start(self.session_command(replies, more))
     }
@@ -103,14 +103,15 @@ impl TestDir {
 pub(crate) fn run_command(mut command: Command, stdin: &str) -> RunOutput {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A program that does not read its input may be gone before all of it is written.
+    // A program that does not read its input may exit before all of it is written.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    let (out, err) = (read_in_thread(child.stdout.take().unwrap()), read_in_thread(child.stderr.take().unwrap()));
+    let (out, err) =
+        (read_in_thread(child.stdout.take().unwrap()), read_in_thread(child.stderr.take().unwrap()));
     let code = wait_for_exit(&mut child).code();
     RunOutput { code, stdout: out.join().unwrap(), stderr: err.join().unwrap() }
 }
 
-/// Waits for the end of a child.
+/// Waits for a child to exit.
 pub(crate) fn wait_for_exit(child: &mut Child) -> ExitStatus {
     wait_until("the end of the program", || child.try_wait().unwrap())
 }
@@ -123,7 +124,7 @@ fn read_in_thread(mut source: impl Read + Send + 'static) -> JoinHandle<String> 
     })
 }
 
-/// A running program that speaks frames.
+/// A running program that exchanges frames.
 pub(crate) struct TestSession {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
@@ -161,12 +162,12 @@ impl TestSession {
         self.write(format!("{line}\n").as_bytes());
     }
 
-    /// The next frame of a kind; others are passed over.
+    /// Returns the next frame of a type or subtype; skips others.
     pub(crate) fn next_frame(&self, kind: &str) -> Value {
         self.find_frame(kind, |frame| frame["type"] == kind || frame["subtype"] == kind)
     }
 
-    /// The next frame that is wanted; others are passed over.
+    /// Returns the next matching frame; skips others.
     pub(crate) fn find_frame(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let frame =
@@ -181,7 +182,7 @@ impl TestSession {
         self.stdin = None;
     }
 
-    /// Ends the input and gives the code, the frames that were not read yet and what was said on stderr.
+    /// Closes the input; returns the exit code, the frames that were not read yet, and stderr.
     pub(crate) fn finish(mut self) -> (Option<i32>, Vec<Value>, String) {
         self.close_input();
         let code = wait_for_exit(&mut self.child).code();
@@ -189,17 +190,17 @@ impl TestSession {
     }
 }
 
-/// A reply that makes one call.
+/// A reply with one tool call.
 pub(crate) fn tool_call(name: &str, input: &Value) -> Value {
     json!([{"type": "tool_use", "name": name, "input": input}])
 }
 
-/// Waits until a file has a number in it.
+/// Waits until a file contains a number.
 pub(crate) fn wait_for_number(path: &Path) -> i32 {
     wait_until("a number in a file", || std::fs::read_to_string(path).ok()?.trim().parse().ok())
 }
 
-/// Whether a process is gone, or only waits to be buried.
+/// Returns whether a process has exited, reaped or not.
 pub(crate) fn has_exited(pid: i32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Err(_) => true,

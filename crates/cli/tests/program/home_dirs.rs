@@ -1,16 +1,16 @@
-//! Home folders that are of no use.
+//! Unusable home directories.
 
 use serde_json::{Value, json};
 
 use crate::harness::{TestDir, TestSession, tool_call};
 
-/// What is in the folder that the program works in.
+/// Returns the entries of the working directory.
 fn work_dir_entries(rig: &TestDir) -> Vec<String> {
     let entries = std::fs::read_dir(rig.work_dir()).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Runs a command in the background with this home, and gives the warnings and where its output went.
+/// Runs a background command with this home; returns the warnings and the path of its output.
 fn run_background_command(rig: &TestDir, home: &str) -> (Vec<Value>, String) {
     let reply = tool_call("Bash", &json!({"command": "echo hello", "run_in_background": true}));
     let mut command = rig.session_command(&json!([reply, "started", "done"]), &["--allowedTools", "Bash"]);
@@ -25,7 +25,7 @@ fn run_background_command(rig: &TestDir, home: &str) -> (Vec<Value>, String) {
 }
 
 #[test]
-fn a_home_that_cannot_be_used_is_told_once_and_the_session_goes_on() {
+fn unusable_home_is_reported_once() {
     let rig = TestDir::new();
     let file = rig.work_dir().join("../file");
     std::fs::write(&file, "").unwrap();
@@ -41,7 +41,7 @@ fn a_home_that_cannot_be_used_is_told_once_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_person_is_told_on_stderr() {
+fn unusable_home_is_reported_on_stderr() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["words"]));
     let mut command = rig.command(&["-p", "--model", &model, "hi"]);
@@ -52,7 +52,7 @@ fn a_person_is_told_on_stderr() {
 }
 
 #[test]
-fn nothing_is_kept_in_the_working_folder_when_the_home_is_no_path() {
+fn nothing_is_stored_in_the_working_directory() {
     for home in ["", ".", "a/b"] {
         let rig = TestDir::new();
         let model = rig.write_script(&json!(["words"]));
@@ -69,7 +69,7 @@ fn nothing_is_kept_in_the_working_folder_when_the_home_is_no_path() {
 }
 
 #[test]
-fn a_session_that_is_to_leave_nothing_leaves_no_output_either() {
+fn unpersisted_session_leaves_no_output_files() {
     let rig = TestDir::new();
     let reply = tool_call("Bash", &json!({"command": "seq 1 20000"}));
     let flags = ["--allowedTools", "Bash", "--no-session-persistence"];

@@ -1,20 +1,20 @@
-//! What a host writes on stdin and reads on stdout.
+//! Frames on stdin and stdout, as a host sees them.
 
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::harness::{TestDir, TestSession, tool_call, wait_for_exit, run_command};
+use crate::harness::{TestDir, TestSession, run_command, tool_call, wait_for_exit};
 
 #[test]
-fn nothing_is_said_before_the_first_prompt_and_an_empty_input_is_no_failure() {
+fn empty_input_gives_no_output_and_no_failure() {
     let rig = TestDir::new();
     let (code, frames, stderr) = rig.start_session(&json!([]), &[]).finish();
     assert_eq!((code, frames, stderr.as_str()), (Some(0), vec![], ""));
 }
 
 #[test]
-fn a_malformed_line_is_reported_and_survived() {
+fn malformed_line_is_reported_and_the_session_goes_on() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one", "two"]), &[]);
     session.send_prompt("first");
@@ -27,7 +27,7 @@ fn a_malformed_line_is_reported_and_survived() {
 }
 
 #[test]
-fn a_malformed_line_ends_a_strict_session() {
+fn malformed_line_ends_a_strict_session() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one"]), &["--strict-input"]);
     session.send_prompt("first");
@@ -38,7 +38,7 @@ fn a_malformed_line_ends_a_strict_session() {
 }
 
 #[test]
-fn half_a_line_at_the_end_is_left_out() {
+fn partial_last_line_is_ignored() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one"]), &[]);
     session.send_prompt("first");
@@ -49,7 +49,7 @@ fn half_a_line_at_the_end_is_left_out() {
 }
 
 #[test]
-fn a_line_of_megabytes_is_read_and_one_beyond_the_limit_is_skipped() {
+fn long_line_is_read_and_overlong_line_skipped() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one", "two"]), &[]);
     let line = json!({"type": "user", "padding": "x".repeat(5_000_000), "message": {"role": "user", "content": "hi"}});
@@ -64,7 +64,7 @@ fn a_line_of_megabytes_is_read_and_one_beyond_the_limit_is_skipped() {
 }
 
 #[test]
-fn a_turn_under_way_is_finished_after_the_input_has_ended() {
+fn running_turn_is_finished_after_the_input_ended() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!([{"delay_ms": 300, "content": ["finished anyway"]}]), &[]);
     session.send_prompt("go");
@@ -74,14 +74,14 @@ fn a_turn_under_way_is_finished_after_the_input_has_ended() {
 }
 
 #[test]
-fn a_reader_that_is_late_misses_nothing() {
+fn slow_reader_misses_nothing() {
     let rig = TestDir::new();
     let long = "x".repeat(400_000);
     let mut command = rig.session_command(&json!([long]), &["--include-partial-messages"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{prompt}\n").as_bytes()).unwrap();
-    // A pipe holds far less than that, so the program is still there.
+    // A pipe holds far less than that, so the program is still running.
     assert_eq!(child.try_wait().unwrap(), None);
     let mut out = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
@@ -91,7 +91,7 @@ fn a_reader_that_is_late_misses_nothing() {
 }
 
 #[test]
-fn a_session_that_cannot_start_says_why_on_both_sides() {
+fn failed_start_is_reported_on_stdout_and_stderr() {
     let rig = TestDir::new();
     let session = rig.start_session(&json!([]), &["--session-id", "nonsense"]);
     let result = session.next_frame("result");
@@ -102,7 +102,7 @@ fn a_session_that_cannot_start_says_why_on_both_sides() {
 }
 
 #[test]
-fn a_newer_sdk_is_warned_and_a_dropped_guard_refused() {
+fn unknown_sdk_flag_is_a_warning_unless_it_restricts() {
     let rig = TestDir::new();
     let mut command = rig.session_command(&json!(["fine"]), &["--brand-new", "x"]);
     command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py");
@@ -120,7 +120,7 @@ fn a_newer_sdk_is_warned_and_a_dropped_guard_refused() {
 }
 
 #[test]
-fn the_code_after_too_many_turns_goes_by_the_host() {
+fn exit_code_after_max_turns_depends_on_the_host() {
     let rows = [
         (None, None, 1),
         (Some("sdk-ts"), Some("0.3.325"), 1),
@@ -141,7 +141,7 @@ fn the_code_after_too_many_turns_goes_by_the_host() {
 }
 
 #[test]
-fn a_stderr_that_nobody_reads_holds_nothing_up() {
+fn unread_stderr_does_not_block() {
     let rig = TestDir::new();
     let strangers: Vec<String> = (0..3000).map(|n| format!("--unknown-flag-number-{n}")).collect();
     let strangers: Vec<&str> = strangers.iter().map(String::as_str).collect();
@@ -153,7 +153,7 @@ fn a_stderr_that_nobody_reads_holds_nothing_up() {
 }
 
 #[test]
-fn every_question_with_an_id_is_answered() {
+fn every_request_with_an_id_is_answered() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!([]), &[]);
     let rows = [
@@ -184,7 +184,7 @@ fn every_question_with_an_id_is_answered() {
 }
 
 #[test]
-fn what_means_nothing_is_a_warning_to_an_sdk() {
+fn unknown_values_are_warnings_for_an_sdk() {
     let rig = TestDir::new();
     let more = ["--tools", "Nope,Read", "--add-dir", "/no/such/folder"];
     let mut command = rig.session_command(&json!(["fine"]), &more);
@@ -199,7 +199,7 @@ fn what_means_nothing_is_a_warning_to_an_sdk() {
 }
 
 #[test]
-fn a_line_of_an_unknown_kind_and_an_answer_to_nothing_change_nothing() {
+fn unknown_lines_and_stray_responses_change_nothing() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one"]), &[]);
     let answer =
@@ -219,7 +219,7 @@ fn a_line_of_an_unknown_kind_and_an_answer_to_nothing_change_nothing() {
 }
 
 #[test]
-fn few_descriptors_are_enough() {
+fn few_file_descriptors_are_enough() {
     let rig = TestDir::new();
     let mut replies: Vec<serde_json::Value> =
         (0..40).map(|number| tool_call("Bash", &json!({"command": format!("echo {number}")}))).collect();

@@ -1,24 +1,24 @@
-//! The program as others see it: started, fed, listened to, ended.
+//! Tests of the built program from outside.
 //!
-//! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
-//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders,
-//! `projects` about what a project brings along, `sessions` about looking back, `transcripts` about what is kept, `tapes`
-//! about recordings, `debugging` about what `--debug` tells, `mcp` about MCP servers and being one, `logins` about logging in to
-//! them.
+//! `harness` starts it, `pty` on a terminal. `command_line` tests arguments and text output, `terminal` terminal
+//! output, `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home
+//! directories, `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files,
+//! `recordings` record and replay, `debug_log` the output of `--debug`, `mcp` MCP servers and our tools as one,
+//! `mcp_login` OAuth logins.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
+mod command_line;
 mod debug_log;
-mod shutdown;
+mod harness;
 mod home_dirs;
 mod host_protocol;
-mod mcp_login;
 mod mcp;
-mod command_line;
+mod mcp_login;
 mod project_trust;
 mod pty;
-mod harness;
-mod sessions;
 mod recordings;
+mod sessions;
+mod shutdown;
 mod terminal;
 mod transcripts;

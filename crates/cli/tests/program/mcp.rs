@@ -1,4 +1,4 @@
-//! `whimbrel mcp`: servers that people keep, and our own tools as a server.
+//! `whimbrel mcp`: configured servers, and our own tools as a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{RunOutput, TestDir, TestSession, has_exited, wait_for_number, wait_until};
 
-/// A client that speaks MCP with `whimbrel mcp serve`. Its messages have no `type`, so they are told apart by their id.
+/// MCP client of `whimbrel mcp serve`. Its messages have no `type`, so they are matched by their id.
 struct McpClient {
     session: TestSession,
     last_id: u64,
@@ -16,7 +16,7 @@ struct McpClient {
 impl McpClient {
     fn start(rig: &TestDir, flags: &[&str]) -> Self {
         let mut command = rig.command(&[&["mcp", "serve"], flags].concat());
-        // An engine that an SDK has started passes this on to its servers.
+        // An engine that an SDK has started passes this variable on to its servers.
         command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py").env("TMPDIR", rig.temp_dir());
         let mut client = Self { session: TestSession::start(command), last_id: 0 };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
@@ -45,7 +45,7 @@ impl McpClient {
         self.session.find_frame(method, |message| message["id"] == id)
     }
 
-    /// Calls a tool: whether it failed, and the first text.
+    /// Calls a tool; returns whether it failed, and the first text.
     fn call_tool(&mut self, tool: &str, input: &Value) -> (bool, String) {
         let answer = self.request("tools/call", &json!({"name": tool, "arguments": input}));
         let result = &answer["result"];
@@ -55,7 +55,7 @@ impl McpClient {
 }
 
 #[test]
-fn our_tools_are_served_through_the_gate() {
+fn served_tools_are_subject_to_permissions() {
     let rig = TestDir::new();
     let file = rig.work_dir().join("birds.txt");
     fs::write(&file, "two curlews\n").unwrap();
@@ -95,7 +95,7 @@ fn our_tools_are_served_through_the_gate() {
 }
 
 #[test]
-fn rules_of_the_settings_count() {
+fn permission_rules_of_the_settings_apply() {
     let rig = TestDir::new();
     let folder = rig.work_dir().join("../home/.claude");
     fs::create_dir(&folder).unwrap();
@@ -118,7 +118,7 @@ fn rules_of_the_settings_count() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_ends_with_its_children() {
+fn cancelled_call_ends_with_its_children() {
     let rig = TestDir::new();
     let mut client = McpClient::start(&rig, &["--allowedTools", "Bash"]);
     let sleep = |file: &str| json!({"name": "Bash", "arguments": {"command": format!("echo $$ > {file}; sleep 300")}});
@@ -126,7 +126,10 @@ fn a_call_that_is_cancelled_ends_with_its_children() {
     let first = wait_for_number(&rig.work_dir().join("first"));
     client.notify("notifications/cancelled", &json!({"requestId": id}));
     wait_until("the end of what was cancelled", || has_exited(first).then_some(()));
-    assert_eq!(client.call_tool("Bash", &json!({"command": "echo still here"})), (false, "still here".into()));
+    assert_eq!(
+        client.call_tool("Bash", &json!({"command": "echo still here"})),
+        (false, "still here".into())
+    );
 
     let background = json!({"command": "echo $$ > second; sleep 300", "run_in_background": true});
     assert!(!client.call_tool("Bash", &background).0);
@@ -137,7 +140,7 @@ fn a_call_that_is_cancelled_ends_with_its_children() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn invalid_arguments_of_serve_are_reported() {
     let rig = TestDir::new();
     for (args, words) in [
         (["mcp", "serve", "a prompt"], "takes no prompt"),
@@ -152,7 +155,7 @@ fn what_cannot_be_served_is_said() {
     assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", ""));
 }
 
-/// A server of one tool, as a shell script.
+/// Writes a server with one tool, as a shell script.
 fn write_server_script(rig: &TestDir) -> PathBuf {
     let path = rig.work_dir().join("server.sh");
     let text = r#"echo $$ > server.pid
@@ -183,7 +186,7 @@ fn run_failing(rig: &TestDir, args: &[&str]) -> String {
 }
 
 #[test]
-fn servers_are_added_shown_tried_and_removed() {
+fn servers_are_added_shown_tested_and_removed() {
     let rig = TestDir::new();
     let server = write_server_script(&rig);
     let (server, mine) = (server.to_str().unwrap(), rig.work_dir().join("../home/.claude.json"));
@@ -231,7 +234,7 @@ fn servers_are_added_shown_tried_and_removed() {
 }
 
 #[test]
-fn servers_of_a_project_wait_for_approval() {
+fn project_servers_need_approval() {
     let rig = TestDir::new();
     let server = write_server_script(&rig);
     let entry = json!({"command": "sh", "args": [server]}).to_string();

@@ -1,4 +1,4 @@
-//! `whimbrel mcp login`: with a browser, from start to end.
+//! `whimbrel mcp login`, end to end with a browser.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use whimbrel_testkit::oauth_mock::{ClientRegistration, complete_login};
 
 use crate::harness::{RunOutput, TestDir, wait_for_exit};
 
-/// A server behind a login, in a thread of its own.
+/// A server with OAuth login, in a thread of its own.
 struct OAuthServer {
     url: String,
     _end: oneshot::Sender<()>,
@@ -41,7 +41,7 @@ fn run_mcp(rig: &TestDir, args: &[&str], code: i32) -> String {
 }
 
 #[test]
-fn a_person_logs_in_and_out() {
+fn user_logs_in_and_out() {
     let (rig, server) = (TestDir::new(), OAuthServer::start());
     run_mcp(&rig, &["add", "birds", "--scope", "user", &server.url], 0);
     assert!(run_mcp(&rig, &["list"], 0).contains("wants a login: whimbrel mcp login birds"));
@@ -78,7 +78,7 @@ fn a_person_logs_in_and_out() {
 }
 
 #[test]
-fn what_cannot_be_logged_in_to_is_said() {
+fn impossible_login_is_reported() {
     let rig = TestDir::new();
     run_mcp(&rig, &["add", "prog", "--", "true"], 0);
     run_mcp(&rig, &["add", "nobody", "http://127.0.0.1:1/mcp"], 0);

@@ -1,25 +1,25 @@
-//! What a project brings along: settings that count, and those that do not before somebody trusts it.
+//! Settings of a project: what counts, and what does not before the project is trusted.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{RunOutput, TestDir, TestSession, tool_call, run_command};
+use crate::harness::{RunOutput, TestDir, TestSession, run_command, tool_call};
 
-/// Writes the settings of the project that the program works in.
+/// Writes the settings of the project in the working directory.
 fn write_settings(rig: &TestDir, settings: &Value) {
     let folder = rig.work_dir().join(".claude");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
 }
 
-/// A hook that leaves a trace.
+/// A hook that runs this command.
 fn command_hook(command: &str) -> Value {
     json!([{"hooks": [{"type": "command", "command": command}]}])
 }
 
-/// A repository that tries everything to get something of its own run or believed. Whatever works leaves a file.
+/// Writes a repository that tries in every way to run code or to change settings. Whatever works leaves a file.
 fn write_hostile_project(rig: &TestDir, traces: &Path) {
     let trace = |name: &str| format!("touch {}", traces.join(name).display());
     let run = |name: &str| command_hook(&trace(name));
@@ -69,7 +69,7 @@ fn list_traces(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What the model tries there: a harmless command, one that needs a permission, and a file.
+/// Calls that the model tries there: a harmless command, one that needs permission, and a file.
 fn attempt_replies(rig: &TestDir) -> Value {
     json!([
         tool_call("Bash", &json!({"command": "env"})),
@@ -80,7 +80,7 @@ fn attempt_replies(rig: &TestDir) -> Value {
 }
 
 #[test]
-fn nothing_of_a_project_runs_before_it_is_trusted() {
+fn untrusted_project_runs_nothing() {
     for frames in [true, false] {
         let rig = TestDir::new();
         let folder = tempfile::tempdir().unwrap();
@@ -98,13 +98,16 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
         assert_eq!(list_traces(folder.path()), Vec::<String>::new(), "frames: {frames}");
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("not trusted"), "{said}");
-        assert!(!rig.work_dir().join("made").exists() && !rig.work_dir().join("written.txt").exists(), "{said}");
+        assert!(
+            !rig.work_dir().join("made").exists() && !rig.work_dir().join("written.txt").exists(),
+            "{said}"
+        );
         assert!(!frames || said.contains("HOME=") && !said.contains("CANARY=sings"), "{said}");
     }
 }
 
 #[test]
-fn a_project_counts_when_the_host_asks_for_it_but_never_where_it_must_not() {
+fn requested_project_settings_count_within_limits() {
     let rig = TestDir::new();
     let folder = tempfile::tempdir().unwrap();
     write_hostile_project(&rig, folder.path());
@@ -127,7 +130,7 @@ fn a_project_counts_when_the_host_asks_for_it_but_never_where_it_must_not() {
 }
 
 #[test]
-fn a_settings_file_that_cannot_be_read_stops_the_start() {
+fn invalid_settings_file_prevents_the_start() {
     for (text, part) in [
         ("{\"permissions\": {\"deny\": [\"Bash\"", "settings.json"),
         ("{\"permissions\": {\"deny\": [5]}}", "permissions.deny"),
@@ -148,7 +151,7 @@ fn a_settings_file_that_cannot_be_read_stops_the_start() {
 }
 
 #[test]
-fn variables_of_the_person_reach_the_provider() {
+fn environment_of_user_settings_reaches_the_provider() {
     let rig = TestDir::new();
     let config = rig.work_dir().join("../config");
     fs::create_dir(&config).unwrap();
@@ -161,7 +164,7 @@ fn variables_of_the_person_reach_the_provider() {
 }
 
 #[test]
-fn an_answer_can_be_kept_and_counts_in_the_next_session() {
+fn persisted_rule_counts_in_the_next_session() {
     let rig = TestDir::new();
     let replies = json!([tool_call("Bash", &json!({"command": "mkdir made"})), "done"]);
     let mut command = rig.session_command(&replies, &["--permission-prompt-tool", "stdio"]);
@@ -186,14 +189,15 @@ fn an_answer_can_be_kept_and_counts_in_the_next_session() {
 }
 
 #[test]
-fn a_change_that_cannot_be_read_is_told_and_the_answer_counts() {
+fn invalid_update_is_reported_and_the_decision_counts() {
     let rig = TestDir::new();
     let replies = json!([
         tool_call("Bash", &json!({"command": "mkdir made"})),
         tool_call("Bash", &json!({"command": "mkdir more"})),
         "done"
     ]);
-    let mut session = TestSession::start(rig.session_command(&replies, &["--permission-prompt-tool", "stdio"]));
+    let mut session =
+        TestSession::start(rig.session_command(&replies, &["--permission-prompt-tool", "stdio"]));
     session.send_prompt("go");
     let asked = session.next_frame("control_request");
     let rules = json!([{"toolName": "Bash", "ruleContent": "mkdir *"}]);
@@ -208,14 +212,14 @@ fn a_change_that_cannot_be_read_is_told_and_the_answer_counts() {
     assert_eq!(told["level"], "warning", "{told}");
     let text = told["content"].as_str().unwrap();
     assert!(text.contains("updatedPermissions[0]") && text.contains("behavior"), "{text}");
-    // The second call is not asked about: the change that can be read counts.
+    // The second call causes no request: the valid update counts.
     session.next_frame("result");
     assert_eq!(session.finish().0, Some(0));
     assert!(rig.work_dir().join("made").exists() && rig.work_dir().join("more").exists());
 }
 
 #[test]
-fn a_local_file_out_of_an_archive_grants_and_runs_nothing() {
+fn local_settings_from_an_archive_are_not_trusted() {
     let rig = TestDir::new();
     let local = rig.work_dir().join(".claude/settings.local.json");
     fs::create_dir_all(local.parent().unwrap()).unwrap();
@@ -231,7 +235,7 @@ fn a_local_file_out_of_an_archive_grants_and_runs_nothing() {
 }
 
 #[test]
-fn a_rule_that_does_not_count_yet_is_explained() {
+fn explain_shows_a_rule_that_needs_trust() {
     let rig = TestDir::new();
     write_settings(&rig, &json!({"permissions": {"allow": ["Bash(npm test)"]}}));
     let out = rig.run(&["permissions", "explain", "Bash(npm test)"], "");
@@ -253,9 +257,12 @@ fn a_rule_that_does_not_count_yet_is_explained() {
 }
 
 #[test]
-fn a_judgement_is_explained_with_its_rule_file_and_line() {
+fn explain_shows_rule_file_and_line() {
     let rig = TestDir::new();
-    write_settings(&rig, &json!({"permissions": {"deny": ["Bash(git push *)"], "ask": ["Bash(git commit *)"]}}));
+    write_settings(
+        &rig,
+        &json!({"permissions": {"deny": ["Bash(git push *)"], "ask": ["Bash(git commit *)"]}}),
+    );
     let out = rig.run(&["permissions", "explain", "Bash(git push origin main && ls)"], "");
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(out.stdout.starts_with("deny"), "{}", out.stdout);
@@ -276,10 +283,13 @@ fn a_judgement_is_explained_with_its_rule_file_and_line() {
 }
 
 #[test]
-fn hooks_hear_of_the_end_although_background_work_had_to_be_stopped() {
+fn session_end_hook_runs_after_background_work_was_stopped() {
     let rig = TestDir::new();
     let trace = rig.work_dir().join("ended");
-    write_settings(&rig, &json!({"hooks": {"SessionEnd": command_hook(&format!("touch {}", trace.display()))}}));
+    write_settings(
+        &rig,
+        &json!({"hooks": {"SessionEnd": command_hook(&format!("touch {}", trace.display()))}}),
+    );
     let call = tool_call("Bash", &json!({"command": "sleep 600", "run_in_background": true}));
     let model = rig.write_script(&json!([call, "done"]));
     let args = ["-p", "--setting-sources", "project", "--allowedTools", "Bash", "--model", &model, "go"];
@@ -288,7 +298,7 @@ fn hooks_hear_of_the_end_although_background_work_had_to_be_stopped() {
 }
 
 #[test]
-fn a_guard_stays_where_it_is_when_the_shell_moves() {
+fn hook_command_does_not_follow_the_shells_directory() {
     let rig = TestDir::new();
     write_settings(&rig, &json!({"hooks": {"PreToolUse": command_hook("./guard.sh")}}));
     fs::create_dir(rig.work_dir().join("sub")).unwrap();
@@ -309,7 +319,7 @@ fn a_guard_stays_where_it_is_when_the_shell_moves() {
 }
 
 #[test]
-fn a_project_does_not_choose_who_is_talked_to() {
+fn project_cannot_choose_the_model() {
     let rig = TestDir::new();
     let evil = rig.work_dir().join("evil.json");
     fs::write(&evil, json!(["I am the project."]).to_string()).unwrap();
@@ -327,7 +337,7 @@ fn a_project_does_not_choose_who_is_talked_to() {
 }
 
 #[test]
-fn a_session_does_not_begin_with_hooks_that_cannot_be_read() {
+fn invalid_hooks_prevent_the_session() {
     let rig = TestDir::new();
     let replies = json!([tool_call("Bash", &json!({"command": "mkdir made"})), "done"]);
     let mut session = rig.start_session(&replies, &["--allowedTools", "Bash"]);
@@ -342,11 +352,11 @@ fn a_session_does_not_begin_with_hooks_that_cannot_be_read() {
 }
 
 #[test]
-fn a_hook_answers_though_the_host_has_ended_its_input() {
+fn hook_answers_after_the_input_has_ended() {
     let rig = TestDir::new();
     let replies = json!([tool_call("Bash", &json!({"command": "mkdir made"})), "done"]);
     let allow = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
-    // It takes longer than it takes to see that nobody else can be asked.
+    // The hook takes longer than the engine needs to see that the host cannot answer.
     let slow = command_hook(&format!("cat > asked; sleep 0.2; echo '{allow}'"));
     let settings = json!({"hooks": {"PermissionRequest": slow}}).to_string();
     let more = ["--permission-prompt-tool", "stdio", "--settings", &settings];
@@ -359,7 +369,7 @@ fn a_hook_answers_though_the_host_has_ended_its_input() {
 }
 
 #[test]
-fn a_hook_can_stop_a_change_of_settings_and_changes_are_answered_in_order() {
+fn hook_can_block_a_settings_change() {
     let rig = TestDir::new();
     let guard = json!([{"matcher": "user_settings", "hooks": [
         {"type": "command", "command": "cat > told; echo not that >&2; exit 2"}]}]);
@@ -376,7 +386,8 @@ fn a_hook_can_stop_a_change_of_settings_and_changes_are_answered_in_order() {
     assert_eq!(ids, ["one", "two"]);
     assert!(first["response"]["error"].as_str().unwrap().contains("not that"), "{first}");
     assert_eq!(second["response"]["subtype"], "success", "{second}");
-    let told: Value = serde_json::from_str(&fs::read_to_string(rig.work_dir().join("told")).unwrap()).unwrap();
+    let told: Value =
+        serde_json::from_str(&fs::read_to_string(rig.work_dir().join("told")).unwrap()).unwrap();
     assert_eq!((&told["source"], told["file_path"].is_string()), (&json!("user_settings"), true));
     assert!(rig.work_dir().join(".claude/settings.local.json").exists());
     session.finish();

@@ -1,4 +1,4 @@
-//! A terminal of our own to start the program at: what it shows is kept, and keys can be pressed.
+//! A pseudo-terminal to start the program on: its output is recorded, and keys can be typed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -12,18 +12,18 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use crate::harness::{wait_for_exit, wait_until};
 
-/// A program at a terminal.
+/// A program on a pseudo-terminal.
 pub(crate) struct PtySession {
     pub(crate) child: Child,
     pty: File,
-    /// Kept open, so that what was shown last can still be read, and the settings be looked at.
+    /// Kept open, so that the last output can still be read and the terminal settings compared.
     tty: File,
     initial_settings: String,
     output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl PtySession {
-    /// Starts a command with all its ends at a terminal of some width.
+    /// Starts a command with all standard streams on a terminal of a given width.
     pub(crate) fn start(mut command: Command, columns: u16) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
@@ -53,7 +53,7 @@ impl PtySession {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
-    /// Waits until something is shown.
+    /// Waits until a text is shown.
     pub(crate) fn wait_for_text(&self, text: &str) {
         wait_until(text, || self.output().contains(text).then_some(()));
     }
@@ -66,7 +66,7 @@ impl PtySession {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the end, and sees to it that the terminal is as it was and everything shown was read.
+    /// Waits for the exit; checks that the terminal settings are restored and that all output was read.
     pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
         let status = wait_for_exit(&mut self.child);
         assert_eq!(terminal_settings(&self.tty), self.initial_settings, "the terminal is as it was");
@@ -76,7 +76,7 @@ impl PtySession {
     }
 }
 
-/// How a terminal treats what is typed and shown.
+/// Returns the input, output and local modes of a terminal.
 fn terminal_settings(terminal: &File) -> String {
     let settings = tcgetattr(terminal).unwrap();
     format!("{:?} {:?} {:?}", settings.input_modes, settings.output_modes, settings.local_modes)

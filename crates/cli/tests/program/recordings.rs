@@ -1,4 +1,4 @@
-//! Recordings: a session is run again without a model, and says where it comes out differently.
+//! Recordings: a session is replayed without a model, and reports where it deviates.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::{TestDir, TestSession, tool_call};
 const PROMPT: &str = "What is in note.txt?";
 
 #[test]
-fn a_recorded_session_is_run_again_without_a_model() {
+fn recorded_session_is_replayed_without_a_model() {
     let rig = TestDir::new();
     std::fs::write(rig.work_dir().join("note.txt"), "first\n").unwrap();
     let read = json!([{"type": "tool_use", "name": "Read", "input": {"file_path": "note.txt"}}]);
@@ -30,14 +30,14 @@ fn a_recorded_session_is_run_again_without_a_model() {
     assert_eq!(taken.code, Some(1), "an older recording is not overwritten: {}", taken.stdout);
 }
 
-/// A session that plays a recording.
+/// Starts a session that replays the recording.
 fn start_replay(rig: &TestDir) -> TestSession {
     let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
     TestSession::start(rig.command(&[&args[..], &["--replay", "tape.jsonl"]].concat()))
 }
 
 #[test]
-fn moments_are_others_in_every_run_and_what_was_not_asked_for_is_told_at_the_end() {
+fn timestamps_may_differ_and_unused_steps_are_reported() {
     let rig = TestDir::new();
     let when = tool_call("Bash", &json!({"command": "date -u +%Y-%m-%dT%H:%M:%S.%NZ"}));
     let more = ["--record", "tape.jsonl", "--allowedTools", "Bash"];
@@ -67,7 +67,7 @@ fn moments_are_others_in_every_run_and_what_was_not_asked_for_is_told_at_the_end
 }
 
 #[test]
-fn a_summary_that_was_interrupted_is_interrupted_again() {
+fn interrupted_compaction_is_replayed() {
     let rig = TestDir::new();
     let mut first = rig.start_session(&json!(["Hello.", "The person said hi."]), &["--record", "tape.jsonl"]);
     for prompt in ["Hi.", "/compact"] {

@@ -1,13 +1,13 @@
-//! Stored sessions, as a person looks at them.
+//! Stored sessions, as a user manages them.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::pty::PtySession;
 use crate::harness::{TestDir, tool_call};
+use crate::pty::PtySession;
 
-/// Has a session with one prompt, and gives its id.
+/// Runs a session with one prompt, and returns its id.
 fn run_session(rig: &TestDir, prompt: &str, replies: &Value) -> String {
     let mut session = rig.start_session(replies, &["--allowedTools", "Bash"]);
     session.send_prompt(prompt);
@@ -35,7 +35,7 @@ fn projects_dir(rig: &TestDir) -> PathBuf {
 }
 
 #[test]
-fn sessions_are_listed_shown_found_and_named() {
+fn sessions_are_listed_shown_found_and_renamed() {
     let rig = TestDir::new();
     let first = run_session(
         &rig,
@@ -67,7 +67,7 @@ fn sessions_are_listed_shown_found_and_named() {
 }
 
 #[test]
-fn what_a_subagent_did_on_a_persons_word_is_shown() {
+fn output_of_a_forked_skill_is_shown() {
     let rig = TestDir::new();
     let folder = rig.work_dir().join(".claude/skills/count");
     std::fs::create_dir_all(&folder).unwrap();
@@ -81,7 +81,7 @@ fn what_a_subagent_did_on_a_persons_word_is_shown() {
 }
 
 #[test]
-fn a_session_is_exported_once() {
+fn export_never_overwrites_a_file() {
     let rig = TestDir::new();
     let id = run_session(&rig, "Count", &json!([tool_call("Bash", &json!({"command": "echo two"})), "Two."]));
     let document = run_ok(&rig, &["export", "last"]);
@@ -98,7 +98,7 @@ fn a_session_is_exported_once() {
 }
 
 #[test]
-fn removal_asks_and_needs_somebody_to_ask() {
+fn delete_asks_for_confirmation() {
     let rig = TestDir::new();
     let id = run_session(&rig, "Count", &json!(["Two."]));
     assert!(run_failing(&rig, &["delete", &id]).contains("--yes"));
@@ -117,7 +117,7 @@ fn removal_asks_and_needs_somebody_to_ask() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_its_remedy() {
+fn errors_are_reported_with_a_remedy() {
     let rig = TestDir::new();
     assert_eq!(run_ok(&rig, &["list", "--json"]), "[\n]\n");
     assert!(rig.run(&["sessions"], "").stderr.contains("No session is kept yet"));
@@ -133,7 +133,7 @@ fn what_cannot_be_done_is_said_with_its_remedy() {
 }
 
 #[test]
-fn a_session_that_cannot_be_read_does_not_hide_the_others() {
+fn unreadable_session_does_not_hide_the_others() {
     let rig = TestDir::new();
     let id = run_session(&rig, "Count", &json!(["Two."]));
     let folder = std::fs::read_dir(projects_dir(&rig)).unwrap().next().unwrap().unwrap().path();

@@ -1,4 +1,4 @@
-//! Signals, and hosts that go away.
+//! Signals, and hosts that disconnect.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{TestDir, TestSession, tool_call, wait_for_exit, has_exited, wait_for_number, wait_until};
+use crate::harness::{
+    TestDir, TestSession, has_exited, tool_call, wait_for_exit, wait_for_number, wait_until,
+};
 
-/// Everything ends within two seconds; the rest is what a busy machine may add.
+/// Everything ends within two seconds; the rest is slack for a busy machine.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A session whose script runs a command that never ends by itself, and the number of that command.
+/// Starts a session whose script runs an endless command; returns the pid of the command, too.
 fn start_long_command(rig: &TestDir) -> (TestSession, i32) {
     let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
     let mut command =
@@ -28,7 +30,7 @@ fn send_signal(session: &TestSession, signal: Signal) {
 }
 
 #[test]
-fn a_signal_ends_the_command_and_then_the_program() {
+fn signal_ends_the_command_and_the_program() {
     for (sent, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
         let rig = TestDir::new();
         let (mut session, pid) = start_long_command(&rig);
@@ -44,7 +46,7 @@ fn a_signal_ends_the_command_and_then_the_program() {
 }
 
 #[test]
-fn a_signal_ends_an_idle_program() {
+fn signal_ends_an_idle_program() {
     let rig = TestDir::new();
     let mut session = rig.start_session(&json!(["one"]), &[]);
     session.send_prompt("go");
@@ -54,7 +56,7 @@ fn a_signal_ends_an_idle_program() {
 }
 
 #[test]
-fn a_signal_ends_a_program_whose_output_nobody_reads() {
+fn signal_ends_a_program_with_unread_output() {
     let rig = TestDir::new();
     let mut child =
         spawn_piped(rig.session_command(&json!(["x".repeat(900_000)]), &["--include-partial-messages"]));
@@ -78,7 +80,7 @@ fn send_prompt(child: &mut std::process::Child) {
 }
 
 #[test]
-fn a_host_that_no_longer_reads_ends_the_program() {
+fn closed_stdout_ends_the_program() {
     let rig = TestDir::new();
     let mut child = spawn_piped(rig.session_command(&json!(["words"]), &[]));
     drop(child.stdout.take());
@@ -87,9 +89,10 @@ fn a_host_that_no_longer_reads_ends_the_program() {
 }
 
 #[test]
-fn a_host_that_died_ends_a_program_that_waits_for_its_model() {
+fn closed_stdout_ends_a_program_waiting_for_its_model() {
     let rig = TestDir::new();
-    let mut child = spawn_piped(rig.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
+    let mut child =
+        spawn_piped(rig.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
     send_prompt(&mut child);
     let mut first = [0];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
@@ -100,7 +103,7 @@ fn a_host_that_died_ends_a_program_that_waits_for_its_model() {
 }
 
 #[test]
-fn a_host_that_no_longer_reads_is_noticed_while_its_input_is_open() {
+fn closed_stdout_is_detected_while_the_input_is_open() {
     let rig = TestDir::new();
     let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
     let mut command = rig.session_command(&json!([reply]), &["--permission-mode", "bypassPermissions"]);
@@ -116,7 +119,7 @@ fn a_host_that_no_longer_reads_is_noticed_while_its_input_is_open() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_ends_a_prompt_whose_answer_is_awaited() {
+fn closed_pipe_ends_a_pending_prompt() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!([{"delay_ms": 600_000, "content": ["never"]}]));
     let mut child = spawn_piped(rig.command(&["-p", "--model", &model, "go"]));
@@ -124,11 +127,12 @@ fn a_pipe_that_nobody_reads_ends_a_prompt_whose_answer_is_awaited() {
     assert_eq!(wait_for_exit(&mut child).code(), Some(1));
 }
 
-/// A session that may be outlived by a command in the background, which prints again once it finds a file; its number.
+/// Starts a session that may detach a background command, which prints again once a file exists; returns its pid, too.
 fn start_detachable_command(rig: &TestDir) -> (TestSession, i32) {
     let command =
         "echo $$ > pid.txt; echo before; until [ -e gate ]; do sleep 0.05; done; echo after; rm gate";
-    let replies = json!([tool_call("Bash", &json!({"command": command, "run_in_background": true})), "It runs."]);
+    let replies =
+        json!([tool_call("Bash", &json!({"command": command, "run_in_background": true})), "It runs."]);
     let more = ["--permission-mode", "bypassPermissions", "--background-at-end", "detach"];
     let mut start = rig.session_command(&replies, &more);
     start.env("IS_SANDBOX", "1");
@@ -139,7 +143,7 @@ fn start_detachable_command(rig: &TestDir) -> (TestSession, i32) {
 }
 
 #[test]
-fn a_command_outlives_a_run_that_lets_it_go_and_says_where_it_is() {
+fn detached_command_outlives_the_run() {
     let rig = TestDir::new();
     let (session, pid) = start_detachable_command(&rig);
     let (code, frames, _) = session.finish();
@@ -157,7 +161,7 @@ fn a_command_outlives_a_run_that_lets_it_go_and_says_where_it_is() {
 }
 
 #[test]
-fn a_command_that_could_be_let_go_still_ends_with_a_run_that_is_stopped_or_killed() {
+fn detachable_command_ends_with_a_stopped_or_killed_run() {
     for sent in [Signal::TERM, Signal::KILL] {
         let rig = TestDir::new();
         let (mut session, pid) = start_detachable_command(&rig);
@@ -167,11 +171,11 @@ fn a_command_that_could_be_let_go_still_ends_with_a_run_that_is_stopped_or_kille
     }
 }
 
-/// A command that leaves a daemon behind which has left its group and its environment.
+/// A command that leaves a daemon with a process group of its own and an empty environment.
 const DAEMON: &str = "env -i setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid.txt; exec sleep 600' >/dev/null 2>&1 & while [ ! -s pid.txt ]; do sleep 0.01; done";
 
 #[test]
-fn a_daemon_ends_with_the_program_however_that_ends() {
+fn daemon_ends_with_the_program() {
     for sent in [None, Some(Signal::TERM), Some(Signal::KILL)] {
         let rig = TestDir::new();
         let replies = json!([tool_call("Bash", &json!({"command": DAEMON})), "done"]);

@@ -1,4 +1,4 @@
-//! The program at a terminal: questions, signals, narrow and dumb ones.
+//! The program on a terminal: prompts, signals, narrow and dumb terminals.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::harness::{TestDir, has_exited, tool_call, wait_for_number, wait_until};
 use crate::pty::PtySession;
-use crate::harness::{TestDir, tool_call, has_exited, wait_for_number, wait_until};
 
-/// A stopped run has two seconds before it is left; what ends at once takes less.
+/// A stopped run has two seconds before it is killed; an immediate exit takes less.
 const IMMEDIATE_EXIT_LIMIT: Duration = Duration::from_millis(1500);
 
-/// A run that asks whether it may run a command.
+/// A run that asks for permission to run a command.
 fn command_that_asks(rig: &TestDir) -> Command {
     let reply = tool_call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
     let model = rig.write_script(&json!([reply, "after the call"]));
@@ -22,7 +22,7 @@ fn command_that_asks(rig: &TestDir) -> Command {
 }
 
 #[test]
-fn a_signal_ends_a_question_at_once() {
+fn signal_ends_a_prompt_at_once() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let rig = TestDir::new();
         let mut seat = PtySession::start(command_that_asks(&rig), 80);
@@ -37,7 +37,7 @@ fn a_signal_ends_a_question_at_once() {
 }
 
 #[test]
-fn an_answer_is_taken_and_a_closed_terminal_is_a_no() {
+fn answer_is_taken_and_end_of_input_denies() {
     for (keys, said) in [("n\n", "said no"), ("\n", "said no"), ("\u{4}", "no answer at the terminal")] {
         let rig = TestDir::new();
         let mut seat = PtySession::start(command_that_asks(&rig), 120);
@@ -51,12 +51,13 @@ fn an_answer_is_taken_and_a_closed_terminal_is_a_no() {
 }
 
 #[test]
-fn a_question_of_the_model_is_answered_by_number() {
+fn question_of_the_model_is_answered_by_number() {
     let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
     let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
     let asked = tool_call("AskUserQuestion", &json!({"questions": [colour]}));
     let rig = TestDir::new();
-    let model = rig.write_script(&json!([asked, {"expect": "Which colour? → Blue", "content": ["Blue it is."]}]));
+    let model =
+        rig.write_script(&json!([asked, {"expect": "Which colour? → Blue", "content": ["Blue it is."]}]));
     let mut command = rig.command(&["--model", &model, "go"]);
     command.env("TERM", "xterm");
     let mut seat = PtySession::start(command, 80);
@@ -67,7 +68,7 @@ fn a_question_of_the_model_is_answered_by_number() {
     assert!(shown.contains("2. Blue: b") && shown.contains("Blue it is."), "{shown}");
 }
 
-/// A run whose command has been allowed and runs, and the number of that command.
+/// Starts a run whose command was allowed and is running; returns the pid of the command, too.
 fn start_allowed_command(rig: &TestDir) -> (PtySession, i32) {
     let mut seat = PtySession::start(command_that_asks(rig), 80);
     seat.wait_for_text("[y/N] ");
@@ -77,7 +78,7 @@ fn start_allowed_command(rig: &TestDir) -> (PtySession, i32) {
 }
 
 #[test]
-fn two_interrupts_in_a_row_leave_nothing_behind() {
+fn two_interrupts_leave_nothing_behind() {
     let rig = TestDir::new();
     let (mut seat, pid) = start_allowed_command(&rig);
     seat.send_signal(Signal::INT);
@@ -88,7 +89,7 @@ fn two_interrupts_in_a_row_leave_nothing_behind() {
 }
 
 #[test]
-fn what_was_going_on_is_not_left_on_the_screen() {
+fn spinner_is_cleared_on_interrupt() {
     let rig = TestDir::new();
     let (mut seat, pid) = start_allowed_command(&rig);
     seat.wait_for_text("⠙ Bash");
@@ -100,7 +101,7 @@ fn what_was_going_on_is_not_left_on_the_screen() {
 }
 
 #[test]
-fn a_run_that_was_suspended_goes_on() {
+fn suspended_run_goes_on() {
     let rig = TestDir::new();
     let mut seat = PtySession::start(command_that_asks(&rig), 80);
     seat.wait_for_text("[y/N] ");
@@ -114,7 +115,7 @@ fn a_run_that_was_suspended_goes_on() {
 }
 
 #[test]
-fn the_demo_says_what_came_of_the_answer() {
+fn demo_reports_the_outcome_of_the_answer() {
     let counted = "two curlews";
     let refused = "was not run";
     for (keys, said, unsaid) in
@@ -132,7 +133,7 @@ fn the_demo_says_what_came_of_the_answer() {
 }
 
 #[test]
-fn a_terminal_that_wants_no_colours_or_cannot_have_them_gets_none() {
+fn colours_are_off_when_unwanted_or_unsupported() {
     for (variables, columns) in [(&[("TERM", "dumb")][..], 80), (&[("TERM", "xterm"), ("NO_COLOR", "1")], 20)]
     {
         let rig = TestDir::new();
@@ -142,7 +143,7 @@ fn a_terminal_that_wants_no_colours_or_cannot_have_them_gets_none() {
         seat.wait_for_text("[y/N] ");
         seat.type_keys("y\n");
         assert_eq!(seat.wait_for_exit().code(), Some(0));
-        // The sign that something goes on may be taken away again; that is no colour.
+        // The spinner may clear its line; that is not a colour.
         let shown = seat.output().replace("\u{1b}[2K", "");
         assert!(!shown.contains('\u{1b}'), "{variables:?}: {shown:?}");
         assert!(shown.contains("is removed"), "{shown}");

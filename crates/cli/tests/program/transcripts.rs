@@ -1,10 +1,10 @@
-//! Transcripts on a disk that has no room, and sessions that are already somebody's.
+//! Transcripts on a full disk and after a kill, and sessions that do not exist.
 
 use serde_json::{Value, json};
 
-use crate::harness::{TestDir, TestSession, tool_call, run_command, has_exited, wait_for_number};
+use crate::harness::{TestDir, TestSession, has_exited, run_command, tool_call, wait_for_number};
 
-/// The lines of the only transcript.
+/// Reads the only transcript.
 fn read_transcript(rig: &TestDir) -> String {
     let projects = rig.work_dir().join("../home/.claude/projects");
     let folder = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
@@ -14,7 +14,7 @@ fn read_transcript(rig: &TestDir) -> String {
 }
 
 #[test]
-fn a_transcript_that_cannot_grow_ends_with_a_whole_line_and_the_host_is_told_at_once() {
+fn transcript_on_a_full_disk_ends_with_a_whole_line() {
     let rig = TestDir::new();
     let plain = rig.session_command(&json!(["one", "two"]), &[]);
     let mut command = rig.command(&[]);
@@ -43,7 +43,7 @@ fn a_transcript_that_cannot_grow_ends_with_a_whole_line_and_the_host_is_told_at_
 }
 
 #[test]
-fn a_call_that_was_running_when_the_engine_was_killed_is_told_as_unknown() {
+fn call_running_at_a_kill_is_recorded_as_started() {
     let rig = TestDir::new();
     let slow = tool_call("Bash", &json!({"command": "echo $$ > pid; exec sleep 60"}));
     let mut session = rig.start_session(&json!([slow]), &["--allowedTools", "Bash"]);
@@ -65,7 +65,7 @@ fn a_call_that_was_running_when_the_engine_was_killed_is_told_as_unknown() {
 }
 
 #[test]
-fn an_unknown_session_is_an_error_on_stderr() {
+fn unknown_session_is_an_error_on_stderr() {
     let rig = TestDir::new();
     let model = rig.write_script(&json!(["one"]));
     let id = "99999999-2222-4333-8444-555555555555";

@@ -1,38 +1,37 @@
-//! Makes a subagent: its parent's rights and ledger, its own prompt, tools and branch of the log.
+//! Builds subagents: permissions and ledger derive from the parent; prompt, tools and transcript are their own.
 
 use std::sync::Arc;
 
 use whimbrel_models::Thinking;
 
-use super::definition::{StartableAgents, split_tool_rule};
 use super::context::{AgentParts, TreePosition};
+use super::definition::{StartableAgents, split_tool_rule};
 use super::progress::AgentProgress;
 use super::{AgentSpawner, Definition, SubagentTask, hooks, memory};
-use crate::task_list::TodoList;
 use crate::agent::{Agent, AgentLimits};
-use crate::context::instructions::Instructions;
-use crate::context::auto_compact::CompactionConfig;
-use crate::conversation::Attribution;
-use crate::permission_checker::PermissionChecker;
 use crate::config_locations::ConfigLocations;
-use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
+use crate::context::auto_compact::CompactionConfig;
+use crate::context::instructions::Instructions;
+use crate::conversation::Attribution;
 use crate::permission::PlanLock;
-use crate::session::{TranscriptLog, ResumedSession};
+use crate::permission_checker::PermissionChecker;
+use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
+use crate::session::{ResumedSession, TranscriptLog};
 use crate::structured_output::{self, StructuredOutput};
+use crate::task_list::TodoList;
 use crate::tasks::AgentTask;
-use crate::tool_set::AgentToolSet;
-use crate::tools::{AGENT, ToolContext, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE};
 use crate::tool_scheduler::ToolEnv;
+use crate::tool_set::AgentToolSet;
+use crate::tools::{AGENT, SEND_MESSAGE, TEAM_CREATE, TEAM_DELETE, ToolContext};
 
-/// What an agent is to the one that starts it.
+/// Relation of an agent to the one that starts it.
 pub(super) enum AgentRole {
-    /// It goes on an errand and reports.
+    /// Runs one task and reports.
     Subagent,
-    /// It lives on under this name and writes letters.
+    /// Stays alive under this name and exchanges messages.
     Teammate {
-        /// Its name.
         name: String,
-        /// Its promise to plan first, if it is to.
+        /// Denies changes until the lead approves a plan, if a plan is required.
         plan_lock: Option<PlanLock>,
     },
 }
@@ -54,7 +53,7 @@ impl AgentRole {
 }
 
 impl AgentSpawner {
-    /// Makes the agent for an errand that a call gives; it goes on from a past if there is one.
+    /// Builds the agent for a task; it continues a resumed conversation if there is one.
     pub(super) fn build_subagent(
         &self,
         definition: &Definition,
@@ -68,9 +67,18 @@ impl AgentSpawner {
         let agent_id = &entry.facts.task_id;
         let transcripts = home.project_dir.as_ref().map(|place| place.subagents_dir(&home.identity.session));
         let ledger = home.ledger.for_agent(format!("{} ({agent_id})", definition.name));
-        let log = TranscriptLog::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.persistence);
+        let log = TranscriptLog::sidechain(
+            home.identity.clone(),
+            agent_id,
+            transcripts.as_deref(),
+            &home.persistence,
+        );
         let journal = log.writer().clone();
-        let rights = parent.permission_checker.permissions.for_subagent(definition.permission_mode).for_subagent(errand.mode);
+        let rights = parent
+            .permission_checker
+            .permissions
+            .for_subagent(definition.permission_mode)
+            .for_subagent(errand.mode);
         let rights = rights.with_plan_lock(role.plan_lock()).with_workspace(&call.workspace);
         let lookout = parent.permission_checker.hooks.for_subagent(agent_id, &definition.name);
         let lookout = match &home.hook_deps {
@@ -132,8 +140,12 @@ impl AgentSpawner {
         })
     }
 
-    /// The parent's knobs, or a copy of them where the errand or the kind has some of its own.
-    pub(super) fn subagent_settings(&self, definition: &Definition, errand: &SubagentTask) -> RuntimeSettingsReader {
+    /// The parent's runtime settings, or a copy if the task or the definition overrides model or effort.
+    pub(super) fn subagent_settings(
+        &self,
+        definition: &Definition,
+        errand: &SubagentTask,
+    ) -> RuntimeSettingsReader {
         let parents = &self.position.runtime_settings;
         let by_environment = self.context.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
         let wanted = by_environment.as_ref().or(errand.model.as_ref()).or(definition.model.as_ref());
@@ -152,7 +164,8 @@ impl AgentSpawner {
     }
 }
 
-/// The parent's tools, as far as the kind has them. Only the main agent founds teams, and only teammates write letters.
+/// The parent's tools, restricted by the definition. Only the main agent creates teams, and only teammates send
+/// messages.
 fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRole) -> AgentToolSet {
     let mut only = definition.tools.as_deref().map(|tools| canonical_names(parent, tools));
     if definition.memory.is_some() {
@@ -172,14 +185,15 @@ fn subagent_tools(parent: &AgentToolSet, definition: &Definition, role: &AgentRo
             }
         }
     }
-    let narrowed = parent.for_subagent(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
+    let narrowed =
+        parent.for_subagent(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
     match &definition.mcp_servers.referenced {
         named if named.is_empty() => narrowed,
         named => narrowed.restricted_to_servers(named),
     }
 }
 
-/// The tools of a session that is of a kind itself.
+/// The tools of a session to which the definition is applied.
 pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> AgentToolSet {
     let mut only = definition.tools.as_deref().map(|tools| canonical_names(all, tools));
     let own = &definition.mcp_servers.own;
@@ -195,7 +209,7 @@ pub(crate) fn session_tools(all: &AgentToolSet, definition: &Definition) -> Agen
     }
 }
 
-/// Tools by their own names, however a definition calls them.
+/// Resolves aliases in a definition's tool entries to tool names.
 fn canonical_names(toolbox: &AgentToolSet, tools: &[String]) -> Vec<String> {
     let names = tools.iter().map(|tool| split_tool_rule(tool).0);
     let own = |name: &str| toolbox.find(name).map(|tool| tool.tool().name().to_owned());

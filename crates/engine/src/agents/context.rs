@@ -1,132 +1,114 @@
-//! What the agents of one session have in common, and how an agent is made of it: the main one and every subagent alike.
+//! Shared dependencies of a session's agents, and the construction of the main agent.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::task_list::{TaskList, TodoList};
 use crate::agent::{Agent, AgentLimits};
 use crate::agents::definition::StartableAgents;
-use crate::agents::registry::AgentRegistry;
 use crate::agents::mcp_servers::ServerStarter;
-use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::progress::AgentProgress;
+use crate::agents::registry::AgentRegistry;
+use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::team::{LEAD, SessionTeam};
 use crate::agents::{AgentDefinitions, lost_agents};
-use crate::small_model::SmallModel;
+use crate::config_locations::ConfigLocations;
 use crate::context::PlanModeState;
-use crate::context::instructions::Instructions;
 use crate::context::auto_compact::CompactionState;
-use crate::conversation::{Conversation, Attribution};
+use crate::context::instructions::Instructions;
+use crate::conversation::{Attribution, Conversation};
 use crate::cost::CostLedger;
+use crate::deferred_tools::DeferredTools;
 use crate::denial_log::DenialLog;
 use crate::engine::Engine;
-use crate::permission_checker::PermissionChecker;
-use crate::config_locations::ConfigLocations;
+use crate::fallback::FallbackModels;
+use crate::frame_sender::FrameSender;
 use crate::hooks;
 use crate::internal_events::EventSender;
-use crate::runtime_settings::RuntimeSettingsReader;
-use crate::deferred_tools::DeferredTools;
-use crate::frame_sender::FrameSender;
 use crate::permission::SearchFilter;
+use crate::permission_checker::PermissionChecker;
+use crate::runtime_settings::RuntimeSettingsReader;
 use crate::session::transcript_log::SessionIdentity;
-use crate::session::{Persistence, TranscriptLog, ResumedSession, ProjectDir};
-use crate::structured_output::{StructuredOutput, OutputSchema};
+use crate::session::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
 use crate::skills::{self, Skills};
+use crate::small_model::SmallModel;
+use crate::structured_output::{OutputSchema, StructuredOutput};
+use crate::task_list::{TaskList, TodoList};
 use crate::tasks::TaskRegistry;
+use crate::tool_scheduler::ToolEnv;
 use crate::tool_set::AgentToolSet;
 use crate::tools::ToolContext;
-use crate::fallback::FallbackModels;
-use crate::tool_scheduler::ToolEnv;
 use crate::workspace::Workspace;
 
-/// Makes the agents of a session. Cheap to clone.
+/// Builds and launches the agents of a session, seen from one agent. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentSpawner {
     pub(super) context: Arc<AgentContext>,
     pub(super) position: Arc<TreePosition>,
 }
 
-/// Where in the tree an agent stands, and what those that it starts have from it.
+/// Position of an agent in the tree, and what its subagents inherit.
 #[derive(Clone)]
 pub struct TreePosition {
-    /// How many agents are above it.
+    /// Number of agents above it.
     pub(super) depth: usize,
-    /// The agent; none if it is the main one.
+    /// Id of the agent; none for the main agent.
     pub(super) agent_id: Option<String>,
-    /// Its tools.
     pub(super) tool_set: Arc<AgentToolSet>,
-    /// Its gate.
     pub(super) permission_checker: PermissionChecker,
-    /// Its knobs.
     pub(super) runtime_settings: RuntimeSettingsReader,
-    /// The kinds that it may start.
     pub(super) startable: StartableAgents,
     /// Its name in the team, if it is a teammate.
     pub(super) teammate_name: Option<String>,
 }
 
-/// What the agents of a session have in common.
+/// Dependencies shared by all agents of a session.
 pub struct AgentContext {
-    /// What all sessions share.
     pub engine: Engine,
-    /// The way to the host.
     pub frame_sender: FrameSender,
-    /// What the host can turn.
     pub runtime_settings: RuntimeSettingsReader,
-    /// The tools of the session.
+    /// Tools of the session.
     pub tool_set: Arc<AgentToolSet>,
-    /// Which of them the main agent has been shown.
+    /// Deferred tools of the main agent.
     pub deferred_tools: DeferredTools,
-    /// One gate for the whole tree.
+    /// Permission checker of the main agent.
     pub permission_checker: PermissionChecker,
     /// Limits of the main agent.
     pub limits: AgentLimits,
-    /// One ledger for the whole tree.
+    /// Shared by the whole agent tree.
     pub ledger: CostLedger,
-    /// One list of what was refused, for the whole tree.
+    /// Denied tool calls of the whole agent tree.
     pub denials: DenialLog,
-    /// Who the session is, for the transcript.
+    /// Session identity for the transcript.
     pub identity: SessionIdentity,
-    /// Where transcripts are kept; none keeps nothing.
+    /// Directory of the transcripts; none if they are not stored in files.
     pub project_dir: Option<ProjectDir>,
-    /// How they are kept.
     pub persistence: Persistence,
-    /// The kinds of subagent.
     pub definitions: AgentDefinitions,
-    /// How many agents may work at once.
     pub spawn_limits: SpawnLimits,
-    /// Which agents can be reached.
     pub registry: AgentRegistry,
-    /// The team of the session, if it has one.
     pub team: SessionTeam,
-    /// Where news for the main agent is posted.
+    /// Sends notifications for the main agent.
     pub event_sender: EventSender,
-    /// Where the session works.
     pub workspace: Arc<Workspace>,
-    /// Its background work.
     pub tasks: TaskRegistry,
-    /// Its list of tasks.
     pub task_list: TaskList,
-    /// The model for small jobs.
     pub small_model: String,
-    /// Whether the host hears the words of subagents as they are said.
+    /// Whether the text of subagents is forwarded to the host as it streams.
     pub forward_subagent_text: bool,
-    /// The shape of the main agent's answers, if the host asks for one.
+    /// Schema of the main agent's structured output, if the host requires one.
     pub output_schema: Option<OutputSchema>,
-    /// The instruction files, which every agent is told anew.
+    /// Instruction files; each agent loads them anew.
     pub instructions: Instructions,
-    /// What agents may call themselves.
     pub skills: Skills,
-    /// Where the person's and the project's files are.
     pub config_locations: Arc<ConfigLocations>,
-    /// How servers are started that work for one agent alone.
+    /// Starts MCP servers owned by one agent.
     pub server_starter: ServerStarter,
-    /// What the hooks of a kind are run with; none if hooks do not run.
+    /// Dependencies of the hooks of definitions; none if hooks are disabled.
     pub hook_deps: Option<hooks::HookDeps>,
 }
 
-/// What is an agent's own.
+/// Parts that differ between agents.
 pub(super) struct AgentParts {
     pub(super) log: TranscriptLog,
     pub(super) resumed: Option<ResumedSession>,
@@ -142,7 +124,6 @@ pub(super) struct AgentParts {
 }
 
 impl AgentSpawner {
-    /// Agents for a session.
     pub fn new(home: AgentContext) -> Self {
         let position = TreePosition {
             depth: 0,
@@ -156,12 +137,12 @@ impl AgentSpawner {
         Self { context: Arc::new(home), position: Arc::new(position) }
     }
 
-    /// The same for an agent that stands elsewhere.
+    /// The same spawner for an agent at another position.
     pub(super) fn with_position(&self, position: impl Into<Arc<TreePosition>>) -> Self {
         Self { context: Arc::clone(&self.context), position: position.into() }
     }
 
-    /// The same for whoever starts an agent that has stood at a depth before: it does not rise.
+    /// The same spawner at a position deep enough that a restored agent does not rise above its former depth.
     pub(super) fn at_least_depth(&self, depth: usize) -> Self {
         match depth.checked_sub(1) {
             Some(above) if above > self.position.depth => {
@@ -171,27 +152,26 @@ impl AgentSpawner {
         }
     }
 
-    /// The team of the session, if it has one.
     pub fn team(&self) -> &SessionTeam {
         &self.context.team
     }
 
-    /// The name under which letters from here are written.
+    /// The sender name on messages from this agent.
     pub fn sender_name(&self) -> &str {
         self.position.teammate_name.as_deref().or(self.position.agent_id.as_deref()).unwrap_or(LEAD)
     }
 
-    /// Whether letters are all that it can write to others: a teammate starts nobody, and wakes nobody outside its team.
+    /// Returns whether this is a teammate, which starts no agents and messages only its team.
     pub fn is_teammate(&self) -> bool {
         self.position.teammate_name.is_some()
     }
 
-    /// What a model is told of the kinds that it may start.
+    /// The notice that lists the agent definitions for the model.
     pub fn definitions_notice(&self) -> Option<String> {
         self.context.definitions.render_notice()
     }
 
-    /// Makes the main agent, with this system prompt; it goes on from a past if there is one.
+    /// Builds the main agent; it continues a resumed session if there is one.
     pub fn build_main(&self, system: Vec<String>, mut past: Option<ResumedSession>) -> Agent {
         let home = &self.context;
         let SessionIdentity { session, .. } = &home.identity;
@@ -250,10 +230,21 @@ impl AgentSpawner {
 }
 
 impl AgentContext {
-    /// Makes an agent that knows where it is, and what it has heard before.
+    /// Builds an agent, restores its conversation and injects its context.
     pub(super) fn build_agent(&self, own: AgentParts) -> Agent {
-        let AgentParts { log, resumed: past, attribution: speaker, system, tool_env: mut bench, runtime_settings: knobs, limits, ledger, structured_output: owed, instructions: memory, progress } =
-            own;
+        let AgentParts {
+            log,
+            resumed: past,
+            attribution: speaker,
+            system,
+            tool_env: mut bench,
+            runtime_settings: knobs,
+            limits,
+            ledger,
+            structured_output: owed,
+            instructions: memory,
+            progress,
+        } = own;
         let skills = skills::AgentSkills::new(&self.skills, self.hook_deps.clone());
         bench.tool_set = skills.with_skill_tool(&bench.tool_set);
         if let Some(past) = &past {
@@ -264,7 +255,9 @@ impl AgentContext {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.frame_sender.clone(), speaker),
             instructions: memory,
-            preamble: self.engine.preamble(system, bench.context.deferred_tools.visible_specs(&bench.tool_set)),
+            preamble: self
+                .engine
+                .preamble(system, bench.context.deferred_tools.visible_specs(&bench.tool_set)),
             tool_env: Arc::new(bench),
             runtime_settings: knobs,
             frame_sender: self.frame_sender.clone(),

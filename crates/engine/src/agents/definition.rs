@@ -1,80 +1,69 @@
-//! A kind of subagent: what it is for, what it is told, and what it may use.
+//! Agent definition: purpose, prompt, tools, model and limits of a type of subagent.
 
 use serde_json::Value;
 use whimbrel_models::Effort;
 use whimbrel_wire::options::{AgentDefinition, AgentEffort};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::mcp_servers::ServerSpecs;
 use super::hooks;
+use super::mcp_servers::ServerSpecs;
 use super::memory::MemoryScope;
 use crate::setup::model::to_model_effort;
 
-/// A kind of subagent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
-    /// Its name.
     pub name: String,
-    /// When to use it, for the model that may start one.
+    /// When to use it, shown to the model that may start it.
     pub description: String,
-    /// Its system prompt.
     pub prompt: String,
-    /// The tools it has, by name; none means all that its parent has. `Agent(a, b)` says which kinds it may start.
+    /// Tools by name; none means all tools of the parent. `Agent(a, b)` lists the agent types it may start.
     pub tools: Option<Vec<String>>,
-    /// Tools it does not have.
     pub disallowed_tools: Vec<String>,
-    /// Its model; none means its parent's.
+    /// Model; none means the parent's.
     pub model: Option<String>,
-    /// How hard its model tries; none means as hard as its parent's.
+    /// Effort; none means the parent's.
     pub effort: Option<Effort>,
-    /// How many model calls it may take.
+    /// Limit on model calls.
     pub max_turns: Option<u32>,
-    /// Its mode, where that is not wider than its parent's.
+    /// Permission mode; applied only if it is not wider than the parent's.
     pub permission_mode: Option<PermissionMode>,
     /// Whether it runs in the background unless the call says otherwise.
     pub background: bool,
-    /// Its first prompt, when the session itself is of this kind.
+    /// First prompt, if the session itself uses this definition.
     pub initial_prompt: Option<String>,
-    /// What its model is reminded of.
+    /// Reminder that is added after the task.
     pub reminder: Option<String>,
-    /// Whether it does not see the instruction files.
+    /// Excludes instruction files (CLAUDE.md) from its context.
     pub omit_instructions: bool,
-    /// When it makes room, in tokens.
+    /// Context window for auto-compaction, in tokens.
     pub auto_compact_window: Option<u64>,
-    /// Whose memory it keeps: `user`, `project` or `local`.
+    /// Scope of its agent memory: `user`, `project` or `local`.
     pub memory: Option<String>,
-    /// Where it works, if not where its parent does: `worktree`.
+    /// Isolation: `worktree`, or none for the parent's directory.
     pub isolation: Option<String>,
-    /// Skills that it begins with: it has read them when it hears of its errand.
+    /// Skills that are loaded into its context before the task.
     pub skills: Vec<String>,
-    /// The MCP servers that it asks for.
     pub mcp_servers: ServerSpecs,
-    /// Hooks that run while an agent of this kind works, as settings write them.
+    /// Hooks that run while such an agent works, in the format of settings.
     pub hooks: Option<Value>,
-    /// What is wrong with the rest, in words. It runs without.
+    /// Warnings about fields that could not be parsed; the definition is used without them.
     pub parse_warnings: Vec<String>,
-    /// Who wrote it.
     pub source: DefinitionSource,
 }
 
-/// Who wrote a definition.
+/// Origin of a definition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DefinitionSource {
-    /// The engine.
     #[default]
     BuiltIn,
-    /// A plugin.
     Plugin,
-    /// The person.
     User,
-    /// The project.
     Project,
-    /// The host.
     Host,
 }
 
 impl Definition {
-    /// A definition as a host gives it. The error says what is wrong with it.
+    /// Converts a definition given by the host. The error says what is wrong.
     pub fn from_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
         let (effort, flaws) = match given.effort {
             Some(AgentEffort::Named(effort)) => (Some(to_model_effort(effort)), Vec::new()),
@@ -109,7 +98,7 @@ impl Definition {
         definition.validate()
     }
 
-    /// The definition, if it can be used.
+    /// Returns the definition if it is valid.
     pub(super) fn validate(self) -> Result<Self, String> {
         let flaw = if self.name.trim().is_empty() {
             "it has no name"
@@ -127,7 +116,7 @@ impl Definition {
         Err(flaw.into())
     }
 
-    /// What this version cannot give it, in words. It runs without.
+    /// Warnings about fields that are ignored.
     pub fn warnings(&self) -> Vec<String> {
         let mut lacks = [self.parse_warnings.as_slice(), &self.mcp_servers.warnings].concat();
         if self.memory.as_deref().is_some_and(|name| MemoryScope::from_name(name).is_none()) {
@@ -137,7 +126,7 @@ impl Definition {
         lacks.chain(hooks::agent_hooks(self).1).collect()
     }
 
-    /// The kinds that an agent of this kind may start: all, some, or none.
+    /// The agent types that such an agent may start, from the `Agent` entries of its tools.
     pub fn startable_agents(&self) -> StartableAgents {
         let Some(tools) = &self.tools else { return StartableAgents::NoAgents };
         let mut named = Vec::new();
@@ -154,19 +143,15 @@ impl Definition {
     }
 }
 
-/// Which kinds an agent may start.
+/// Agent types that an agent may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartableAgents {
-    /// Any.
     All,
-    /// These.
     Listed(Vec<String>),
-    /// None.
     NoAgents,
 }
 
 impl StartableAgents {
-    /// Whether a kind is among them.
     pub fn allows(&self, kind: &str) -> bool {
         match self {
             Self::All => true,
@@ -176,7 +161,7 @@ impl StartableAgents {
     }
 }
 
-/// A tool as a definition names it: its name, and what stands in parentheses behind it.
+/// Splits a tool entry into the tool's name and the text in parentheses.
 pub(super) fn split_tool_rule(tool: &str) -> (&str, Option<&str>) {
     match tool.split_once('(') {
         Some((name, rest)) => (name.trim(), Some(rest.trim_end().trim_end_matches(')'))),
@@ -184,12 +169,12 @@ pub(super) fn split_tool_rule(tool: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A model of its own, if the name says one.
+/// The model's name, unless it means the parent's model.
 pub(super) fn explicit_model(name: Option<String>) -> Option<String> {
     name.filter(|name| !matches!(name.trim(), "" | "inherit" | "default"))
 }
 
-/// The kind that is used when none is named.
+/// Agent type used when none is given.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
 const READ_ONLY_TOOLS: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
@@ -197,7 +182,7 @@ const READ_ONLY_TOOLS: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
 const REPORT_PROMPT: &str = "You are a subagent: another agent gave you an errand and waits for your report. Your last message is the report, and all that the other agent will see: \
 say what you found or did, with file paths as path:line and the facts it needs to go on; say plainly what you could not do. No preamble.";
 
-/// The kinds that every session has.
+/// The built-in definitions of every session.
 pub fn built_in_definitions() -> Vec<Definition> {
     let kind = |name: &str, description: &str, work: &str| Definition {
         name: name.into(),
@@ -246,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_with_the_reason() {
+    fn invalid_definition_is_rejected_with_reason() {
         let rows = [
             ("x", host_definition(|_| {}), None),
             ("", host_definition(|_| {}), Some("no name")),
@@ -263,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effort_that_no_model_knows_is_told_and_does_not_count() {
+    fn unknown_effort_is_ignored_with_warning() {
         let definition = |effort: &str| {
             let given = format!(r#"{{"description": "looks", "prompt": "Look.", "effort": {effort}}}"#);
             Definition::from_host("x", serde_json::from_str(&given).unwrap()).unwrap()
@@ -278,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_say_which_kinds_may_be_started() {
+    fn startable_agents_come_from_tool_entries() {
         let rows: [(Option<&[&str]>, StartableAgents); 5] = [
             (None, StartableAgents::NoAgents),
             (Some(&["Read"]), StartableAgents::NoAgents),
@@ -297,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_the_parents_is_none_of_its_own() {
+    fn inherited_model_is_not_explicit() {
         for (name, own) in [("inherit", None), ("", None), ("haiku", Some("haiku"))] {
             assert_eq!(explicit_model(Some(name.into())).as_deref(), own);
         }

@@ -1,5 +1,4 @@
-//! A kind of subagent that a person, a project or a plugin wrote: a Markdown file whose head says what it is, and whose
-//! body is its prompt.
+//! Parses agent definition files: Markdown with front matter; the body is the prompt.
 
 use std::path::Path;
 
@@ -12,7 +11,6 @@ use crate::commands::parse::RuleList;
 use crate::front_matter::{self, MarkdownFile};
 use crate::setup::model::parse_effort;
 
-/// What the head of a file can say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct AgentFrontMatter {
@@ -34,20 +32,19 @@ struct AgentFrontMatter {
     hooks: Option<Value>,
 }
 
-/// A file that was read.
 #[derive(Debug, PartialEq)]
 pub(super) struct ParsedDefinition {
-    /// The kind.
     pub(super) definition: Definition,
-    /// What the host should know about it.
+    /// Warnings for the host.
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads such a file. The error names it and says what is wrong.
+/// Loads a definition file. The error names the file and the problem.
 pub(super) fn load(path: &Path, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
     let wrong = |why: &str| format!("The agent in {} is not used: {why}.", path.display());
     let text = front_matter::read_text(path).map_err(|why| wrong(&why))?;
-    let MarkdownFile { head, body, error: flaw } = front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
+    let MarkdownFile { head, body, error: flaw } =
+        front_matter::parse::<AgentFrontMatter>(&text, &["description"]);
     if let Some(flaw) = flaw {
         return Err(wrong(&format!("line {}: {}", flaw.line, flaw.cause)));
     }
@@ -59,8 +56,12 @@ pub(super) fn load(path: &Path, origin: DefinitionSource) -> Result<ParsedDefini
     })
 }
 
-/// The kind that a file describes.
-fn build_definition(head: AgentFrontMatter, body: &str, origin: DefinitionSource) -> Result<ParsedDefinition, String> {
+/// Builds the definition from front matter and body.
+fn build_definition(
+    head: AgentFrontMatter,
+    body: &str,
+    origin: DefinitionSource,
+) -> Result<ParsedDefinition, String> {
     let mut warnings = Vec::new();
     let effort = head.effort.as_deref().and_then(|name| {
         let known = parse_effort(name);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_describes_a_kind() {
+    fn file_is_parsed_into_definition() {
         let text = "---\nname: reviewer\ndescription: Reviews: carefully\ntools: Read, Agent(Explore, Plan)\ndisallowedTools: [Bash]\nmodel: inherit\nmaxTurns: 5\npermissionMode: plan\nbackground: true\neffort: low\nisolation: worktree\ncolor: red\n---\n\nYou review.\n";
         let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
         assert_eq!(warnings, Vec::<String>::new());
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told() {
+    fn invalid_file_is_rejected_with_reason() {
         let rows = [
             ("just a prompt", "no name"),
             ("---\nname: x\n---\nPrompt.", "no description"),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_count_is_told() {
+    fn unknown_values_are_ignored_with_warning() {
         let text = "---\nname: x\ndescription: d\neffort: enormous\nhooks: {Stop: []}\n---\nPrompt.";
         let ParsedDefinition { definition, warnings } = read_text(text).unwrap();
         assert!(warnings.len() == 1 && warnings[0].contains("enormous"), "{warnings:?}");

@@ -1,5 +1,5 @@
-//! The kinds of subagent of a session: the engine's own, those in files, and those of the host. The host's count before
-//! the project's, those before the person's, those before a plugin's, and those before the engine's own.
+//! Agent definitions of a session: built-in, from files and from the host. Precedence: host, project, user, plugin,
+//! built-in.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,24 +14,24 @@ use crate::config_locations::ConfigLocations;
 use crate::permission::PermissionState;
 use crate::tools::AGENT;
 
-/// How many characters of a description the model that may start an agent is told.
+/// Limit on the characters of a description that are shown to the model.
 const MAX_DESCRIPTION_CHARS: usize = 400;
 
-/// The kinds of subagent of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentDefinitions {
     list: Vec<Arc<Definition>>,
 }
 
 impl AgentDefinitions {
-    /// The engine's own kinds. Every session of the process shares them.
+    /// The built-in definitions, shared by all sessions of the process.
     pub fn built_in() -> Self {
-        static BUILT_IN: LazyLock<AgentDefinitions> =
-            LazyLock::new(|| AgentDefinitions { list: definition::built_in_definitions().into_iter().map(Arc::new).collect() });
+        static BUILT_IN: LazyLock<AgentDefinitions> = LazyLock::new(|| AgentDefinitions {
+            list: definition::built_in_definitions().into_iter().map(Arc::new).collect(),
+        });
         BUILT_IN.clone()
     }
 
-    /// The engine's own kinds and those in files, and what the host should know about the files. Touches the disk.
+    /// The built-in definitions and those from files, with warnings. Reads the disk.
     pub fn load(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
         let (found, mut warnings) = discover::discover(ground, plugins);
         let mut kinds = Self::built_in();
@@ -42,8 +42,7 @@ impl AgentDefinitions {
         (kinds, warnings)
     }
 
-    /// Takes servers of their own away from kinds that are not the host's: it wants no servers but those that it names
-    /// itself. Gives what the host should know.
+    /// Removes the MCP servers of definitions not given by the host (strict MCP configuration); returns warnings.
     pub fn remove_own_servers(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
         for kind in self.list.iter_mut().filter(|kind| kind.source != DefinitionSource::Host) {
@@ -57,7 +56,7 @@ impl AgentDefinitions {
         warnings
     }
 
-    /// Takes in what the host brings. Those that cannot be used are told by name; the rest counts.
+    /// Adds definitions given by the host. Invalid ones are reported by name; the others are used.
     pub fn add_host(&mut self, given: BTreeMap<String, AgentDefinition>) -> Vec<String> {
         let mut warnings = Vec::new();
         for (name, given) in given {
@@ -72,7 +71,7 @@ impl AgentDefinitions {
         warnings
     }
 
-    /// Puts a kind in, in place of one with its name.
+    /// Adds a definition; it replaces the one with the same name.
     fn insert(&mut self, definition: Definition) {
         match self.list.iter_mut().find(|other| other.name == definition.name) {
             Some(other) => *other = Arc::new(definition),
@@ -80,7 +79,7 @@ impl AgentDefinitions {
         }
     }
 
-    /// Those that no rule takes away.
+    /// The definitions that no deny rule excludes.
     #[must_use]
     pub fn allowed_by(&self, rights: &PermissionState) -> Self {
         let facts = ToolFacts::for_tool(AGENT, &["subagent_type"]);
@@ -91,34 +90,32 @@ impl AgentDefinitions {
         Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
     }
 
-    /// Those with other names.
+    /// The definitions without these names.
     #[cfg(test)]
     pub(crate) fn excluding(&self, names: &[&str]) -> Self {
         let kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
         Self { list: self.list.iter().filter(kept).cloned().collect() }
     }
 
-    /// The kind with this name.
     pub fn get(&self, name: &str) -> Option<&Definition> {
         self.iter().find(|definition| definition.name == name)
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Definition> {
         self.list.iter().map(Arc::as_ref)
     }
 
-    /// Their names.
     pub fn names(&self) -> Vec<String> {
         self.list.iter().map(|definition| definition.name.clone()).collect()
     }
 
-    /// What a model that may start agents is told of those kinds that the tool itself does not name.
+    /// The notice that lists definitions not named in the tool's description.
     pub fn render_notice(&self) -> Option<String> {
         let own = self.list.iter().filter(|definition| definition.source != DefinitionSource::BuiltIn);
         let lines: Vec<String> = own
             .map(|definition| {
-                let description: String = definition.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+                let description: String =
+                    definition.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
                 format!("- {}: {}", definition.name, description.replace('\n', " "))
             })
             .collect();
@@ -138,9 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_kinds_count_first_and_bad_ones_are_told_by_name() {
+    fn host_definitions_win_and_invalid_ones_are_reported() {
         let mut kinds = AgentDefinitions::built_in();
-        let host = [("Explore", host_definition("mine")), ("rev", host_definition("reviews\ncode")), ("bad", host_definition(""))];
+        let host = [
+            ("Explore", host_definition("mine")),
+            ("rev", host_definition("reviews\ncode")),
+            ("bad", host_definition("")),
+        ];
         let warnings = kinds.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
         assert_eq!(kinds.names(), ["general-purpose", "Explore", "Plan", "rev"]);
         assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
@@ -150,16 +151,20 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_host_has_no_servers_started_but_its_own() {
+    fn strict_mcp_config_removes_servers_of_other_definitions() {
         let own = |name: &str, origin| {
             let mcp_servers = ServerSpecs::parse(vec![json!("docs"), json!({"db": {"command": "x"}})]);
             Arc::new(Definition { name: name.into(), mcp_servers, source: origin, ..Definition::default() })
         };
-        let mut kinds = AgentDefinitions { list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)] };
+        let mut kinds = AgentDefinitions {
+            list: vec![own("file", DefinitionSource::User), own("host", DefinitionSource::Host)],
+        };
         let warnings = kinds.remove_own_servers();
         assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
-        let left: Vec<_> =
-            kinds.iter().map(|kind| (kind.mcp_servers.referenced.len(), kind.mcp_servers.own.len())).collect();
+        let left: Vec<_> = kinds
+            .iter()
+            .map(|kind| (kind.mcp_servers.referenced.len(), kind.mcp_servers.own.len()))
+            .collect();
         assert_eq!(left, [(1, 0), (1, 1)]);
         assert!(kinds.remove_own_servers().is_empty());
     }

@@ -1,5 +1,5 @@
-//! Finding the files of subagents: in the project, in the person's configuration folder and in plugins, from asked-for
-//! sources only.
+//! Discovers agent definition files in the project, the user's configuration directory and plugins, from enabled
+//! setting sources only.
 
 use std::path::{Path, PathBuf};
 
@@ -7,25 +7,25 @@ use whimbrel_wire::options::SettingSource;
 
 use super::definition::{Definition, DefinitionSource};
 use super::definition_file::{self, ParsedDefinition};
-use crate::files::{self, FileKind};
 use crate::config_locations::ConfigLocations;
 use crate::config_locations::file_search::{FileAuthor, FileSearch};
+use crate::files::{self, FileKind};
 use crate::settings::{LayerScope, Trust};
 
-/// How many kinds files may describe.
+/// Limit on definitions from files.
 const MAX_FILES: usize = 500;
 
-/// A plugin's folder of agents, and the name that goes before theirs.
+/// The agents of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginAgents {
-    /// The plugin.
+    /// Plugin name, used as a prefix of the agent names.
     pub prefix: String,
-    /// The folder, or a single file.
+    /// Directory or single file.
     pub path: PathBuf,
 }
 
-/// The kinds that files describe, the nearest first, and what the host should know about them. Of two with one name the
-/// nearer counts. Touches the disk.
+/// Loads all definition files, nearest first, with warnings for the host. The nearest definition of a name wins.
+/// Reads the disk.
 pub(super) fn discover(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
     let mut finds = AgentDiscovery { search: FileSearch::new(ground, "agents"), found: Vec::new() };
     for (source, folder) in search_dirs(ground) {
@@ -40,7 +40,7 @@ pub(super) fn discover(ground: &ConfigLocations, plugins: &[PluginAgents]) -> (V
     (finds.found, finds.search.warnings)
 }
 
-/// Where files are looked for, the nearest first.
+/// Directories to search, nearest first.
 fn search_dirs(ground: &ConfigLocations) -> Vec<(SettingSource, PathBuf)> {
     let project = ground.project_dirs(".claude/agents").into_iter();
     let mut folders: Vec<_> = project.map(|folder| (SettingSource::Project, folder)).collect();
@@ -50,7 +50,6 @@ fn search_dirs(ground: &ConfigLocations) -> Vec<(SettingSource, PathBuf)> {
     folders
 }
 
-/// Who owns a folder.
 enum DirOwner<'a> {
     Source(SettingSource),
     Plugin(&'a PluginAgents),
@@ -65,7 +64,6 @@ impl DirOwner<'_> {
     }
 }
 
-/// What was found so far.
 struct AgentDiscovery<'a> {
     search: FileSearch<'a>,
     found: Vec<Definition>,
@@ -81,7 +79,8 @@ impl AgentDiscovery<'_> {
     fn load_file(&mut self, whose: &DirOwner<'_>, path: &Path) {
         let Some(real) = self.search.resolve(whose.author(), path) else { return };
         if self.found.len() == MAX_FILES {
-            let text = format!("There are more than {MAX_FILES} files of agents; {} is not used.", path.display());
+            let text =
+                format!("There are more than {MAX_FILES} files of agents; {} is not used.", path.display());
             return self.search.warnings.push(text);
         }
         let origin = match whose {
@@ -97,7 +96,12 @@ impl AgentDiscovery<'_> {
         }
     }
 
-    fn add(&mut self, whose: &DirOwner<'_>, path: &Path, ParsedDefinition { mut definition, warnings }: ParsedDefinition) {
+    fn add(
+        &mut self,
+        whose: &DirOwner<'_>,
+        path: &Path,
+        ParsedDefinition { mut definition, warnings }: ParsedDefinition,
+    ) {
         if let DirOwner::Plugin(plugin) = whose {
             definition.name = format!("{}:{}", plugin.prefix, definition.name);
         }
@@ -105,7 +109,8 @@ impl AgentDiscovery<'_> {
             return;
         }
         self.search.warnings.extend(warnings);
-        let untrusted = definition.source == DefinitionSource::Project && self.search.locations.trust != Trust::Full;
+        let untrusted =
+            definition.source == DefinitionSource::Project && self.search.locations.trust != Trust::Full;
         let foreign = definition.source == DefinitionSource::Plugin || untrusted;
         let own_servers = foreign && definition.mcp_servers.remove_own();
         let taken = [
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_two_counts_and_only_asked_for_sources_are_read() {
+    fn nearest_definition_wins_and_only_enabled_sources_are_read() {
         let mut site = test_project(&[
             ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
             ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
@@ -150,7 +155,10 @@ mod tests {
         let names: Vec<_> =
             found.iter().map(|kind| (kind.name.as_str(), kind.source, kind.permission_mode)).collect();
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
-        assert_eq!(names, [("both", DefinitionSource::Project, None), ("mine", DefinitionSource::User, mode)]);
+        assert_eq!(
+            names,
+            [("both", DefinitionSource::Project, None), ("mine", DefinitionSource::User, mode)]
+        );
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
         assert_eq!(found[0].mcp_servers.referenced, ["docs"]);
         assert!(found[0].mcp_servers.own.is_empty(), "a stranger starts no programs");
@@ -161,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_told_and_the_rest_counts() {
+    fn invalid_file_is_reported_and_others_are_used() {
         let site = test_project(&[
             ("code/app/.claude/agents/good.md", agent("good", "")),
             ("code/app/.claude/agents/bad.md", "no head".into()),
@@ -179,8 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn agents_of_plugins_carry_its_name_and_no_mode() {
-        let site = test_project(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
+    fn plugin_agents_have_its_prefix_and_no_mode() {
+        let site =
+            test_project(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
         let plugin = PluginAgents { prefix: "kit".into(), path: site.root.join("plugin/agents") };
         let (found, warnings) = discover(&site.locations, &[plugin]);
         assert_eq!((found[0].name.as_str(), found[0].permission_mode), ("kit:helper", None));

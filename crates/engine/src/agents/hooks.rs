@@ -1,5 +1,4 @@
-//! The hooks of a kind of agent: commands that its file names, and that run while an agent of this kind works. Skills have
-//! theirs in the same form.
+//! Hooks of agent definitions, which run while such an agent works. Skills use the same format.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use crate::hooks::HookSet;
 use crate::settings::hooks::{HookActionConfig, parse_hooks};
 use crate::setup::hooks::to_command_hook;
 
-/// The hooks of a kind, and what cannot be had of them. What stands under `Stop` runs when the agent wants to end.
+/// The hooks of a definition, with warnings. `Stop` hooks run as `SubagentStop`.
 pub(super) fn agent_hooks(definition: &Definition) -> (HookSet, Vec<String>) {
     match &definition.hooks {
         Some(given) => parse_definition_hooks(&map_stop_to_subagent_stop(given), definition),
@@ -18,9 +17,9 @@ pub(super) fn agent_hooks(definition: &Definition) -> (HookSet, Vec<String>) {
     }
 }
 
-/// The same for a session that is of the kind: its end is that of any session's turn.
+/// The same if the definition is applied to the session: `Stop` stays `Stop`.
 pub(crate) fn session_hooks(definition: &Definition) -> HookSet {
-    // What cannot be had of them is told when the kind is found.
+    // Warnings were reported when the definition was loaded.
     definition.hooks.as_ref().map(|given| parse_definition_hooks(given, definition).0).unwrap_or_default()
 }
 
@@ -28,7 +27,7 @@ fn parse_definition_hooks(given: &Value, definition: &Definition) -> (HookSet, V
     parse_front_matter_hooks(given, &format!("the agent {}", definition.name), &BTreeMap::new())
 }
 
-/// Hooks as the head of a file has them, and what cannot be had of them. Commands have these variables besides.
+/// Parses hooks from front matter, with warnings. Commands get these additional environment variables.
 pub(crate) fn parse_front_matter_hooks(
     given: &Value,
     origin: &str,
@@ -43,14 +42,16 @@ pub(crate) fn parse_front_matter_hooks(
         let found = match &entry.action {
             HookActionConfig::Command(hook) => to_command_hook(hook, environment.clone()),
             HookActionConfig::Http(_) => Err("only settings may name web addresses".into()),
-            HookActionConfig::Other { kind, .. } => Err(format!("hooks of the type \"{kind}\" are not there yet")),
+            HookActionConfig::Other { kind, .. } => {
+                Err(format!("hooks of the type \"{kind}\" are not there yet"))
+            }
         };
         let added = found.and_then(|command| {
             set.add_commands(&event, matcher, vec![command], origin).map_err(|error| error.to_string())
         });
         if let Err(why) = added {
             if entry.action.blocks_on_failure() {
-                // Whoever wrote the event and the matcher has been told what is wrong with them.
+                // Errors of event and matcher were reported above.
                 let _ = set.add_unavailable(&event, matcher, &why, origin);
             }
             warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
@@ -60,13 +61,13 @@ pub(crate) fn parse_front_matter_hooks(
     (set, warnings)
 }
 
-/// A subagent that wants to end raises another event than the main agent; whoever writes a kind need not know that.
+/// Moves `Stop` hooks to `SubagentStop`, the event that a subagent raises at its end.
 pub(crate) fn map_stop_to_subagent_stop(given: &Value) -> Value {
     let mut given = given.clone();
     if let Value::Object(events) = &mut given
         && let Some(Value::Array(stop)) = events.remove("Stop")
     {
-        // What is wrong with the other one is told by whoever reads it.
+        // A malformed `SubagentStop` is reported when it is parsed.
         let end = events.entry("SubagentStop").or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(groups) = end {
             groups.extend(stop);
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_under_stop_is_for_the_agents_own_end() {
+    fn stop_hooks_run_at_the_end_of_the_subagent() {
         let command = json!([{"hooks": [{"type": "command", "command": "true"}]}]);
         let definition = Definition {
             name: "rev".into(),
@@ -96,7 +97,10 @@ mod tests {
         let told = warnings.join("\n");
         assert!(warnings.len() == 2 && told.contains("Nonsense") && told.contains("PostToolUse"), "{told}");
         let set = session_hooks(&definition);
-        assert!(set.has_hooks(HookEvent::Stop) && !set.has_hooks(HookEvent::SubagentStop), "a session's own end");
+        assert!(
+            set.has_hooks(HookEvent::Stop) && !set.has_hooks(HookEvent::SubagentStop),
+            "a session's own end"
+        );
         assert!(agent_hooks(&Definition::default()).0.is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Work that is kept apart: an agent with `isolation: worktree` gets a work tree of its own. It goes when the agent ends,
-//! unless there is something in it.
+//! Isolation: a subagent with `isolation: worktree` works in its own git worktree, which is removed when the agent
+//! ends unless it has changes.
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,11 +8,11 @@ use super::run::AgentOrigin;
 use crate::tools::{ToolContext, ToolError};
 use crate::worktree::{RemovalOutcome, Worktree, Worktrees};
 
-/// The only way to work apart.
+/// The only supported isolation.
 const WORKTREE: &str = "worktree";
 
-/// The work tree for whoever goes, if it is to work apart. Who had one before gets it again, in the same place. If there
-/// can be none the errand is refused: such work must not be done in the person's own tree.
+/// Creates the worktree of an isolated agent; an agent that had one before gets it again at the same path. If none
+/// can be created the launch fails: isolated work must not happen in the user's own checkout.
 pub(super) async fn create_worktree(
     who: &AgentOrigin,
     errand: &SubagentTask,
@@ -26,7 +26,8 @@ pub(super) async fn create_worktree(
     };
     match wanted.map(str::trim) {
         None | Some("") => Ok(None),
-        Some(WORKTREE) => match Worktrees::for_context(call).create(Some(&format!("agent-{agent_id}"))).await {
+        Some(WORKTREE) => match Worktrees::for_context(call).create(Some(&format!("agent-{agent_id}"))).await
+        {
             Ok(tree) => Ok(Some(tree)),
             Err(fault) => Err(ToolError::Failed(format!(
                 "The agent was not started: it was to work in a work tree of its own, and {fault}."
@@ -38,9 +39,9 @@ pub(super) async fn create_worktree(
     }
 }
 
-/// The agent has ended: removes its work tree, or gives it back if that would lose something or did not work.
+/// Removes the worktree of an agent that has ended; returns it if it has changes or cannot be removed.
 pub(super) async fn remove_if_clean(tree: Worktree, call: &ToolContext) -> Option<Worktree> {
-    // Who was interrupted cleans up all the same.
+    // Cleanup also runs after an interruption.
     let call = ToolContext { cancel: CancellationToken::new(), ..call.clone() };
     match Worktrees::for_context(&call).remove_if_clean(&tree).await {
         Ok(RemovalOutcome::Removed) => None,

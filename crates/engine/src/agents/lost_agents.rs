@@ -1,5 +1,5 @@
-//! Agents that worked beside the turn when an earlier run ended: whoever was promised news of them learns that none will
-//! come.
+//! Background agents that were running when an earlier run of the session ended: on resume, a notice tells the model
+//! that they will never report.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,15 @@ use whimbrel_models::History;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 
-use crate::tools::{LAUNCHED_PREFIX, SENT_TO_PREFIX, STOPPED_PREFIX, NOTIFIED_WHEN_DONE};
+use crate::tools::{LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, SENT_TO_PREFIX, STOPPED_PREFIX};
 
-/// How the message begins, by which it is known again.
-const NOTICE_PREFIX: &str = "<system-reminder>\nAgents that worked in the background ended with the earlier run";
+/// Beginning of the notice; used to recognise it in the history.
+const NOTICE_PREFIX: &str =
+    "<system-reminder>\nAgents that worked in the background ended with the earlier run";
 
-/// What the main agent should know that goes on with this conversation, if it waits for somebody.
+/// The notice for the main agent of a resumed session, if background agents are missing.
 pub(super) fn lost_agents_notice(history: &History) -> Option<String> {
-    // Reading it all is worth the time only if there was somebody.
+    // A cheap search first: most histories have no background agents.
     history.find_last_text(&[LAUNCHED_PREFIX])?;
     let mut awaited = BTreeSet::new();
     for block in history.messages().iter().flat_map(|message| &message.content) {
@@ -28,13 +29,15 @@ pub(super) fn lost_agents_notice(history: &History) -> Option<String> {
     })
 }
 
-/// Takes from what was said who is awaited, and who is not any more.
+/// Updates the set of awaited agents from one block of the history.
 fn track_block(block: &Block, awaited: &mut BTreeSet<String>) {
     match block {
         Block::ToolResult { content: Some(ResultContent::Blocks(blocks)), .. } => {
             blocks.iter().filter_map(block_text).for_each(|text| track_tool_result(text, awaited));
         }
-        Block::ToolResult { content: Some(ResultContent::Text(text)), .. } => track_tool_result(text, awaited),
+        Block::ToolResult { content: Some(ResultContent::Text(text)), .. } => {
+            track_tool_result(text, awaited)
+        }
         Block::Text { text, .. } if text.starts_with(NOTICE_PREFIX) => awaited.clear(),
         Block::Text { text, .. } => {
             for news in text.split("<task-notification>").skip(1) {
@@ -47,7 +50,7 @@ fn track_block(block: &Block, awaited: &mut BTreeSet<String>) {
     }
 }
 
-/// Who is awaited after a call that was answered like this.
+/// Updates the set of awaited agents from the text of a tool result.
 fn track_tool_result(text: &str, awaited: &mut BTreeSet<String>) {
     let begun = [LAUNCHED_PREFIX, SENT_TO_PREFIX].into_iter().find_map(|words| id_after(text, words));
     if let Some(id) = begun.filter(|_| text.contains(NOTIFIED_WHEN_DONE)) {
@@ -64,7 +67,7 @@ fn block_text(block: &Block) -> Option<&str> {
     }
 }
 
-/// The id that follows these words at the beginning of a text.
+/// The id that follows a prefix at the beginning of a text.
 fn id_after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(words)?;
     rest.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|id| !id.is_empty())
@@ -98,20 +101,40 @@ mod tests {
     }
 
     #[test]
-    fn who_is_awaited_is_told_of_once() {
+    fn awaited_agents_are_reported_once() {
         let rows: [(&str, Vec<Block>, &[&str]); 9] = [
             ("nobody", vec![Block::text("hello")], &[]),
             ("one", vec![launched_block("a1")], &["a1"]),
             ("whose end was told", vec![launched_block("a1"), notification_block("a1")], &[]),
-            ("one of two", vec![launched_block("a1"), launched_block("a11"), notification_block("a1")], &["a11"]),
-            ("one that went on", vec![launched_block("a1"), notification_block("a1"), launched_block("a1")], &["a1"]),
-            ("one that the model stopped", vec![launched_block("a1"), result_block("Stopped a1 (nap).")], &[]),
             (
-                "one that went on by a message",
-                vec![launched_block("a1"), notification_block("a1"), result_block(&format!("{SENT_TO_PREFIX}a1. {NOTIFIED_WHEN_DONE}."))],
+                "one of two",
+                vec![launched_block("a1"), launched_block("a11"), notification_block("a1")],
+                &["a11"],
+            ),
+            (
+                "one that went on",
+                vec![launched_block("a1"), notification_block("a1"), launched_block("a1")],
                 &["a1"],
             ),
-            ("a letter", vec![launched_block("a1"), notification_block("a1"), result_block("Sent to ann.")], &[]),
+            (
+                "one that the model stopped",
+                vec![launched_block("a1"), result_block("Stopped a1 (nap).")],
+                &[],
+            ),
+            (
+                "one that went on by a message",
+                vec![
+                    launched_block("a1"),
+                    notification_block("a1"),
+                    result_block(&format!("{SENT_TO_PREFIX}a1. {NOTIFIED_WHEN_DONE}.")),
+                ],
+                &["a1"],
+            ),
+            (
+                "a letter",
+                vec![launched_block("a1"), notification_block("a1"), result_block("Sent to ann.")],
+                &[],
+            ),
             ("words about it", vec![Block::text(format!("{LAUNCHED_PREFIX}a1"))], &[]),
         ];
         for (name, said, expected) in rows {

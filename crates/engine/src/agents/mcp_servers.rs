@@ -1,5 +1,4 @@
-//! MCP servers of a kind's own: they are started when an agent of this kind begins, work for it alone, and are gone when
-//! it has ended.
+//! MCP servers owned by one agent: configured in its definition, started with the agent and stopped when it ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,30 +10,33 @@ use whimbrel_wire::options::McpServerConfig;
 
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::mcp::{ServerOrigin, ServerRegistry, ServerConfigs, ToolCache};
+use crate::mcp::{ServerConfigs, ServerOrigin, ServerRegistry, ToolCache};
 use crate::permission::PermissionState;
 
-/// How long an agent waits for its servers. One that comes later is there from the next model call on.
+/// Limit on an agent's wait for its servers. The tools of a later server are available from the next model call on.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long they may take to end.
+/// Time for servers to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long they may take when the agent was told to stop.
+/// The same when the agent was stopped.
 const FORCED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// How a session starts servers for single agents. Cheap to clone.
+/// Starts servers for single agents of a session. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerStarter(Arc<dyn Fn(ServerConfigs) -> ServerRegistry + Send + Sync>);
 
 impl ServerStarter {
-    /// Starts servers in this way.
     pub fn new(start: impl Fn(ServerConfigs) -> ServerRegistry + Send + Sync + 'static) -> Self {
         Self(Arc::new(start))
     }
 
-    /// A place for the servers of an agent of this kind, if the kind has some. Nothing is started yet.
-    pub(super) fn create_tool_cache(&self, definition: &Definition, rights: &PermissionState) -> Option<ToolCache> {
+    /// Creates an empty tool cache for an agent whose definition has its own servers; starts nothing yet.
+    pub(super) fn create_tool_cache(
+        &self,
+        definition: &Definition,
+        rights: &PermissionState,
+    ) -> Option<ToolCache> {
         if definition.mcp_servers.own.is_empty() {
             return None;
         }
@@ -45,9 +47,14 @@ impl ServerStarter {
 }
 
 impl AgentSpawner {
-    /// Starts the servers of an agent that begins, and waits for them for a while. What does not start, and what the
-    /// session has not, is told to the host; the agent begins without it.
-    pub(super) async fn start_servers(&self, agent: &mut Agent, definition: &Definition, stop: &CancellationToken) {
+    /// Starts the servers of an agent and waits for them. Servers that fail or are missing are reported to the host;
+    /// the agent starts without them.
+    pub(super) async fn start_servers(
+        &self,
+        agent: &mut Agent,
+        definition: &Definition,
+        stop: &CancellationToken,
+    ) {
         for told in definition.missing_server_warnings(self.context.tool_set.mcp_servers()) {
             self.context.frame_sender.warn(told).await;
         }
@@ -66,12 +73,17 @@ impl AgentSpawner {
 }
 
 impl Definition {
-    /// What is to be told of the servers that it names and the session has not.
+    /// Warnings about referenced servers that the session does not have.
     pub(crate) fn missing_server_warnings(&self, session: Option<&ServerRegistry>) -> Vec<String> {
-        let known =
-            session.filter(|_| !self.mcp_servers.referenced.is_empty()).map(ServerRegistry::init_servers).unwrap_or_default();
-        let missing =
-            self.mcp_servers.referenced.iter().filter(|name| known.iter().all(|server| server.name != **name));
+        let known = session
+            .filter(|_| !self.mcp_servers.referenced.is_empty())
+            .map(ServerRegistry::init_servers)
+            .unwrap_or_default();
+        let missing = self
+            .mcp_servers
+            .referenced
+            .iter()
+            .filter(|name| known.iter().all(|server| server.name != **name));
         let told = missing.map(|name| {
             format!(
                 "The agent {} begins without the MCP server {name}: the session has none of that name.",
@@ -82,16 +94,16 @@ impl Definition {
     }
 }
 
-/// Ends the servers of an agent that has ended.
+/// Stops the servers of an agent that has ended.
 pub(super) async fn stop_servers(agent: &Agent, stop: &CancellationToken) {
     if let Some(roster) = agent.tool_env.tool_set.own_mcp_tools().and_then(ToolCache::registry) {
         let limit = if stop.is_cancelled() { FORCED_SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT };
-        // What does not end in time is ended when it is dropped.
+        // A server that does not end in time is killed on drop.
         let _ = tokio::time::timeout(limit, roster.close()).await;
     }
 }
 
-/// Servers as they are started.
+/// Resolves server configurations, with environment variables expanded.
 pub(crate) fn resolve_configs(
     wanted: &BTreeMap<String, McpServerConfig>,
     variable: impl Fn(&str) -> Option<String>,
@@ -101,19 +113,19 @@ pub(crate) fn resolve_configs(
     servers
 }
 
-/// The MCP servers that a kind asks for.
+/// The MCP servers of a definition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSpecs {
-    /// Those of the session whose tools it has, by name; none means all.
+    /// Servers of the session whose tools it gets, by name; empty means all.
     pub referenced: Vec<String>,
-    /// Those of its own.
+    /// Its own servers.
     pub own: BTreeMap<String, McpServerConfig>,
-    /// What is wrong with those that cannot be read.
+    /// Warnings about entries that could not be parsed.
     pub warnings: Vec<String>,
 }
 
 impl ServerSpecs {
-    /// Reads what a definition says: names, or names with configurations.
+    /// Parses the entries of a definition: names, or names with configurations.
     pub fn parse(given: Vec<Value>) -> Self {
         let mut wanted = Self::default();
         for given in given {
@@ -129,13 +141,15 @@ impl ServerSpecs {
                         }
                     }
                 }
-                other => wanted.warnings.push(format!("{other} in mcpServers is neither a name nor a server")),
+                other => {
+                    wanted.warnings.push(format!("{other} in mcpServers is neither a name nor a server"))
+                }
             }
         }
         wanted
     }
 
-    /// Leaves only those of the session. Whether there were others.
+    /// Removes its own servers; returns whether there were any.
     pub(super) fn remove_own(&mut self) -> bool {
         let had = !self.own.is_empty() || !self.warnings.is_empty();
         self.own.clear();
@@ -151,11 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_sessions_and_the_rest_is_its_own() {
+    fn names_refer_to_session_servers_and_objects_are_own() {
         let given =
             [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
         let mut wanted = ServerSpecs::parse(given.to_vec());
-        assert_eq!((wanted.referenced.as_slice(), wanted.own.keys().count()), (["docs".to_owned()].as_slice(), 1));
+        assert_eq!(
+            (wanted.referenced.as_slice(), wanted.own.keys().count()),
+            (["docs".to_owned()].as_slice(), 1)
+        );
         let flaws = &wanted.warnings;
         assert!(flaws.len() == 2 && flaws[0].contains("bad") && flaws[1].contains('5'), "{flaws:?}");
         assert!(wanted.remove_own() && !wanted.remove_own());

@@ -1,38 +1,37 @@
-//! The memory of a kind of agent: a folder of notes that outlives the session. An agent that begins is told where it is
-//! and what stands in its index. Its files are read and written with the usual tools, and so by the usual rules.
+//! Agent memory: a directory of notes per agent definition that outlives the session. At its start, an agent is given
+//! the path and the index file. The files are read and written with the usual tools under the usual permission rules.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::files;
 use crate::config_locations::ConfigLocations;
+use crate::files;
 
-/// The tools without which nobody could keep notes.
+/// Tools that are needed to maintain the memory.
 pub(super) const MEMORY_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
 
-/// The file of which an agent is told at once, and how much of it.
+/// Index file that is shown at the start, and the limits on what is shown of it.
 const INDEX_FILE: &str = "MEMORY.md";
 const MAX_INDEX_LINES: usize = 200;
 const MAX_INDEX_BYTES: usize = 25_000;
 
-/// How large that file may be at all.
+/// Limit on the size of the index file.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Whose notes they are.
+/// Scope of an agent memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemoryScope {
-    /// The person's, wherever the agent works.
+    /// Of the user, in all projects.
     User,
-    /// The project's, for everybody who works on it.
+    /// Of the project, shared with others.
     Project,
-    /// The person's for this project.
+    /// Of the user, for this project.
     Local,
 }
 
 impl MemoryScope {
-    /// The keeper of this name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name.trim() {
             "user" => Some(Self::User),
@@ -42,7 +41,7 @@ impl MemoryScope {
         }
     }
 
-    /// The folder for the notes of a kind.
+    /// The memory directory of an agent type.
     fn dir(self, ground: &ConfigLocations, kind: &str) -> Option<PathBuf> {
         let shelf = match self {
             Self::User => ground.user_dir.as_ref()?.join("agent-memory"),
@@ -55,7 +54,7 @@ impl MemoryScope {
 }
 
 impl AgentSpawner {
-    /// Tells an agent that begins of the notes of its kind, if it keeps some.
+    /// Adds the memory notice to the conversation of an agent, if its definition has a memory.
     pub(super) async fn inject_memory(&self, agent: &mut Agent, definition: &Definition) {
         let Some(keeper) = definition.memory.as_deref().and_then(MemoryScope::from_name) else { return };
         let Some(folder) = keeper.dir(&self.context.config_locations, &definition.name) else {
@@ -73,13 +72,13 @@ impl AgentSpawner {
     }
 }
 
-/// What a session is told that is of a kind which keeps notes. Touches the disk.
+/// The memory notice if the definition is applied to the session. Reads the disk.
 pub(crate) fn session_notice(definition: &Definition, ground: &ConfigLocations) -> Option<String> {
     let keeper = definition.memory.as_deref().and_then(MemoryScope::from_name)?;
     Some(render_notice(&keeper.dir(ground, &definition.name)?))
 }
 
-/// What an agent is told of its notes. Touches the disk.
+/// Renders the notice with the path and the beginning of the index. Reads the disk.
 fn render_notice(folder: &Path) -> String {
     let mut text = format!(
         "<system-reminder>\nYou have a memory of your own in {}: notes that you find again in later sessions. Look there for what you \
@@ -89,7 +88,8 @@ one line for each of them. Only the first {MAX_INDEX_LINES} lines of {INDEX_FILE
     );
     match files::read(&folder.join(INDEX_FILE), MAX_FILE_BYTES) {
         Ok((bytes, _)) => {
-            let _ = write!(text, "\n\n{INDEX_FILE} says:\n{}", truncate_index(&String::from_utf8_lossy(&bytes)));
+            let _ =
+                write!(text, "\n\n{INDEX_FILE} says:\n{}", truncate_index(&String::from_utf8_lossy(&bytes)));
         }
         Err(_) => text.push_str(" There is nothing yet."),
     }
@@ -97,7 +97,7 @@ one line for each of them. Only the first {MAX_INDEX_LINES} lines of {INDEX_FILE
     text
 }
 
-/// The first lines.
+/// Returns the first lines within the limits.
 fn truncate_index(text: &str) -> String {
     let lines: Vec<&str> = text.lines().take(MAX_INDEX_LINES).collect();
     let mut shown = lines.join("\n");
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_lie_where_their_keeper_says_and_nowhere_else() {
+    fn memory_dir_follows_scope_and_stays_inside() {
         let ground = ConfigLocations {
             user_dir: Some("/home/ann/.claude".into()),
             project_dir: "/code/app".into(),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_index_is_shown_in_part() {
+    fn long_index_is_truncated() {
         let folder = tempfile::tempdir().unwrap();
         assert!(render_notice(folder.path()).contains("nothing yet"));
         let index = folder.path().join(INDEX_FILE);
@@ -142,7 +142,10 @@ mod tests {
         assert!(text.contains("says:\n- one\n- two\n</system") && !text.contains("There is more"), "{text}");
         std::fs::write(&index, "line\n".repeat(300)).unwrap();
         let text = render_notice(folder.path());
-        assert!(text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("There is more"), "{text}");
+        assert!(
+            text.matches("line\n").count() == MAX_INDEX_LINES && text.contains("There is more"),
+            "{text}"
+        );
         std::fs::write(&index, "ü".repeat(20_000)).unwrap();
         assert!(render_notice(folder.path()).len() < MAX_INDEX_BYTES + 1_000);
     }

@@ -1,5 +1,5 @@
-//! What a subagent's transcript does not say about it, in a small file beside it: its kind, who sent it for what, and on
-//! what terms. It is for readers of transcripts, and for going on with the agent in a later run.
+//! Metadata of a subagent, in a file beside its transcript: type, task, parent and launch options. Used by transcript
+//! readers and to restore the agent in a later run.
 
 use std::path::{Path, PathBuf};
 
@@ -16,34 +16,31 @@ use crate::setup::model::parse_effort;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::TaskFacts;
 
-/// How large such a file may be.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// How many files are looked at to find a name.
+/// Limit on the files searched for a name.
 const MAX_FILES: usize = 10_000;
 
-/// What the file says.
+/// Contents of the metadata file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct AgentMetadata {
-    /// The kind of agent.
     pub(super) agent_type: String,
-    /// Its errand in a few words.
+    /// Short description of its task.
     pub(super) description: String,
-    /// The call that sent it.
+    /// Id of the tool call that started it.
     pub(super) tool_use_id: String,
-    /// How many agents are above it.
+    /// Number of agents above it.
     pub(super) spawn_depth: usize,
-    /// The agent that sent it, if not the main one.
+    /// Id of its parent; none for the main agent.
     pub(super) parent_agent_id: Option<String>,
     #[serde(flatten)]
     terms: LaunchOptions,
 }
 
-/// The type of the line that a store has in the place of the file.
+/// Type of the entry that a session store has instead of the file.
 const ENTRY_TYPE: &str = "agent_metadata";
 
-/// Such a line.
 #[derive(Serialize, Deserialize)]
 struct AgentMetadataEntry<T> {
     #[serde(rename = "type")]
@@ -52,7 +49,7 @@ struct AgentMetadataEntry<T> {
     about: T,
 }
 
-/// What the call that sent it wanted other than its kind has it.
+/// Options of the launching call that differ from the definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LaunchOptions {
@@ -70,12 +67,12 @@ struct LaunchOptions {
     mode: Option<PermissionMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skill: Option<SkillDenials>,
-    /// Its team, if it was a teammate.
+    /// Team name, if it was a teammate.
     #[serde(skip_serializing_if = "Option::is_none")]
     team_name: Option<String>,
 }
 
-/// What the skill denies that the errand is.
+/// Deny rules of the skill that is the agent's task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SkillDenials {
@@ -84,7 +81,7 @@ struct SkillDenials {
 }
 
 impl SkillDenials {
-    /// What a skill denies, if anything.
+    /// The deny rules of a skill, if it has any.
     fn for_skill(skill: &InvokedSkill) -> Option<Self> {
         let disallowed_tools = skill.parsed.front_matter.rules().deny;
         (!disallowed_tools.is_empty()).then(|| Self { file: skill.file.path.clone(), disallowed_tools })
@@ -92,8 +89,13 @@ impl SkillDenials {
 }
 
 impl AgentMetadata {
-    /// What is to be known of an agent that goes on an errand.
-    pub(super) fn for_task(facts: &TaskFacts, errand: &SubagentTask, depth: usize, parent: Option<&str>) -> Self {
+    /// Metadata of an agent that starts a task.
+    pub(super) fn for_task(
+        facts: &TaskFacts,
+        errand: &SubagentTask,
+        depth: usize,
+        parent: Option<&str>,
+    ) -> Self {
         let effort = errand.effort.and_then(|effort| serde_json::to_value(effort).ok());
         Self {
             agent_type: facts.agent_type.clone().unwrap_or_default(),
@@ -114,18 +116,16 @@ impl AgentMetadata {
         }
     }
 
-    /// The same of a teammate.
     pub(super) fn with_team(mut self, team: &str) -> Self {
         self.terms.team_name = Some(team.to_owned());
         self
     }
 
-    /// Its team, if it was a teammate.
     pub(super) fn team_name(&self) -> Option<&str> {
         self.terms.team_name.as_deref()
     }
 
-    /// Denies an agent that is back what the skill denied that its errand was. The error says why it is not to go on.
+    /// Applies the deny rules of the skill to a restored agent. The error says why it cannot be continued.
     pub(super) fn restore_denials(&self, rights: &PermissionState) -> Result<(), String> {
         let Some(SkillDenials { file, disallowed_tools }) = &self.terms.skill else { return Ok(()) };
         rights.add_turn_rules(file, Vec::new(), disallowed_tools.clone())?;
@@ -133,8 +133,8 @@ impl AgentMetadata {
         Ok(())
     }
 
-    /// Writes the file, if transcripts are kept. The agent does its errand without it, so it is no matter if it cannot be
-    /// written; but it cannot be gone on with in a later run.
+    /// Writes the metadata, if transcripts are stored. Errors are ignored: the agent works without it, but cannot be
+    /// restored later.
     pub(super) fn write(&self, home: &AgentContext, id: &str, journal: &TranscriptWriter) {
         if let Ok(entry) = RawJson::from_value(&AgentMetadataEntry { kind: ENTRY_TYPE.into(), about: self }) {
             journal.write_sidecar_line(entry);
@@ -143,7 +143,7 @@ impl AgentMetadata {
         let _ = serde_json::to_vec(self).map(|bytes| files::create_with_mode(&path, &bytes, 0o600));
     }
 
-    /// Takes what is to be known of an agent out of the lines that a store has of it; the last word counts.
+    /// Extracts the metadata from the entries of a store; the last one wins.
     pub(super) fn extract(lines: Vec<RawJson>) -> (Option<Self>, Vec<RawJson>) {
         let mut about = None;
         let lines = lines.into_iter().filter(|line| match line.decode::<AgentMetadataEntry<Self>>() {
@@ -157,21 +157,19 @@ impl AgentMetadata {
         (about.filter(|about: &Self| !about.agent_type.is_empty()), lines)
     }
 
-    /// Whether it is called by this name.
     pub(super) fn has_name(&self, name: &str) -> bool {
         self.terms.name.as_deref() == Some(name)
     }
 
-    /// Reads the file of an agent. Touches the disk.
+    /// Loads the metadata file of an agent. Blocking.
     pub(super) fn load(folder: &Path, id: &str) -> Result<Self, String> {
         let path = metadata_path(folder, id);
         let wrong = |why: &str| {
             format!("{}, which says what it was, {why}. Start a new agent instead.", path.display())
         };
         let (bytes, _) = match files::file_kind(&path) {
-            Ok(FileKind::File(_)) => {
-                files::read(&path, MAX_FILE_BYTES).map_err(|error| wrong(&format!("cannot be read ({error})")))?
-            }
+            Ok(FileKind::File(_)) => files::read(&path, MAX_FILE_BYTES)
+                .map_err(|error| wrong(&format!("cannot be read ({error})")))?,
             Ok(FileKind::Missing) => return Err(wrong("is not there")),
             Ok(_) => return Err(wrong("is not a regular file")),
             Err(error) => return Err(wrong(&format!("cannot be read ({error})"))),
@@ -181,7 +179,7 @@ impl AgentMetadata {
         if read.agent_type.is_empty() { Err(wrong("does not name its kind")) } else { Ok(read) }
     }
 
-    /// The last agent that was called by this name. Touches the disk.
+    /// The latest agent with this name. Blocking.
     pub(super) fn find_id_by_name(folder: &Path, name: &str) -> Option<String> {
         let names = files::entry_names(folder, MAX_FILES);
         let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
@@ -193,7 +191,7 @@ impl AgentMetadata {
         called.max().map(|(_, id)| id)
     }
 
-    /// The errand on which it goes on.
+    /// The task to continue the agent with.
     pub(super) fn to_task(&self, prompt: &str) -> SubagentTask {
         let terms = self.terms.clone();
         SubagentTask {
@@ -212,7 +210,7 @@ impl AgentMetadata {
     }
 }
 
-/// Where the transcripts of a session's subagents lie; none if they are not kept in files.
+/// Directory of the session's subagent transcripts; none if transcripts are not stored in files.
 pub(super) fn transcripts_dir(home: &AgentContext) -> Option<PathBuf> {
     home.project_dir.as_ref().map(|place| place.subagents_dir(&home.identity.session))
 }
@@ -226,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_terms_of_an_errand_are_kept_and_a_bad_file_says_what_is_wrong_with_it() {
+    fn metadata_round_trips_and_bad_file_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let facts = TaskFacts {
             task_id: "a1".into(),

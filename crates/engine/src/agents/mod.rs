@@ -1,42 +1,44 @@
-//! Agents: the main one, and subagents: the same turn with another branch of the log, a prompt of its own and no more
-//! rights than its parent.
+//! Agents: the main agent and its subagents. A subagent runs the same turn loop with its own transcript branch, its
+//! own prompt and at most the permissions of its parent.
 //!
-//! Rooms:
-//! - [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of them;
-//!   `file` and [`discover`] for those in files);
-//! - [`spawn`] (sending one on an errand), [`places`] (how many at once), `raise` (making one), `learned` (what it has read
-//!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `hired` (its own MCP servers), `apart`
-//!   (a work tree of its own), `run` (its errand);
-//! - [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can be reached), `sidecar` (what stands
-//!   beside its transcript), `recover` (going on with it in a later run) and `adrift` (who was at work when a run ended);
-//! - [`team`] (agents that live on between errands).
+//! Modules:
+//! - definitions: [`definition`] (one agent definition), [`definitions`] (all of a session), `definition_file` and
+//!   [`discover`] (those from files)
+//! - building: [`context`] (shared dependencies, main agent), `build` (subagents), `preload_skills`, `memory` (agent
+//!   memory directory), `hooks` (hooks of a definition), `mcp_servers` (servers owned by one agent), `isolation`
+//!   (worktrees)
+//! - running: [`spawn`] (launch, message, resume), [`spawn_limits`] (concurrency and depth), `run` (the task of one
+//!   subagent), [`progress`], [`report`], `notices` (frames and notifications about agents)
+//! - [`registry`] (running and finished agents, with mailboxes), `metadata` (file beside the transcript), `restore`
+//!   (agents of an earlier run), `lost_agents` (background agents that will never report)
+//! - [`team`] (teammates, which stay alive between tasks)
 
-mod lost_agents;
-mod isolation;
-pub mod definition;
-pub mod registry;
-mod definition_file;
-pub mod discover;
-pub(crate) mod mcp_servers;
-pub mod context;
-pub(crate) mod hooks;
-pub mod definitions;
-mod preload_skills;
-pub(crate) mod memory;
-pub(crate) mod notices;
-pub mod spawn_limits;
-pub mod progress;
 pub(crate) mod build;
-mod restore;
-pub mod report;
-pub(crate) mod run;
+pub mod context;
+pub mod definition;
+mod definition_file;
+pub mod definitions;
+pub mod discover;
+pub(crate) mod hooks;
+mod isolation;
+mod lost_agents;
+pub(crate) mod mcp_servers;
+pub(crate) mod memory;
 mod metadata;
+pub(crate) mod notices;
+mod preload_skills;
+pub mod progress;
+pub mod registry;
+pub mod report;
+mod restore;
+pub(crate) mod run;
 pub mod spawn;
+pub mod spawn_limits;
 pub mod team;
 
+pub use context::{AgentContext, AgentSpawner};
 pub use definition::Definition;
-pub use discover::PluginAgents;
-pub use context::{AgentSpawner, AgentContext};
 pub use definitions::AgentDefinitions;
+pub use discover::PluginAgents;
 pub use report::AgentReport;
-pub use spawn::{SubagentTask, LaunchedAgent, LaunchOutcome};
+pub use spawn::{LaunchOutcome, LaunchedAgent, SubagentTask};

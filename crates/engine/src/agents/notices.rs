@@ -1,4 +1,4 @@
-//! What is said of an agent besides its own words: to the host as notices, to the main model as news.
+//! Frames to the host and notifications to the main model about agents.
 
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
@@ -8,9 +8,9 @@ use whimbrel_wire::system::{
 use super::AgentReport;
 use crate::clock;
 use crate::frame_sender::FrameSender;
-use crate::tasks::{TaskFacts, TaskSnapshot, TaskStatus, TaskRegistry};
+use crate::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
 
-/// Where an agent stands in the tree.
+/// Facts about an agent's start that its task does not hold.
 pub(super) struct AgentStart<'a> {
     pub(super) depth: usize,
     pub(super) parent: Option<&'a str>,
@@ -18,8 +18,13 @@ pub(super) struct AgentStart<'a> {
     pub(super) prompt: &'a str,
 }
 
-/// Tells the host that an agent begins.
-pub(super) async fn notify_started(outbox: &FrameSender, tasks: &TaskRegistry, facts: &TaskFacts, standing: AgentStart<'_>) {
+/// Notifies the host that an agent has started.
+pub(super) async fn notify_started(
+    outbox: &FrameSender,
+    tasks: &TaskRegistry,
+    facts: &TaskFacts,
+    standing: AgentStart<'_>,
+) {
     let notice = TaskStarted {
         task_id: facts.task_id.clone(),
         tool_use_id: Some(facts.tool_use_id.clone()),
@@ -38,9 +43,12 @@ pub(super) async fn notify_started(outbox: &FrameSender, tasks: &TaskRegistry, f
     }
 }
 
-/// Tells the host that the turn goes on beside agents that it waited for. A command tells of itself once it is in the
-/// background.
-pub(crate) async fn notify_backgrounded(outbox: &FrameSender, tasks: &TaskRegistry, changed: &[TaskSnapshot]) {
+/// Notifies the host that agents were moved to the background. Commands send their own notice.
+pub(crate) async fn notify_backgrounded(
+    outbox: &FrameSender,
+    tasks: &TaskRegistry,
+    changed: &[TaskSnapshot],
+) {
     let agents: Vec<&TaskSnapshot> = changed.iter().filter(|task| task.facts.kind.is_agent()).collect();
     for task in &agents {
         let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
@@ -52,8 +60,13 @@ pub(crate) async fn notify_backgrounded(outbox: &FrameSender, tasks: &TaskRegist
     }
 }
 
-/// Tells the host that an agent has ended.
-pub(super) async fn notify_ended(outbox: &FrameSender, tasks: &TaskRegistry, facts: &TaskFacts, report: &AgentReport) {
+/// Notifies the host that an agent has ended.
+pub(super) async fn notify_ended(
+    outbox: &FrameSender,
+    tasks: &TaskRegistry,
+    facts: &TaskFacts,
+    report: &AgentReport,
+) {
     let (end, state) = match report.status() {
         TaskStatus::Completed => (TaskEnd::Completed, WireStatus::Completed),
         TaskStatus::Failed => (TaskEnd::Failed, WireStatus::Failed),
@@ -71,7 +84,7 @@ pub(super) async fn notify_ended(outbox: &FrameSender, tasks: &TaskRegistry, fac
         task_id,
         tool_use_id: Some(facts.tool_use_id.clone()),
         status: end,
-        // What the turn has waited for is in its result only.
+        // The report of a foreground agent is in the tool result only.
         output_file: if report.background { facts.output_file.display().to_string() } else { String::new() },
         summary: summary(facts, report),
         usage: Some(report.task_usage.clone()),
@@ -79,13 +92,16 @@ pub(super) async fn notify_ended(outbox: &FrameSender, tasks: &TaskRegistry, fac
     };
     outbox.notify(notice).await;
     if report.background {
-        let others: Vec<TaskSnapshot> =
-            tasks.running_in_background().into_iter().filter(|task| task.facts.task_id != facts.task_id).collect();
+        let others: Vec<TaskSnapshot> = tasks
+            .running_in_background()
+            .into_iter()
+            .filter(|task| task.facts.task_id != facts.task_id)
+            .collect();
         outbox.notify(background_tasks(&others)).await;
     }
 }
 
-/// The end in a sentence.
+/// The end in one sentence.
 fn summary(facts: &TaskFacts, report: &AgentReport) -> String {
     let text = format!("Agent \"{}\" {}", facts.description, report.status().as_str());
     match report.failure_reason() {
@@ -94,7 +110,7 @@ fn summary(facts: &TaskFacts, report: &AgentReport) -> String {
     }
 }
 
-/// What the main model reads when an agent in the background has ended.
+/// The notification for the main model when a background agent has ended.
 pub(super) fn render_notification(facts: &TaskFacts, report: &AgentReport) -> String {
     let TaskFacts { task_id, tool_use_id, output_file, .. } = facts;
     let usage = &report.task_usage;
@@ -109,7 +125,7 @@ pub(super) fn render_notification(facts: &TaskFacts, report: &AgentReport) -> St
     )
 }
 
-/// The background work that is under way, as hosts are told of it.
+/// The frame that lists running background tasks.
 pub(crate) fn background_tasks(tasks: &[TaskSnapshot]) -> BackgroundTasksChanged {
     let shown = tasks.iter().map(|task| BackgroundTask {
         task_id: task.facts.task_id.clone(),

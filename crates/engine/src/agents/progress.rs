@@ -1,4 +1,4 @@
-//! How far an agent is: what it has called and said so far. A subagent tells the host of it after each step.
+//! Progress of an agent: tool calls and last text. Subagents report it to the host after each step.
 
 use std::time::Instant;
 
@@ -8,10 +8,9 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::tasks::TaskFacts;
 
-/// How far an agent is.
 #[derive(Debug, Clone, Default)]
 pub struct AgentProgress {
-    /// What the host knows it by; the main agent has no such name.
+    /// The task and its start time; none for the main agent.
     task: Option<(TaskFacts, Instant)>,
     tool_uses: u64,
     last_tool: Option<String>,
@@ -19,37 +18,34 @@ pub struct AgentProgress {
 }
 
 impl AgentProgress {
-    /// Nothing so far, of an agent that the host knows as this task.
     pub fn for_task(facts: TaskFacts) -> Self {
         Self { task: Some((facts, clock::monotonic())), ..Self::default() }
     }
 
-    /// It called a tool.
     pub fn record_tool_call(&mut self, tool: &str) {
         self.tool_uses += 1;
         self.last_tool = Some(tool.to_owned());
     }
 
-    /// It said something.
+    /// Records text of a reply; blank text is ignored.
     pub fn record_text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             text.clone_into(&mut self.last_text);
         }
     }
 
-    /// What it said last; empty if nothing.
+    /// The last text; empty if there is none.
     pub fn last_text(&self) -> &str {
         &self.last_text
     }
 
-    /// How many tools it called.
     pub fn tool_uses(&self) -> u64 {
         self.tool_uses
     }
 }
 
 impl Agent {
-    /// What it has spent, as tasks are counted.
+    /// Tokens, tool calls and duration of this agent so far.
     pub fn task_usage(&self) -> TaskUsage {
         let began = self.progress.task.as_ref().map(|(_, began)| *began);
         let took = began.map_or(0, |began| (clock::monotonic() - began).as_millis());
@@ -60,7 +56,7 @@ impl Agent {
         }
     }
 
-    /// Tells the host how far it is, if it is a subagent.
+    /// Sends a progress notice if this is a subagent.
     pub async fn notify_progress(&self) {
         let Some((facts, _)) = &self.progress.task else { return };
         let notice = TaskProgress {

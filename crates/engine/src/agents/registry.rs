@@ -1,5 +1,5 @@
-//! Who of a session's agents can be reached, by id or by name: those at work have a mailbox, those that have ended are kept
-//! for a while, so that they can be asked again with everything they know.
+//! Registry of a session's agents, by id or name. Running agents have a mailbox; finished ones are kept for a while,
+//! so that they can be continued with their whole conversation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,35 +11,33 @@ use super::context::TreePosition;
 use crate::agent::Agent;
 use crate::worktree::Worktree;
 
-/// How many agents that have ended are kept.
 const MAX_FINISHED: usize = 50;
 
-/// The agents that can be reached.
 #[derive(Default)]
 pub struct AgentRegistry {
     state: Mutex<RegistryState>,
-    /// Held while an agent of an earlier run is brought back, so that nobody comes back twice.
+    /// Held while an agent of an earlier run is restored, so that it is not restored twice.
     pub(super) restore_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct RegistryState {
     slots: BTreeMap<String, AgentSlot>,
-    /// Names to ids; the latest of a name counts.
+    /// Names to ids; the latest agent with a name wins.
     names: BTreeMap<String, String>,
-    /// Those that have ended, the oldest first.
+    /// Ids of finished agents, oldest first.
     finished_order: VecDeque<String>,
 }
 
 enum AgentSlot {
-    /// At work: its mailbox, and who sent it.
+    /// Running: its mailbox, and its parent's id (none for the main agent).
     Running(mpsc::UnboundedSender<String>, Option<String>),
     Finished(Box<FinishedAgent>),
 }
 
 impl AgentSlot {
-    /// Whether an agent may have it go on: the main one, which is none, or the one that sent it. It has the rights of
-    /// whoever sent it, which need not be those of another.
+    /// Returns whether an agent may message or continue it: only the main agent (none) or its parent, because it has
+    /// the permissions of its parent.
     fn is_reachable_by(&self, asker: Option<&str>) -> bool {
         let parent = match self {
             Self::Running(_, parent) => parent,
@@ -49,44 +47,38 @@ impl AgentSlot {
     }
 }
 
-/// An agent that can be reached.
+/// An agent that can be messaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachableAgent {
-    /// Its id.
     pub id: String,
-    /// Its name, if it has one.
     pub name: Option<String>,
-    /// Its kind.
     pub agent_type: String,
-    /// What it was sent for, in a few words.
+    /// Short description of its task.
     pub description: String,
-    /// Whether it is at work.
     pub is_running: bool,
 }
 
-/// An agent that has ended and can go on.
+/// A finished agent that can be continued.
 pub struct FinishedAgent {
-    /// The agent. It holds nobody who could hold it.
+    /// Without its spawner, which would form a reference cycle with the registry.
     pub agent: Agent,
-    /// Where it stands in the tree, if it may start others.
+    /// Its position in the agent tree, if it may start others.
     pub(super) position: Option<Arc<TreePosition>>,
-    /// Its kind.
     pub definition: Definition,
-    /// What it was sent for, in a few words.
+    /// Short description of its task.
     pub description: String,
-    /// The agent that sent it; none if the main one did.
+    /// The parent's id; none for the main agent.
     pub(super) parent: Option<String>,
-    /// The work tree of its own that it worked in, which may be gone.
+    /// Its isolated worktree, which may have been removed.
     pub(super) worktree: Option<Worktree>,
 }
 
 impl RegistryState {
-    /// The name of an agent, if it has one.
     fn name_of(&self, id: &str) -> Option<String> {
         self.names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone())
     }
 
-    /// The names and ids of those whom an agent can reach.
+    /// Names and ids of the agents that an agent can message.
     fn reachable_names(&self, asker: Option<&str>) -> Vec<String> {
         let reached = |id: &String| self.slots.get(id).is_some_and(|seat| seat.is_reachable_by(asker));
         let names = self.names.iter().filter(|(_, id)| reached(id)).map(|(name, _)| name);
@@ -94,20 +86,20 @@ impl RegistryState {
     }
 }
 
-/// What became of a message.
+/// Outcome of sending a message.
 pub enum Delivery {
-    /// The agent is at work and takes it up next.
+    /// The agent is running and gets it after its current turn.
     Queued(String),
-    /// The agent has ended: here it is.
+    /// The agent had finished; it is taken out of the registry.
     Finished(String, Box<FinishedAgent>),
-    /// Somebody else has sent it.
+    /// The agent belongs to another parent.
     NotOwner(String),
-    /// Nobody is known by that name; these can be reached.
+    /// Unknown name; lists the agents that can be messaged.
     Unknown(Vec<String>),
 }
 
 impl AgentRegistry {
-    /// An agent that `parent` has sent begins to work: this is its mailbox.
+    /// Registers a running agent and returns its mailbox.
     pub fn register(
         &self,
         id: &str,
@@ -123,8 +115,13 @@ impl AgentRegistry {
         mailbox
     }
 
-    /// An agent wants to end: its next letter, if one waits; otherwise it cannot be written to from now on.
-    pub fn take_next_or_close(&self, id: &str, mailbox: &mut mpsc::UnboundedReceiver<String>) -> Option<String> {
+    /// Called when an agent wants to end: returns its next message, or removes it from the registry so that no
+    /// message is lost.
+    pub fn take_next_or_close(
+        &self,
+        id: &str,
+        mailbox: &mut mpsc::UnboundedReceiver<String>,
+    ) -> Option<String> {
         let mut book = self.lock();
         let next = mailbox.try_recv().ok();
         if next.is_none() {
@@ -133,7 +130,7 @@ impl AgentRegistry {
         next
     }
 
-    /// Keeps an agent that has ended.
+    /// Stores a finished agent; the oldest are dropped beyond `MAX_FINISHED`.
     pub fn store_finished(&self, id: &str, rested: FinishedAgent) {
         let mut book = self.lock();
         book.slots.insert(id.to_owned(), AgentSlot::Finished(Box::new(rested)));
@@ -145,26 +142,37 @@ impl AgentRegistry {
         }
     }
 
-    /// Everybody whom an agent can reach, with the kind and the errand of those at work as `facts` tells them. No asker
-    /// is the main agent.
-    pub fn reachable(&self, asker: Option<&str>, facts: impl Fn(&str) -> Option<(String, String)>) -> Vec<ReachableAgent> {
+    /// Agents that an agent can message (none as asker is the main agent); `facts` gives type and description of
+    /// running ones.
+    pub fn reachable(
+        &self,
+        asker: Option<&str>,
+        facts: impl Fn(&str) -> Option<(String, String)>,
+    ) -> Vec<ReachableAgent> {
         let book = self.lock();
         let rows = book.slots.iter().filter(|(_, seat)| seat.is_reachable_by(asker)).map(|(id, seat)| {
             let (works, about) = match seat {
                 AgentSlot::Running(..) => (true, facts(id).unwrap_or_default()),
-                AgentSlot::Finished(rested) => (false, (rested.definition.name.clone(), rested.description.clone())),
+                AgentSlot::Finished(rested) => {
+                    (false, (rested.definition.name.clone(), rested.description.clone()))
+                }
             };
-            ReachableAgent { id: id.clone(), name: book.name_of(id), agent_type: about.0, description: about.1, is_running: works }
+            ReachableAgent {
+                id: id.clone(),
+                name: book.name_of(id),
+                agent_type: about.0,
+                description: about.1,
+                is_running: works,
+            }
         });
         rows.collect()
     }
 
-    /// The name of an agent, if it has one.
     pub fn name_of(&self, id: &str) -> Option<String> {
         self.lock().name_of(id)
     }
 
-    /// Delivers a message of an agent to another one. No asker is the main agent.
+    /// Delivers a message between agents. None as asker is the main agent.
     pub fn deliver(&self, asker: Option<&str>, to: &str, message: &str) -> Delivery {
         let mut book = self.lock();
         let id = if book.slots.contains_key(to) {
@@ -188,7 +196,7 @@ impl AgentRegistry {
         }
     }
 
-    /// A whole entry is put in or taken out at once; a panic elsewhere cannot leave it half changed.
+    /// Every change is atomic under the lock, so a poisoned lock is safe to use.
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -199,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_reaches_whoever_works_by_id_or_name_and_none_is_lost() {
+    fn messages_reach_running_agents_by_id_or_name() {
         let desk = AgentRegistry::default();
         let mut mailbox = desk.register("a1", Some("scout"), None);
         for to in ["a1", "scout"] {
@@ -212,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_known_is_told_who_is() {
+    fn unknown_recipient_lists_known_agents() {
         let desk = AgentRegistry::default();
         let _mailbox = desk.register("a1", Some("scout"), None);
         let Delivery::Unknown(known) = desk.deliver(None, "nobody", "x") else { panic!("nobody is known") };
@@ -220,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_reaches_those_only_that_it_has_sent() {
+    fn agent_reaches_only_its_own_subagents() {
         let desk = AgentRegistry::default();
         let mut mailboxes = [("a1", None), ("a2", Some("a1")), ("a3", Some("a2"))]
             .map(|(id, parent)| desk.register(id, None, parent));
@@ -231,7 +239,8 @@ mod tests {
             (Some("a3"), vec![]),
         ];
         for (asker, expected) in rows {
-            let known: Vec<String> = desk.reachable(asker, |_| None).into_iter().map(|known| known.id).collect();
+            let known: Vec<String> =
+                desk.reachable(asker, |_| None).into_iter().map(|known| known.id).collect();
             assert_eq!(known, expected, "{asker:?}");
             let Delivery::Unknown(told) = desk.deliver(asker, "nobody", "x") else { panic!("{asker:?}") };
             assert_eq!(told, expected, "{asker:?}");

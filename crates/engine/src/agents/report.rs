@@ -1,52 +1,45 @@
-//! What came of an errand, in words for the agent that gave it.
+//! Result of a subagent task, rendered for the parent agent.
 
 use std::time::Duration;
 
 use whimbrel_wire::Usage;
 use whimbrel_wire::system::TaskUsage;
 
+use crate::next_step::TurnEnd;
 use crate::tasks::TaskStatus;
 use crate::turn::TurnOutcome;
-use crate::next_step::TurnEnd;
 use crate::worktree::Worktree;
 
-/// What came of an errand.
 #[derive(Debug, Clone)]
 pub struct AgentReport {
-    /// The agent.
     pub agent_id: String,
-    /// How its turn went; its text is the report.
+    /// Outcome of its last turn; the text is the report.
     pub outcome: TurnOutcome,
-    /// What it said last before something went wrong.
+    /// Last text before a failure.
     pub partial_text: String,
-    /// The model that it asked.
     pub model: String,
-    /// What its replies cost.
     pub usage: Usage,
-    /// The same in dollars.
     pub cost_usd: f64,
-    /// The same, as tasks are counted.
+    /// The usage as reported for tasks.
     pub task_usage: TaskUsage,
-    /// How long it took.
     pub duration: Duration,
-    /// Whether the turn has gone on beside it: then it is told as news.
+    /// Whether it ended in the background: then it is delivered as a notification.
     pub background: bool,
-    /// Whether somebody told it to stop.
+    /// Whether it was stopped on request.
     pub stopped: bool,
-    /// The work tree that it worked in, if there is something in it that would be lost.
+    /// Its worktree, if it has changes.
     pub kept_worktree: Option<Worktree>,
-    /// How many messages had come for it that it could not take up.
+    /// Number of messages that it did not read.
     pub unread_messages: usize,
 }
 
-/// What an agent said at the end of each of its turns, in order: a message that came meanwhile does not undo its report.
+/// Joins the final texts of all turns: a message during the task must not hide the earlier report.
 pub(super) fn join_texts(before: &[String], last: &str) -> String {
     let said = before.iter().map(String::as_str).chain([last]).filter(|text| !text.is_empty());
     said.collect::<Vec<_>>().join("\n\n")
 }
 
 impl AgentReport {
-    /// How the errand ended.
     pub fn status(&self) -> TaskStatus {
         match self.outcome.end {
             TurnEnd::Done => TaskStatus::Completed,
@@ -64,14 +57,16 @@ impl AgentReport {
         }
     }
 
-    /// Why it could not finish, if it could not.
+    /// Reason why it did not finish, if it did not.
     pub fn failure_reason(&self) -> Option<String> {
         let text = &self.outcome.text;
         let reason = match self.outcome.end {
             TurnEnd::Done => return None,
             TurnEnd::AbortedStreaming | TurnEnd::AbortedTools => "it was interrupted".into(),
             TurnEnd::MaxTurns => "it has made as many model calls as it may".into(),
-            TurnEnd::ApiError | TurnEnd::ContextTooLong | TurnEnd::OutputLimit | TurnEnd::Stalled => text.clone(),
+            TurnEnd::ApiError | TurnEnd::ContextTooLong | TurnEnd::OutputLimit | TurnEnd::Stalled => {
+                text.clone()
+            }
             TurnEnd::Refused => "its model declined to answer".into(),
             TurnEnd::NoStructuredOutput => "it gave no answer in the shape that was asked for".into(),
             TurnEnd::HookStopped => "a hook stopped it".into(),
@@ -81,7 +76,7 @@ impl AgentReport {
         Some(reason)
     }
 
-    /// The report for the agent that gave the errand, and where its work is if that was done apart.
+    /// Renders the report for the parent, with the location of isolated changes.
     pub fn text(&self) -> String {
         let mut said = self.body();
         if self.unread_messages > 0 {
@@ -116,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_before_a_message_came_is_reported_too() {
+    fn texts_of_earlier_turns_are_reported() {
         let rows: [(&[&str], &str, &str); 4] = [
             (&[], "Done.", "Done."),
             (&["First."], "Second.", "First.\n\nSecond."),
@@ -130,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn who_could_not_finish_says_why_and_what_there_is() {
+    fn failed_task_reports_reason_and_partial_text() {
         let report = |end: TurnEnd, text: &str, partial: &str| AgentReport {
             agent_id: "a1".into(),
             outcome: TurnOutcome { text: text.into(), ..TurnOutcome::new(end) },

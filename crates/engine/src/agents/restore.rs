@@ -1,5 +1,4 @@
-//! Brings back an agent of an earlier run: what it has said and heard is in its transcript, and what it was is in the file
-//! beside that.
+//! Restores a subagent of an earlier run from its transcript and its metadata file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +8,18 @@ use super::metadata::{self, AgentMetadata};
 use super::{AgentSpawner, Definition};
 use crate::files::{self, FileKind};
 use crate::session::store::StoreError;
-use crate::session::{StoreWriter, ResumedSession};
+use crate::session::{ResumedSession, StoreWriter};
 use crate::tools::ToolError;
 
-/// An agent that can go on.
+/// A stored agent that can be continued.
 pub(super) struct RestorableAgent {
-    /// Its name.
     pub(super) id: String,
-    /// Its kind, as it is now.
+    /// The current definition of its type.
     pub(super) definition: Definition,
-    /// What was said so far.
     pub(super) resumed: ResumedSession,
-    /// What else is known of it.
     pub(super) metadata: AgentMetadata,
 }
 
-/// What the files say of an agent.
 struct StoredAgent {
     id: String,
     metadata: AgentMetadata,
@@ -32,7 +27,7 @@ struct StoredAgent {
 }
 
 impl AgentSpawner {
-    /// The agent of this id or name that an earlier run of this session has left; none if there was no such agent.
+    /// Loads the agent with this id or name that an earlier run of the session left; none if there is none.
     pub(super) async fn load_stored(&self, to: &str) -> Result<Option<RestorableAgent>, ToolError> {
         let found = match (&self.context.persistence.store_writer, metadata::transcripts_dir(&self.context)) {
             (Some(courier), _) => load_from_store(courier, &self.context.identity.session, to).await,
@@ -44,15 +39,19 @@ impl AgentSpawner {
             (None, None) => return Ok(None),
         };
         let refused = |why: String| ToolError::Rejected(format!("The agent {to} cannot go on: {why}"));
-        let Some(StoredAgent { id, metadata: about, resumed: past }) = found.map_err(refused)? else { return Ok(None) };
+        let Some(StoredAgent { id, metadata: about, resumed: past }) = found.map_err(refused)? else {
+            return Ok(None);
+        };
         if let Some(team) = about.team_name() {
             return Err(refused(format!(
                 "it was a teammate in the team {team} and is gone. Start a new one."
             )));
         }
         let definition = self.definition(&about.agent_type)?.clone();
-        // Without denials that it had, it would not be who it was.
-        about.restore_denials(&self.position.permission_checker.permissions.for_subagent(None)).map_err(refused)?;
+        // The agent is not continued without the deny rules it had.
+        about
+            .restore_denials(&self.position.permission_checker.permissions.for_subagent(None))
+            .map_err(refused)?;
         let unreadable = past.loaded.repairs.unreadable;
         if unreadable > 0 {
             let lines = if unreadable == 1 { "line" } else { "lines" };
@@ -65,7 +64,7 @@ impl AgentSpawner {
     }
 }
 
-/// Reads what is kept of an agent. Touches the disk.
+/// Loads an agent from disk. Blocking.
 fn load_from_disk(folder: &Path, to: &str) -> Result<Option<StoredAgent>, String> {
     let can_be_id = !to.is_empty() && to.chars().all(|c| c.is_ascii_alphanumeric());
     let is_kept = |id: &str| !matches!(files::file_kind(&transcript_path(folder, id)), Ok(FileKind::Missing));
@@ -88,8 +87,12 @@ fn load_from_disk(folder: &Path, to: &str) -> Result<Option<StoredAgent>, String
     }
 }
 
-/// The same for a session that a store keeps.
-async fn load_from_store(courier: &StoreWriter, session: &str, to: &str) -> Result<Option<StoredAgent>, String> {
+/// Loads an agent from a session store.
+async fn load_from_store(
+    courier: &StoreWriter,
+    session: &str,
+    to: &str,
+) -> Result<Option<StoredAgent>, String> {
     let failed = |error: StoreError| error.to_string();
     let can_be_id = !to.is_empty() && to.chars().all(|c| c.is_ascii_alphanumeric());
     if can_be_id && let Some(lines) = courier.load(session, &store_subpath(to)).await.map_err(failed)? {
@@ -97,7 +100,7 @@ async fn load_from_store(courier: &StoreWriter, session: &str, to: &str) -> Resu
         let about = about.ok_or("the store does not say what it was. Start a new agent instead.")?;
         return parse_stored(to, about, &lines).map(Some);
     }
-    // Of several that were called alike, the last is meant; a store does not tell which that is, so any will do.
+    // Several agents may have this name; a store has no order, so any of them is used.
     for subpath in courier.subkeys(session).await.map_err(failed)? {
         let Some(id) = subpath.strip_prefix(&store_subpath("")) else { continue };
         let lines = courier.load(session, &subpath).await.map_err(failed)?.unwrap_or_default();
@@ -118,7 +121,7 @@ fn parse_stored(id: &str, about: AgentMetadata, lines: &[RawJson]) -> Result<Sto
     }
 }
 
-/// Where a store has the transcript of an agent.
+/// Subpath of an agent's transcript in a store.
 fn store_subpath(id: &str) -> String {
     format!("subagents/agent-{id}")
 }

@@ -1,5 +1,5 @@
-//! An agent on its errand, from its place in the queue to its report. It is a task of its own, so that the turn can go on
-//! beside it at any time.
+//! The task of one subagent, from the queue to its report. It runs as a tokio task, so it can move to the background
+//! at any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use tokio::sync::{mpsc, oneshot};
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 
-use super::registry::FinishedAgent;
-use super::spawn_limits::SpawnReservation;
-use super::progress::AgentProgress;
 use super::build::AgentRole;
-use super::restore::RestorableAgent;
-use super::report::join_texts;
 use super::metadata::AgentMetadata;
-use super::{AgentSpawner, Definition, SubagentTask, AgentReport, isolation, mcp_servers, notices};
+use super::progress::AgentProgress;
+use super::registry::FinishedAgent;
+use super::report::join_texts;
+use super::restore::RestorableAgent;
+use super::spawn_limits::SpawnReservation;
+use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_servers, notices};
 use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::HookInputBuilder;
-use crate::internal_events::{Notification, InternalEvent};
+use crate::internal_events::{InternalEvent, Notification};
+use crate::next_step::TurnEnd;
 use crate::skills::agent_skills;
-use crate::tasks::{OutputCapture, AgentTask};
+use crate::tasks::{AgentTask, OutputCapture};
 use crate::tools::ToolContext;
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
 use crate::worktree::Worktree;
 
-/// How long an agent that is told to stop may take to leave its conversation in order.
+/// Time for a stopped agent to finish its turn.
 const STOP_GRACE: Duration = Duration::from_millis(1000);
 
-/// An agent that is about to go.
+/// A subagent that is about to run.
 pub(super) struct AgentRun {
     pub(super) agents: AgentSpawner,
     pub(super) origin: AgentOrigin,
@@ -39,30 +39,39 @@ pub(super) struct AgentRun {
     pub(super) entry: AgentTask,
     pub(super) reservation: SpawnReservation,
     pub(super) mailbox: mpsc::UnboundedReceiver<String>,
-    /// The work tree that was made for it.
+    /// Its isolated worktree.
     pub(super) worktree: Option<Worktree>,
 }
 
-/// Who goes.
+/// Origin of a subagent.
 pub(super) enum AgentOrigin {
-    /// A new agent of this kind.
+    /// New, with this definition.
     New(Box<Definition>),
-    /// One that has been there before.
+    /// Continued: finished earlier in this run.
     Continued(Box<FinishedAgent>),
-    /// One that was there in an earlier run.
+    /// Restored from an earlier run.
     Restored(Box<RestorableAgent>),
 }
 
-/// What is left when an agent has ended.
+/// Result of a run.
 struct RunResult {
     report: AgentReport,
     finished: Option<FinishedAgent>,
 }
 
 impl AgentRun {
-    /// Does the errand and tells everybody.
+    /// Runs the task and notifies host, model and caller.
     pub(super) async fn run(self, done: oneshot::Sender<AgentReport>) {
-        let Self { agents, origin: who, task: errand, tool_context: mut call, entry, reservation: ticket, mut mailbox, worktree: tree } = self;
+        let Self {
+            agents,
+            origin: who,
+            task: errand,
+            tool_context: mut call,
+            entry,
+            reservation: ticket,
+            mut mailbox,
+            worktree: tree,
+        } = self;
         if let Some(tree) = &tree {
             call.workspace = Arc::new(call.workspace.for_worktree(tree.clone()));
         }
@@ -81,17 +90,17 @@ impl AgentRun {
             report.kept_worktree = isolation::remove_if_clean(tree, &call).await;
         }
         report.background = entry.freeze_background();
-        // What was reported there by one that goes on is not its word any more.
+        // The output file of a continued agent holds its earlier report and is overwritten.
         if report.background || goes_on {
             write_output(&entry, &report.text());
         }
         notices::notify_ended(&home.frame_sender, &call.tasks, &entry.facts, &report).await;
-        // Only now: to the host, too, no more than may are ever at work.
+        // Released only now, so that the host never sees more running agents than allowed.
         drop(place);
         if let Some(rested) = rested {
             home.registry.store_finished(entry.id(), rested);
         }
-        // An agent that stopped it need not be told; what the host stopped is no reason for a turn.
+        // An agent that stopped it needs no notification; a stop by the host starts no turn.
         let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
             true => {
                 let news = Notification::from_task(notices::render_notification(&entry.facts, &report));
@@ -99,14 +108,14 @@ impl AgentRun {
             }
             false => InternalEvent::RecheckIdle,
         };
-        // Nobody may be listening any more.
+        // The event loop may have ended.
         let _ = home.event_sender.send(post);
         entry.finish(report.status());
         let _ = done.send(report);
     }
 }
 
-/// The agent, told of its errand.
+/// Builds or restores the agent and gives it the task.
 async fn start_agent(
     agents: &AgentSpawner,
     who: AgentOrigin,
@@ -116,7 +125,8 @@ async fn start_agent(
 ) -> (Agent, Definition) {
     match who {
         AgentOrigin::New(definition) => {
-            let mut agent = agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, None);
+            let mut agent =
+                agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, None);
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
@@ -125,7 +135,7 @@ async fn start_agent(
                 Some(skill) => {
                     let tools = &agents.position.tool_set;
                     let words = agent_skills::render(&mut agent, skill, tools, &entry.stop).await;
-                    // Its errand is the skill for as long as it lives.
+                    // The skill is the task, so its deny rules last for the agent's whole life.
                     agent.tool_env.checker.permissions.retain_denials();
                     words
                 }
@@ -133,7 +143,8 @@ async fn start_agent(
             };
             agent.conversation.push_task(&Content::from(words.as_str())).await;
             let above = &agents.position;
-            let about = AgentMetadata::for_task(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
+            let about =
+                AgentMetadata::for_task(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
             about.write(&agents.context, entry.id(), agent.conversation.transcript_writer());
             if let Some(text) = &definition.reminder {
                 agent.conversation.push_hidden(&format!("<system-reminder>\n{text}\n</system-reminder>"));
@@ -160,7 +171,8 @@ async fn start_agent(
         AgentOrigin::Restored(back) => {
             let RestorableAgent { definition, resumed: past, metadata: about, .. } = *back;
             let agents = agents.at_least_depth(about.spawn_depth);
-            let mut agent = agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, Some(past));
+            let mut agent =
+                agents.build_subagent(&definition, errand, call, entry, &AgentRole::Subagent, Some(past));
             let notes = run_start_hooks(&agent, &definition, entry).await;
             agents.start_servers(&mut agent, &definition, &entry.stop).await;
             let words = match about.restore_denials(&agent.tool_env.checker.permissions) {
@@ -174,14 +186,18 @@ async fn start_agent(
     }
 }
 
-/// Tells the hooks that an agent begins, for the first time or again, and gives what they want it to know.
-pub(super) async fn run_start_hooks(agent: &Agent, definition: &Definition, entry: &AgentTask) -> Vec<String> {
+/// Runs the SubagentStart hooks, for new and continued agents; returns their context.
+pub(super) async fn run_start_hooks(
+    agent: &Agent,
+    definition: &Definition,
+    entry: &AgentTask,
+) -> Vec<String> {
     let told = |scene: &HookInputBuilder| scene.subagent_start(entry.id(), &definition.name);
     let lookout = &agent.tool_env.checker.hooks;
     lookout.dispatch(HookEvent::SubagentStart, told, &entry.stop).await.contexts
 }
 
-/// Runs turns until nothing is left to do.
+/// Runs turns until no message is left.
 async fn run_turns(
     agents: &AgentSpawner,
     mut agent: Agent,
@@ -205,7 +221,7 @@ async fn run_turns(
             None => break ending,
         }
     };
-    // Who cannot go on takes no more messages; those that came too late are told of.
+    // Later messages are rejected; those in the mailbox are counted as unread.
     mailbox.close();
     let unread = std::iter::from_fn(|| mailbox.try_recv().ok()).count();
     mcp_servers::stop_servers(&agent, &entry.stop).await;
@@ -217,7 +233,7 @@ async fn run_turns(
         TurnEnd::Done => TurnOutcome { text: join_texts(&said, &ending.text), ..ending },
         _ => ending,
     };
-    // Who has said nothing since its last message came has said that before.
+    // Without text since the last message, the last text is already in the report.
     let since =
         Some(agent.progress.last_text()).filter(|text| said.last().is_none_or(|before| before != text));
     let report = AgentReport {
@@ -241,8 +257,8 @@ async fn run_turns(
     RunResult { report, finished: Some(rested) }
 }
 
-/// One turn; who does not leave in time when told to stop is cut off. Once nothing is left to spend, nobody goes on, also
-/// not with something that costs nothing.
+/// Runs one turn; a stopped agent is aborted after `STOP_GRACE`. An exhausted budget stops it too, even while it does
+/// something free of charge.
 pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOutcome {
     let ledger = agent.ledger.clone();
     let too_late = async {
@@ -257,7 +273,7 @@ pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOu
         ending = turn::run(agent, &entry.stop) => ending,
         () = too_late => TurnOutcome::new(TurnEnd::AbortedStreaming),
     };
-    // What a skill has lent counts for its turn, also for one that was cut off.
+    // Overrides by skills last for one turn, even an aborted one.
     agent.tool_env.checker.permissions.clear_turn_rules();
     agent.runtime_settings.clear_overrides();
     match ending.end {
@@ -268,7 +284,7 @@ pub(super) async fn run_one_turn(agent: &mut Agent, entry: &AgentTask) -> TurnOu
     }
 }
 
-/// The report of an agent that was stopped while it waited for its place.
+/// The report of an agent that was stopped while queued.
 fn not_started_report(entry: &AgentTask) -> AgentReport {
     AgentReport {
         agent_id: entry.id().to_owned(),
@@ -286,9 +302,9 @@ fn not_started_report(entry: &AgentTask) -> AgentReport {
     }
 }
 
-/// Puts a report where `TaskOutput` and the main agent find it.
+/// Writes the report to the output file that `TaskOutput` reads.
 pub(super) fn write_output(entry: &AgentTask, text: &str) {
-    // What cannot be written is in the news all the same.
+    // On error, the report is still in the notification.
     if let Ok(mut capture) = OutputCapture::in_file(entry.facts.output_file.clone()) {
         capture.push(text.as_bytes());
         capture.finish();

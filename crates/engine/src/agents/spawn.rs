@@ -1,4 +1,4 @@
-//! Sends agents on errands: in the call that waits for them, or beside the turn.
+//! Launches subagents, in the foreground or background, and sends messages to them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,62 +8,59 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::registry::{Delivery, ReachableAgent, FinishedAgent};
 use super::notices::{self, AgentStart};
-use super::run::{AgentRun, AgentOrigin};
+use super::registry::{Delivery, FinishedAgent, ReachableAgent};
+use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
-use super::{AgentSpawner, Definition, AgentReport, isolation};
+use super::{AgentReport, AgentSpawner, Definition, isolation};
 use crate::ids;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::{TaskFacts, TaskKind};
 use crate::tools::{ToolContext, ToolError};
 
-/// What an agent is asked to do.
+/// A task for a subagent.
 #[derive(Debug, Clone, Default)]
 pub struct SubagentTask {
-    /// The kind of agent.
     pub agent_type: String,
-    /// The errand in a few words.
+    /// Short description for the host.
     pub description: String,
-    /// The errand.
     pub prompt: String,
-    /// The model, if not the kind's own.
+    /// Overrides the definition's model.
     pub model: Option<String>,
-    /// How hard the model tries, if not as the kind's own.
+    /// Overrides the definition's effort.
     pub effort: Option<Effort>,
-    /// How many model calls it may take, if not as the kind's own.
+    /// Overrides the definition's limit on model calls.
     pub max_turns: Option<u32>,
-    /// A name by which the agent can be reached.
+    /// Name by which the agent can be messaged.
     pub name: Option<String>,
-    /// Whether the turn goes on beside it; none means as its kind says.
+    /// Whether it runs in the background; none means as its definition says.
     pub background: Option<bool>,
-    /// Where it works, if not where its parent does.
+    /// Overrides the definition's isolation.
     pub isolation: Option<String>,
-    /// Its mode, where that is narrower than its parent's.
+    /// Permission mode, applied where it is narrower than the parent's.
     pub mode: Option<PermissionMode>,
-    /// The skill that the errand is, if it is one: the agent itself reads what it says.
+    /// Skill that is the task: its text is rendered for the agent itself.
     pub skill: Option<Arc<InvokedSkill>>,
 }
 
-/// What came of sending an agent.
+/// Outcome of a launch.
 #[derive(Debug)]
 pub enum LaunchOutcome {
-    /// It is back.
+    /// The agent has finished in the foreground.
     Finished(Box<AgentReport>),
-    /// It works beside the turn.
+    /// The agent runs in the background.
     Background(LaunchedAgent),
 }
 
-/// An agent that works beside the turn.
+/// A background agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchedAgent {
-    /// The agent.
     pub agent_id: String,
-    /// Where its report will be.
+    /// File that its report will be written to.
     pub output_file: PathBuf,
 }
 
-/// An agent that was sent off.
+/// A launched agent with the channels to wait for it.
 struct PendingAgent {
     report: oneshot::Receiver<AgentReport>,
     backgrounded: watch::Receiver<bool>,
@@ -71,15 +68,15 @@ struct PendingAgent {
     launched: LaunchedAgent,
 }
 
-/// How an agent of an earlier run was met.
+/// Outcome of restoring an agent of an earlier run.
 enum Restored {
-    /// It goes on.
+    /// It was launched again.
     Started(PendingAgent),
-    /// Somebody has brought it back already; it takes the message up next.
+    /// A concurrent call has restored it already; it gets the message after its turn.
     AlreadyRunning(String),
 }
 
-/// Stops an agent when whoever waits for it no longer does.
+/// Stops an agent when the caller that waits for it is dropped.
 struct StopGuard(Option<CancellationToken>);
 
 impl StopGuard {
@@ -97,17 +94,21 @@ impl Drop for StopGuard {
 }
 
 impl AgentSpawner {
-    /// The kind of this name, if it may be started from here.
+    /// The definition of this name, if it may be started from here.
     pub fn definition(&self, name: &str) -> Result<&Definition, ToolError> {
-        let known: Vec<&Definition> =
-            self.context.definitions.iter().filter(|kind| self.position.startable.allows(&kind.name)).collect();
+        let known: Vec<&Definition> = self
+            .context
+            .definitions
+            .iter()
+            .filter(|kind| self.position.startable.allows(&kind.name))
+            .collect();
         known.iter().find(|kind| kind.name == name).copied().ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|kind| kind.name.as_str()).collect();
             ToolError::Rejected(format!("There is no agent type '{name}'. There are: {}.", names.join(", ")))
         })
     }
 
-    /// The agents on errands that can be reached from here: those at work, and those that can go on.
+    /// The subagents that can be messaged from here: running and finished ones.
     pub fn reachable_agents(&self) -> Vec<ReachableAgent> {
         if self.is_teammate() {
             return Vec::new();
@@ -119,18 +120,21 @@ impl AgentSpawner {
         })
     }
 
-    /// The teammates that can be written to from here.
+    /// The teammates that can be messaged from here.
     pub fn reachable_teammates(&self) -> Vec<MemberInfo> {
         match self.position.agent_id.is_none() || self.is_teammate() {
-            true => {
-                self.context.team.members().into_iter().filter(|mate| mate.facts.name != self.sender_name()).collect()
-            }
+            true => self
+                .context
+                .team
+                .members()
+                .into_iter()
+                .filter(|mate| mate.facts.name != self.sender_name())
+                .collect(),
             false => Vec::new(),
         }
     }
 
-    /// Sends an agent on an errand that a call gives. If nobody waits for the answer any more, the agent stops, unless the
-    /// turn was to go on beside it.
+    /// Starts a subagent for a tool call. A foreground agent stops if the call is dropped.
     pub async fn spawn(&self, errand: SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
         let definition = self.definition(&errand.agent_type)?.clone();
         let background = errand.background.unwrap_or(definition.background);
@@ -138,11 +142,18 @@ impl AgentSpawner {
         self.launch(ids::new_task_id('a'), who, errand, background, call).await?.wait().await
     }
 
-    /// Sends a message to an agent: one at work takes it up next, one that has ended goes on with it beside the turn.
-    pub async fn send_message(&self, to: &str, message: &str, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
+    /// Sends a message to an agent: a running one gets it after its turn, a finished one continues in the background.
+    pub async fn send_message(
+        &self,
+        to: &str,
+        message: &str,
+        call: &ToolContext,
+    ) -> Result<LaunchOutcome, ToolError> {
         match self.deliver(to, message) {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
-            Delivery::Finished(id, rested) => self.continue_agent(id, *rested, message, true, call).await?.wait().await,
+            Delivery::Finished(id, rested) => {
+                self.continue_agent(id, *rested, message, true, call).await?.wait().await
+            }
             Delivery::NotOwner(id) => Err(not_owner_error(&id)),
             Delivery::Unknown(_) => match self.restore_agent(to, message, true, call).await? {
                 Restored::Started(underway) => underway.wait().await,
@@ -151,8 +162,13 @@ impl AgentSpawner {
         }
     }
 
-    /// Lets an agent that has ended go on with a further errand; one at work takes it up next.
-    pub async fn resume(&self, id: &str, errand: &SubagentTask, call: &ToolContext) -> Result<LaunchOutcome, ToolError> {
+    /// Continues a finished agent with a further task; a running one gets it as a message.
+    pub async fn resume(
+        &self,
+        id: &str,
+        errand: &SubagentTask,
+        call: &ToolContext,
+    ) -> Result<LaunchOutcome, ToolError> {
         let background = errand.background.unwrap_or(false);
         match self.deliver(id, &errand.prompt) {
             Delivery::Queued(agent_id) => Ok(queued_outcome(agent_id, call)),
@@ -188,7 +204,7 @@ impl AgentSpawner {
         self.launch(id, AgentOrigin::Continued(Box::new(rested)), errand, background, call).await
     }
 
-    /// Lets an agent of an earlier run go on with a message, unless somebody else has brought it back meanwhile.
+    /// Restores an agent of an earlier run and gives it a message, unless a concurrent call has restored it.
     async fn restore_agent(
         &self,
         to: &str,
@@ -201,7 +217,10 @@ impl AgentSpawner {
             Delivery::Queued(id) => return Ok(Restored::AlreadyRunning(id)),
             Delivery::NotOwner(id) => return Err(not_owner_error(&id)),
             Delivery::Finished(id, rested) => {
-                return self.continue_agent(id, *rested, message, background, call).await.map(Restored::Started);
+                return self
+                    .continue_agent(id, *rested, message, background, call)
+                    .await
+                    .map(Restored::Started);
             }
             Delivery::Unknown(known) => known,
         };
@@ -214,11 +233,13 @@ impl AgentSpawner {
         }
         let errand = back.metadata.to_task(message);
         let id = back.id.clone();
-        self.launch(id, AgentOrigin::Restored(Box::new(back)), errand, background, call).await.map(Restored::Started)
+        self.launch(id, AgentOrigin::Restored(Box::new(back)), errand, background, call)
+            .await
+            .map(Restored::Started)
     }
 
-    /// Sends somebody off. What an agent itself starts is always waited for: its report is the agent's business, not the
-    /// session's.
+    /// Launches an agent. Only subagents of the main agent may run in the background: deeper ones report to their
+    /// parent, not to the session.
     async fn launch(
         &self,
         id: String,
@@ -229,7 +250,8 @@ impl AgentSpawner {
     ) -> Result<PendingAgent, ToolError> {
         let depth = self.position.depth + 1;
         let background = background && depth == 1;
-        let ticket = self.context.spawn_limits.reserve(depth).map_err(|none| ToolError::Rejected(none.to_string()))?;
+        let ticket =
+            self.context.spawn_limits.reserve(depth).map_err(|none| ToolError::Rejected(none.to_string()))?;
         let tree = isolation::create_worktree(&who, &errand, &id, call).await?;
         let output_file = self.context.workspace.output_dir().join("tasks").join(format!("{id}.output"));
         let launched = LaunchedAgent { agent_id: id.clone(), output_file: output_file.clone() };
@@ -244,7 +266,7 @@ impl AgentSpawner {
             name: errand.name.clone().or_else(|| self.context.registry.name_of(&launched.agent_id)),
             output_file,
         };
-        // Whoever goes on after a crash has to know who was sent.
+        // Written before the launch, so that a resume after a crash knows the agent.
         call.transcript.record_call_agent(&call.id, &facts.task_id).await;
         let entry = call.tasks.register_agent(facts, background);
         let parent = self.position.agent_id.as_deref();
@@ -254,14 +276,23 @@ impl AgentSpawner {
         let leash = StopGuard(Some(entry.stop.clone()));
         let beside = entry.watch_background();
         let (done, report) = oneshot::channel();
-        let run = AgentRun { agents: self.clone(), origin: who, task: errand, tool_context: call.clone(), entry, reservation: ticket, mailbox, worktree: tree };
+        let run = AgentRun {
+            agents: self.clone(),
+            origin: who,
+            task: errand,
+            tool_context: call.clone(),
+            entry,
+            reservation: ticket,
+            mailbox,
+            worktree: tree,
+        };
         tokio::spawn(run.run(done));
         Ok(PendingAgent { report, backgrounded: beside, stop_guard: leash, launched })
     }
 }
 
 impl PendingAgent {
-    /// Waits for the report, unless the turn goes on beside the agent.
+    /// Waits for the report, or until the agent moves to the background.
     async fn wait(self) -> Result<LaunchOutcome, ToolError> {
         let Self { report, backgrounded: mut beside, stop_guard: leash, launched } = self;
         let report = tokio::select! {
@@ -273,7 +304,7 @@ impl PendingAgent {
             }
         };
         match report {
-            // The turn was to go on beside it just when it ended: the report comes as news.
+            // Moved to the background just as it ended: the report arrives as a notification.
             Ok(report) if report.background => Ok(LaunchOutcome::Background(launched)),
             Ok(report) => Ok(LaunchOutcome::Finished(Box::new(report))),
             Err(_) => Err(ToolError::Failed("The agent broke down. Try another way.".into())),
@@ -281,13 +312,13 @@ impl PendingAgent {
     }
 }
 
-/// An agent at work takes a message up next.
+/// Outcome for a running agent that has queued the message.
 fn queued_outcome(agent_id: String, call: &ToolContext) -> LaunchOutcome {
     let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
     LaunchOutcome::Background(LaunchedAgent { agent_id, output_file })
 }
 
-/// An agent has the rights of whoever sent it, so nobody else sends it on.
+/// An agent has the permissions of its parent, so no other agent may continue it.
 fn not_owner_error(id: &str) -> ToolError {
     ToolError::Rejected(format!(
         "The agent {id} was sent by somebody else, and only they can go on with it. Start one of your own."

@@ -1,49 +1,46 @@
-//! How many agents may work at once. Whoever comes too many waits, in the order of coming; each depth of the tree has
-//! places of its own, so that those above never keep those below, whom they wait for, from working.
+//! Limits on concurrent agents. Excess agents queue in FIFO order. Each depth of the tree has its own semaphore, so a
+//! parent that waits for a child cannot deadlock it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many agents of one depth work at once, unless the environment says otherwise.
+/// Default number of concurrent agents per depth.
 const DEFAULT_CONCURRENCY: usize = 10;
 
-/// The variable that says it.
+/// Environment variable that overrides it.
 pub const CONCURRENCY_VARIABLE: &str = "WHIMBREL_AGENTS_AT_ONCE";
 
-/// How many may wait.
+/// Limit on queued agents.
 const MAX_WAITING: usize = 1_000;
 
-/// How deep agents may start agents: the main one's are at depth 1.
+/// Limit on nesting; subagents of the main agent have depth 1.
 const MAX_DEPTH: usize = 4;
 
-/// The places of a session. Cheap to clone.
+/// Limits of a session. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SpawnLimits {
     semaphores: Arc<[Arc<Semaphore>]>,
     waiting_count: Arc<AtomicUsize>,
 }
 
-/// A claim to a place.
+/// A position in the queue of one depth.
 #[derive(Debug)]
 pub struct SpawnReservation {
     semaphore: Arc<Semaphore>,
     waiting_count: Arc<AtomicUsize>,
 }
 
-/// A place that is taken; given back when it is dropped.
+/// A running agent's permit; released on drop.
 pub type SpawnPermit = OwnedSemaphorePermit;
 
-/// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnLimitError {
-    /// Too deep.
     #[error(
         "An agent at this depth ({MAX_DEPTH}) cannot start another one. Do it yourself, or report back what is to be done."
     )]
     TooDeep,
-    /// Too many wait already.
     #[error(
         "{MAX_WAITING} agents wait already for others to end. Wait for their reports before you start more."
     )]
@@ -51,16 +48,17 @@ pub enum SpawnLimitError {
 }
 
 impl SpawnLimits {
-    /// Places for this many at once; none means the usual number.
+    /// Creates limits with this concurrency; none means the default.
     pub fn new(at_once: Option<usize>) -> Self {
         let at_once = at_once.unwrap_or(DEFAULT_CONCURRENCY).clamp(1, Semaphore::MAX_PERMITS);
         let semaphores = (0..MAX_DEPTH).map(|_| Arc::new(Semaphore::new(at_once))).collect();
         Self { semaphores, waiting_count: Arc::default() }
     }
 
-    /// Claims a place for an agent at a depth, from 1.
+    /// Reserves a position for an agent at a depth, from 1.
     pub fn reserve(&self, depth: usize) -> Result<SpawnReservation, SpawnLimitError> {
-        let level = depth.checked_sub(1).and_then(|at| self.semaphores.get(at)).ok_or(SpawnLimitError::TooDeep)?;
+        let level =
+            depth.checked_sub(1).and_then(|at| self.semaphores.get(at)).ok_or(SpawnLimitError::TooDeep)?;
         if self.waiting_count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
             self.waiting_count.fetch_sub(1, Ordering::Relaxed);
             return Err(SpawnLimitError::QueueFull);
@@ -70,7 +68,7 @@ impl SpawnLimits {
 }
 
 impl SpawnReservation {
-    /// Waits for the place. None if there will never be one.
+    /// Waits for a permit; none if the semaphore is closed.
     pub async fn acquire(self) -> Option<SpawnPermit> {
         Arc::clone(&self.semaphore).acquire_owned().await.ok()
     }
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_first_works_first() {
+    fn agents_run_in_fifo_order() {
         let places = SpawnLimits::new(Some(2));
         let mut taken: Vec<_> =
             (0..2).map(|_| places.reserve(1).unwrap().acquire().now_or_never().unwrap().unwrap()).collect();
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_depth_and_number() {
+    fn depth_and_queue_are_limited() {
         let places = SpawnLimits::new(Some(1));
         assert_eq!(places.reserve(MAX_DEPTH + 1).unwrap_err(), SpawnLimitError::TooDeep);
         let tickets: Vec<_> = (0..MAX_WAITING).map(|_| places.reserve(1).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! `/clear`: forgets the conversation. The transcript keeps it and says so; what is said next begins a new branch there.
+//! `/clear`: forgets the conversation. The transcript keeps it; the next message begins a new branch there.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
@@ -6,11 +6,10 @@ use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
 use crate::commands::{BuiltinAction, BuiltinCommand, answer_without_model};
-use crate::turn_start;
-use crate::turn::TurnOutcome;
 use crate::next_step::TurnEnd;
+use crate::turn::TurnOutcome;
+use crate::turn_start;
 
-/// The command.
 pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "clear",
     description: "Forget the conversation so far",
@@ -18,8 +17,8 @@ pub const COMMAND: BuiltinCommand = BuiltinCommand {
     action: BuiltinAction::Clear,
 };
 
-/// Runs it in place of a turn. Hooks hear of an end and of a beginning: what they tell the model at the beginning it has
-/// forgotten too. `unheard` says what came of words behind the command.
+/// Runs in place of a turn. SessionEnd and SessionStart hooks run, because the model has forgotten their context too.
+/// `unheard` is a notice about ignored arguments.
 pub(super) async fn run(
     agent: &mut Agent,
     prompt: &User,
@@ -34,7 +33,7 @@ pub(super) async fn run(
     if stopped { TurnOutcome::new(TurnEnd::HookStopped) } else { ending }
 }
 
-/// Forgets it, and tells the model where it is as at the beginning. What it knew of files it knows no more.
+/// Clears the conversation and the record of files read, and injects the initial context again.
 fn clear(agent: &mut Agent) {
     let workspace = &agent.tool_env.context.workspace;
     for (path, _) in workspace.seen_files() {

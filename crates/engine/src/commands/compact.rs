@@ -1,4 +1,4 @@
-//! `/compact`: replaces the conversation by a summary of it.
+//! `/compact`: replaces the conversation by a summary.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::message::User;
@@ -7,11 +7,10 @@ use whimbrel_wire::system::CompactTrigger;
 use crate::agent::Agent;
 use crate::commands::{BuiltinAction, BuiltinCommand};
 use crate::context::compact::{self, CompactionError, SummaryInput};
-use crate::turn_start::TurnNotices;
-use crate::turn::TurnOutcome;
 use crate::next_step::TurnEnd;
+use crate::turn::TurnOutcome;
+use crate::turn_start::TurnNotices;
 
-/// The command.
 pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "compact",
     description: "Replace the conversation so far by a summary, to make room",
@@ -19,15 +18,13 @@ pub const COMMAND: BuiltinCommand = BuiltinCommand {
     action: BuiltinAction::Compact,
 };
 
-/// What was asked for.
 pub struct CompactRequest {
     /// What the summary should keep.
     pub instructions: String,
-    /// The prompt that asked for it.
     pub prompt: Box<User>,
 }
 
-/// Runs it in place of a turn.
+/// Runs the compaction in place of a turn.
 pub(crate) async fn run(
     agent: &mut Agent,
     wish: CompactRequest,

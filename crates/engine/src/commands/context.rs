@@ -1,10 +1,9 @@
-//! `/context`: says what fills the context.
+//! `/context`: shows what fills the context.
 
 use whimbrel_wire::control::ContextUsage;
 
 use crate::commands::{BuiltinAction, BuiltinCommand};
 
-/// The command.
 pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "context",
     description: "Show what fills the context",
@@ -12,7 +11,7 @@ pub const COMMAND: BuiltinCommand = BuiltinCommand {
     action: BuiltinAction::Context,
 };
 
-/// The usage as a person reads it, in Markdown.
+/// Renders the usage as Markdown.
 pub fn render(usage: &ContextUsage) -> String {
     let mut text = match usage.max_tokens {
         0 => {
@@ -44,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_stand_in_a_table() {
+    fn the_parts_are_listed_in_a_table() {
         let part = ContextCategory { name: "Messages".into(), tokens: 40, ..ContextCategory::default() };
         let usage = ContextUsage {
             model: "m".into(),

@@ -1,9 +1,8 @@
-//! `/cost`: says what the session has spent so far.
+//! `/cost`: shows the cost of the session.
 
 use crate::commands::{BuiltinAction, BuiltinCommand};
 use crate::cost::Spend;
 
-/// The command.
 pub const COMMAND: BuiltinCommand = BuiltinCommand {
     name: "cost",
     description: "Show what the session has cost so far",
@@ -11,7 +10,6 @@ pub const COMMAND: BuiltinCommand = BuiltinCommand {
     action: BuiltinAction::Cost,
 };
 
-/// The spend as a person reads it.
 pub fn render(spend: &Spend) -> String {
     let mut text = format!("Total cost: ${:.4}", spend.total_usd());
     for (model, usage) in &spend.models {
@@ -38,7 +36,7 @@ mod tests {
     use crate::cost::AgentShare;
 
     #[test]
-    fn every_model_and_every_agent_has_a_line() {
+    fn every_model_and_agent_has_a_line() {
         assert_eq!(render(&Spend::default()), "Total cost: $0.0000");
         let mut spend = Spend::default();
         let usage = ModelUsage { input_tokens: 7, output_tokens: 3, cost_usd: 0.5, ..ModelUsage::default() };

@@ -1,5 +1,4 @@
-//! Finding command files and skills: in the person's configuration folder and in the project, from asked-for sources
-//! only, and in plugins.
+//! Finds command files and skills in the user's config directory, the project (enabled sources only) and plugins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,22 +6,25 @@ use std::sync::Arc;
 
 use whimbrel_wire::options::SettingSource;
 
-use super::file::{CommandFile, CommandDescription, CommandOwner};
+use super::file::{CommandDescription, CommandFile, CommandOwner};
 use super::parse::{self, ParsedCommand};
-use crate::files::{self, FileKind};
 use crate::config_locations::ConfigLocations;
-use crate::config_locations::file_search::{self, FileAuthor, FoundFile, FileSearch, markdown_stem};
+use crate::config_locations::file_search::{self, FileAuthor, FileSearch, FoundFile, markdown_stem};
+use crate::files::{self, FileKind};
 use crate::plugins::Plugins;
 use crate::settings::LayerScope;
 
-/// How many commands there may be.
+/// Maximum number of commands and skills.
 const MAX_COMMANDS: usize = 1_000;
 
-/// The file that makes a folder a skill.
+/// File that makes a directory a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// The command files of a session by name, and what the host should know about them.
-pub(super) fn find_commands(ground: &ConfigLocations, plugins: &Plugins) -> (Vec<Arc<CommandFile>>, Vec<String>) {
+/// Finds the command files of a session, by name. Also returns warnings.
+pub(super) fn find_commands(
+    ground: &ConfigLocations,
+    plugins: &Plugins,
+) -> (Vec<Arc<CommandFile>>, Vec<String>) {
     let mut finds = Discovery { search: FileSearch::new(ground, "commands"), found: BTreeMap::new() };
     for place in command_locations(ground, plugins) {
         match place.contents {
@@ -33,7 +35,7 @@ pub(super) fn find_commands(ground: &ConfigLocations, plugins: &Plugins) -> (Vec
     (finds.found.into_values().map(Arc::new).collect(), finds.search.warnings)
 }
 
-/// A place where something is looked for.
+/// Location to search.
 struct CommandLocation {
     owner: CommandOwner,
     contents: LocationContents,
@@ -45,25 +47,28 @@ impl CommandLocation {
         match self.owner {
             CommandOwner::User => FileAuthor::Source(SettingSource::User),
             CommandOwner::Project => FileAuthor::Source(SettingSource::Project),
-            // The host asked for it by its path.
+            // The host named the plugin by its path.
             CommandOwner::Plugin(_) => FileAuthor::Host,
         }
     }
 }
 
-/// What lies in a place.
 #[derive(Clone, Copy)]
 enum LocationContents {
     Commands,
     Skills,
 }
 
-/// Where commands and skills are looked for, the strongest first: of two with one name the first counts. A skill comes
-/// before a command, the person's skills before the project's, and of commands the nearest.
+/// Locations to search, strongest first: of two commands with the same name the first wins. Skills come before
+/// commands, the user's skills before the project's; among commands the nearest wins.
 fn command_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
     let user = |holds, name: &str| {
         let config = ground.user_dir.as_ref().filter(|_| ground.includes(SettingSource::User));
-        config.map(|config| CommandLocation { owner: CommandOwner::User, contents: holds, path: config.join(name) })
+        config.map(|config| CommandLocation {
+            owner: CommandOwner::User,
+            contents: holds,
+            path: config.join(name),
+        })
     };
     let project = |holds, name: &str| {
         let place = |path| CommandLocation { owner: CommandOwner::Project, contents: holds, path };
@@ -87,14 +92,13 @@ fn command_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<Command
     places
 }
 
-/// What was found so far.
 struct Discovery<'a> {
     search: FileSearch<'a>,
     found: BTreeMap<String, CommandFile>,
 }
 
 impl Discovery<'_> {
-    /// Commands in a folder, or one in a file.
+    /// Adds the commands of a directory, or of a single file.
     fn add_commands(&mut self, place: &CommandLocation) {
         let path = &place.path;
         let found = match (files::file_kind(path), markdown_stem(path)) {
@@ -107,7 +111,7 @@ impl Discovery<'_> {
         }
     }
 
-    /// Skills in the folders of a folder, or one that the folder itself is.
+    /// Adds the skills in a directory, or the one that the directory itself is.
     fn add_skills(&mut self, place: &CommandLocation) {
         if !self.search.enter(place.author(), &place.path) {
             return;
@@ -131,7 +135,12 @@ impl Discovery<'_> {
         }
     }
 
-    fn add_file(&mut self, place: &CommandLocation, FoundFile { path, parts }: &FoundFile, folder: Option<&Path>) {
+    fn add_file(
+        &mut self,
+        place: &CommandLocation,
+        FoundFile { path, parts }: &FoundFile,
+        folder: Option<&Path>,
+    ) {
         let plugin = match &place.owner {
             CommandOwner::Plugin(plugin) => Some(plugin.name.as_str()),
             CommandOwner::User | CommandOwner::Project => None,
@@ -151,7 +160,7 @@ impl Discovery<'_> {
         }
     }
 
-    /// Why there is no command with this name.
+    /// Why the name cannot be used.
     fn rejection(&self, name: &str) -> Option<String> {
         if name.contains(char::is_whitespace) {
             return Some("is no command: a name cannot have blanks. Rename it.".into());
@@ -159,14 +168,25 @@ impl Discovery<'_> {
         if super::BUILTINS.iter().any(|command| command.name == name) {
             return Some(format!("is not used: /{name} is a command of the engine. Rename it."));
         }
-        (self.found.len() == MAX_COMMANDS)
-            .then(|| format!("and others are not used: there are more than {MAX_COMMANDS} commands and skills."))
+        (self.found.len() == MAX_COMMANDS).then(|| {
+            format!("and others are not used: there are more than {MAX_COMMANDS} commands and skills.")
+        })
     }
 
-    fn insert(&mut self, place: &CommandLocation, path: PathBuf, name: String, folder: Option<&Path>, recipe: ParsedCommand) {
+    fn insert(
+        &mut self,
+        place: &CommandLocation,
+        path: PathBuf,
+        name: String,
+        folder: Option<&Path>,
+        recipe: ParsedCommand,
+    ) {
         let description = recipe.description();
         let callers = recipe.front_matter.callers();
-        if folder.is_some() && callers.includes_model() && matches!(description, CommandDescription::FirstLine(_)) {
+        if folder.is_some()
+            && callers.includes_model()
+            && matches!(description, CommandDescription::FirstLine(_))
+        {
             self.search.warnings.push(format!(
                 "{}: the model is not told of this skill. Give it a description in its head.",
                 path.display()

@@ -1,5 +1,5 @@
-//! A command file becomes a prompt: arguments are filled in, commands in it are run, files that it names are shown, and
-//! the model answers.
+//! Expands a command file to a prompt: fills in arguments, runs its shell commands, attaches mentioned files, and runs
+//! a turn.
 
 use std::sync::Arc;
 
@@ -17,31 +17,28 @@ use crate::agent::Agent;
 use crate::context::mentioned_files;
 use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::ids;
-use crate::turn_start;
+use crate::next_step::TurnEnd;
 use crate::skills::skill_hooks;
+use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};
 use crate::tool_set::AgentToolSet;
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
-use crate::tool_scheduler::{ToolEnv, ToolCall, ToolScheduler};
+use crate::turn_start;
 
-/// The tool that runs commands.
 const BASH: &str = "Bash";
 
-/// A command file that was called.
+/// Call of a command file.
 pub struct CommandExpansion {
-    /// The file.
     pub file: Arc<CommandFile>,
-    /// What it says.
     pub parsed: ParsedCommand,
-    /// What followed its name.
+    /// Text after the name.
     pub arguments: String,
-    /// The prompt that called it.
+    /// Original prompt of the user.
     pub prompt: Box<User>,
-    /// The permission mode, for the transcript.
+    /// Permission mode, for the transcript.
     pub mode: String,
 }
 
-/// Makes the prompt and has the model answer it.
+/// Expands the file and runs a turn with it.
 pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &CancellationToken) -> TurnOutcome {
     let agents = agent.tool_env.context.agents.clone().filter(|_| expansion.parsed.front_matter.is_fork());
     if let Some(agents) = agents {
@@ -62,14 +59,21 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     };
     let ExpandedPrompt { text, authored: said } = match made {
         Ok(made) => made,
-        Err(why) => return answer_without_model(agent, &prompt, format!("/{} was not run. {why}", file.name)).await,
+        Err(why) => {
+            return answer_without_model(agent, &prompt, format!("/{} was not run. {why}", file.name)).await;
+        }
     };
     let uuid = prompt.uuid.clone();
     let told = |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, text.as_str());
     let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
     if !expanded.blocked.is_empty() {
         let why = join_reasons(&expanded.blocked);
-        return answer_without_model(agent, &prompt, format!("/{} was not run. A hook stops it: {why}", file.name)).await;
+        return answer_without_model(
+            agent,
+            &prompt,
+            format!("/{} was not run. A hook stops it: {why}", file.name),
+        )
+        .await;
     }
     let submitted = match turn_start::run_host_prompt_hooks(agent, uuid.as_deref(), &text, cancel).await {
         Ok(submitted) => submitted,
@@ -88,15 +92,14 @@ pub async fn run(agent: &mut Agent, expansion: CommandExpansion, cancel: &Cancel
     turn::run(agent, cancel).await
 }
 
-/// A prompt that was made of a file.
 pub(crate) struct ExpandedPrompt {
-    /// All of it.
     pub(crate) text: String,
-    /// What the file and the person say in it, without what commands answered.
+    /// Text of the file and the user, without command output; only this is searched for file mentions.
     pub(crate) authored: String,
 }
 
-/// Fills in the arguments, and runs what the file wants run, by these tools. The error says what may not be.
+/// Fills in the arguments and runs the file's shell commands with these tools. The error names a command that may not
+/// run.
 pub(crate) async fn expand_file(
     agent: &mut Agent,
     tools: &Arc<AgentToolSet>,
@@ -108,7 +111,7 @@ pub(crate) async fn expand_file(
     if let Some(folder) = &file.skill_dir {
         made.text = format!("Base directory for this skill: {}\n\n", folder.display());
     }
-    // What the file names is filled in last, so that nothing in a path is taken for a command.
+    // Paths are filled in after parsing, so that a path cannot contain a command.
     for piece in template::fill(body, arguments) {
         match piece {
             TemplatePiece::Text(text) => {
@@ -125,12 +128,13 @@ pub(crate) async fn expand_file(
     Ok(made)
 }
 
-/// A text with the folders filled in that the file can name, and the session.
+/// Replaces the directory variables and the session id.
 fn expand_variables(agent: &Agent, file: &CommandFile, text: &str) -> String {
     file.expand_paths(text).replace("${CLAUDE_SESSION_ID}", agent.frame_sender.session_id())
 }
 
-/// What a command prints, permission granted. One that fails says so in its place; the error is that it may not run.
+/// Output of a shell command, after the permission check. A failing command is reported in its output; a denied one is
+/// the error.
 async fn run_shell(agent: &mut Agent, tools: &Arc<AgentToolSet>, command: &str) -> Result<String, String> {
     if tools.find(BASH).is_none() {
         return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
@@ -151,12 +155,12 @@ async fn run_shell(agent: &mut Agent, tools: &Arc<AgentToolSet>, command: &str) 
     })
 }
 
-/// Which command it was, as the model reads it.
+/// Tags that name the command for the model.
 pub(super) fn command_header(name: &str, arguments: &str) -> String {
     format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>")
 }
 
-/// The prompt as the model gets it: which command it was, what it says, and whatever else the host sent along.
+/// Prompt content for the model: command tags, expanded text, and other blocks of the original prompt.
 fn build_content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
     let head = command_header(name, arguments);
     let others = sent.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));

@@ -1,5 +1,5 @@
-//! A command file that a subagent does, apart from the conversation (`context: fork`). Its report is the answer; the model
-//! is not asked, and reads it with the next prompt.
+//! Command files with `context: fork`: a subagent runs them, and its report is the answer. The model is not called; it
+//! sees the report with the next prompt.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
@@ -9,14 +9,14 @@ use super::expand::{self, CommandExpansion};
 use crate::agent::Agent;
 use crate::agents::{AgentSpawner, LaunchOutcome};
 use crate::hooks::{HookInputBuilder, join_reasons};
+use crate::next_step::TurnEnd;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::skills::fork;
 use crate::tools::ToolContext;
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
 use crate::{ids, turn_start};
 
-/// Sends a subagent, and answers with its report.
+/// Runs the command in a subagent and answers with its report.
 pub(super) async fn run(
     agent: &mut Agent,
     agents: &AgentSpawner,
@@ -24,24 +24,32 @@ pub(super) async fn run(
     cancel: &CancellationToken,
 ) -> TurnOutcome {
     let CommandExpansion { file, parsed: recipe, arguments, prompt, mode } = expansion;
-    let told = |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, recipe.body.as_str());
+    let told =
+        |scene: &HookInputBuilder| scene.user_prompt_expansion(&file.name, &arguments, recipe.body.as_str());
     let expanded = agent.tool_env.checker.hooks.dispatch(HookEvent::UserPromptExpansion, told, cancel).await;
     if !expanded.blocked.is_empty() {
         let why = join_reasons(&expanded.blocked);
-        return answer_without_model(agent, &prompt, format!("/{} was not run. A hook stops it: {why}", file.name)).await;
+        return answer_without_model(
+            agent,
+            &prompt,
+            format!("/{} was not run. A hook stops it: {why}", file.name),
+        )
+        .await;
     }
     let text = prompt.message.content.joined_text();
-    let submitted = match turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await {
-        Ok(submitted) => submitted,
-        Err(ending) => return ending,
-    };
+    let submitted =
+        match turn_start::run_host_prompt_hooks(agent, prompt.uuid.as_deref(), &text, cancel).await {
+            Ok(submitted) => submitted,
+            Err(ending) => return ending,
+        };
     if expanded.stop.is_some() || submitted.stop.is_some() {
         return TurnOutcome::new(TurnEnd::HookStopped);
     }
     turn::inject_hook_context(agent, &[expanded.contexts, submitted.contexts].concat());
     let (name, command) = (file.name.clone(), expand::command_header(&file.name, &arguments));
     let errand = fork::subagent_task(InvokedSkill { file, parsed: recipe, arguments });
-    let call = ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };
+    let call =
+        ToolContext { id: ids::new_task_id('c'), cancel: cancel.clone(), ..agent.tool_env.context.clone() };
     let sent = cancel.run_until_cancelled(agents.spawn(errand, &call)).await;
     let outcome = match sent {
         None => {
@@ -53,7 +61,12 @@ pub(super) async fn run(
             format!("/{name} goes on beside the conversation, as {}.", launched.agent_id)
         }
         Some(Err(trouble)) => {
-            return answer_without_model(agent, &prompt, format!("/{name} was not run. {}", trouble.reason())).await;
+            return answer_without_model(
+                agent,
+                &prompt,
+                format!("/{name} was not run. {}", trouble.reason()),
+            )
+            .await;
         }
     };
     let uuid = prompt.uuid.unwrap_or_default();

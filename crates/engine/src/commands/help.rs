@@ -2,11 +2,13 @@
 
 use crate::commands::{BuiltinAction, BuiltinCommand, Commands};
 
-/// The command.
-pub const COMMAND: BuiltinCommand =
-    BuiltinCommand { name: "help", description: "List the commands", argument_hint: "", action: BuiltinAction::Help };
+pub const COMMAND: BuiltinCommand = BuiltinCommand {
+    name: "help",
+    description: "List the commands",
+    argument_hint: "",
+    action: BuiltinAction::Help,
+};
 
-/// The list as a person reads it.
 pub fn render(commands: &Commands) -> String {
     let lines = commands.slash_commands().into_iter().map(|command| {
         let hint = Some(command.argument_hint).filter(|hint| !hint.is_empty());
@@ -23,7 +25,7 @@ mod tests {
     use crate::plugins::Plugins;
 
     #[test]
-    fn every_command_is_on_the_list() {
+    fn every_command_is_listed() {
         let shown = render(&Commands::discover(&ConfigLocations::default(), &Plugins::default()).0);
         assert!(shown.contains("/compact [what the summary should keep]: Replace"), "{shown}");
         assert!(shown.contains("\n/help: List the commands"), "{shown}");

@@ -1,4 +1,4 @@
-//! A prompt of an MCP server as a command: the server is asked for it, and the model answers it.
+//! MCP prompts as commands: fetches the prompt and runs a turn with it.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Block;
@@ -11,23 +11,21 @@ use super::{answer_without_model, expand};
 use crate::agent::Agent;
 use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::mcp::{PromptCommand, ToolCache};
-use crate::turn_start;
-use crate::turn::{self, TurnOutcome};
 use crate::next_step::TurnEnd;
+use crate::turn::{self, TurnOutcome};
+use crate::turn_start;
 
-/// A prompt that was called.
+/// Call of an MCP prompt.
 pub struct McpPromptCall {
-    /// The command.
     pub name: String,
-    /// What followed its name.
+    /// Text after the name.
     pub arguments: String,
-    /// What the person wrote.
+    /// Original prompt of the user.
     pub prompt: Box<User>,
-    /// What MCP servers bring.
     pub tool_cache: ToolCache,
 }
 
-/// A prompt as hosts are told of it.
+/// Converts an MCP prompt for the host.
 pub(super) fn to_slash_command(prompt: PromptCommand) -> SlashCommand {
     SlashCommand {
         argument_hint: prompt.argument_hint(),
@@ -38,7 +36,7 @@ pub(super) fn to_slash_command(prompt: PromptCommand) -> SlashCommand {
     }
 }
 
-/// Asks for the prompt and has the model answer it. A name that turns out to be nobody's is an ordinary prompt.
+/// Fetches the prompt and runs a turn with it. If no server has the prompt, the text is an ordinary prompt.
 pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &CancellationToken) -> TurnOutcome {
     let McpPromptCall { name, arguments, prompt, tool_cache: supply } = errand;
     let Some(command) = supply.prompts().into_iter().find(|prompt| prompt.name == name) else {
@@ -50,7 +48,9 @@ pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &Cancellation
     let spill = agent.tool_env.context.workspace.output_dir().to_path_buf();
     let blocks = match cancel.run_until_cancelled(supply.get_prompt(&command, &arguments, &spill)).await {
         Some(Ok(blocks)) => blocks,
-        Some(Err(why)) => return answer_without_model(agent, &prompt, format!("/{name} was not run. {why}")).await,
+        Some(Err(why)) => {
+            return answer_without_model(agent, &prompt, format!("/{name} was not run. {why}")).await;
+        }
         None => {
             agent.conversation.push_local_command(&prompt, "Interrupted.").await;
             return TurnOutcome::new(TurnEnd::AbortedStreaming);
@@ -75,15 +75,13 @@ pub async fn run(agent: &mut Agent, errand: McpPromptCall, cancel: &Cancellation
     }
 }
 
-/// Why the model does not get the prompt.
+/// Why the prompt is not sent to the model.
 enum PromptRejection {
-    /// A hook says so.
     Blocked(String),
-    /// The turn is over.
     Ended(Box<TurnOutcome>),
 }
 
-/// Lets the hooks have their say; what they add is told.
+/// Runs the UserPromptExpansion and UserPromptSubmit hooks; returns their contexts.
 async fn run_prompt_hooks(
     agent: &mut Agent,
     name: &str,

@@ -1,24 +1,24 @@
-//! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
+//! Slash commands: prompts that begin with `/` and a known name. Other prompts are passed on unchanged.
 //!
-//! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person, the project and
-//! plugins, skills among them: [`file`](mod@file) (one of them), [`head`] (what it says), `find` (where they are),
-//! [`template`] (filling in arguments), [`expand`] (making a prompt of one), [`errand`] (having a subagent do it), [`loan`]
-//! (what a file lends to its turn). How the model comes to call them itself is told in [`skills`](crate::skills). Prompts
-//! of MCP servers are commands too: [`server_prompt`].
+//! Built-in commands have a file each and a row in [`BUILTINS`]. Other commands are files of the user, the project and
+//! plugins, skills included: [`file`](mod@file) (one of them), [`parse`] (its contents), `discover` (finds them),
+//! [`template`] (fills in arguments), [`expand`] (makes a prompt), [`fork`] (runs it in a subagent), [`overrides`] (its
+//! rules and model for a turn). The model calls them through [`skills`](crate::skills). Prompts of MCP servers are
+//! commands too: [`mcp_prompt`].
 
 pub mod clear;
 pub mod compact;
 pub mod context;
 pub mod cost;
-pub mod fork;
+mod discover;
 pub mod expand;
 pub mod file;
-mod discover;
-pub mod parse;
+pub mod fork;
 pub mod help;
-pub mod overrides;
-pub mod model;
 pub mod mcp_prompt;
+pub mod model;
+pub mod overrides;
+pub mod parse;
 pub mod template;
 
 use std::sync::Arc;
@@ -31,45 +31,40 @@ use crate::agent::Agent;
 use crate::config_locations::ConfigLocations;
 use crate::mcp::ToolCache;
 use crate::model_switch::ModelSwitch;
-use crate::turn_start::TurnNotices;
+use crate::next_step::TurnEnd;
 use crate::plugins::Plugins;
 use crate::turn::TurnOutcome;
-use crate::next_step::TurnEnd;
+use crate::turn_start::TurnNotices;
 pub(crate) use file::SKILL_DIR_VARIABLE;
-pub use file::{CommandCallers, CommandFile, CommandDescription, CommandOwner};
+pub use file::{CommandCallers, CommandDescription, CommandFile, CommandOwner};
 
-/// A command of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltinCommand {
-    /// Its name, without the slash.
+    /// Name without the slash.
     pub name: &'static str,
-    /// What it does, for people.
     pub description: &'static str,
-    /// What may follow it.
     pub argument_hint: &'static str,
-    /// What is done.
     pub action: BuiltinAction,
 }
 
-/// What a command of the engine does.
+/// Action of a built-in command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinAction {
     /// Forgets the conversation.
     Clear,
     /// Replaces the conversation by a summary.
     Compact,
-    /// Says what fills the context.
+    /// Shows what fills the context.
     Context,
-    /// Says what was spent.
+    /// Shows the cost.
     Cost,
-    /// Lists the commands.
     Help,
-    /// Says or changes the model.
+    /// Shows or changes the model.
     Model,
 }
 
 impl BuiltinAction {
-    /// What the person is told of words behind a command that has no use for them; nothing if there are none.
+    /// Notice about arguments that the command ignores; empty if there are none.
     pub fn ignored_arguments(self, rest: &str) -> String {
         match self {
             Self::Compact | Self::Model => String::new(),
@@ -81,79 +76,81 @@ impl BuiltinAction {
     }
 }
 
-/// The engine's own commands.
 pub const BUILTINS: &[BuiltinCommand] =
     &[clear::COMMAND, compact::COMMAND, context::COMMAND, cost::COMMAND, help::COMMAND, model::COMMAND];
 
-/// The commands of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
     builtins: &'static [BuiltinCommand],
     files: Vec<Arc<CommandFile>>,
-    /// What MCP servers bring.
+    /// Prompts of MCP servers.
     tool_cache: Option<ToolCache>,
 }
 
-/// A command that a prompt calls.
+/// Command call in a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invocation {
-    /// The command.
     pub target: CommandTarget,
-    /// What follows its name.
+    /// Text after the name.
     pub arguments: String,
 }
 
-/// A command of whatever kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommandTarget {
-    /// The engine's own.
     Builtin(BuiltinCommand),
-    /// In a file.
     File(Arc<CommandFile>),
-    /// A prompt of an MCP server, by its whole name; or what may become one when a server that is starting is there.
+    /// MCP prompt by its full name; may belong to a server that is still starting.
     McpPrompt(String),
 }
 
 impl Commands {
-    /// The engine's own commands and those in files, and what the host should know about the files. Touches the disk.
+    /// Finds built-in commands and command files. Also returns warnings about files. Reads the disk.
     pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
         let (files, warnings) = discover::find_commands(ground, plugins);
         (Self { builtins: BUILTINS, files, tool_cache: None }, warnings)
     }
 
-    /// No commands: everything is an ordinary prompt.
+    /// No commands: every prompt is ordinary text.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The same commands, and the prompts of MCP servers as they come and go. Where there are no commands, these are none
-    /// either.
+    /// Adds the prompts of MCP servers. Has no effect if commands are disabled.
     #[must_use]
     pub fn with_mcp_prompts(self, supply: ToolCache) -> Self {
         let supply = (!self.builtins.is_empty()).then_some(supply);
         Self { tool_cache: supply, ..self }
     }
 
-    /// The command that a prompt calls.
+    /// Parses a prompt as a command call.
     pub fn parse_invocation(&self, prompt: &User) -> Option<Invocation> {
-        // Such a prompt is taken to the letter.
+        // The host asks for the text to be taken literally.
         if prompt.client_composed == Some(true) {
             return None;
         }
         let text = prompt.message.content.joined_text();
         let text = text.trim().strip_prefix('/')?;
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let own = self.builtins.iter().find(|command| command.name == name).map(|command| CommandTarget::Builtin(*command));
+        let own = self
+            .builtins
+            .iter()
+            .find(|command| command.name == name)
+            .map(|command| CommandTarget::Builtin(*command));
         let file = || {
             let mut named = self.user_callable().filter(|file| file.name == name);
             named.next().or_else(|| self.user_callable().find(|file| file.matches_name(name)))
         };
         let in_file = || file().cloned().map(CommandTarget::File);
-        let of_server = || self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()));
-        Some(Invocation { target: own.or_else(in_file).or_else(of_server)?, arguments: rest.trim().to_owned() })
+        let of_server = || {
+            self.tool_cache.as_ref()?.may_be_prompt(name).then(|| CommandTarget::McpPrompt(name.to_owned()))
+        };
+        Some(Invocation {
+            target: own.or_else(in_file).or_else(of_server)?,
+            arguments: rest.trim().to_owned(),
+        })
     }
 
-    /// The commands in files, skills included.
+    /// Command files, skills included.
     pub fn files(&self) -> &[Arc<CommandFile>] {
         &self.files
     }
@@ -162,12 +159,12 @@ impl Commands {
         self.files.iter().filter(|file| file.callers.includes_user())
     }
 
-    /// The names, without the slash.
+    /// Names without the slash.
     pub fn names(&self) -> Vec<String> {
         self.slash_commands().into_iter().map(|command| command.name).collect()
     }
 
-    /// The commands as hosts are told of them.
+    /// Commands for the host.
     pub fn slash_commands(&self) -> Vec<SlashCommand> {
         let own = self.builtins.iter().map(|command| SlashCommand {
             name: command.name.into(),
@@ -182,7 +179,7 @@ impl Commands {
     }
 }
 
-/// A command in a file as hosts are told of it.
+/// Converts a command file for the host.
 pub fn to_slash_command(file: &CommandFile) -> SlashCommand {
     let text = file.description.text();
     let description = match &file.owner {
@@ -199,39 +196,37 @@ pub fn to_slash_command(file: &CommandFile) -> SlashCommand {
     }
 }
 
-/// What a command does in place of a turn, or before it.
+/// Work of a command in place of a turn or before it.
 pub enum CommandJob {
-    /// Summarises.
     Compact(compact::CompactRequest),
-    /// Has been done; this is what the person is told.
+    /// Already done; shows this text.
     Answer {
-        /// The prompt that called it.
         prompt: Box<User>,
-        /// The answer.
         text: String,
     },
-    /// Forgets the conversation.
     Clear {
-        /// The prompt that called it.
         prompt: Box<User>,
-        /// What the person is told about words behind the command.
+        /// Notice about ignored arguments.
         ignored_arguments: String,
     },
-    /// Switches the model, if hooks agree.
+    /// Switches the model unless a hook denies it.
     Model {
-        /// The prompt that called it.
         prompt: Box<User>,
-        /// The switch.
         switch: Box<ModelSwitch>,
     },
-    /// Makes a prompt of a file and has it answered.
+    /// Expands a command file and runs a turn with it.
     Expand(Box<expand::CommandExpansion>),
-    /// Asks an MCP server for a prompt and has it answered.
+    /// Fetches an MCP prompt and runs a turn with it.
     McpPrompt(Box<mcp_prompt::McpPromptCall>),
 }
 
-/// Does it. What the host is told before comes first, but for a summary: there hosts expect it after the work.
-pub(crate) async fn run(agent: &mut Agent, job: CommandJob, notices: TurnNotices, cancel: &CancellationToken) -> TurnOutcome {
+/// Runs the job. Notices are sent first, except for a compaction, where hosts expect them afterwards.
+pub(crate) async fn run(
+    agent: &mut Agent,
+    job: CommandJob,
+    notices: TurnNotices,
+    cancel: &CancellationToken,
+) -> TurnOutcome {
     match job {
         CommandJob::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
         CommandJob::Answer { prompt, text } => {
@@ -259,7 +254,6 @@ pub(crate) async fn run(agent: &mut Agent, job: CommandJob, notices: TurnNotices
     }
 }
 
-/// Answers without a model.
 async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) -> TurnOutcome {
     agent.conversation.push_local_answer(prompt, &text).await;
     agent.conversation.end_turn().await;
@@ -291,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_names_at_the_beginning_are_commands() {
+    fn only_known_names_at_the_start_are_commands() {
         let called = |prompt: &str| {
             commands().parse_invocation(&User::prompt(prompt)).map(|called| match called.target {
                 CommandTarget::Builtin(command) => format!("{}|{}", command.name, called.arguments),
@@ -322,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_command_hears_are_told_of() {
+    fn ignored_arguments_are_reported() {
         let prompt: User = serde_json::from_value(
             serde_json::json!({"type": "user", "message": {"role": "user", "content": [
             {"type": "text", "text": "/cost"}, {"type": "text", "text": "more"}]}}),
@@ -330,13 +324,17 @@ mod tests {
         .unwrap();
         let called = commands().parse_invocation(&prompt).unwrap();
         let CommandTarget::Builtin(command) = called.target else { panic!() };
-        assert!(command.action.ignored_arguments(&called.arguments).contains("not heard"), "{}", called.arguments);
+        assert!(
+            command.action.ignored_arguments(&called.arguments).contains("not heard"),
+            "{}",
+            called.arguments
+        );
         assert_eq!(command.action.ignored_arguments(""), "");
         assert_eq!(BuiltinAction::Compact.ignored_arguments("keep the names"), "");
     }
 
     #[test]
-    fn hosts_are_told_whose_a_command_is() {
+    fn hosts_see_the_owner_of_a_command() {
         let listed = commands().slash_commands();
         let [.., file, skill] = listed.as_slice() else { panic!("{listed:?}") };
         assert_eq!(skill.aliases, Some(vec!["pdf".to_owned()]));

@@ -1,27 +1,28 @@
-//! What a command file lends to the turn of the agent that has it read: rules, a model, effort. Whoever runs the turn takes
-//! all of it back when that is over, however it ends.
+//! Overrides of a command file for one turn: rules, model, effort. The turn clears all of them when it ends.
 
 use super::CommandFile;
 use super::parse::CommandFrontMatter;
 use crate::agent::Agent;
-use crate::runtime_settings::SettingsOverride;
 use crate::permission::PermissionState;
+use crate::runtime_settings::SettingsOverride;
 use crate::settings::Trust;
 
-/// The rules of a command file.
+/// Rules of a command file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandRules {
-    /// What it allows.
     pub allow: Vec<String>,
-    /// What it denies.
     pub deny: Vec<String>,
 }
 
 impl CommandRules {
-    /// Puts the rules in force until they are taken back, and gives what is wrong with them. What came with a project
-    /// grants nothing unless the project is trusted; what it denies is denied, and if that cannot be read, the error says
-    /// so: the file is not to be followed then.
-    pub fn apply(self, rights: &PermissionState, file: &CommandFile, trust: Trust) -> Result<Vec<String>, String> {
+    /// Adds the rules to the turn and returns warnings. Allow rules of a project's file need trust in the project; deny
+    /// rules always apply, and an unreadable one is an error: the file must not be used then.
+    pub fn apply(
+        self,
+        rights: &PermissionState,
+        file: &CommandFile,
+        trust: Trust,
+    ) -> Result<Vec<String>, String> {
         let Self { mut allow, deny } = self;
         let mut problems = Vec::new();
         if !allow.is_empty() && !file.may_grant_permissions(trust) {
@@ -40,7 +41,7 @@ impl CommandRules {
     }
 }
 
-/// Lends the model and the effort of a file to an agent. Gives why the model cannot be had.
+/// Overrides model and effort for the turn. Returns a warning if the model is not available.
 pub(crate) fn override_model(agent: &Agent, file: &CommandFile, head: &CommandFrontMatter) -> Option<String> {
     let model = head.model().map(|name| agent.engine.catalog().resolve_alias(name));
     let fault = model.as_deref().and_then(|model| agent.engine.providers().resolve(model).err());

@@ -1,4 +1,4 @@
-//! The head of a command file, and the file as it is read: how it is used, and what it says.
+//! Parses command files: front matter and body.
 
 use std::path::Path;
 
@@ -11,39 +11,32 @@ use super::overrides::CommandRules;
 use crate::front_matter::{self, MarkdownFile};
 use crate::setup::model::parse_effort;
 
-/// How long a description may be that is taken from the body.
+/// Maximum length of a description taken from the body.
 const MAX_DESCRIPTION_CHARS: usize = 100;
 
-/// What the head of a file can say.
+/// Front matter of a command file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct CommandFrontMatter {
-    /// What a skill is called, besides by its folder.
+    /// Alternative name of a skill.
     pub name: Option<String>,
-    /// What the command does.
     pub description: Option<String>,
-    /// When the model should use it, besides.
+    /// Appended to the description.
     #[serde(alias = "when_to_use")]
     pub when_to_use: Option<String>,
-    /// What may follow it.
     pub argument_hint: Option<String>,
-    /// Rules that allow tools while it runs.
+    /// Allow rules for the turn.
     pub allowed_tools: RuleList,
-    /// Rules that deny tools while it runs.
+    /// Deny rules for the turn.
     pub disallowed_tools: RuleList,
-    /// The model that does it.
     pub model: Option<String>,
-    /// Whether the model may not call it.
     pub disable_model_invocation: bool,
-    /// Whether the person may call it.
     pub user_invocable: bool,
-    /// How hard the model tries at it.
     pub effort: Option<String>,
-    /// `fork` if a subagent should do it.
+    /// `fork` runs it in a subagent.
     pub context: Option<String>,
-    /// The kind of that subagent.
+    /// Agent definition of that subagent.
     pub agent: Option<String>,
-    /// Hooks while it runs.
     pub hooks: Option<Value>,
 }
 
@@ -68,7 +61,6 @@ impl Default for CommandFrontMatter {
 }
 
 impl CommandFrontMatter {
-    /// Who may call it.
     pub fn callers(&self) -> CommandCallers {
         match (self.disable_model_invocation, self.user_invocable) {
             (false, true) => CommandCallers::All,
@@ -78,48 +70,44 @@ impl CommandFrontMatter {
         }
     }
 
-    /// Whether a subagent does it, apart from the conversation.
+    /// Returns true if a subagent runs it.
     pub fn is_fork(&self) -> bool {
         self.context.as_deref().is_some_and(|context| context.trim() == "fork")
     }
 
-    /// The model that does it, if it names one.
+    /// Model override, if one is named.
     pub fn model(&self) -> Option<&str> {
         let name = self.model.as_deref().map(str::trim);
         name.filter(|name| !matches!(*name, "" | "inherit" | "default"))
     }
 
-    /// How hard the model tries, if it says so in a word that is known.
+    /// Effort override; unknown values are ignored.
     pub fn effort(&self) -> Option<Effort> {
         self.effort.as_deref().map(str::trim).and_then(parse_effort)
     }
 
-    /// Its rules.
     pub fn rules(&self) -> CommandRules {
         CommandRules { allow: self.allowed_tools.to_list(), deny: self.disallowed_tools.to_list() }
     }
 
-    /// Whether it would have something done that nobody was asked about: by its rules, or by its hooks.
+    /// Returns true if it has allow rules or hooks.
     pub fn grants_permissions(&self) -> bool {
         self.hooks.is_some() || !self.allowed_tools.to_list().is_empty()
     }
 }
 
-/// Rules, as a list or as one text.
+/// Rules as a list or as one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum RuleList {
-    /// One text; rules are parted by commas or blanks.
+    /// Separated by commas or whitespace.
     Text(String),
-    /// A list.
     List(Vec<String>),
-    /// None.
     #[default]
     Nothing,
 }
 
 impl RuleList {
-    /// The single rules.
     pub fn to_list(&self) -> Vec<String> {
         match self {
             Self::Text(text) => split_rules(text),
@@ -129,7 +117,7 @@ impl RuleList {
     }
 }
 
-/// Parts rules at commas and blanks that are not between parentheses.
+/// Splits rules at commas and whitespace outside parentheses.
 fn split_rules(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let mut rules = vec![String::new()];
@@ -148,33 +136,32 @@ fn split_rules(text: &str) -> Vec<String> {
     rules
 }
 
-/// A file that was read.
+/// Parsed command file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedCommand {
-    /// What its head says.
     pub front_matter: CommandFrontMatter,
-    /// Its body.
     pub body: String,
-    /// What is wrong with its head, with file and line.
+    /// Warning about invalid front matter, with file and line.
     pub warning: Option<String>,
 }
 
-/// What people write as they would say it.
+/// Keys whose values are taken literally.
 const PLAIN_KEYS: &[&str] = &["name", "description", "when_to_use", "when-to-use", "argument-hint"];
 
-/// What a head must not lose.
+/// Key without which a file must not be used.
 const DENY_KEY: &str = "disallowed-tools";
 
-/// Reads a command file. The error names it. A head that cannot be read does not count, unless it says what is denied: then
-/// nothing of the file does.
+/// Reads and parses a command file. Invalid front matter is ignored with a warning, unless it contains deny rules: then
+/// the file is rejected. The error names the file.
 pub(super) fn parse_file(path: &Path) -> Result<ParsedCommand, String> {
     let wrong = |why: String| format!("The command file {} cannot be read: {why}.", path.display());
     let text = front_matter::read_text(path).map_err(wrong)?;
-    let MarkdownFile { head, body, error: flaw } = front_matter::parse::<CommandFrontMatter>(&text, PLAIN_KEYS);
+    let MarkdownFile { head, body, error: flaw } =
+        front_matter::parse::<CommandFrontMatter>(&text, PLAIN_KEYS);
     if let Some(flaw) = &flaw
         && text[..text.len() - body.len()].contains(DENY_KEY)
     {
-        // What it must not do is unknown.
+        // Its deny rules are unknown.
         return Err(wrong(format!("line {}: {}, so its {DENY_KEY} would not count", flaw.line, flaw.cause)));
     }
     let flaw = flaw.map(|flaw| {
@@ -189,7 +176,7 @@ pub(super) fn parse_file(path: &Path) -> Result<ParsedCommand, String> {
 }
 
 impl ParsedCommand {
-    /// What the command does, by its head or else by its first line.
+    /// Description from the front matter, else the first line of the body.
     pub(super) fn description(&self) -> CommandDescription {
         let CommandFrontMatter { description, when_to_use, .. } = &self.front_matter;
         let said: Vec<&str> = description.iter().chain(when_to_use).map(|text| text.trim()).collect();
@@ -207,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_parted_outside_parentheses() {
+    fn rules_are_split_outside_parentheses() {
         let rows: [(&str, &[&str]); 4] = [
             ("Read, Bash(git add:*), Edit", &["Read", "Bash(git add:*)", "Edit"]),
             ("Bash(a, b) Bash(echo (x))", &["Bash(a, b)", "Bash(echo (x))"]),
@@ -221,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_how_it_is_used() {
+    fn a_file_is_parsed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.md");
         let head = "---\ndescription: Fix it: now\nargument-hint: [issue] [how]\nallowed-tools: Bash(git *), Read\nmodel: haiku\ndisable-model-invocation: true\n---\n\nDo $1.\n";
@@ -229,21 +216,34 @@ mod tests {
         let recipe = parse_file(&path).unwrap();
         assert_eq!(recipe.front_matter.allowed_tools.to_list(), ["Bash(git *)", "Read"]);
         assert_eq!(
-            (recipe.description(), recipe.front_matter.argument_hint.as_deref(), recipe.front_matter.model.as_deref()),
+            (
+                recipe.description(),
+                recipe.front_matter.argument_hint.as_deref(),
+                recipe.front_matter.model.as_deref()
+            ),
             (CommandDescription::Given("Fix it: now".into()), Some("[issue] [how]"), Some("haiku"))
         );
         assert_eq!(
-            (recipe.front_matter.callers(), recipe.front_matter.is_fork(), recipe.front_matter.grants_permissions()),
+            (
+                recipe.front_matter.callers(),
+                recipe.front_matter.is_fork(),
+                recipe.front_matter.grants_permissions()
+            ),
             (CommandCallers::User, false, true)
         );
         assert_eq!((recipe.body.as_str(), recipe.warning), ("Do $1.", None));
         std::fs::write(&path, "\n## Review the code\nand more").unwrap();
-        assert_eq!(parse_file(&path).unwrap().description(), CommandDescription::FirstLine("Review the code".into()));
+        assert_eq!(
+            parse_file(&path).unwrap().description(),
+            CommandDescription::FirstLine("Review the code".into())
+        );
     }
 
     #[test]
-    fn a_head_says_who_may_call_and_who_does_it() {
-        let head = |text: &str| front_matter::parse::<CommandFrontMatter>(&format!("---\n{text}\n---\n"), PLAIN_KEYS).head;
+    fn front_matter_sets_callers_and_fork() {
+        let head = |text: &str| {
+            front_matter::parse::<CommandFrontMatter>(&format!("---\n{text}\n---\n"), PLAIN_KEYS).head
+        };
         let rows = [
             ("name: x", CommandCallers::All),
             ("disable-model-invocation: true", CommandCallers::User),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unreadable_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("bad.md"), "---\nallowed-tools: {a: b}\n---\nbody").unwrap();

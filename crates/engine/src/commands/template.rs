@@ -1,22 +1,20 @@
-//! The body of a command file as a template, pure: what is filled in from the prompt, and what a shell answers.
+//! Templates in command files: placeholders for arguments, and shell commands. Pure.
 //!
-//! A template is taken apart before anything is filled in, so that nothing in an argument is taken for a command.
+//! A template is split before arguments are filled in, so that an argument cannot become a command.
 
-/// What stands for all arguments, after a `$`.
+/// Placeholder name, after `$`.
 const ARGUMENTS: &str = "ARGUMENTS";
 
-/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplatePiece {
-    /// Text for the model.
     Text(String),
-    /// A command whose output takes its place.
+    /// Shell command, replaced by its output.
     Command(String),
 }
 
-/// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$0` or `$ARGUMENTS[0]` the first word.
-/// What stands for a word that there is not is left as it is: it may be a price, or meant for a shell. So is what follows
-/// a backslash, which goes. If the template has no place for the arguments, they are put at its end.
+/// Splits a template and fills in the arguments: `$ARGUMENTS` is all of them, `$0` or `$ARGUMENTS[0]` the first word. A
+/// placeholder without a matching word stays, since it may be a price or meant for a shell; an escaped one stays
+/// without its backslash. Without any placeholder the arguments are appended.
 pub fn fill(template: &str, arguments: &str) -> Vec<TemplatePiece> {
     let words = split_words(arguments);
     let mut used = false;
@@ -24,7 +22,9 @@ pub fn fill(template: &str, arguments: &str) -> Vec<TemplatePiece> {
         .into_iter()
         .map(|piece| match piece {
             TemplatePiece::Text(text) => TemplatePiece::Text(fill_text(&text, arguments, &words, &mut used)),
-            TemplatePiece::Command(command) => TemplatePiece::Command(fill_text(&command, arguments, &words, &mut used)),
+            TemplatePiece::Command(command) => {
+                TemplatePiece::Command(fill_text(&command, arguments, &words, &mut used))
+            }
         })
         .collect();
     if !used && !arguments.is_empty() {
@@ -33,17 +33,19 @@ pub fn fill(template: &str, arguments: &str) -> Vec<TemplatePiece> {
     pieces
 }
 
-/// Text and commands: `` !`command` `` after a blank or at the beginning of a line, or a fence that begins with `` ```! ``.
+/// Splits text and commands: `` !`command` `` after whitespace or at the start of a line, or a fence that begins with
+/// `` ```! ``.
 fn split_pieces(template: &str) -> Vec<TemplatePiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('!') {
-        // What comes right after a command is not at the beginning of a line.
+        // Text right after a command is not at the start of a line.
         let earlier = text.chars().next_back().or((!pieces.is_empty()).then_some('`'));
         let before = |at: usize| rest[..at].chars().next_back().or(earlier);
         let fence = rest[..at].ends_with("```") && before(at - 3).is_none_or(|c| c == '\n');
-        let found = if fence { parse_fence(&rest[at + 1..]) } else { parse_inline(&rest[at + 1..], before(at)) };
+        let found =
+            if fence { parse_fence(&rest[at + 1..]) } else { parse_inline(&rest[at + 1..], before(at)) };
         let Some((command, after)) = found else {
             text.push_str(&rest[..=at]);
             rest = &rest[at + 1..];
@@ -63,7 +65,7 @@ fn split_pieces(template: &str) -> Vec<TemplatePiece> {
     pieces
 }
 
-/// The command between backticks that follow a mark, and what comes after.
+/// Command between backticks after `!`, and the rest.
 fn parse_inline(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     if !before.is_none_or(char::is_whitespace) {
         return None;
@@ -72,15 +74,15 @@ fn parse_inline(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     (!command.trim().is_empty()).then_some((command, after))
 }
 
-/// The commands in a fence whose first line follows, and what comes after.
+/// Commands in a fence, and the rest.
 fn parse_fence(rest: &str) -> Option<(&str, &str)> {
     let (first, body) = rest.split_once('\n')?;
     let (command, after) = body.split_once("\n```")?;
     (first.trim().is_empty() && !command.trim().is_empty()).then_some((command, after))
 }
 
-/// The words of the arguments; quotes hold a word together. This is a person's text, not a shell's: a `#` begins no
-/// comment, a backslash is one, and a quote that is never closed is an apostrophe.
+/// Splits arguments into words; quotes group words. The text is not shell syntax: `#` and backslash are literal, and an
+/// unclosed quote is an apostrophe.
 fn split_words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in arguments.chars() {
@@ -101,7 +103,7 @@ fn split_words(arguments: &str) -> Vec<String> {
     words
 }
 
-/// The word that a place is for, counted from zero, and what comes after the place: `0` or `ARGUMENTS[0]`.
+/// Index of a placeholder, counted from zero, and the rest: `0` or `ARGUMENTS[0]`.
 fn parse_index(rest: &str) -> Option<(usize, &str)> {
     let bracket = rest.strip_prefix(ARGUMENTS).and_then(|rest| rest.strip_prefix('['));
     let digits = bracket.unwrap_or(rest);
@@ -115,8 +117,12 @@ fn parse_index(rest: &str) -> Option<(usize, &str)> {
     is_number.then(|| (number.parse().unwrap_or(usize::MAX), after))
 }
 
-/// What a place is for, if there is that, and what comes after the place.
-fn resolve_placeholder<'a>(rest: &'a str, all: &'a str, words: &'a [String]) -> Option<(Option<&'a str>, &'a str)> {
+/// Value of a placeholder, if there is one, and the rest.
+fn resolve_placeholder<'a>(
+    rest: &'a str,
+    all: &'a str,
+    words: &'a [String],
+) -> Option<(Option<&'a str>, &'a str)> {
     match parse_index(rest) {
         Some((number, after)) => Some((words.get(number).map(String::as_str), after)),
         None => rest.strip_prefix(ARGUMENTS).map(|after| (Some(all), after)),
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_from_text() {
+    fn commands_are_separated_from_text() {
         let rows = [
             ("Status: !`git status` now", "", "Status: <git status> now"),
             ("!`a`\n!`b $0`", "x", "<a>\n<b x>"),

@@ -1,5 +1,5 @@
-//! Looking for the Markdown files that people, projects and plugins write (commands, skills, agents): in the order of
-//! their names, each folder once wherever links lead, not too deep, and nothing from where its author has no say.
+//! Finds Markdown files of users, projects and plugins (commands, skills, agents): sorted by name, each directory once
+//! even with links, with a maximum depth, and only where the author may read.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,49 +9,47 @@ use whimbrel_wire::options::SettingSource;
 use super::ConfigLocations;
 use crate::files::{self, FileKind};
 
-/// How many names of one folder are looked at.
+/// Maximum number of names read from a directory.
 const MAX_NAMES: usize = 10_000;
 
-/// How deep folders may lie in each other.
+/// Maximum nesting of directories.
 const MAX_DEPTH: usize = 8;
 
-/// A search for one sort of files.
+/// Search for one type of file.
 pub(crate) struct FileSearch<'a> {
     pub(crate) locations: &'a ConfigLocations,
-    /// What is looked for, as people say it.
+    /// Plural noun for messages, e.g. `commands`.
     what: &'static str,
-    /// What the host should know.
+    /// Warnings for the host.
     pub(crate) warnings: Vec<String>,
-    /// Folders that were looked at, links followed: a link may lead in a circle.
+    /// Visited directories, links resolved; protects against link cycles.
     visited: HashSet<PathBuf>,
 }
 
-/// Who has a say in what is found.
+/// Author of the files, which decides where links may lead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FileAuthor<'a> {
-    /// Whoever this source belongs to.
+    /// Owner of a setting source.
     Source(SettingSource),
-    /// A stranger, in this folder only.
+    /// Untrusted; links must stay in this directory.
     Within(&'a Path),
-    /// The host, wherever links lead.
+    /// The host; links may lead anywhere.
     Host,
 }
 
-/// A file that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) path: PathBuf,
-    /// The folders that it lies in, and its own name without the ending.
+    /// Parent directories below the start, and the name without `.md`.
     pub(crate) parts: Vec<String>,
 }
 
 impl<'a> FileSearch<'a> {
-    /// Nothing found yet.
     pub(crate) fn new(locations: &'a ConfigLocations, what: &'static str) -> Self {
         Self { locations, what, warnings: Vec::new(), visited: HashSet::new() }
     }
 
-    /// The Markdown files in a folder and those below it.
+    /// Finds the Markdown files in a directory and below.
     pub(crate) fn find_markdown(&mut self, author: FileAuthor<'_>, folder: &Path) -> Vec<FoundFile> {
         let mut found = Vec::new();
         self.walk(author, folder, &[], &mut found);
@@ -75,13 +73,13 @@ impl<'a> FileSearch<'a> {
         }
     }
 
-    /// Whether a folder can be looked at, and has not been yet.
+    /// Enters a directory: returns true if it may be read and was not visited before, and marks it as visited.
     pub(crate) fn enter(&mut self, author: FileAuthor<'_>, folder: &Path) -> bool {
         let Some(real) = self.resolve(author, folder) else { return false };
         matches!(files::file_kind(&real), Ok(FileKind::Directory)) && self.visited.insert(real)
     }
 
-    /// Where a path leads, if something is there that may be looked at; if it may not, that is said.
+    /// Resolves a path; `None` if it is missing, or with a warning if the author may not read there.
     pub(crate) fn resolve(&mut self, author: FileAuthor<'_>, path: &Path) -> Option<PathBuf> {
         let real = files::real_path(path)?;
         let ground = self.locations;
@@ -90,7 +88,9 @@ impl<'a> FileSearch<'a> {
                 ground.may_read(ground.scope(source, path), ground.repo_root(), &real)
                     || real.starts_with(&ground.project_dir)
             }
-            FileAuthor::Within(folder) => files::real_path(folder).is_some_and(|folder| real.starts_with(folder)),
+            FileAuthor::Within(folder) => {
+                files::real_path(folder).is_some_and(|folder| real.starts_with(folder))
+            }
             FileAuthor::Host => true,
         };
         if reaches {
@@ -106,14 +106,14 @@ impl<'a> FileSearch<'a> {
     }
 }
 
-/// The names in a folder, in order.
+/// Names in a directory, sorted.
 pub(crate) fn sorted_names(folder: &Path) -> Vec<String> {
     let mut names = files::entry_names(folder, MAX_NAMES);
     names.sort();
     names
 }
 
-/// The name of a Markdown file without its ending.
+/// File name without `.md`; `None` for other files.
 pub(crate) fn markdown_stem(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     name.strip_suffix(".md").filter(|stem| !stem.is_empty()).map(str::to_owned)
@@ -127,7 +127,7 @@ mod tests {
     use crate::config_locations::test_project::test_project;
 
     #[test]
-    fn files_are_found_in_order_once_and_only_where_their_author_has_a_say() {
+    fn files_are_found_once_and_only_where_allowed() {
         let deep = format!("code/app/notes/{}x.md", "d/".repeat(MAX_DEPTH + 1));
         let site = test_project(&[
             ("code/app/notes/b.md", ""),

@@ -1,4 +1,4 @@
-//! A place for tests: a person's home, and a repository with an app in it, where the session works.
+//! Test directories: a home, and a repository with an app in which the session works.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use whimbrel_wire::options::SettingSource;
 use super::ConfigLocations;
 use crate::settings::Trust;
 
-/// The place. It is gone when this is dropped.
+/// Temporary directories, removed on drop.
 pub(crate) struct TestProject {
-    /// Where everything lies: `home/.claude`, `code/.git`, `code/app`.
+    /// Contains `home/.claude`, `code/.git` and `code/app`.
     pub(crate) root: PathBuf,
-    /// The ground of a session in `code/app` that reads the person's and the project's files.
+    /// Locations of a session in `code/app` with user and project sources.
     pub(crate) locations: ConfigLocations,
     _folder: tempfile::TempDir,
 }
 
-/// A place with these files.
+/// Creates the directories with these files.
 pub(crate) fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! How much room a conversation has in the model's window, and when room is made by a summary.
+//! Auto-compaction: token estimates, the threshold, and when to compact.
 
 use std::collections::BTreeMap;
 
@@ -9,46 +9,46 @@ use whimbrel_wire::{Block, RawJson};
 use crate::agent::Agent;
 use crate::context::compact::{self, CompactionError, SummaryInput};
 
-/// The most tokens that are kept free for a summary.
+/// Limit on the tokens reserved for the summary.
 const SUMMARY_RESERVE_TOKENS: u64 = 20_000;
 
-/// Tokens between the point at which room is made and the last at which a summary can still be asked for.
+/// Tokens between the threshold and the last point at which a summary still fits.
 const MARGIN_TOKENS: u64 = 13_000;
 
-/// How often room is made in a row without the conversation getting anywhere.
+/// Limit on compactions in a row without progress.
 const MAX_CONSECUTIVE: u32 = 3;
 
-/// How many replies show that a conversation gets somewhere.
+/// Number of replies that count as progress.
 const PROGRESS_REPLIES: u32 = 3;
 
-/// Bytes of text that make a token, by a rule of thumb.
+/// Estimate for text.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What a picture takes, about.
+/// Estimate for an image.
 const IMAGE_TOKENS: u64 = 1_600;
 
-/// What a page of a document takes in tokens, and in bytes, about.
+/// Estimate for a page of a document, in tokens and in bytes.
 const PAGE_TOKENS_AND_BYTES: (u64, u64) = (2_000, 50_000);
-/// The most pages that a provider takes in one document.
+/// Limit on pages of a document in a request.
 const MAX_DOCUMENT_PAGES: u64 = 100;
-/// The most pages that a tool shows at once.
+/// Limit on pages in one tool result.
 const MAX_RESULT_PAGES: u64 = 20;
 
-/// When room is made by itself.
+/// Settings of auto-compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CompactionConfig {
-    /// Never.
+    /// Disables automatic compaction.
     pub auto_disabled: bool,
-    /// Not even if somebody asks for it.
+    /// Disables manual `/compact` too.
     pub fully_disabled: bool,
-    /// How full the window may get, in percent; only ever less than the usual.
+    /// Threshold in percent of the window; can only lower the default.
     pub percent: Option<f64>,
-    /// A window smaller than the model's own, in tokens.
+    /// A window smaller than the model's, in tokens.
     pub window: Option<u64>,
 }
 
 impl CompactionConfig {
-    /// Reads the switches from the environment. What makes no sense is an error that names it.
+    /// Reads the settings from the environment. The error names an invalid variable.
     pub fn from_env(env: &BTreeMap<String, String>) -> Result<Self, String> {
         let set = |name: &str| {
             env.get(name).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false" | "no"))
@@ -72,7 +72,7 @@ impl CompactionConfig {
         })
     }
 
-    /// From how many tokens on room is made, for a window and an output limit.
+    /// The threshold in tokens, for a context window and an output limit.
     pub fn threshold(&self, window: u64, max_output: u64) -> u64 {
         let window = self.window.map_or(window, |own| own.min(window));
         let usable = window - SUMMARY_RESERVE_TOKENS.min(max_output).min(window / 4);
@@ -84,23 +84,22 @@ impl CompactionConfig {
     }
 }
 
-/// What an agent has done for room so far.
+/// Compaction attempts of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CompactionState {
-    /// How often room was made without getting anywhere in between.
+    /// Attempts without progress in between.
     consecutive: u32,
-    /// Replies since it was made last; none if it never was.
+    /// Replies since the last attempt; none before the first.
     replies_since: Option<u32>,
 }
 
 impl CompactionState {
-    /// Room was made, or could not be made.
+    /// Records an attempt, successful or not.
     fn record_attempt(&mut self) {
         self.consecutive += 1;
         self.replies_since = Some(0);
     }
 
-    /// The model has replied.
     pub fn record_reply(&mut self) {
         if let Some(replies) = &mut self.replies_since {
             *replies += 1;
@@ -110,29 +109,31 @@ impl CompactionState {
         }
     }
 
-    /// Whether it is worth trying: not right after it was tried, and not again and again.
+    /// Returns whether to try: not directly after an attempt, and not without progress.
     fn should_try(&self) -> bool {
         self.replies_since != Some(0) && self.consecutive < MAX_CONSECUTIVE
     }
 }
 
-/// Whether the engine may make room by itself. Where the model has said nothing yet there is nothing to summarise: what is
-/// too long then is the prompt itself.
+/// Returns whether the conversation can be compacted automatically. Before the first reply there is nothing to
+/// summarise: then the prompt itself is too long.
 pub fn can_compact(agent: &Agent) -> bool {
-    !agent.limits.compaction.auto_disabled && agent.compaction_state.should_try() && agent.conversation.history.has_reply()
+    !agent.limits.compaction.auto_disabled
+        && agent.compaction_state.should_try()
+        && agent.conversation.history.has_reply()
 }
 
-/// Makes room if the conversation has come near the end of the window. A window that is not known has no end; then the
-/// provider tells.
+/// Compacts if the conversation has reached the threshold. For an unknown window, only the provider's error triggers
+/// it.
 pub async fn compact_if_needed(agent: &mut Agent, cancel: &CancellationToken) {
     let scarce = threshold(agent).is_some_and(|threshold| agent.conversation.token_count() >= threshold);
     if scarce && can_compact(agent) {
-        // If it fails, the request is made as it is: it may still fit, and if not, the provider says so.
+        // On failure the request is sent as it is; the provider reports if it does not fit.
         let _ = Box::pin(compact(agent, SummaryInput::FullHistory, cancel)).await;
     }
 }
 
-/// Makes room because the provider has refused the conversation as too long. Whether it was made.
+/// Compacts after the provider rejected the conversation as too long; returns whether it succeeded.
 pub async fn compact_after_rejection(agent: &mut Agent, cancel: &CancellationToken) -> bool {
     Box::pin(compact(agent, SummaryInput::Excerpt, cancel)).await
 }
@@ -152,7 +153,7 @@ async fn compact(agent: &mut Agent, source: SummaryInput, cancel: &CancellationT
     }
 }
 
-/// From how many tokens on room is made for this agent; none if the window of its model is not known.
+/// The threshold of this agent in tokens; none if its model's window is unknown.
 pub fn threshold(agent: &Agent) -> Option<u64> {
     let model = agent.model();
     let info = agent.engine.catalog().lookup(&model)?;
@@ -160,8 +161,8 @@ pub fn threshold(agent: &Agent) -> Option<u64> {
     Some(agent.limits.compaction.threshold(info.context_window, output))
 }
 
-/// How many tokens a block takes, about. Pictures and documents are not measured by their bytes alone: scans have many of
-/// them and few pages.
+/// Estimates the tokens of a block. Images and documents are not measured by their bytes: scans have many bytes and
+/// few pages.
 pub fn estimate_tokens(block: &Block) -> u64 {
     estimate_with_page_limit(block, MAX_DOCUMENT_PAGES)
 }
@@ -169,7 +170,9 @@ pub fn estimate_tokens(block: &Block) -> u64 {
 fn estimate_with_page_limit(block: &Block, pages: u64) -> u64 {
     match block {
         Block::Image { .. } => IMAGE_TOKENS,
-        Block::Document { .. } => (json_size(block) / PAGE_TOKENS_AND_BYTES.1 + 1).min(pages) * PAGE_TOKENS_AND_BYTES.0,
+        Block::Document { .. } => {
+            (json_size(block) / PAGE_TOKENS_AND_BYTES.1 + 1).min(pages) * PAGE_TOKENS_AND_BYTES.0
+        }
         Block::ToolResult { content: Some(content), .. } => match content {
             whimbrel_wire::content::ResultContent::Blocks(blocks) => {
                 blocks.iter().map(|block| estimate_with_page_limit(block, MAX_RESULT_PAGES)).sum()
@@ -192,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scan_counts_by_its_pages_rather_than_its_bytes() {
+    fn scanned_document_counts_by_pages() {
         let document = |bytes: usize| {
             let source = Source::Base64 { media_type: "application/pdf".into(), data: "A".repeat(bytes) };
             Block::Document { source, title: None }
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_before_the_window_is_full() {
+    fn threshold_is_below_window() {
         let switches = |percent, window| CompactionConfig { percent, window, ..CompactionConfig::default() };
         let table = [
             ("the usual", switches(None, None), 200_000, 32_000, 167_000),
@@ -227,19 +230,26 @@ mod tests {
     }
 
     #[test]
-    fn the_switches_are_read_and_nonsense_is_named() {
+    fn config_is_read_and_invalid_values_named() {
         let env = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             CompactionConfig::from_env(&pairs.collect())
         };
         assert_eq!(env(&[]), Ok(CompactionConfig::default()));
-        assert_eq!(env(&[("DISABLE_AUTO_COMPACT", "1")]), Ok(CompactionConfig { auto_disabled: true, ..CompactionConfig::default() }));
-        let never = CompactionConfig { auto_disabled: true, fully_disabled: true, ..CompactionConfig::default() };
+        assert_eq!(
+            env(&[("DISABLE_AUTO_COMPACT", "1")]),
+            Ok(CompactionConfig { auto_disabled: true, ..CompactionConfig::default() })
+        );
+        let never =
+            CompactionConfig { auto_disabled: true, fully_disabled: true, ..CompactionConfig::default() };
         assert_eq!(env(&[("DISABLE_COMPACT", "true")]), Ok(never));
         assert_eq!(env(&[("DISABLE_AUTO_COMPACT", "0")]), Ok(CompactionConfig::default()));
         let both =
             env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50"), ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "9000")]);
-        assert_eq!(both, Ok(CompactionConfig { percent: Some(50.0), window: Some(9000), ..CompactionConfig::default() }));
+        assert_eq!(
+            both,
+            Ok(CompactionConfig { percent: Some(50.0), window: Some(9000), ..CompactionConfig::default() })
+        );
         for text in ["much", "0", "101", "NaN"] {
             let said = env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", text)]).unwrap_err();
             assert!(said.contains("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE") && said.contains(text), "{said}");
@@ -247,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_not_made_again_and_again() {
+    fn compaction_is_not_repeated_without_progress() {
         let mut room = CompactionState::default();
         room.record_attempt();
         assert!(!room.should_try(), "nothing was said since");
@@ -264,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_not_measured_by_their_bytes() {
+    fn images_are_not_measured_by_bytes() {
         let picture = serde_json::json!({
             "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(400_000)},
         });

@@ -1,4 +1,4 @@
-//! Compaction: the model summarises the conversation, and the summary takes its place.
+//! Compaction: the model summarises the conversation, and the summary replaces it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::ModelCall;
 use whimbrel_models::providers::ApiDialect;
-use whimbrel_models::{ModelError, ModelErrorKind, History, Preamble, Request};
+use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
@@ -16,63 +16,60 @@ use whimbrel_wire::{Block, Role};
 
 use crate::agent::Agent;
 use crate::clock;
-use crate::small_model::read_reply_text;
-use crate::context::render_history::render_history;
 use crate::context::auto_compact;
+use crate::context::render_history::render_history;
 use crate::cost::MeteredCall;
-use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::turn;
 use crate::fallback;
+use crate::hooks::{HookInputBuilder, join_reasons};
+use crate::small_model::read_reply_text;
+use crate::turn;
 
-/// How long a summary may get.
 const MAX_SUMMARY_TOKENS: u64 = 20_000;
 
-/// How much room a conversation is given when the model's window is not known, in tokens.
+/// Assumed context window for an unknown model, in tokens.
 const UNKNOWN_WINDOW_TOKENS: u64 = 60_000;
 
-/// Bytes per token of a retold conversation; rather too few, so that it fits.
+/// Estimate for rendered history; low, so that the excerpt fits.
 const EXCERPT_BYTES_PER_TOKEN: u64 = 3;
 
-/// What the model is asked. Its answer is all that it will know of the conversation afterwards.
+/// The request for a summary. The reply is all that the model keeps of the conversation.
 const SUMMARY_PROMPT: &str = "The conversation is about to be replaced by a summary, which you now write. Whoever goes on with the work will have nothing else. Use no tools. \
 Cover, in this order and only as far as it applies: what the person asked for, in their own words where wording matters; what was decided and why; what was done, with the paths of \
 all files that were read, made or changed and what is in them that matters; what failed and how it was solved; what is still open; what was being done last and the very next step. \
 Keep names, numbers, commands and error texts exact. Leave out pleasantries and what no longer matters.";
 
-/// What is added when the last prompt has not been answered yet.
+/// Added if the last prompt is still unanswered.
 const UNANSWERED_NOTE: &str = " The person's last message stays as it is after your summary: do not answer it here, and do not repeat it.";
 
-/// Why a conversation was not compacted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CompactionError {
     /// There is no conversation yet.
     EmptyConversation,
-    /// The turn was interrupted.
     Interrupted,
-    /// A hook does not want it, and why.
+    /// A hook blocked it, with the reason.
     Blocked(String),
     /// The model gave no summary.
     Model(ModelError),
 }
 
-/// A summary that can take the place of the conversation.
+/// A summary that can replace the history.
 #[derive(Debug)]
 pub struct CompactionSummary {
     text: String,
     duration: Duration,
 }
 
-/// What is summarised.
+/// Input of the summary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryInput {
-    /// The conversation as it is; if that is too long, retold.
+    /// The history as it is; if it is too long, an excerpt.
     FullHistory,
-    /// The conversation retold in less.
+    /// An excerpt rendered as text.
     Excerpt,
 }
 
-/// Has the conversation summarised; `keep` says what the person wants kept. Nothing is replaced yet. The host hears of it
-/// if it is the main conversation.
+/// Requests a summary; `keep` is what the user wants preserved. Replaces nothing yet. Status frames are sent for the
+/// main conversation only.
 pub async fn summarise(
     agent: &mut Agent,
     trigger: CompactTrigger,
@@ -96,7 +93,7 @@ pub async fn summarise(
     notify_status(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
     let summary = match cancel.run_until_cancelled(request_summary(agent, keep, source)).await {
         Some(Ok(text)) => Ok(CompactionSummary { text, duration: clock::monotonic() - began }),
-        // A recording was interrupted here; then the turn is again.
+        // The replayed recording was interrupted here, so the turn is interrupted again.
         Some(Err(fault)) if fault.kind == ModelErrorKind::Interrupted => {
             cancel.cancel();
             Err(CompactionError::Interrupted)
@@ -119,8 +116,8 @@ async fn notify_status(agent: &Agent, status: Status) {
     }
 }
 
-/// Puts a summary in the place of the conversation. A prompt that has not been answered yet stays as it is; in the middle of
-/// a turn its words go with the summary.
+/// Replaces the history by a summary. An unanswered prompt is kept as it is; in the middle of a turn, its text is
+/// added to the summary.
 pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary: CompactionSummary) {
     let compact_metadata = CompactMetadata {
         trigger,
@@ -138,7 +135,10 @@ pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary
     agent.ledger.reset_visible_output();
     agent.inject_context();
     let transcript = agent.conversation.transcript_path();
-    agent.conversation.push_summary(&render_summary(&summary.text, task.as_deref(), transcript.as_deref())).await;
+    agent
+        .conversation
+        .push_summary(&render_summary(&summary.text, task.as_deref(), transcript.as_deref()))
+        .await;
     agent.conversation.restore_unanswered(waiting);
     let lookout = agent.tool_env.checker.hooks.clone();
     let cancel = &agent.tool_env.context.cancel;
@@ -150,7 +150,7 @@ pub async fn replace_history(agent: &mut Agent, trigger: CompactTrigger, summary
     turn::inject_hook_context(agent, &said.contexts);
 }
 
-/// Asks for the summary. Nothing of the exchange is recorded.
+/// Requests the summary. The exchange is not recorded.
 async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) -> Result<String, ModelError> {
     let wish =
         if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
@@ -160,7 +160,7 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
         let mut history = agent.conversation.history.clone();
         let dialect = agent.engine.providers().dialect(&agent.model());
         if history.tool_loop_has_thinking() == Some(true) && dialect != Some(ApiDialect::Chat) {
-            // A summary is written without thinking; Chat Completions wants the reasoning before a call back all the same.
+            // Summaries are requested without thinking. Chat Completions still requires the reasoning before a call.
             history.drop_thinking();
         }
         history.push(Role::User, &Block::text(question.clone()));
@@ -170,14 +170,19 @@ async fn request_summary(agent: &mut Agent, keep: &str, source: SummaryInput) ->
         }
     }
     let most = auto_compact::threshold(agent).unwrap_or(UNKNOWN_WINDOW_TOKENS) / 2 * EXCERPT_BYTES_PER_TOKEN;
-    let told = render_history(&agent.conversation.history.messages(), usize::try_from(most).unwrap_or(usize::MAX));
+    let told =
+        render_history(&agent.conversation.history.messages(), usize::try_from(most).unwrap_or(usize::MAX));
     let mut history = History::new();
     history.push(Role::User, &Block::text(format!("<conversation>\n{told}\n</conversation>\n\n{question}")));
     reply_with_fallback(agent, Arc::new(Preamble::new(Vec::new(), Vec::new())), history).await
 }
 
-/// Asks once, or more often: another model steps in for one that is not to be had, as in a turn.
-async fn reply_with_fallback(agent: &mut Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, ModelError> {
+/// Calls the model; uses fallback models if it is unavailable, as a turn does.
+async fn reply_with_fallback(
+    agent: &mut Agent,
+    preamble: Arc<Preamble>,
+    mut history: History,
+) -> Result<String, ModelError> {
     loop {
         let answer = request_reply(agent, Arc::clone(&preamble), &mut history).await;
         let wanted = agent.runtime_settings.current().model;
@@ -186,7 +191,7 @@ async fn reply_with_fallback(agent: &mut Agent, preamble: Arc<Preamble>, mut his
                 if fallback::unavailability(&fault).is_some() && agent.fallback_models.has_next(&wanted) =>
             {
                 fallback::switch_to_fallback(agent, Some(&fault)).await;
-                // Thoughts are signed for the model that had them.
+                // Thinking is signed for the model that produced it.
                 history.drop_thinking();
             }
             answer => return answer,
@@ -194,7 +199,11 @@ async fn reply_with_fallback(agent: &mut Agent, preamble: Arc<Preamble>, mut his
     }
 }
 
-async fn request_reply(agent: &Agent, preamble: Arc<Preamble>, history: &mut History) -> Result<String, ModelError> {
+async fn request_reply(
+    agent: &Agent,
+    preamble: Arc<Preamble>,
+    history: &mut History,
+) -> Result<String, ModelError> {
     let model = agent.model();
     let (provider, name) = agent.engine.resolve(&model)?;
     let request = Request {
@@ -208,7 +217,7 @@ async fn request_reply(agent: &Agent, preamble: Arc<Preamble>, history: &mut His
     read_reply_text(call, Some(&agent.frame_sender)).await
 }
 
-/// The summary as the model will read it; in the middle of a turn with what is being worked on.
+/// Renders the summary message; in the middle of a turn with the current task.
 fn render_summary(summary: &str, task: Option<&str>, transcript: Option<&Path>) -> String {
     let whole = transcript.map_or_else(String::new, |path| {
         let path = path.display();

@@ -1,12 +1,12 @@
-//! Where and when the session works. It goes in front of the first prompt, not into the system prompt, so that the
-//! cached prefix is the same on every machine and every day.
+//! Environment of the session: directory, platform, date, model. It is a message before the first prompt, not part of
+//! the system prompt, so that the cached prefix is the same on every machine and every day.
 
 use std::path::Path;
 
 use crate::clock;
 use crate::files::{self, FileKind};
 
-/// The surroundings as the model reads them.
+/// Renders the environment for the model.
 pub fn render_environment(cwd: &Path, model: &str, branch: Option<&str>) -> String {
     let git = match branch {
         Some(branch) => format!("a git repository, on {branch}"),
@@ -21,13 +21,14 @@ pub fn render_environment(cwd: &Path, model: &str, branch: Option<&str>) -> Stri
     )
 }
 
-/// The branch that is checked out at or above a folder, read from the repository itself; a commit's short hash if none.
+/// The branch checked out at or above a directory, read from the repository's files; a short commit hash if HEAD is
+/// detached.
 pub fn git_branch(cwd: &Path) -> Option<String> {
     let git = cwd
         .ancestors()
         .map(|folder| folder.join(".git"))
         .find(|git| !matches!(files::file_kind(git), Ok(FileKind::Missing) | Err(_)))?;
-    // In a worktree `.git` is a file that names the real folder.
+    // In a worktree `.git` is a file that names the real directory.
     let folder = match read_text(&git) {
         Some(text) => git.parent()?.join(text.strip_prefix("gitdir: ")?.trim()),
         None => git,

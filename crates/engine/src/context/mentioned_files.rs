@@ -1,6 +1,6 @@
-//! Files that a prompt names with `@`: the model is shown them along with the prompt.
+//! Attaches files that a prompt mentions with `@`.
 //!
-//! Only what the model could read without asking is shown; nobody is asked about a word in a prompt.
+//! Only files that the model may read without a permission request are attached; a mention never prompts the user.
 
 use serde_json::json;
 use whimbrel_policy::Decision;
@@ -11,10 +11,10 @@ use crate::context::mentions;
 use crate::files::{self, FileKind};
 use crate::tools::{ToolContext, ToolOutput};
 
-/// How many files a prompt can bring along.
+/// Limit on files attached to one prompt.
 const MAX_FILES: usize = 20;
 
-/// Shows the model the files that a text names.
+/// Attaches the files that a text mentions.
 pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
     let workspace = &agent.tool_env.context.workspace;
     let is_file = |path: &&str| matches!(files::file_kind(&workspace.resolve(path)), Ok(FileKind::File(_)));
@@ -34,7 +34,7 @@ pub async fn attach_mentioned_files(agent: &mut Agent, text: &str) {
     agent.inject_nested_instructions();
 }
 
-/// Shows the model one file, as the tool for reading does.
+/// Attaches one file, in the format of the Read tool.
 async fn attach_file(agent: &mut Agent, path: &str) {
     let Some(read) = agent.tool_env.tool_set.find("Read") else { return };
     let input = json!({"file_path": path});
@@ -43,7 +43,8 @@ async fn attach_file(agent: &mut Agent, path: &str) {
         return;
     }
     agent.instructions.watch_call("Read", &input);
-    let call = ToolContext { id: "attached".into(), checked_file: judged.file, ..agent.tool_env.context.clone() };
+    let call =
+        ToolContext { id: "attached".into(), checked_file: judged.file, ..agent.tool_env.context.clone() };
     let head = format!("The prompt names the file {path}.");
     match read.tool().run(input, call).await {
         Ok(ToolOutput { content: ResultContent::Text(text), .. }) => {
@@ -54,7 +55,9 @@ async fn attach_file(agent: &mut Agent, path: &str) {
             agent.conversation.push_hidden_blocks(blocks);
         }
         Err(trouble) => {
-            agent.conversation.push_hidden(&wrap_reminder(&format!("{head} Read says: {}", trouble.reason())));
+            agent
+                .conversation
+                .push_hidden(&wrap_reminder(&format!("{head} Read says: {}", trouble.reason())));
         }
     }
 }

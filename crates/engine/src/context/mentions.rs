@@ -1,32 +1,30 @@
-//! `@path` in a text: which files it names, pure. What stands in code is not looked at.
+//! Finds `@path` mentions in a Markdown text (pure). Code is ignored.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Punctuation that ends a sentence rather than a path.
 const TRAILING_PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
 
-/// More than this nobody means.
+/// Limit on mentions in one text.
 pub const MAX_MENTIONS: usize = 100;
 
-/// A path that a text names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// As it is written, backslashes before blanks and a `#part` taken out.
+    /// As written, without escaping backslashes and without `#fragment`.
     pub path: String,
-    /// The same without punctuation at its end, if there is any.
+    /// The same without trailing punctuation, if there is any.
     pub trimmed: Option<String>,
 }
 
 impl Mention {
-    /// The ways to read it, the longest first.
+    /// Candidate paths, longest first.
     pub fn candidates(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.trimmed.as_deref())
     }
 }
 
-/// The first paths that a Markdown text names, in order, each once; and whether there are more.
+/// The first `MAX_MENTIONS` distinct mentions in order, and whether there are more.
 pub fn find_mentions(text: &str) -> (Vec<Mention>, bool) {
-    // Most texts name none, and are not parsed.
+    // Most texts have none and need no parsing.
     if !text.contains('@') {
         return (Vec::new(), false);
     }
@@ -49,7 +47,7 @@ pub fn find_mentions(text: &str) -> (Vec<Mention>, bool) {
     (found, false)
 }
 
-/// The path at the beginning of a text.
+/// Parses the path at the beginning of a text.
 fn parse_mention(text: &str) -> Option<Mention> {
     let mut path = String::new();
     let mut characters = text.chars().peekable();
@@ -72,17 +70,17 @@ fn parse_mention(text: &str) -> Option<Mention> {
     Some(Mention { path, trimmed })
 }
 
-/// The text with code blanked out.
+/// Replaces code by blanks.
 fn blank_code(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
-        // What is indented is as often a list as it is code: only fences count.
+        // Indented text is often a list, so only fenced blocks count as code.
         let fenced = matches!(&event, Event::Start(Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Fenced(_))));
         if fenced || matches!(event, Event::Code(_)) {
             bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
-    // Whole characters were blanked, so what is left is still text.
+    // Whole characters were replaced, so the text is valid UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
@@ -91,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_where_a_person_means_them() {
+    fn mentions_are_found_outside_code() {
         let rows: [(&str, &[&str]); 16] = [
             ("@a.md", &["a.md"]),
             ("see @docs/a.md and @~/b.md", &["docs/a.md", "~/b.md"]),
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_name_files_without_end() {
+    fn number_of_mentions_is_limited() {
         let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
         for (count, more) in [(MAX_MENTIONS, false), (1_000, true)] {
             let (found, said) = find_mentions(&text(count));

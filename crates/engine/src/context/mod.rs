@@ -1,22 +1,23 @@
-//! What the model is told beside the conversation itself.
+//! Context of the model besides the conversation itself, and compaction.
 //!
-//! Rooms: [`prompt`] (the system prompt), [`environment`] (where and when we work), [`memory`] (instruction files),
-//! [`mentions`] (paths that a text names), [`attach`] (files that a prompt names), [`changes`] (files that somebody else
-//! changed meanwhile), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (a summary in place of the
-//! conversation), [`room`] (when that is due), [`retell`] (a conversation that is too long to be summarised as it is),
-//! [`planning`] (plan mode), [`vet`](mod@vet) (what a prompt may hold).
+//! Modules: [`system_prompt`], [`environment`] (directory, date, platform), [`instructions`] (CLAUDE.md files),
+//! [`mentions`] (`@path` in a text), [`mentioned_files`] (attaches the files a prompt mentions), [`stale_files`]
+//! (files changed since they were read), [`plan_mode`] (plan mode notices), [`sanitize`](mod@sanitize) (drops invalid
+//! blocks of a prompt), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (replaces the history
+//! by a summary), [`auto_compact`] (when to compact), [`render_history`](mod@render_history) (history as text, when
+//! it is too long to be summarised as it is).
 
-pub mod mentioned_files;
-pub mod stale_files;
+pub mod auto_compact;
 pub mod compact;
+pub mod environment;
 pub mod instructions;
+pub mod mentioned_files;
 pub mod mentions;
 pub mod plan_mode;
-pub mod system_prompt;
 pub mod render_history;
-pub mod auto_compact;
-pub mod environment;
-pub mod usage;
 pub mod sanitize;
+pub mod stale_files;
+pub mod system_prompt;
+pub mod usage;
 
 pub use plan_mode::PlanModeState;

@@ -1,5 +1,5 @@
-//! What the model is told of plan mode: when it begins, now and then while it lasts, and when it ends. It stands among the
-//! messages, so that the cached prefix stays as it is.
+//! Plan mode notices: when it starts, once per turn while it lasts, and when it ends. They are messages, so that the
+//! cached prefix stays the same.
 
 use whimbrel_models::History;
 use whimbrel_wire::permission::PermissionMode;
@@ -8,22 +8,20 @@ use crate::agent::Agent;
 use crate::tool_set::AgentToolSet;
 use crate::tools::{ASK_USER_QUESTION, EXIT_PLAN_MODE};
 
-/// What the model knows of plan mode.
+/// Whether the model knows that plan mode is active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlanModeState {
     announced: bool,
 }
 
-/// When the model is asked.
+/// Position of a model call in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallPosition {
-    /// For the first time in a turn.
     FirstInTurn,
-    /// Later in it.
     Later,
 }
 
-/// What it should hear.
+/// The notice that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanNotice {
     Begins,
@@ -31,21 +29,21 @@ enum PlanNotice {
     Ends,
 }
 
-/// How an agent can hand in its plan.
+/// The way in which an agent submits its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanDelivery {
-    /// It asks the person for approval.
+    /// Asks the user for approval with ExitPlanMode.
     Approval,
-    /// It can only say it: nobody is asked within the run.
+    /// Replies with the plan: no approval is possible in this session.
     Reply,
-    /// It is a subagent, which only looks around for somebody else's plan.
+    /// Is a subagent, which only explores for the plan of its parent.
     Report,
-    /// It is a teammate that has promised its lead a plan.
+    /// Is a teammate, which submits the plan to its lead.
     Lead,
 }
 
 impl PlanDelivery {
-    /// Who is in plan mode, and who wants a plan.
+    /// The agent in plan mode, and the one that wants a plan.
     fn parties(self) -> (&'static str, &'static str) {
         match self {
             Self::Approval | Self::Reply | Self::Report => ("The session is", "the user"),
@@ -55,15 +53,14 @@ impl PlanDelivery {
 }
 
 impl CallPosition {
-    /// The moment before a model call, by the number of those that were made in the turn.
+    /// The position after this number of model calls in the turn.
     pub fn from_call_count(made: u32) -> Self {
         if made == 0 { Self::FirstInTurn } else { Self::Later }
     }
 }
 
 impl PlanModeState {
-    /// What the model knows of plan mode that has heard this: a conversation that goes on need not be in the mode in
-    /// which it was left.
+    /// Restores the state from a history, because a resumed session need not be in the mode in which it ended.
     pub fn from_history(history: &History) -> Self {
         let [session, mate] = [PlanDelivery::Reply, PlanDelivery::Lead].map(|way| way.parties().0);
         let [begun, lasting] =
@@ -74,7 +71,7 @@ impl PlanModeState {
         Self { announced: matches!(last, Some(0..=3)) }
     }
 
-    /// What there is to tell, if anything. Long plan modes are recalled once per turn.
+    /// The notice that is due, if any; updates the state. While plan mode lasts, one per turn.
     fn next_notice(&mut self, mode: PermissionMode, moment: CallPosition) -> Option<PlanNotice> {
         let planning = mode == PermissionMode::Plan;
         let news = match (self.announced, planning, moment) {
@@ -88,9 +85,11 @@ impl PlanModeState {
     }
 }
 
-/// Tells an agent what has become of plan mode since it was last told.
+/// Injects the notice that is due.
 pub fn inject_notice(agent: &mut Agent, moment: CallPosition) {
-    let Some(news) = agent.plan_mode.next_notice(agent.tool_env.checker.permissions.mode(), moment) else { return };
+    let Some(news) = agent.plan_mode.next_notice(agent.tool_env.checker.permissions.mode(), moment) else {
+        return;
+    };
     let toolbox = &agent.tool_env.tool_set;
     let way = match agent.tool_env.checker.hooks.agent_id() {
         Some(_) if agent.tool_env.checker.permissions.needs_plan() => PlanDelivery::Lead,
@@ -109,10 +108,10 @@ pub fn inject_notice(agent: &mut Agent, moment: CallPosition) {
     agent.conversation.push_hidden(&format!("{REMINDER_PREFIX}{text}\n</system-reminder>"));
 }
 
-/// How every reminder begins.
+/// Prefix of every reminder.
 const REMINDER_PREFIX: &str = "<system-reminder>\n";
 
-/// How each of our reminders goes on.
+/// Texts that identify the notices in a history.
 const STARTED_TEXT: &str = "in plan mode";
 const ACTIVE_TEXT: &str = "still in plan mode";
 const ENDED_TEXT: &str = "Plan mode is over";
@@ -120,7 +119,7 @@ const ENDED_TEXT: &str = "Plan mode is over";
 const RULE_TEXT: &str = "wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
 something, and do not act on the world in any other way. Reading and searching are free.";
 
-/// The rule, how to go about it, and how to end.
+/// Renders the notice at the start: rule, procedure, and how to submit the plan.
 fn render_start(way: PlanDelivery, own: Option<&str>, toolbox: &AgentToolSet) -> String {
     let how = match (way, own.map(str::trim)) {
         (PlanDelivery::Report | PlanDelivery::Lead, _) => None,
@@ -128,16 +127,20 @@ fn render_start(way: PlanDelivery, own: Option<&str>, toolbox: &AgentToolSet) ->
         (PlanDelivery::Approval | PlanDelivery::Reply, _) => Some(planning_steps(toolbox)),
     };
     let (who, wants) = way.parties();
-    let parts = [Some(format!("{who} {STARTED_TEXT}: {wants} {RULE_TEXT}")), how, Some(submission_text(way).to_owned())];
+    let parts = [
+        Some(format!("{who} {STARTED_TEXT}: {wants} {RULE_TEXT}")),
+        how,
+        Some(submission_text(way).to_owned()),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The rule once more, in short.
+/// Renders the short reminder.
 fn render_reminder(way: PlanDelivery) -> String {
     format!("{} {ACTIVE_TEXT}: change nothing yet. {}", way.parties().0, submission_text(way))
 }
 
-/// Our own way to a plan.
+/// The built-in planning procedure.
 fn planning_steps(toolbox: &AgentToolSet) -> String {
     let ask = match toolbox.find(ASK_USER_QUESTION) {
         Some(_) => "Ask with AskUserQuestion what only the user can decide.",
@@ -161,7 +164,9 @@ fn submission_text(way: PlanDelivery) -> &'static str {
         PlanDelivery::Lead => {
             "When the plan is ready, hand it in: SendMessage, type plan_approval_request, all of it as content; then end your turn. Do not begin before your lead has approved it."
         }
-        PlanDelivery::Report => "Find out what you were asked for and report it; whoever sent you makes the plan.",
+        PlanDelivery::Report => {
+            "Find out what you were asked for and report it; whoever sent you makes the plan."
+        }
     }
 }
 
@@ -172,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_hears_of_a_change_once_and_is_reminded_once_a_turn() {
+    fn changes_are_announced_once_and_repeated_per_turn() {
         use CallPosition::{FirstInTurn, Later};
         let rows = [
             (Usual, FirstInTurn, None),
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_of_the_host_replace_our_steps_but_not_the_rule_and_the_end() {
+    fn host_instructions_replace_only_the_steps() {
         let tools = AgentToolSet::empty();
         for own in [None, Some(" \n")] {
             let usual = render_start(PlanDelivery::Approval, own, &tools);
@@ -216,14 +221,20 @@ mod tests {
         let below = render_start(PlanDelivery::Report, Some("Think of the users."), &tools);
         assert_eq!(
             below,
-            format!("The session is in plan mode: the user {RULE_TEXT}\n\n{}", submission_text(PlanDelivery::Report))
+            format!(
+                "The session is in plan mode: the user {RULE_TEXT}\n\n{}",
+                submission_text(PlanDelivery::Report)
+            )
         );
     }
 
     #[test]
-    fn who_owes_its_lead_a_plan_hears_of_its_lead_and_nobody_else() {
+    fn teammate_is_referred_to_its_lead_only() {
         let tools = AgentToolSet::empty();
-        for text in [render_start(PlanDelivery::Lead, Some("Think of the users."), &tools), render_reminder(PlanDelivery::Lead)] {
+        for text in [
+            render_start(PlanDelivery::Lead, Some("Think of the users."), &tools),
+            render_reminder(PlanDelivery::Lead),
+        ] {
             assert!(text.starts_with("You are") && text.contains("plan_approval_request"), "{text}");
             for foreign in ["the user", "report it", "ExitPlanMode", "session"] {
                 assert!(!text.contains(foreign), "{foreign}: {text}");
@@ -232,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_last_is_what_the_model_knows() {
+    fn state_is_restored_from_last_notice() {
         let tools = AgentToolSet::empty();
         let rows = [
             ("nothing", vec![], false),
@@ -253,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tools_that_are_there_are_named() {
+    fn only_available_tools_are_named() {
         let text = render_start(PlanDelivery::Reply, None, &AgentToolSet::empty());
         assert!(
             text.contains("plan mode") && !text.contains("ExitPlanMode") && !text.contains("AskUserQuestion")

@@ -1,19 +1,19 @@
-//! A conversation retold as plain text, pure: for a summary of what no longer fits as it is.
+//! Renders a history as plain text (pure), for a summary of a conversation that is too long to be sent as it is.
 
 use whimbrel_models::history::ApiMessage;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::{Block, Role};
 
-/// How many bytes of one saying are kept.
+/// Limit on one text block.
 const MAX_TEXT_BYTES: usize = 12_000;
 
-/// How many bytes of a result, or of the input of a call, are kept.
+/// Limit on a tool result or the input of a call.
 const MAX_RESULT_BYTES: usize = 1_500;
 
-/// Which part of the room goes to the beginning of a conversation: that is where the task is told.
+/// Divisor that gives the share of the beginning, where the task is.
 const HEAD_DIVISOR: usize = 4;
 
-/// The conversation in at most about so many bytes: its beginning and, above all, its end.
+/// Renders the history in about `most` bytes: the beginning and, mainly, the end.
 pub fn render_history(messages: &[ApiMessage], most: usize) -> String {
     let told = messages
         .iter()
@@ -21,7 +21,7 @@ pub fn render_history(messages: &[ApiMessage], most: usize) -> String {
     truncate_middle(&told.collect::<Vec<_>>().join("\n"), most, "\n\n(Much is left out here.)\n\n")
 }
 
-/// One block; thoughts and reminders are not worth telling.
+/// Renders one block; thinking and reminders are skipped.
 fn render_block(role: Role, block: &Block) -> Option<String> {
     Some(match block {
         Block::Text { text, .. } if text.starts_with("<system-reminder>") => return None,
@@ -33,7 +33,10 @@ fn render_block(role: Role, block: &Block) -> Option<String> {
             format!("{who}: {}", truncate_middle(text, MAX_TEXT_BYTES, " [...] "))
         }
         Block::ToolUse { name, input, .. } => {
-            format!("Agent calls {name}: {}", truncate_middle(&input.to_string(), MAX_RESULT_BYTES, " [...] "))
+            format!(
+                "Agent calls {name}: {}",
+                truncate_middle(&input.to_string(), MAX_RESULT_BYTES, " [...] ")
+            )
         }
         Block::ToolResult { content, .. } => {
             let text = content.as_ref().map(result_text).unwrap_or_default();
@@ -58,7 +61,7 @@ fn result_text(content: &ResultContent) -> String {
     }
 }
 
-/// A text in at most about so many bytes; what is left out is in the middle.
+/// Truncates a text to about `most` bytes by removing its middle.
 fn truncate_middle(text: &str, most: usize, gap: &str) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_and_done_is_told_in_order() {
+    fn messages_and_calls_are_rendered_in_order() {
         let messages = [
             message(
                 "user",
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_keeps_its_beginning_and_its_end() {
+    fn long_history_keeps_beginning_and_end() {
         let say = |text: String| message("user", &json!([{"type": "text", "text": text}]));
         let messages: Vec<ApiMessage> = (0..2000).map(|n| say(format!("number {n} größer"))).collect();
         let told = render_history(&messages, 4_000);

@@ -1,5 +1,5 @@
-//! What a prompt may hold: blocks that every provider refuses are taken out before they can spoil the conversation. What
-//! providers may differ about, such as kinds of blocks that we do not know, is left to them.
+//! Sanitizes prompts: blocks that every provider rejects are dropped before they enter the conversation. Blocks on
+//! which providers may differ, such as unknown types, are kept.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use whimbrel_wire::content::{Block, Content, Source};
 
-/// The content as it can be sent, and what the host should know about what was taken out of it.
+/// Returns the content without invalid blocks, and warnings about what was dropped.
 pub fn sanitize(content: &Content) -> (Cow<'_, Content>, Vec<String>) {
     let Content::Blocks(blocks) = content else { return (Cow::Borrowed(content), Vec::new()) };
     let troubles: Vec<Option<&'static str>> = blocks.iter().map(rejection_reason).collect();
@@ -22,7 +22,7 @@ pub fn sanitize(content: &Content) -> (Cow<'_, Content>, Vec<String>) {
     (Cow::Owned(Content::Blocks(kept)), warnings)
 }
 
-/// Why a block cannot stand in a prompt.
+/// The reason why a block is invalid in a prompt, if it is.
 fn rejection_reason(block: &Block) -> Option<&'static str> {
     match block {
         Block::ToolResult { .. } => Some("The prompt has a tool result, but no call waits for one."),
@@ -30,7 +30,9 @@ fn rejection_reason(block: &Block) -> Option<&'static str> {
         Block::Thinking { .. } | Block::RedactedThinking { .. } => {
             Some("The prompt has thinking, which only a model can do.")
         }
-        Block::Image { source } if !is_valid_source(source) => Some("The prompt has a picture that is not base64."),
+        Block::Image { source } if !is_valid_source(source) => {
+            Some("The prompt has a picture that is not base64.")
+        }
         Block::Document { source, .. } if !is_valid_source(source) => {
             Some("The prompt has a document that is not base64.")
         }
@@ -38,7 +40,7 @@ fn rejection_reason(block: &Block) -> Option<&'static str> {
     }
 }
 
-/// Whether what is given as base64 is.
+/// Returns whether data declared as base64 is valid base64.
 pub(crate) fn is_valid_source(source: &Source) -> bool {
     match source {
         Source::Base64 { data, .. } => !data.is_empty() && BASE64_STANDARD.decode(data).is_ok(),
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_every_provider_refuses_is_taken_out_and_said() {
+    fn invalid_blocks_are_dropped_with_warning() {
         let picture = |data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
         let rows: [(Value, Option<&str>); 7] = [
             (json!({"type": "text", "text": "x"}), None),

@@ -1,22 +1,22 @@
-//! Files that the model has read and that somebody else has changed since: told to the model with the next prompt.
+//! Files that were changed by others since the model read them; reported with the next prompt.
 
 use std::path::Path;
 
-use crate::files::{FileKind, FileHandle, FileStamp};
+use crate::files::{FileHandle, FileKind, FileStamp};
 use crate::tools::patch;
 use crate::workspace::{SeenFile, Workspace};
 
-/// Larger files are only said to have changed.
+/// Limit for comparing contents; larger files are only reported as changed.
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
-/// How much of a difference the model is shown.
+/// Limit on the characters of a diff.
 const MAX_DIFF_CHARS: usize = 4_000;
 
-/// What changed, as the model reads it; none if nothing did. What was told once is not told again.
+/// Renders the changes for the model, each once; none if there are none.
 pub fn render_changes(workspace: &Workspace) -> Option<String> {
     let mut news: Vec<String> = Vec::new();
     for (path, seen) in workspace.seen_files() {
-        // The file that was read, not what its path leads to by now: nobody has judged that.
+        // The file that was read, not the current target of its path, which was not checked.
         let Some((spot, now)) = open_file(&seen.real_path) else {
             workspace.forget_seen(&path);
             news.push(format!("{} is gone.", path.display()));
@@ -27,8 +27,12 @@ pub fn render_changes(workspace: &Workspace) -> Option<String> {
         }
         let text = spot.read(MAX_COMPARED_BYTES).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
         news.extend(describe_change(&path, seen.text.as_deref(), text.as_deref()));
-        let seen =
-            SeenFile { real_path: seen.real_path, modified: now.modified, size: now.size, text: text.map(Into::into) };
+        let seen = SeenFile {
+            real_path: seen.real_path,
+            modified: now.modified,
+            size: now.size,
+            text: text.map(Into::into),
+        };
         workspace.record_seen(&path, seen);
     }
     news.sort();
@@ -40,7 +44,7 @@ pub fn render_changes(workspace: &Workspace) -> Option<String> {
     })
 }
 
-/// Where a file is, and how it is now.
+/// A handle to the file and its metadata; none if it is gone.
 fn open_file(real: &Path) -> Option<(FileHandle, FileStamp)> {
     let spot = FileHandle::for_real_path(real).ok()?;
     match spot.kind() {

@@ -1,7 +1,7 @@
-//! What fills the context: one computation for `/context` and for the host's question.
+//! Context usage: one computation for `/context` and the host's request.
 //!
-//! The provider counts a request as a whole. Its parts have their share of it by their bytes; where nothing was counted
-//! yet, four bytes are taken for a token.
+//! The provider counts a request as a whole; the parts get their share by bytes. Before the first count, four bytes
+//! are taken for a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,27 +14,25 @@ use whimbrel_wire::control::{ContextCategory, ContextUsage};
 use crate::clock;
 use crate::context::instructions::InstructionFile;
 
-/// Shows how full the context of a conversation is, also while a turn owns it. Cheap to clone.
+/// Measures the context of a conversation; readable while a turn owns it. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct ContextMeter(Arc<Mutex<MeterReading>>);
 
-/// What a gauge shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeterReading {
-    /// What the provider counted for the last request and its reply.
+    /// Usage of the last request and reply, as counted by the provider.
     pub usage: Option<Usage>,
-    /// When that was.
     pub last_reply_at: Option<Instant>,
-    /// The size of the conversation then, in bytes.
+    /// Size of the conversation at that time, in bytes.
     pub size_when_counted: usize,
-    /// Its size now.
+    /// Current size, in bytes.
     pub size: usize,
-    /// The instruction files in it.
+    /// Instruction files in the context.
     pub instructions: Vec<InstructionFile>,
 }
 
 impl ContextMeter {
-    /// Notes what the provider counted.
+    /// Records the provider's count.
     pub fn note_usage(&self, usage: &Usage) {
         let mut reading = self.lock();
         reading.size_when_counted = reading.size;
@@ -42,12 +40,12 @@ impl ContextMeter {
         reading.last_reply_at = Some(clock::monotonic());
     }
 
-    /// Notes how many bytes the conversation has.
+    /// Records the size of the conversation in bytes.
     pub fn note_size(&self, size: usize) {
         self.lock().size = size;
     }
 
-    /// Notes which instruction files are in it.
+    /// Records the instruction files.
     pub fn note_instructions(&self, files: &[InstructionFile]) {
         let mut reading = self.lock();
         if reading.instructions != files {
@@ -55,7 +53,7 @@ impl ContextMeter {
         }
     }
 
-    /// The conversation is so many bytes that were there before, and so many tokens if the provider counted them.
+    /// Restores size and token count of a resumed conversation.
     pub fn restore(&self, size: usize, counted: u64) {
         self.note_size(size);
         if counted > 0 {
@@ -63,22 +61,21 @@ impl ContextMeter {
         }
     }
 
-    /// The conversation is empty again.
+    /// Resets the meter for an empty conversation.
     pub fn reset(&self) {
         *self.lock() = MeterReading::default();
     }
 
-    /// How many tokens the provider counted last, if it did.
+    /// Token count of the last request and reply, if there is one.
     pub fn counted_tokens(&self) -> Option<u64> {
         self.lock().usage.as_ref().map(Usage::total).filter(|total| *total > 0)
     }
 
-    /// When the provider was heard last, if it was.
+    /// Time of the last reply, if there was one.
     pub fn last_reply_at(&self) -> Option<Instant> {
         self.lock().last_reply_at
     }
 
-    /// What it shows.
     pub fn read(&self) -> MeterReading {
         self.lock().clone()
     }
@@ -88,48 +85,44 @@ impl ContextMeter {
     }
 }
 
-/// What the computation is made of.
+/// Input of the computation.
 #[derive(Debug)]
 pub struct UsageInput<'a> {
-    /// The model.
     pub model: &'a str,
-    /// Its window, in tokens; nought if it is not known.
+    /// Context window in tokens; 0 if unknown.
     pub window: u64,
-    /// Whether room is made when it is nearly full.
     pub auto_compact: AutoCompact,
-    /// The blocks of the system prompt.
+    /// Blocks of the system prompt.
     pub system: &'a [String],
-    /// The tools that the model has, those of MCP servers apart.
+    /// Tools shown to the model, without those of MCP servers.
     pub tools: &'a [Arc<ToolSpec>],
-    /// The tools of MCP servers.
+    /// Tools of MCP servers.
     pub mcp_tools: &'a [McpToolEntry],
-    /// How many slash commands there are. The model does not see them.
+    /// Number of slash commands, which the model does not see.
     pub commands: usize,
     /// The conversation.
     pub meter: &'a MeterReading,
 }
 
-/// Whether the engine makes room by itself.
+/// State of auto-compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoCompact {
-    /// It does not.
     Disabled,
-    /// It does, from so many tokens on; none if the window is not known.
+    /// Enabled, with the threshold in tokens; none if the window is unknown.
     Threshold(Option<u64>),
 }
 
 /// A tool of an MCP server.
 #[derive(Debug, Clone)]
 pub struct McpToolEntry {
-    /// The tool.
     pub spec: Arc<ToolSpec>,
-    /// The server, as it stands in the tool's name.
+    /// Server name, as in the tool's name.
     pub server: String,
-    /// Whether the model has it, or would have to look for it first.
+    /// Whether it is loaded or deferred.
     pub is_loaded: bool,
 }
 
-/// What fills the context.
+/// Computes what fills the context.
 pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
     let MeterReading { usage, size_when_counted: counted_at, size, instructions: memory, .. } = facts.meter;
     let prompt: usize = facts.system.iter().map(String::len).sum();
@@ -183,7 +176,7 @@ pub fn compute_usage(facts: &UsageInput<'_>) -> ContextUsage {
     }
 }
 
-/// How many tokens so many bytes make.
+/// Ratio of tokens to bytes.
 #[derive(Debug, Clone, Copy)]
 struct TokenRate {
     tokens: u64,
@@ -246,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_make_up_what_the_provider_counted() {
+    fn parts_add_up_to_provider_count() {
         let gauge = ContextMeter::default();
         let file = InstructionFile {
             path: PathBuf::from("/w/CLAUDE.md"),
@@ -292,13 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_servers_are_told_apart_and_count_once_they_are_loaded() {
+    fn mcp_tools_count_once_loaded() {
         let spec = |name: &str, bytes: usize| {
             let (name, description) = (name.to_owned(), "x".repeat(bytes - name.len() - 2));
             let input_schema = whimbrel_wire::RawJson::from_value(&json!({})).unwrap();
             Arc::new(ToolSpec { name, description, input_schema })
         };
-        let guest = |name, bytes, is_loaded| McpToolEntry { spec: spec(name, bytes), server: "s".into(), is_loaded };
+        let guest =
+            |name, bytes, is_loaded| McpToolEntry { spec: spec(name, bytes), server: "s".into(), is_loaded };
         let found = compute_usage(&UsageInput {
             model: "m",
             window: 0,
@@ -321,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_nobody_knows_is_never_full() {
+    fn unknown_window_is_never_full() {
         let reading = MeterReading { size: 400, ..MeterReading::default() };
         let found = compute_usage(&UsageInput {
             model: "m",

@@ -1,4 +1,4 @@
-//! Requests about what people and plugins add to a session.
+//! Control requests about plugins, skills and output styles.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use whimbrel_wire::control::{
 };
 
 use super::agent_info;
-use crate::output_styles;
 use crate::event_loop::Session;
+use crate::output_styles;
 
-/// Takes up what `initialize` brings before a session begins.
+/// Applies plugins and skills of `initialize` before the first turn.
 pub(super) fn apply_initialize(session: &mut Session, initialize: &Initialize) {
     if let Some(plugins) = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty()) {
         session.load_plugins(plugins);
@@ -23,7 +23,7 @@ pub(super) fn apply_initialize(session: &mut Session, initialize: &Initialize) {
     }
 }
 
-/// The answer to `initialize` with what was added.
+/// Adds the extensions to the reply to `initialize`.
 pub(super) fn describe_extensions(
     session: &Session,
     initialize: &Initialize,
@@ -41,8 +41,12 @@ pub(super) fn describe_extensions(
     }
 }
 
-/// Loads plugins anew, and some more perhaps.
-pub(super) async fn reload_plugins(session: &mut Session, id: String, asked: ReloadPlugins) -> ControlResponse {
+/// Reloads plugins, and loads additional ones.
+pub(super) async fn reload_plugins(
+    session: &mut Session,
+    id: String,
+    asked: ReloadPlugins,
+) -> ControlResponse {
     if asked.refuse_if_busy == Some(true) && session.is_busy() {
         let text = "Plugins were not loaded anew: the session is busy. Ask again when it is idle.";
         return ControlResponse::error_with_code(id, text, "reload_plugins_busy");
@@ -60,14 +64,13 @@ pub(super) async fn reload_plugins(session: &mut Session, id: String, asked: Rel
         agents: session.setup.agent_definitions.iter().map(agent_info).collect(),
         plugins: listed.collect(),
         error_count: plugins.errors().len() as u64,
-        // The tools of the session do not depend on it.
+        // The session's tools do not depend on it.
         held: asked.hold_on_cache_impact.filter(|hold| *hold).map(|_| false),
         ..ReloadPluginsReply::default()
     };
     ControlResponse::success(id, &reply)
 }
 
-/// Loads skills anew.
 pub(super) async fn reload_skills(session: &mut Session, id: String) -> ControlResponse {
     session.reload_extensions(&[]).await;
     let listed = session.setup.extensions.skills.slash_commands().into_iter();
@@ -75,7 +78,6 @@ pub(super) async fn reload_skills(session: &mut Session, id: String) -> ControlR
     ControlResponse::success(id, &ReloadSkillsReply { skills })
 }
 
-/// Loads output styles anew.
 pub(super) async fn reload_output_styles(session: &mut Session, id: String) -> ControlResponse {
     session.reload_extensions(&[]).await;
     let available_output_styles = session.setup.extensions.styles.names();

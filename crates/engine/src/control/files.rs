@@ -1,4 +1,4 @@
-//! A file for the host to show. It gets what the model could read without asking, and nothing else.
+//! Reads a file for the host. Only files that the model may read without a permission request are returned.
 
 use std::io::{self, Read};
 
@@ -8,20 +8,20 @@ use serde_json::json;
 use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
 use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
 
-use crate::files::{self, FileHandle};
 use crate::event_loop::Session;
+use crate::files::{self, FileHandle};
 use crate::tools::is_special_path;
 
-/// How much is read unless the host says otherwise, and at most.
+/// Default and maximum of bytes read.
 const MAX_READ_BYTES: u64 = 1_000_000;
-/// How much of a line on the wire the contents may take.
+/// Limit on the encoded contents in one frame.
 const MAX_ENCODED_BYTES: usize = 900_000;
 
-/// Reads a file.
 pub(super) async fn read_file(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
     let path = files::normalize_path(&session.setup.workspace.resolve(&asked.path));
     let input = json!({"file_path": path});
-    let judged = session.setup.permission_state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
+    let judged =
+        session.setup.permission_state.decide("Read", &ToolFacts::for_tool("Read", &[]), &input, None);
     let (Decision::Allow(_), Some(place)) = (judged.decision, judged.file) else {
         return ControlResponse::error(id, format!("read denied: {}", path.display()));
     };
@@ -61,7 +61,7 @@ fn encode_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
 fn encode_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
     let text = String::from_utf8_lossy(bytes);
     let mut kept = text.len();
-    // What has to be escaped takes up to six times its room.
+    // Escaping may enlarge the text up to six times.
     while serde_json::to_string(&text[..kept]).map_or(0, |json| json.len()) > MAX_ENCODED_BYTES {
         kept = text.floor_char_boundary(kept / 10 * 9);
     }

@@ -1,4 +1,4 @@
-//! Requests about MCP servers. What takes a server's time is answered later, beside everything else.
+//! Control requests about MCP servers. Requests that wait for a server are answered asynchronously.
 
 use std::time::Duration;
 
@@ -11,23 +11,22 @@ use whimbrel_wire::control::{
 };
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::mcp::{ServerRegistry, Toggle};
 use crate::event_loop::Session;
+use crate::mcp::{ServerRegistry, Toggle};
 
-/// How the servers are.
 pub(super) fn status(session: &Session, id: String) -> ControlResponse {
     let mcp_servers = session.mcp.registry().map(ServerRegistry::status).unwrap_or_default();
     ControlResponse::success(id, &McpStatusReply { mcp_servers })
 }
 
-/// Connects to a server anew; answered when that has been tried.
+/// Reconnects a server; responds when the attempt has ended.
 pub(super) fn reconnect(session: &mut Session, id: String, name: String) -> Option<ControlResponse> {
     let Some(roster) = session.mcp.registry().cloned() else { return Some(unknown_server_error(id, &name)) };
     session.mcp.respond_later(async move { to_response(id, roster.reconnect(&name).await) });
     None
 }
 
-/// Switches a server on or off.
+/// Enables or disables a server.
 pub(super) fn toggle(
     session: &mut Session,
     id: String,
@@ -44,8 +43,12 @@ pub(super) fn toggle(
     None
 }
 
-/// Uses other servers from now on.
-pub(super) fn set_servers(session: &mut Session, id: String, wanted: McpSetServers) -> Option<ControlResponse> {
+/// Replaces the set of servers.
+pub(super) fn set_servers(
+    session: &mut Session,
+    id: String,
+    wanted: McpSetServers,
+) -> Option<ControlResponse> {
     let roster = session.mcp.ensure_registry();
     let turns = session.mcp.change_lock();
     session.mcp.mark_starting();
@@ -56,7 +59,7 @@ pub(super) fn set_servers(session: &mut Session, id: String, wanted: McpSetServe
     None
 }
 
-/// Gives the tools of a server a mode of their own, or takes it away again.
+/// Sets or clears the permission mode override of a server's tools.
 pub(super) fn set_mode_override(
     session: &Session,
     id: String,
@@ -75,7 +78,7 @@ pub(super) fn set_mode_override(
     }
 }
 
-/// Takes what a server in the host's process says by itself.
+/// Handles a message that a server in the host's process sends on its own.
 pub(super) fn handle_message(session: &Session, id: String, heard: &McpMessage) -> ControlResponse {
     let Some(roster) = session.mcp.registry() else { return unknown_server_error(id, &heard.server_name) };
     match roster.handle_host_message(&heard.server_name, &heard.message) {
@@ -84,14 +87,15 @@ pub(super) fn handle_message(session: &Session, id: String, heard: &McpMessage) 
     }
 }
 
-/// Reads a resource.
 pub(super) fn read_resource(
     session: &mut Session,
     id: String,
     server: String,
     uri: String,
 ) -> Option<ControlResponse> {
-    let Some(roster) = session.mcp.registry().cloned() else { return Some(unknown_server_error(id, &server)) };
+    let Some(roster) = session.mcp.registry().cloned() else {
+        return Some(unknown_server_error(id, &server));
+    };
     session.mcp.respond_later(async move {
         match roster.read_resource(&server, &uri).await {
             Ok(reply) => ControlResponse::success(id, &reply),
@@ -101,7 +105,7 @@ pub(super) fn read_resource(
     None
 }
 
-/// Calls a tool beside the conversation. The model hears nothing of it.
+/// Calls a tool outside the conversation. The model does not see it.
 pub(super) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Option<ControlResponse> {
     let McpCall { tool, arguments, timeout_ms, check_permissions, .. } = call;
     if call.input_files.is_some() || call.output_files.is_some() {
@@ -131,7 +135,7 @@ pub(super) fn call_tool(session: &mut Session, id: String, call: McpCall) -> Opt
     None
 }
 
-/// Whether the rules let a tool be called without a question.
+/// Returns an error unless the rules allow the tool without a permission request.
 fn check_permission(session: &Session, tool: &str, input: &Value) -> Result<(), String> {
     let listed = session.setup.tool_set.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
     let rights = &session.setup.permission_state;

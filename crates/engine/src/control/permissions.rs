@@ -1,13 +1,13 @@
-//! Which rules are in force, for a host that shows them to its person.
+//! Lists the permission rules in force.
 
 use serde_json::{Value, json};
-use whimbrel_policy::{SourcedRule, RuleSource};
+use whimbrel_policy::{RuleSource, SourcedRule};
 use whimbrel_wire::control::{ControlResponse, PermissionRules, PermissionRulesState};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::event_loop::Session;
 
-/// Lists the rules and directories, each with where it comes from.
+/// Lists rules and directories with their sources.
 pub(super) fn list_rules(session: &Session, id: String) -> ControlResponse {
     let now = session.setup.permission_state.snapshot();
     let behaviors = [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
@@ -34,7 +34,7 @@ fn rule_json(rule: &SourcedRule) -> Value {
     })
 }
 
-/// Where a rule lives, as far as that says whether it can be changed.
+/// Returns whether a rule can be edited, by its source.
 fn editability(source: RuleSource) -> &'static str {
     match source {
         RuleSource::UserSettings | RuleSource::ProjectSettings | RuleSource::LocalSettings => "persistent",

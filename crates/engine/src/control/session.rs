@@ -1,4 +1,4 @@
-//! What a host asks about the session itself: its title, its cost, its queue, and what its model has read.
+//! Control requests about the session itself: title, cost, queued messages, read state of files.
 
 use std::io;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::commands::cost;
 use crate::cost::{CostLedger, Spend};
-use crate::files::{self, FileKind};
 use crate::event_loop::Session;
+use crate::files::{self, FileKind};
 use crate::session::writer::TranscriptWriter;
 use crate::session::{notices, session_files};
 use crate::setup::Setup;
 use crate::setup::resume::SessionOrigin;
 use crate::workspace::{SeenFile, Workspace};
 
-/// What can be asked about an agent while a turn owns it.
+/// Handles to the main agent that work while a turn owns it.
 #[derive(Debug)]
 pub(crate) struct AgentHandles {
     transcript_writer: TranscriptWriter,
@@ -30,14 +30,20 @@ pub(crate) struct AgentHandles {
 }
 
 impl AgentHandles {
-    /// Those of an agent.
     pub(crate) fn for_agent(agent: &Agent) -> Self {
-        Self { transcript_writer: agent.conversation.transcript_writer().clone(), ledger: agent.ledger.clone() }
+        Self {
+            transcript_writer: agent.conversation.transcript_writer().clone(),
+            ledger: agent.ledger.clone(),
+        }
     }
 }
 
-/// Gives the session a title.
-pub(super) async fn rename_session(session: &mut Session, id: String, asked: &RenameSession) -> ControlResponse {
+/// Sets the title of the session.
+pub(super) async fn rename_session(
+    session: &mut Session,
+    id: String,
+    asked: &RenameSession,
+) -> ControlResponse {
     let ours = session.frame_sender.session_id();
     if asked.session_id.as_deref().is_some_and(|other| other != ours) {
         let text = format!(
@@ -63,12 +69,13 @@ pub(super) async fn rename_session(session: &mut Session, id: String, asked: &Re
     }
 }
 
-/// Gives a title to a session that has had no turn yet. What is new begins to be kept with its first turn, and so does its
-/// title; what goes on has a transcript already.
+/// Sets the title of a session without a turn yet. A new session stores it with its first turn; a resumed one has a
+/// transcript already.
 async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()> {
     let written = match (&mut setup.resumed, &setup.persistence.store_writer) {
         (Some(past), Some(courier)) => {
-            let journal = TranscriptWriter::for_store(&setup.session, None, courier, setup.persistence.durability);
+            let journal =
+                TranscriptWriter::for_store(&setup.session, None, courier, setup.persistence.durability);
             journal.rename(&title).await?;
             past.loaded.facts.title = Some(title.clone());
             true
@@ -80,13 +87,13 @@ async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()>
     Ok(())
 }
 
-/// Says what the session has cost, in words.
+/// The cost of the session as text.
 pub(super) fn session_cost(session: &Session, id: String) -> ControlResponse {
     let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
     ControlResponse::success(id, &SessionCost { text: cost::render(&spend) })
 }
 
-/// Says what the session has cost, in figures. There is no subscription whose limits could be told.
+/// The cost of the session as numbers. There are no subscription limits to report.
 pub(super) fn session_usage(session: &Session, id: String) -> ControlResponse {
     let spend = session.agent_handles.as_ref().map_or_else(Spend::default, |books| books.ledger.snapshot());
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -103,17 +110,25 @@ pub(super) fn session_usage(session: &Session, id: String) -> ControlResponse {
     ControlResponse::success(id, &UsageReport { session: usage, ..UsageReport::default() })
 }
 
-/// Takes back a message that waits. One that a turn has begun with, or that never came, is not.
-pub(super) fn cancel_message(session: &mut Session, id: String, asked: &CancelAsyncMessage) -> ControlResponse {
+/// Removes a queued message; false if its turn has started or it is unknown.
+pub(super) fn cancel_message(
+    session: &mut Session,
+    id: String,
+    asked: &CancelAsyncMessage,
+) -> ControlResponse {
     let cancelled = session.input_queue.drop_prompt(&asked.message_uuid);
     ControlResponse::success(id, &CancelAsyncMessageReply { cancelled })
 }
 
-/// Lets a file count as read by the model, as it was at that time. If it was changed since, it has to be read again before
-/// it is changed; the answer says so.
-pub(super) async fn seed_read_state(workspace: Arc<Workspace>, id: String, asked: SeedReadState) -> ControlResponse {
+/// Marks a file as read by the model at the given modification time. If it was changed since, it must be read again
+/// before an edit; the reply says so.
+pub(super) async fn seed_read_state(
+    workspace: Arc<Workspace>,
+    id: String,
+    asked: SeedReadState,
+) -> ControlResponse {
     let path = files::normalize_path(&workspace.resolve(&asked.path));
-    // Hosts count in milliseconds, rounded in any way, disks in finer steps.
+    // Hosts round to milliseconds, file systems have a finer resolution.
     let next = Duration::try_from_secs_f64((asked.mtime.max(0.0).floor() + 1.0) / 1_000.0).ok();
     let next = next.and_then(|next| SystemTime::UNIX_EPOCH.checked_add(next));
     let looked = files::run_blocking(move || {
@@ -123,7 +138,10 @@ pub(super) async fn seed_read_state(workspace: Arc<Workspace>, id: String, asked
         let seeded = next.is_some_and(|next| stamp.modified < next);
         if seeded {
             let real = files::real_path(&path).unwrap_or_else(|| path.clone());
-            workspace.record_seen(&path, SeenFile { real_path: real, modified: stamp.modified, size: stamp.size, text: None });
+            workspace.record_seen(
+                &path,
+                SeenFile { real_path: real, modified: stamp.modified, size: stamp.size, text: None },
+            );
         } else {
             workspace.forget_seen(&path);
         }

@@ -1,4 +1,4 @@
-//! Requests about settings: show them, lay others over them, keep one.
+//! Control requests about settings: show, overlay, write.
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -8,18 +8,19 @@ use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::system::Status;
 
 use super::switch_model;
+use crate::event_loop::Session;
 use crate::files;
 use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
-use crate::model_switch::{SwitchRequester, SwitchRequest};
+use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::permission::PermissionState;
-use crate::event_loop::Session;
-use crate::settings::http_hooks::{ALLOWED_URLS_KEY, ALLOWED_ENV_VARS_KEY};
+use crate::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_KEY};
 use crate::setup::model::parse_effort;
 
-/// Keys about hooks, which are what they were at the start.
-const HOOK_KEYS: &[&str] = &["hooks", "disableAllHooks", "allowManagedHooksOnly", ALLOWED_URLS_KEY, ALLOWED_ENV_VARS_KEY];
+/// Keys about hooks, which are fixed at the start of a session.
+const HOOK_KEYS: &[&str] =
+    &["hooks", "disableAllHooks", "allowManagedHooksOnly", ALLOWED_URLS_KEY, ALLOWED_ENV_VARS_KEY];
 
-/// Shows what is in force, what each source says, and what the session makes of it.
+/// Shows the effective settings, each source, and the values in use.
 pub(super) fn get_settings(session: &Session, id: String) -> ControlResponse {
     let knobs = session.runtime_settings.borrow().clone();
     let applied = json!({
@@ -31,7 +32,7 @@ pub(super) fn get_settings(session: &Session, id: String) -> ControlResponse {
     ControlResponse::success(id, &session.setup.permission_state.settings().report(applied))
 }
 
-/// Lays settings of the host over all others. If something in them cannot be taken, nothing changes.
+/// Applies settings of the host over all other sources. If any is invalid, nothing changes.
 pub(super) async fn apply_flag_settings(
     session: &mut Session,
     id: String,
@@ -41,7 +42,7 @@ pub(super) async fn apply_flag_settings(
     let laid = try_apply_flag_settings(session, changes);
     let mode = session.setup.permission_state.mode();
     if mode != before {
-        // The mode that asks nobody was switched off.
+        // Bypass mode was disabled.
         session.frame_sender.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     }
     match laid {
@@ -51,8 +52,11 @@ pub(super) async fn apply_flag_settings(
     }
 }
 
-/// Gives the model that is to answer from now on, if the settings name one.
-fn try_apply_flag_settings(session: &mut Session, changes: Map<String, Value>) -> Result<Option<SwitchRequest>, String> {
+/// Applies the settings; returns a model switch if they name a model.
+fn try_apply_flag_settings(
+    session: &mut Session,
+    changes: Map<String, Value>,
+) -> Result<Option<SwitchRequest>, String> {
     if HOOK_KEYS.iter().any(|key| changes.contains_key(*key)) {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
@@ -71,12 +75,20 @@ fn try_apply_flag_settings(session: &mut Session, changes: Map<String, Value>) -
     }
     let requested = effective.typed.model.clone();
     let to = session.setup.model(&session.engine, requested.as_deref());
-    Ok(is_named("model").then_some(SwitchRequest { requester: SwitchRequester::Settings, model: to, requested_name: requested }))
+    Ok(is_named("model").then_some(SwitchRequest {
+        requester: SwitchRequester::Settings,
+        model: to,
+        requested_name: requested,
+    }))
 }
 
-/// Writes values to a file of the person, beside everything else: another writer may hold the file. One request after the
-/// other.
-pub(super) fn update_settings(session: &mut Session, id: String, update: UpdateSettings) -> Option<ControlResponse> {
+/// Writes values to a settings file asynchronously, because another writer may hold its lock. Requests are
+/// serialized.
+pub(super) fn update_settings(
+    session: &mut Session,
+    id: String,
+    update: UpdateSettings,
+) -> Option<ControlResponse> {
     let (rights, lookout) = (session.setup.permission_state.clone(), session.hooks.clone());
     let mut place = session.settings_writes.enqueue();
     session.mcp.respond_later(async move {
@@ -89,20 +101,29 @@ pub(super) fn update_settings(session: &mut Session, id: String, update: UpdateS
     None
 }
 
-async fn try_update_settings(rights: PermissionState, lookout: &HookDispatcher, update: UpdateSettings) -> Result<(), String> {
+async fn try_update_settings(
+    rights: PermissionState,
+    lookout: &HookDispatcher,
+    update: UpdateSettings,
+) -> Result<(), String> {
     let (source, file) = match update.source.as_str() {
         "localSettings" => ("local_settings", rights.settings().file_for(SettingSource::Local)),
         "userSettings" => ("user_settings", rights.settings().file_for(SettingSource::User)),
         _ => ("", None),
     };
-    // What cannot be kept is refused below.
+    // An unsupported source is rejected below.
     if let Some(file) = file {
         let told = |scene: &HookInputBuilder| scene.config_change(source, &file);
         let said = lookout.dispatch(HookEvent::ConfigChange, told, &CancellationToken::new()).await;
         if !said.blocked.is_empty() {
-            return Err(format!("A hook has stopped the change of settings: {}", join_reasons(&said.blocked)));
+            return Err(format!(
+                "A hook has stopped the change of settings: {}",
+                join_reasons(&said.blocked)
+            ));
         }
     }
-    let kept = files::run_blocking(move || rights.write_settings(&update)).await.map_err(|error| error.to_string())?;
+    let kept = files::run_blocking(move || rights.write_settings(&update))
+        .await
+        .map_err(|error| error.to_string())?;
     kept.map(|_| ()).map_err(|error| error.to_string())
 }

@@ -1,5 +1,5 @@
-//! What was added to a conversation since the provider last took it. Should it refuse that for good, it is left out of what
-//! is sent next: one bad message does not spoil a session. The transcript keeps it, marked.
+//! Rollback of rejected input: messages since the provider last accepted the conversation can be dropped from the
+//! history, so that one bad message does not block a session. The transcript keeps them, marked as rejected.
 
 use whimbrel_models::History;
 use whimbrel_wire::content::{Block, Content, Role};
@@ -8,25 +8,25 @@ use super::Conversation;
 use crate::session::load::IdKey;
 use crate::session::rejected::{self, block_placeholders};
 
-/// What was added, and what was there before.
+/// State before the uncommitted messages, and the messages.
 #[derive(Debug)]
 pub(super) struct Uncommitted {
     history_before: History,
     added_before: u64,
     had_messages: bool,
-    /// The messages, each with what takes its place.
+    /// Uuids of the messages, each with the blocks that replace it.
     messages: Vec<(String, Vec<Block>)>,
-    /// What the model was told beside them.
+    /// Keys of the texts injected meanwhile.
     injected_keys: Vec<IdKey>,
 }
 
 impl Uncommitted {
-    /// Notes what the model was told.
+    /// Records an injected text.
     pub(super) fn record_key(&mut self, key: IdKey) {
         self.injected_keys.push(key);
     }
 
-    /// Notes a message; one that is not for the host leaves nothing in its place.
+    /// Records a message; a hidden one is not replaced by anything.
     pub(super) fn record_message(&mut self, uuid: &str, content: &Content, is_meta: bool) {
         let in_place = match content {
             _ if is_meta => Vec::new(),
@@ -38,19 +38,32 @@ impl Uncommitted {
 }
 
 impl Conversation {
-    /// From here on, what is added can be withdrawn, along with whatever else has had no answer yet.
+    /// Starts recording, unless uncommitted messages exist already.
     pub fn begin_uncommitted(&mut self) {
         if self.uncommitted.is_none() {
             let (history, added, begun) = (self.history.clone(), self.added_tokens, self.has_messages);
-            self.uncommitted =
-                Some(Box::new(Uncommitted { history_before: history, added_before: added, had_messages: begun, messages: Vec::new(), injected_keys: Vec::new() }));
+            self.uncommitted = Some(Box::new(Uncommitted {
+                history_before: history,
+                added_before: added,
+                had_messages: begun,
+                messages: Vec::new(),
+                injected_keys: Vec::new(),
+            }));
         }
     }
 
-    /// Leaves out what was added since the provider last took the conversation. False if nothing was.
+    /// Rolls back to the last accepted state; false if nothing was added since.
     pub fn roll_back(&mut self) -> bool {
-        let Some(fresh) = self.uncommitted.take().filter(|fresh| !fresh.messages.is_empty()) else { return false };
-        let Uncommitted { history_before: history, added_before: added, had_messages: begun, messages, injected_keys: told } = *fresh;
+        let Some(fresh) = self.uncommitted.take().filter(|fresh| !fresh.messages.is_empty()) else {
+            return false;
+        };
+        let Uncommitted {
+            history_before: history,
+            added_before: added,
+            had_messages: begun,
+            messages,
+            injected_keys: told,
+        } = *fresh;
         (self.history, self.added_tokens, self.has_messages) = (history, added, begun);
         self.unanswered.clear();
         for key in &told {

@@ -1,5 +1,5 @@
-//! What was done apart from a conversation on the person's word: the model was not asked, and reads of it with the next
-//! prompt.
+//! Results of commands that run outside the conversation, such as forked commands: the model was not called and sees
+//! the result with the next prompt.
 
 use whimbrel_wire::Block;
 use whimbrel_wire::content::{Content, Role};
@@ -7,8 +7,8 @@ use whimbrel_wire::content::{Content, Role};
 use super::{Conversation, synthetic_reply};
 
 impl Conversation {
-    /// A command, by the id of its prompt and in words for the model, and what came of it. The host hears the outcome
-    /// in the model's place.
+    /// Records a command (uuid of its prompt and text for the model) with its outcome, which the host gets as a
+    /// synthetic reply.
     pub async fn push_side_result(&mut self, (uuid, command): (&str, &str), outcome: &str, mode: &str) {
         self.begin_uncommitted();
         self.has_messages = true;

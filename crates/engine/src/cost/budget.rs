@@ -1,66 +1,62 @@
-//! The budget of a session: what may be spent, what is spent, and what is set aside for calls that are under way.
+//! Budget of a session in dollars: limit, cost so far, and reservations of running calls.
 //!
-//! One call may cross the limit, because nobody knows what a reply costs before it is there; many at once may not. So every
-//! call sets aside what it is expected to cost before it begins, and waits where there is no room for that beside the
-//! others. What is expected is raised for all that are under way as soon as a longer reply is known. Once the limit is
-//! crossed, whatever is still under way is given up.
+//! A single call may exceed the limit, because the cost of a reply is unknown in advance; many concurrent ones must
+//! not. So every call reserves its estimated cost before it starts and waits while there is no budget left beside
+//! other reservations. The estimates of all running calls rise when a longer reply arrives. Once the limit is
+//! exceeded, running calls are aborted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How many tokens a reply is expected to have, at least; one as long as the longest so far may come again.
+/// Minimum estimate for a reply; the longest reply so far counts if it is longer.
 const EXPECTED_REPLY_TOKENS: u64 = 1_000;
 
-/// The budget, shared by the whole tree of agents. Cheap to clone.
+/// Shared by the whole agent tree. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limit: f64,
     state: Arc<watch::Sender<BudgetState>>,
 }
 
-/// What counts against the limit.
+/// Amounts that count against the limit.
 #[derive(Debug, Default)]
 struct BudgetState {
-    /// What is known to be spent.
+    /// Known cost so far.
     spent: f64,
-    /// For replies whose cost the provider did not tell.
+    /// Estimates for replies whose cost the provider did not report.
     estimated: f64,
-    /// The calls under way.
+    /// Running calls.
     reservations: BTreeMap<u64, CostEstimate>,
-    /// The longest reply of each model so far, in tokens.
+    /// Longest reply per model, in tokens.
     longest_reply: BTreeMap<String, u64>,
-    /// The number of the next call.
     next_id: u64,
 }
 
-/// What a call is expected to cost.
+/// Estimated cost of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
-    /// The model that is asked.
     pub model: String,
-    /// What it costs to ask, in dollars.
+    /// Cost of the input, in dollars.
     pub input_usd: f64,
-    /// What a token of the reply costs, in dollars.
+    /// Cost of an output token, in dollars.
     pub output_token_usd: f64,
 }
 
-/// The budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetExceeded {
-    /// The budget, in dollars.
+    /// The limit, in dollars.
     pub limit: f64,
 }
 
-/// What was set aside for one call; given back when it is dropped.
+/// The reservation of one call; released on drop.
 #[derive(Debug)]
 pub struct BudgetReservation {
     budget: Budget,
     id: u64,
 }
 
-/// Whether a call may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AdmissionDecision {
     Start,
@@ -68,7 +64,8 @@ enum AdmissionDecision {
     Deny,
 }
 
-/// Decides: where nothing is left, none may begin; the only one always may; beside others there must be room for it.
+/// Decides: with an exhausted budget no call starts; a single call always may; others need budget beside the
+/// reservations.
 fn decide_admission(limit: f64, spent: f64, others: Option<f64>, own: f64) -> AdmissionDecision {
     match others {
         _ if spent >= limit => AdmissionDecision::Deny,
@@ -79,7 +76,7 @@ fn decide_admission(limit: f64, spent: f64, others: Option<f64>, own: f64) -> Ad
 }
 
 impl BudgetState {
-    /// What counts as spent.
+    /// Known cost plus estimates.
     fn total(&self) -> f64 {
         self.spent + self.estimated
     }
@@ -89,7 +86,7 @@ impl BudgetState {
         call.input_usd + call.output_token_usd * longest.max(EXPECTED_REPLY_TOKENS) as f64
     }
 
-    /// What is set aside for the calls under way, if there are any.
+    /// Sum of the reservations; none without running calls.
     fn reserved(&self) -> Option<f64> {
         let prices = self.reservations.values().map(|call| self.estimate(call));
         (!self.reservations.is_empty()).then(|| prices.sum())
@@ -97,32 +94,36 @@ impl BudgetState {
 }
 
 impl Budget {
-    /// A budget in dollars.
     pub fn new(limit: f64) -> Self {
         Self { limit, state: Arc::new(watch::Sender::new(BudgetState::default())) }
     }
 
-    /// Whether nothing is left.
+    /// Returns whether the limit is reached.
     pub fn is_exhausted(&self) -> bool {
         self.state.borrow().total() >= self.limit
     }
 
-    /// Ends when nothing is left.
+    /// Waits until the limit is reached.
     pub async fn wait_until_exhausted(&self) -> BudgetExceeded {
         let mut changes = self.state.subscribe();
-        // The sender is ours, so it is not gone.
+        // The sender is owned by `self`, so the channel is open.
         drop(changes.wait_for(|content| content.total() >= self.limit).await);
         BudgetExceeded { limit: self.limit }
     }
 
-    /// Sets aside what a call is expected to cost, as soon as there is room for it.
+    /// Reserves the estimated cost of a call; waits until the budget has space for it.
     pub async fn reserve(&self, call: CostEstimate) -> Result<BudgetReservation, BudgetExceeded> {
         let mut changes = self.state.subscribe();
         loop {
             changes.mark_unchanged();
             let (mut answer, mut number) = (AdmissionDecision::Wait, 0);
             self.state.send_if_modified(|content| {
-                answer = decide_admission(self.limit, content.total(), content.reserved(), content.estimate(&call));
+                answer = decide_admission(
+                    self.limit,
+                    content.total(),
+                    content.reserved(),
+                    content.estimate(&call),
+                );
                 let goes = answer == AdmissionDecision::Start;
                 if goes {
                     number = content.next_id;
@@ -132,32 +133,34 @@ impl Budget {
                 goes
             });
             match answer {
-                AdmissionDecision::Start => return Ok(BudgetReservation { budget: self.clone(), id: number }),
+                AdmissionDecision::Start => {
+                    return Ok(BudgetReservation { budget: self.clone(), id: number });
+                }
                 AdmissionDecision::Deny => return Err(BudgetExceeded { limit: self.limit }),
-                // The sender is ours, so it is not gone.
+                // The sender is owned by `self`, so the channel is open.
                 AdmissionDecision::Wait => drop(changes.changed().await),
             }
         }
     }
 
-    /// A reply of so many tokens has come, and so much is spent by now.
+    /// Records a reply and the total cost so far.
     pub(super) fn record_reply(&self, model: &str, tokens: u64, spent: f64) {
         self.state.send_modify(|content| {
-            // Several may settle at once, in any order.
+            // Concurrent calls may arrive in any order.
             content.spent = spent.max(content.spent);
             let longest = content.longest_reply.entry(model.to_owned()).or_default();
             *longest = tokens.max(*longest);
         });
     }
 
-    /// Counts a reply whose cost is not known, by what was expected of it.
+    /// Adds the estimate of a reply whose cost is unknown.
     pub fn add_estimate(&self, dollars: f64) {
         self.state.send_modify(|content| content.estimated += dollars.max(0.0));
     }
 }
 
 impl BudgetReservation {
-    /// How much it is by now, in dollars.
+    /// The current estimate in dollars.
     pub fn estimated_usd(&self) -> f64 {
         let content = self.budget.state.borrow();
         content.reservations.get(&self.id).map_or(0.0, |call| content.estimate(call))
@@ -176,14 +179,14 @@ mod tests {
 
     use super::*;
 
-    /// A call that is expected to cost so much for each thousand tokens of its reply.
+    /// An estimate with this cost per thousand output tokens.
     fn estimate_for(dollars: f64) -> CostEstimate {
         CostEstimate { model: "m".into(), input_usd: 0.0, output_token_usd: dollars / 1_000.0 }
     }
 
     #[test]
-    fn who_may_begin() {
-        use AdmissionDecision::{Start, Deny, Wait};
+    fn admission_decisions() {
+        use AdmissionDecision::{Deny, Start, Wait};
         let table = [
             ("nothing spent", 0.0, None, 0.1, Start),
             ("something left", 0.9, None, 0.1, Start),
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_waits_until_another_is_settled() {
+    fn call_waits_for_released_reservation() {
         let purse = Budget::new(1.0);
         let first = purse.reserve(estimate_for(2.0)).now_or_never().unwrap().unwrap();
         let mut second = Box::pin(purse.reserve(estimate_for(2.0)));
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_reply_raises_what_is_set_aside_for_all_that_are_under_way() {
+    fn longer_reply_raises_running_reservations() {
         let purse = Budget::new(1.0);
         let begin = || purse.reserve(estimate_for(0.05)).now_or_never();
         let under_way: Vec<BudgetReservation> = (0..3).map(|_| begin().unwrap().unwrap()).collect();
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_under_way_learns_that_nothing_is_left() {
+    fn waiters_are_notified_on_exhaustion() {
         let purse = Budget::new(1.0);
         let mut told = Box::pin(purse.wait_until_exhausted());
         assert!(told.as_mut().now_or_never().is_none());
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_counts_by_what_was_expected() {
+    fn unknown_cost_counts_by_estimate() {
         let purse = Budget::new(1.0);
         purse.record_reply("m", 1, 0.4);
         purse.add_estimate(0.5);

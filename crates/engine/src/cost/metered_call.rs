@@ -1,38 +1,43 @@
-//! A call to a model that is on the ledger: admitted before it begins, booked when it ends in any way.
+//! A model call on the ledger: reserves budget before it starts and books its cost when it is dropped.
 
 use std::time::Instant;
 
-use whimbrel_models::call::{ModelCall, CallStep};
+use whimbrel_models::call::{CallStep, ModelCall};
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::{ModelError, ModelErrorKind, ReportedUsage};
 use whimbrel_wire::Usage;
 
 use super::CostLedger;
-use super::budget::{BudgetExceeded, CostEstimate, BudgetReservation};
+use super::budget::{BudgetExceeded, BudgetReservation, CostEstimate};
 use crate::clock;
 use crate::engine::Engine;
 
-/// How many bytes of a request make a token, by a rule of thumb.
+/// Estimate for the input.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// A call whose cost is booked when it is dropped, however far it has come.
+/// A call whose cost is booked on drop, however far it got.
 pub struct MeteredCall {
     call: ModelCall,
     engine: Engine,
     ledger: CostLedger,
-    /// The model as the ledger knows it.
+    /// The model's name in the ledger.
     model: String,
-    /// What is set aside for it, if there is a budget. Fields are dropped after the cost has been booked.
+    /// Reserved budget, if there is a budget. Fields are dropped after the cost was booked.
     reservation: Option<BudgetReservation>,
-    /// Whether it was given up because the budget is used up.
+    /// Whether it was aborted because the budget is exhausted.
     is_abandoned: bool,
     started_at: Instant,
 }
 
 impl MeteredCall {
-    /// Puts a call on this ledger. If there is a budget, the call waits for its share of it; where nothing is left, or where
-    /// the model has no price, it is not made.
-    pub async fn start(call: ModelCall, engine: Engine, ledger: CostLedger, model: String) -> Result<Self, ModelError> {
+    /// Puts a call on the ledger. With a budget, waits for its reservation; fails if the budget is exhausted or the
+    /// model's price is unknown.
+    pub async fn start(
+        call: ModelCall,
+        engine: Engine,
+        ledger: CostLedger,
+        model: String,
+    ) -> Result<Self, ModelError> {
         let set_aside = match ledger.budget() {
             None => None,
             Some(purse) => {
@@ -41,10 +46,18 @@ impl MeteredCall {
             }
         };
         let call = call.with_log(engine.log().clone());
-        Ok(Self { call, engine, ledger, model, reservation: set_aside, is_abandoned: false, started_at: clock::monotonic() })
+        Ok(Self {
+            call,
+            engine,
+            ledger,
+            model,
+            reservation: set_aside,
+            is_abandoned: false,
+            started_at: clock::monotonic(),
+        })
     }
 
-    /// The next step of the call. Once others have used up the budget, it is given up.
+    /// The next step of the call. Fails once other calls have exhausted the budget.
     pub async fn next(&mut self) -> Option<Result<CallStep, ModelError>> {
         let Some(purse) = self.ledger.budget() else { return self.call.next().await };
         if self.is_abandoned {
@@ -66,11 +79,13 @@ impl Drop for MeteredCall {
         self.ledger.add_api_time(clock::monotonic() - self.started_at);
         for bill in self.call.attempt_usages() {
             let known = self.ledger.add_usage(self.engine.catalog(), &self.model, bill);
-            if let (Err(part), Some(set_aside), Some(purse)) = (known, &self.reservation, self.ledger.budget()) {
+            if let (Err(part), Some(set_aside), Some(purse)) =
+                (known, &self.reservation, self.ledger.budget())
+            {
                 purse.add_estimate(set_aside.estimated_usd() - part);
             }
         }
-        // What was asked and then left alone is billed, too, though nobody has said how much.
+        // A call that was sent and then abandoned is billed too, although its cost is unknown.
         if let (true, Some(set_aside), Some(purse)) =
             (self.call.is_usage_pending(), &self.reservation, self.ledger.budget())
         {
@@ -80,15 +95,17 @@ impl Drop for MeteredCall {
     }
 }
 
-/// What a call is expected to cost.
+/// Estimates the cost of a call.
 fn estimate_cost(catalog: &Catalog, model: &str, bytes: u64) -> Result<CostEstimate, ModelError> {
-    let info = catalog.lookup(model).ok_or_else(|| ModelError::new(ModelErrorKind::SpendLimit, unknown_price_text(model)))?;
+    let info = catalog
+        .lookup(model)
+        .ok_or_else(|| ModelError::new(ModelErrorKind::SpendLimit, unknown_price_text(model)))?;
     let input_usd = info.cost(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
     let per_token = info.cost(&Usage { output_tokens: 1, ..Usage::default() });
     Ok(CostEstimate { model: model.to_owned(), input_usd, output_token_usd: per_token })
 }
 
-/// Why a budget cannot be kept with a model.
+/// Error text for a budget with a model of unknown price.
 pub fn unknown_price_text(model: &str) -> String {
     format!(
         "A budget in dollars cannot be kept with {model}: its price is not known. Choose a model that has one, or start without the budget."
@@ -108,13 +125,13 @@ mod tests {
     use whimbrel_models::call::CallTimeouts;
     use whimbrel_models::providers::Providers;
     use whimbrel_models::retry::RetryPolicy;
-    use whimbrel_models::{ReplyItem, History, Model, Preamble, Request};
+    use whimbrel_models::{History, Model, Preamble, ReplyItem, Request};
 
     use super::*;
 
     const MODEL: &str = "claude-opus-4-5-20251101";
 
-    /// A model that never says anything.
+    /// A model that never replies.
     struct SilentModel;
 
     impl Model for SilentModel {
@@ -124,12 +141,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_is_left_before_it_says_what_it_costs_counts_by_its_estimate() {
-        // A thousand tokens at 25 dollars per million are expected.
+    async fn abandoned_call_counts_by_estimate() {
+        // The estimate is a thousand tokens at 25 dollars per million.
         let ledger = CostLedger::with_budget(Some(0.03));
         let begin = || {
-            let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
-            let call = ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
+            let request =
+                Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
+            let call = ModelCall::new(
+                Arc::new(SilentModel),
+                request,
+                RetryPolicy::default(),
+                CallTimeouts::default(),
+            );
             MeteredCall::start(call, Engine::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
         };
         let is_left = || !ledger.is_budget_exhausted();
@@ -144,17 +167,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_given_up_when_others_have_used_up_the_budget() {
+    async fn call_is_aborted_when_others_exhaust_budget() {
         let ledger = CostLedger::with_budget(Some(1.0));
         let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().snapshot());
-        let call = ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
+        let call =
+            ModelCall::new(Arc::new(SilentModel), request, RetryPolicy::default(), CallTimeouts::default());
         let engine = Engine::new(Providers::offline());
         let mut call = MeteredCall::start(call, engine.clone(), ledger.clone(), MODEL.into()).await.unwrap();
         assert!(call.next().now_or_never().is_none());
         let bill = ReportedUsage::from_json(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
         ledger.for_agent("Explore (a1)").add_usage(engine.catalog(), MODEL, &bill).unwrap();
         let fault = call.next().await.unwrap().unwrap_err();
-        assert_eq!((fault.kind, &*fault.message), (ModelErrorKind::SpendLimit, "The budget of $1 is used up."));
+        assert_eq!(
+            (fault.kind, &*fault.message),
+            (ModelErrorKind::SpendLimit, "The budget of $1 is used up.")
+        );
         assert!(call.next().await.is_none());
     }
 }

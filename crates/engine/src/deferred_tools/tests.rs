@@ -4,9 +4,11 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 
 use super::*;
-use crate::tools::{AnyTool, ToolContext, ToolOutput, Example, ToolResult, Effects, ToolError, builtin_tools};
+use crate::tools::{
+    AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult, builtin_tools,
+};
 
-/// A tool of a server, with a description of this many bytes.
+/// An MCP tool with a description of `bytes` bytes.
 struct ServerTool {
     name: String,
     bytes: usize,
@@ -49,7 +51,7 @@ fn visible_names(on_demand: &DeferredTools, toolbox: &AgentToolSet) -> Vec<Strin
 }
 
 #[test]
-fn what_is_on_demand_is_not_shown_until_it_is_loaded() {
+fn deferred_tools_are_hidden_until_loaded() {
     let (toolbox, on_demand) = (with_server_tools(&[]), DeferredTools::default());
     let before = visible_names(&on_demand, &toolbox);
     assert!(
@@ -65,7 +67,7 @@ fn what_is_on_demand_is_not_shown_until_it_is_loaded() {
 }
 
 #[test]
-fn tools_of_servers_are_shown_as_long_as_there_is_room_for_all_of_them() {
+fn server_tools_are_shown_while_all_fit_the_budget() {
     let rows = [
         ("a few", [100, 200], 1000, true),
         ("too many", [100, 2000], 1000, false),
@@ -82,20 +84,21 @@ fn tools_of_servers_are_shown_as_long_as_there_is_room_for_all_of_them() {
 }
 
 #[test]
-fn without_a_search_everything_is_shown() {
+fn without_tool_search_everything_is_shown() {
     let toolbox = with_server_tools(&[90_000]).without_tools(&[TOOL_SEARCH]);
     assert_eq!(visible_names(&DeferredTools::default(), &toolbox), toolbox.names());
 }
 
 #[test]
-fn where_nothing_is_on_demand_there_is_nothing_to_search() {
-    let few =
-        AgentToolSet::from_tools(builtin_tools().into_iter().filter(|tool| ["Read", TOOL_SEARCH].contains(&tool.name())).collect());
+fn without_deferred_tools_there_is_no_tool_search() {
+    let few = AgentToolSet::from_tools(
+        builtin_tools().into_iter().filter(|tool| ["Read", TOOL_SEARCH].contains(&tool.name())).collect(),
+    );
     assert_eq!(visible_names(&DeferredTools::default(), &few), ["Read"]);
 }
 
 #[test]
-fn names_are_told_once_and_new_ones_when_they_come() {
+fn names_are_announced_once_and_new_ones_later() {
     let on_demand = DeferredTools::with_schema_budget(0);
     let first = on_demand.take_announcement(&with_server_tools(&[])).unwrap();
     assert!(first.contains("NotebookEdit") && first.contains("ToolSearch"), "{first}");
@@ -109,7 +112,7 @@ fn names_are_told_once_and_new_ones_when_they_come() {
 }
 
 #[test]
-fn the_variable_says_how_much_room_there_is() {
+fn the_variable_sets_the_schema_budget() {
     let rows = [
         (None, Ok(Some(DEFAULT_SCHEMA_BYTES))),
         (Some("true"), Ok(Some(0))),
@@ -125,6 +128,9 @@ fn the_variable_says_how_much_room_there_is() {
         assert_eq!(schema_budget(&said(value), Some(200_000)), expected, "{value:?}");
     }
     for wrong in ["auto:101", "auto:x", "perhaps"] {
-        assert!(schema_budget(&said(Some(wrong)), None).unwrap_err().contains(TOOL_SEARCH_VARIABLE), "{wrong}");
+        assert!(
+            schema_budget(&said(Some(wrong)), None).unwrap_err().contains(TOOL_SEARCH_VARIABLE),
+            "{wrong}"
+        );
     }
 }

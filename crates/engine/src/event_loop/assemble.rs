@@ -1,4 +1,4 @@
-//! What a session is fitted out with: the first notice, the prompt, what its agents are made from, the gate and the hooks.
+//! Builds the parts of a session: `init` frame, system prompt, agent spawner, permission checker and hooks.
 
 use std::sync::Arc;
 
@@ -10,23 +10,28 @@ use whimbrel_wire::system::Init;
 use super::Session;
 use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
-use crate::agents::{AgentSpawner, AgentContext};
-use crate::host_requests::HostRequests;
+use crate::agents::{AgentContext, AgentSpawner};
 use crate::context::instructions::Instructions;
-use crate::context::{system_prompt, environment};
+use crate::context::{environment, system_prompt};
 use crate::control::CAPABILITIES;
 use crate::cost::CostLedger;
 use crate::denial_log::DenialLog;
-use crate::permission_checker::{Prompter, PermissionChecker};
-use crate::hooks::{self, HookSet, HookExecutor, HookDispatcher};
-use crate::runtime_settings::RuntimeSettingsReader;
 use crate::frame_sender::FrameSender;
+use crate::hooks::{self, HookDispatcher, HookExecutor, HookSet};
+use crate::host_requests::HostRequests;
+use crate::permission_checker::{PermissionChecker, Prompter};
+use crate::runtime_settings::RuntimeSettingsReader;
 use crate::session::transcript_log::SessionIdentity;
 use crate::setup::Setup;
 use crate::tasks::TaskRegistry;
 
-/// The way to the session's hooks.
-pub(crate) fn build_hooks(setup: &Setup, ask: &HostRequests, tasks: &TaskRegistry, outbox: &FrameSender) -> HookDispatcher {
+/// Builds the hook dispatcher of the session.
+pub(crate) fn build_hooks(
+    setup: &Setup,
+    ask: &HostRequests,
+    tasks: &TaskRegistry,
+    outbox: &FrameSender,
+) -> HookDispatcher {
     let transcript = setup.project_dir.as_ref().map(|place| place.transcript(&setup.session));
     let desk = hook_deps(setup, ask, tasks, outbox);
     let base = HookBase {
@@ -35,11 +40,22 @@ pub(crate) fn build_hooks(setup: &Setup, ask: &HostRequests, tasks: &TaskRegistr
         ..HookBase::default()
     };
     let hooks = HookExecutor::new(setup.hooks.clone(), desk);
-    HookDispatcher::new(hooks, setup.permission_state.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
+    HookDispatcher::new(
+        hooks,
+        setup.permission_state.clone(),
+        Arc::clone(&setup.workspace),
+        outbox.clone(),
+        base,
+    )
 }
 
-/// What hooks are run with.
-fn hook_deps(setup: &Setup, ask: &HostRequests, tasks: &TaskRegistry, outbox: &FrameSender) -> hooks::HookDeps {
+/// Dependencies of the hook executor.
+fn hook_deps(
+    setup: &Setup,
+    ask: &HostRequests,
+    tasks: &TaskRegistry,
+    outbox: &FrameSender,
+) -> hooks::HookDeps {
     hooks::HookDeps {
         requests: ask.clone(),
         frames: outbox.clone(),
@@ -70,13 +86,26 @@ impl Session {
 
     pub(super) fn system_prompt(&self) -> Vec<String> {
         let Setup { system_prompt, append_system_prompt, extensions, .. } = &*self.setup;
-        system_prompt::system_blocks(system_prompt.as_ref(), extensions.style.as_deref(), append_system_prompt.as_deref())
+        system_prompt::system_blocks(
+            system_prompt.as_ref(),
+            extensions.style.as_deref(),
+            append_system_prompt.as_deref(),
+        )
     }
 
-    /// What makes the session's agents.
+    /// Builds the spawner for the session's agents.
     pub(super) fn build_agent_spawner(&self) -> AgentSpawner {
-        let Setup { workspace, project_dir: place, session, tool_set: toolbox, limits, small_model, agent_definitions: kinds, output_schema: shape, .. } =
-            &*self.setup;
+        let Setup {
+            workspace,
+            project_dir: place,
+            session,
+            tool_set: toolbox,
+            limits,
+            small_model,
+            agent_definitions: kinds,
+            output_schema: shape,
+            ..
+        } = &*self.setup;
         AgentSpawner::new(AgentContext {
             engine: self.engine.clone(),
             frame_sender: self.frame_sender.clone(),
@@ -106,7 +135,10 @@ impl Session {
             small_model: small_model.clone(),
             output_schema: shape.clone(),
             forward_subagent_text: self.setup.forward_subagent_text,
-            instructions: Instructions::new(Arc::clone(&self.setup.config_locations), workspace.home_dir().as_deref()),
+            instructions: Instructions::new(
+                Arc::clone(&self.setup.config_locations),
+                workspace.home_dir().as_deref(),
+            ),
             skills: self.setup.extensions.skills.clone(),
             config_locations: Arc::clone(&self.setup.config_locations),
             server_starter: self.mcp.server_starter(),
@@ -130,7 +162,7 @@ impl Session {
         }
     }
 
-    /// The hooks that a host brings along come to those of the settings.
+    /// Adds hooks to those of the settings.
     pub(crate) fn add_hooks(&mut self, more: HookSet) {
         self.add_warnings(more.warnings().to_vec());
         self.setup.hooks.append(more);
@@ -139,7 +171,7 @@ impl Session {
         self.mcp.set_hooks(&self.hooks);
     }
 
-    /// The host is told with the next turn.
+    /// Queues warnings; the host gets them with the next turn.
     pub(super) fn add_warnings(&mut self, more: Vec<String>) {
         let warnings = self.setup.warning.take().into_iter().chain(more);
         self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));

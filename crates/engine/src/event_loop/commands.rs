@@ -1,4 +1,4 @@
-//! Slash commands in a session: what each starts.
+//! Starts the work of slash commands.
 
 use std::sync::Arc;
 
@@ -12,21 +12,26 @@ use crate::agent::Agent;
 use crate::commands::expand::CommandExpansion;
 use crate::commands::model::ModelChoice;
 use crate::commands::{
-    BuiltinAction, Invocation, CommandFile, CommandJob, CommandTarget, compact, context, cost, help, overrides, model, mcp_prompt,
+    BuiltinAction, CommandFile, CommandJob, CommandTarget, Invocation, compact, context, cost, help,
+    mcp_prompt, model, overrides,
 };
 use crate::context::instructions::Instructions;
-use crate::context::usage::{self, UsageInput, ContextMeter, AutoCompact};
+use crate::context::usage::{self, AutoCompact, ContextMeter, UsageInput};
 use crate::model_switch::{ModelSwitch, SwitchRequest, has_switch_hooks, set_model};
-use crate::turn_start::{PromptReplay, TurnNotices};
 use crate::rewind;
 use crate::tool_set::ToolEntry;
+use crate::turn_start::{PromptReplay, TurnNotices};
 
 impl Session {
-    /// Starts what a prompt that calls a command asks for.
+    /// Starts the command that a prompt invokes.
     pub(super) async fn start_command(&mut self, agent: Box<Agent>, called: Invocation, prompt: User) {
         let action = match called.target {
-            CommandTarget::File(file) => return self.start_command_file(agent, file, called.arguments, prompt).await,
-            CommandTarget::McpPrompt(name) => return self.start_server_prompt(agent, name, called.arguments, prompt).await,
+            CommandTarget::File(file) => {
+                return self.start_command_file(agent, file, called.arguments, prompt).await;
+            }
+            CommandTarget::McpPrompt(name) => {
+                return self.start_server_prompt(agent, name, called.arguments, prompt).await;
+            }
             CommandTarget::Builtin(command) => command.action,
         };
         let unheard = action.ignored_arguments(&called.arguments);
@@ -34,7 +39,11 @@ impl Session {
             BuiltinAction::Compact => return self.start_compact(agent, called.arguments, prompt).await,
             BuiltinAction::Clear => {
                 let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
-                return self.run_command(agent, CommandJob::Clear { prompt, ignored_arguments: unheard }, notices);
+                return self.run_command(
+                    agent,
+                    CommandJob::Clear { prompt, ignored_arguments: unheard },
+                    notices,
+                );
             }
             BuiltinAction::Context => context::render(&self.context_usage()),
             BuiltinAction::Cost => cost::render(&agent.ledger.snapshot()),
@@ -50,7 +59,8 @@ impl Session {
         self.start_local_answer(agent, prompt, text + &unheard).await;
     }
 
-    /// Switches the model. If that has to wait for hooks, or for switches before it, gives what is still to be done.
+    /// Switches the model at once if no hook is registered and no switch is pending; otherwise returns the pending
+    /// switch.
     pub(crate) fn request_model_switch(&mut self, wish: SwitchRequest) -> Option<ModelSwitch> {
         if self.model_switches.is_free() && !has_switch_hooks(&self.hooks, wish.requester) {
             set_model(&self.runtime_settings, &wish.model);
@@ -61,14 +71,22 @@ impl Session {
             runtime_settings: self.runtime_settings.clone(),
             hooks: self.hooks.clone(),
             context_meter: self.context_meter.clone(),
-            cache_write_price: self.engine.catalog().lookup(&wish.model).map(|model| model.prices.cache_write_5m),
+            cache_write_price: self
+                .engine
+                .catalog()
+                .lookup(&wish.model)
+                .map(|model| model.prices.cache_write_5m),
             request: wish,
         })
     }
 
     async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {
         let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
-        self.run_command(agent, CommandJob::Compact(compact::CompactRequest { instructions: keep, prompt }), notices);
+        self.run_command(
+            agent,
+            CommandJob::Compact(compact::CompactRequest { instructions: keep, prompt }),
+            notices,
+        );
     }
 
     async fn start_local_answer(&mut self, agent: Box<Agent>, prompt: User, text: String) {
@@ -76,7 +94,7 @@ impl Session {
         self.run_command(agent, CommandJob::Answer { prompt, text }, notices);
     }
 
-    /// Takes in a prompt that calls a command; with it comes what the host is told before the command's own words.
+    /// Accepts a prompt that invokes a command; also returns the notices to send before the command's output.
     async fn accept_prompt(&mut self, prompt: User, warnings: Vec<String>) -> (Box<User>, Box<TurnNotices>) {
         self.publish_turn_start().await;
         rewind::begin_checkpoint(&self.setup.workspace, prompt.uuid.as_deref()).await;
@@ -104,17 +122,21 @@ impl Session {
             Ok(recipe) => recipe,
             Err(why) => return self.start_local_answer(agent, prompt, why).await,
         };
-        // What was wrong with it from the start was told then.
+        // Errors that existed at session start were reported then.
         let flaw = recipe.warning.take().filter(|flaw| file.warning.as_ref() != Some(flaw));
         let mut warnings: Vec<String> = flaw.into_iter().collect();
-        match recipe.front_matter.rules().apply(&self.setup.permission_state, &file, self.setup.config_locations.trust) {
+        match recipe.front_matter.rules().apply(
+            &self.setup.permission_state,
+            &file,
+            self.setup.config_locations.trust,
+        ) {
             Ok(found) => warnings.extend(found),
             Err(why) => {
                 let text = format!("/{} was not run. {why}", file.name);
                 return self.start_local_answer(agent, prompt, text).await;
             }
         }
-        // A subagent has the model itself.
+        // A forked command passes its model to the subagent itself.
         if !recipe.front_matter.is_fork() {
             warnings.extend(overrides::override_model(&agent, &file, &recipe.front_matter));
         }
@@ -125,20 +147,30 @@ impl Session {
         self.run_command(agent, CommandJob::Expand(Box::new(expansion)), notices);
     }
 
-    async fn start_server_prompt(&mut self, agent: Box<Agent>, name: String, arguments: String, prompt: User) {
+    async fn start_server_prompt(
+        &mut self,
+        agent: Box<Agent>,
+        name: String,
+        arguments: String,
+        prompt: User,
+    ) {
         let (prompt, notices) = self.accept_prompt(prompt, Vec::new()).await;
         let supply = self.setup.mcp_tool_cache.clone();
         let errand = mcp_prompt::McpPromptCall { name, arguments, prompt, tool_cache: supply };
         self.run_command(agent, CommandJob::McpPrompt(Box::new(errand)), notices);
     }
 
-    /// What fills the context, as far as it is known now.
+    /// Computes what fills the context, as far as it is known now.
     pub(crate) fn context_usage(&self) -> ContextUsage {
         let mut reading = self.context_meter.read();
         if !self.has_begun() {
-            let mut memory = Instructions::new(self.setup.config_locations.clone(), self.setup.workspace.home_dir().as_deref());
+            let mut memory = Instructions::new(
+                self.setup.config_locations.clone(),
+                self.setup.workspace.home_dir().as_deref(),
+            );
             let told = memory.load_initial().map_or(0, |text| text.len());
-            match self.setup.resumed.as_ref().map(|past| &past.loaded).filter(|loaded| loaded.has_messages()) {
+            match self.setup.resumed.as_ref().map(|past| &past.loaded).filter(|loaded| loaded.has_messages())
+            {
                 Some(loaded) => {
                     let gauge = ContextMeter::default();
                     gauge.restore(loaded.history.size(), loaded.context_tokens);
@@ -156,7 +188,11 @@ impl Session {
         let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
         usage::compute_usage(&UsageInput {
             window,
-            auto_compact: if limits.compaction.auto_disabled { AutoCompact::Disabled } else { AutoCompact::Threshold(threshold) },
+            auto_compact: if limits.compaction.auto_disabled {
+                AutoCompact::Disabled
+            } else {
+                AutoCompact::Threshold(threshold)
+            },
             model: &model,
             system: &self.system_prompt(),
             tools: &tools,
@@ -166,7 +202,7 @@ impl Session {
         })
     }
 
-    /// The tools that the model has, and those of MCP servers, which it may have to look for.
+    /// The tools shown to the model, and separately those of MCP servers, which may be deferred.
     fn tools_in_use(&self) -> (Vec<Arc<ToolSpec>>, Vec<usage::McpToolEntry>) {
         let mut shown = self.setup.deferred_tools.visible_specs(&self.setup.tool_set);
         let guest = |tool: &Arc<ToolEntry>| {

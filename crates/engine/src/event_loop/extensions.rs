@@ -1,4 +1,4 @@
-//! What people and plugins add, in a session: what the host is told of it, and what the agent gets when it changes.
+//! Plugins, skills and output styles in a session: what the host is shown, and reloading.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::skills::{Skill, agent_skills};
 use crate::tools::SKILL;
 
 impl Session {
-    /// The first notice with what was added.
+    /// Adds the extensions to the `init` frame.
     pub(super) fn with_extensions(&self, init: Init) -> Init {
         let extensions = &self.setup.extensions;
         let errors = extensions.plugins.errors();
@@ -25,18 +25,19 @@ impl Session {
         }
     }
 
-    /// Gives an agent the tool for skills if there are skills only now, and tells it what has changed.
+    /// Adds the Skill tool if skills were added since, and tells the agent which skills changed.
     pub(super) fn refresh_skills(&self, agent: &mut Agent) {
         if self.setup.tool_set.find(SKILL).is_some() && agent.tool_env.tool_set.find(SKILL).is_none() {
             let offered = Skill::for_listing(self.setup.extensions.skills.clone());
-            let toolbox = agent.invoked_skills.with_skill_tool(&Arc::new(agent.tool_env.tool_set.with_tool(offered)));
+            let toolbox =
+                agent.invoked_skills.with_skill_tool(&Arc::new(agent.tool_env.tool_set.with_tool(offered)));
             Arc::make_mut(&mut agent.tool_env).tool_set = toolbox;
             agent.refresh_tools();
         }
         agent_skills::inject_listing_changes(agent);
     }
 
-    /// Loads plugins before the session begins: all that they bring counts.
+    /// Loads plugins before the first turn, with their hooks.
     pub(crate) fn load_plugins(&mut self, configs: &[PluginConfig]) {
         let known = self.plugin_names();
         let mut warnings = self.setup.reload_extensions(configs);
@@ -47,7 +48,7 @@ impl Session {
         self.add_warnings(warnings);
     }
 
-    /// Finds everything anew while the session runs, and tells the host what has changed by that.
+    /// Reloads all extensions during the session and notifies the host of changes.
     pub(crate) async fn reload_extensions(&mut self, more: &[PluginConfig]) {
         let (known, before) = (self.plugin_names(), self.setup.commands.slash_commands());
         let mut warnings = self.setup.reload_extensions(more);

@@ -1,4 +1,4 @@
-//! Kinds of agent in a session: those that the host brings along, and the one that the session itself is.
+//! Agent definitions in a session: those given by the host, and the one that `--agent` applies to the session itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
 use crate::agents::build::session_tools;
-use crate::agents::{Definition, mcp_servers, hooks, memory};
+use crate::agents::{Definition, hooks, mcp_servers, memory};
 use crate::input_queue::QueuedInput;
 use crate::setup::SetupError;
 
 impl Session {
-    /// The kinds that a host brings along come to those of files.
+    /// Adds the agent definitions of the host to those from files.
     pub(crate) fn add_agent_definitions(&mut self, given: BTreeMap<String, AgentDefinition>) {
         if given.is_empty() {
             return;
@@ -24,7 +24,7 @@ impl Session {
         self.setup.agent_definitions = self.setup.agent_definitions.allowed_by(&self.setup.permission_state);
     }
 
-    /// Makes the session one of the kind that was asked for, once everything is known and before anything has begun.
+    /// Applies the definition named by `--agent`. Called once everything is configured and before the first turn.
     pub(super) fn apply_main_agent(&mut self) {
         let Some(name) = self.setup.main_agent.take() else { return };
         let Some(kind) = self.setup.agent_definitions.get(&name).cloned() else {
@@ -47,7 +47,7 @@ impl Session {
         }
     }
 
-    /// The hooks and the servers of a kind are those of the session that is of this kind.
+    /// Adds the hooks and MCP servers of a definition to the session.
     fn apply_hooks_and_servers(&mut self, kind: &Definition) {
         if kind.hooks.is_some() && self.setup.extensions.has_hooks_enabled() {
             self.add_hooks(hooks::session_hooks(kind));
@@ -56,12 +56,14 @@ impl Session {
         let own = &kind.mcp_servers.own;
         if !own.is_empty() {
             let workspace = Arc::clone(&self.setup.workspace);
-            self.mcp.ensure_registry().add(mcp_servers::resolve_configs(own, |name| workspace.variable(name)));
+            self.mcp
+                .ensure_registry()
+                .add(mcp_servers::resolve_configs(own, |name| workspace.variable(name)));
             self.mcp.mark_starting();
         }
     }
 
-    /// Takes over what a kind says about an agent, where the host has not said otherwise.
+    /// Applies a definition's prompt, tools, limits, mode and model, where the host has not set its own.
     fn apply_definition(&mut self, kind: &Definition) {
         let setup = &mut self.setup;
         let hosts = match &setup.system_prompt {

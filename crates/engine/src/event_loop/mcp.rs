@@ -1,6 +1,7 @@
-//! The MCP servers that work for a session: started with it, waited for before its first turn, watched while it lasts,
-//! ended with it. Whatever waits for a server runs beside the owner's task, because a server in the host's own process
-//! answers through it.
+//! MCP servers of a session: start with it, startup wait before the first turn, status notices, shutdown.
+//!
+//! Anything that waits for a server runs outside the event loop's task, because servers in the host's process answer
+//! through it.
 
 mod elicitation;
 mod status_watch;
@@ -21,56 +22,57 @@ use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
 use super::turns::TurnWork;
 use crate::agent::Agent;
 use crate::agents::mcp_servers::ServerStarter;
-use crate::host_requests::HostRequests;
-use crate::commands::{Commands, CommandJob};
-use crate::hooks::HookDispatcher;
-use crate::mcp::{
-    ServerPolicy, LocalServer, ServerNotification, ServerOrigin, McpCallProgress, ServerRegistry, ServerConfigs, ToolCache, ServerDeps, NotifyFn,
-};
+use crate::commands::{CommandJob, Commands};
 use crate::frame_sender::FrameSender;
+use crate::hooks::HookDispatcher;
+use crate::host_requests::HostRequests;
+use crate::mcp::{
+    LocalServer, McpCallProgress, NotifyFn, ServerConfigs, ServerDeps, ServerNotification, ServerOrigin,
+    ServerPolicy, ServerRegistry, ToolCache,
+};
 use crate::setup::Setup;
 use crate::state_notifier::StateNotifier;
 use crate::workspace::Workspace;
 use crate::{clock, ids};
 
-/// How long a turn waits for servers that are starting. One that comes later is there from the next model call on.
+/// Limit on a turn's wait for starting servers. The tools of a later server are available from the next model call
+/// on.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long the host waits for the list of commands, to which servers contribute.
+/// Limit on the wait of the `initialize` reply for servers, which contribute slash commands.
 const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long servers may take to end.
+/// Time for servers to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// How long they may take when everything is to stop.
+/// The same when the session is stopped.
 const FORCED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// How long the answers to requests are waited for that came before the end.
+/// Time for control requests that are still running at shutdown.
 const RESPONSE_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How often the host hears that a call goes on.
+/// Minimum interval between progress frames of one tool call.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The servers of a session.
 pub(crate) struct SessionMcp {
     tool_cache: ToolCache,
     deps: Arc<SessionDeps>,
-    /// Who may come in.
+    /// Decides which servers may be started.
     server_policy: Arc<ServerPolicy>,
-    /// Servers that have not been started yet, and who may come in.
+    /// Configurations of servers that were not started yet.
     unstarted: ServerConfigs,
-    /// Whether somebody should wait for servers before the next turn.
+    /// Whether the next turn should wait for servers.
     wait_before_turn: bool,
-    /// Fires when the session has been announced: nothing is told of servers before.
+    /// Fires when the `init` frame was sent; status notices wait for it.
     session_announced: CancellationToken,
     status_watcher: Option<AbortOnDropHandle<()>>,
-    /// Requests of the host that take their time.
+    /// Control requests that are answered asynchronously.
     deferred_responses: JoinSet<()>,
-    /// Changes of the list of servers are made one after the other.
+    /// Serializes changes of the set of servers.
     change_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What a session lends to its servers.
+/// Session parts that server connections use.
 struct SessionDeps {
     workspace: Arc<Workspace>,
     host_requests: HostRequests,
@@ -81,7 +83,7 @@ struct SessionDeps {
 }
 
 impl SessionMcp {
-    /// Starts the servers that the session was set up with, and waits for none.
+    /// Starts the configured servers without waiting for them.
     pub(crate) fn start(
         setup: &mut Setup,
         (ask, outbox): (&HostRequests, &FrameSender),
@@ -113,7 +115,7 @@ impl SessionMcp {
         crew
     }
 
-    /// The servers. Few sessions have any: the others do not pay for them.
+    /// The server registry, created on first use because few sessions have servers.
     pub(crate) fn ensure_registry(&mut self) -> ServerRegistry {
         if let Some(roster) = self.tool_cache.registry() {
             return roster.clone();
@@ -121,13 +123,17 @@ impl SessionMcp {
         let servers = std::mem::take(&mut self.unstarted);
         self.wait_before_turn = true;
         let roster = ServerRegistry::start(servers, self.deps.server_deps());
-        let watching = status_watch::watch_status(roster.clone(), self.deps.frame_sender.clone(), self.session_announced.clone());
+        let watching = status_watch::watch_status(
+            roster.clone(),
+            self.deps.frame_sender.clone(),
+            self.session_announced.clone(),
+        );
         self.status_watcher = Some(AbortOnDropHandle::new(tokio::spawn(watching)));
         self.tool_cache.set_registry(roster.clone());
         roster
     }
 
-    /// How servers are started that work for one agent alone. They are let in like all others.
+    /// Starts servers that belong to a single agent, under the same server policy.
     pub(crate) fn server_starter(&self) -> ServerStarter {
         let (lent, admission) = (Arc::clone(&self.deps), Arc::clone(&self.server_policy));
         ServerStarter::new(move |servers| {
@@ -136,12 +142,12 @@ impl SessionMcp {
         })
     }
 
-    /// The servers, if there are any.
+    /// The server registry, if it was created.
     pub(crate) fn registry(&self) -> Option<&ServerRegistry> {
         self.tool_cache.registry()
     }
 
-    /// Adds the servers that the host runs itself. One that was named before is the same one.
+    /// Adds the servers that run in the host's process. A name that exists already means the same server.
     pub(crate) fn add_sdk_servers(&mut self, initialize: &Initialize) {
         let names = initialize.sdk_mcp_servers.as_deref().unwrap_or_default();
         if names.is_empty() {
@@ -159,55 +165,63 @@ impl SessionMcp {
         self.wait_before_turn = true;
     }
 
-    /// From now on hooks are told by this one.
+    /// Replaces the hooks used for elicitations.
     pub(crate) fn set_hooks(&self, lookout: &HookDispatcher) {
         self.deps.hooks.send_replace(lookout.clone());
     }
 
-    /// Servers may be starting: the next turn waits for them.
+    /// Makes the next turn wait for servers.
     pub(crate) fn mark_starting(&mut self) {
         self.wait_before_turn = true;
     }
 
-    /// Changes of the list of servers take turns.
+    /// Lock that serializes changes of the set of servers.
     pub(crate) fn change_lock(&self) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.change_lock)
     }
 
-    /// Answers the host later, beside everything else.
+    /// Answers a control request asynchronously.
     pub(crate) fn respond_later(&mut self, answer: impl Future<Output = ControlResponse> + Send + 'static) {
         while self.deferred_responses.try_join_next().is_some() {}
         let outbox = self.deps.frame_sender.clone();
         self.deferred_responses.spawn(async move { outbox.send(answer.await).await });
     }
 
-    /// The wait for servers that may have prompts, if there is one to wait for.
+    /// The wait for servers that may contribute prompts, if there are servers.
     pub(crate) fn startup_wait(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
         let roster = self.registry()?.clone();
         Some(async move { roster.wait_ready_external(INITIALIZE_TIMEOUT).await })
     }
 
-    /// How the servers are, for the notice that begins a turn.
+    /// Server statuses for the `init` frame.
     pub(crate) fn init_statuses(&self) -> Vec<InitServer> {
         self.registry().map(ServerRegistry::init_servers).unwrap_or_default()
     }
 
-    /// What a turn does about servers before it begins.
+    /// The startup barrier of a turn, if there are servers.
     pub(super) fn startup_barrier(&mut self, commands: &Commands, work: &TurnWork) -> Option<StartupBarrier> {
         let roster = self.registry()?.clone();
-        // What the engine answers itself needs no servers.
+        // Work that the engine does without the model needs no servers.
         let needs = !matches!(
             work,
             TurnWork::Command {
-                job: CommandJob::Answer { .. } | CommandJob::Clear { .. } | CommandJob::Model { .. } | CommandJob::Compact(_),
+                job: CommandJob::Answer { .. }
+                    | CommandJob::Clear { .. }
+                    | CommandJob::Model { .. }
+                    | CommandJob::Compact(_),
                 ..
             }
         );
         let patience = (needs && std::mem::take(&mut self.wait_before_turn)).then_some(STARTUP_TIMEOUT);
-        Some(StartupBarrier { registry: roster, timeout: patience, commands: commands.clone(), session_announced: self.session_announced.clone() })
+        Some(StartupBarrier {
+            registry: roster,
+            timeout: patience,
+            commands: commands.clone(),
+            session_announced: self.session_announced.clone(),
+        })
     }
 
-    /// Ends all servers and what is being done about them; in a hurry if everything is to stop.
+    /// Closes all servers and running control requests; with short timeouts if the session is stopped.
     pub(crate) async fn close(&mut self, stop: &CancellationToken) {
         self.status_watcher = None;
         let answered = async { while self.deferred_responses.join_next().await.is_some() {} };
@@ -218,7 +232,7 @@ impl SessionMcp {
                 stop.cancelled().await;
                 tokio::time::sleep(FORCED_SHUTDOWN_TIMEOUT).await;
             };
-            // What does not end in time is ended when it is dropped.
+            // A server that does not end in time is killed on drop.
             tokio::select! {
                 biased;
                 _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, roster.close()) => {}
@@ -228,7 +242,7 @@ impl SessionMcp {
     }
 }
 
-/// A turn's view of servers that may be arriving.
+/// Waits for starting servers before a turn.
 pub(crate) struct StartupBarrier {
     registry: ServerRegistry,
     timeout: Option<Duration>,
@@ -237,7 +251,7 @@ pub(crate) struct StartupBarrier {
 }
 
 impl StartupBarrier {
-    /// Waits for servers as long as that makes sense, and gives the agent what they brought.
+    /// Waits for starting servers up to the timeout and gives the agent their tools.
     async fn wait(&self, agent: &mut Agent, cancel: &CancellationToken) {
         if let Some(patience) = self.timeout {
             cancel.run_until_cancelled(self.registry.wait_ready(patience)).await;
@@ -245,20 +259,20 @@ impl StartupBarrier {
         agent.refresh_tools();
     }
 
-    /// Tells in the notice what has come meanwhile.
+    /// Updates the `init` frame with what the servers contributed meanwhile.
     fn update_init(&self, init: &mut Init, agent: &Agent) {
         init.tools = agent.tool_env.tool_set.names_for_init();
         init.mcp_servers = self.registry.init_servers();
         init.slash_commands = self.commands.names();
     }
 
-    /// The session has been announced.
+    /// Marks the `init` frame as sent.
     pub(crate) fn mark_announced(&self) {
         self.session_announced.cancel();
     }
 }
 
-/// Waits for servers before a turn, as far as there are any, and has its notice tell what they brought.
+/// Waits for servers before a turn, if there are any, and updates the turn's `init` frame.
 pub(super) async fn wait_for_servers(
     arrival: Option<&StartupBarrier>,
     agent: &mut Agent,
@@ -276,7 +290,14 @@ pub(super) async fn wait_for_servers(
 
 impl SessionDeps {
     fn server_deps(&self) -> ServerDeps {
-        let Self { workspace, host_requests: ask, frame_sender: outbox, state_notifier: state, hooks: lookout, local_servers: local } = self;
+        let Self {
+            workspace,
+            host_requests: ask,
+            frame_sender: outbox,
+            state_notifier: state,
+            hooks: lookout,
+            local_servers: local,
+        } = self;
         let around = ServerDeps::new(workspace.root().to_path_buf(), workspace.environment());
         ServerDeps {
             roots: workspace.directories(),
@@ -289,14 +310,17 @@ impl SessionDeps {
     }
 }
 
-/// Tells the host what servers tell; how calls go on, not at every step.
+/// Forwards server notifications to the host; progress at most once per `PROGRESS_INTERVAL` and call.
 fn notification_sink(outbox: FrameSender) -> NotifyFn {
     let last: Mutex<Option<(String, Instant)>> = Mutex::default();
     Arc::new(move |news| match news {
         ServerNotification::Progress(progress) => {
             let now = clock::monotonic();
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.as_ref().is_some_and(|(id, at)| *id == progress.tool_use_id && now - *at < PROGRESS_INTERVAL) {
+            if last
+                .as_ref()
+                .is_some_and(|(id, at)| *id == progress.tool_use_id && now - *at < PROGRESS_INTERVAL)
+            {
                 return;
             }
             *last = Some((progress.tool_use_id.clone(), now));
@@ -304,7 +328,11 @@ fn notification_sink(outbox: FrameSender) -> NotifyFn {
         }
         ServerNotification::ElicitationComplete { server, id } => {
             let event = ElicitationComplete { mcp_server_name: server, elicitation_id: id }.into();
-            outbox.send_detached(System { event, uuid: ids::new_uuid(), session_id: outbox.session_id().to_owned() });
+            outbox.send_detached(System {
+                event,
+                uuid: ids::new_uuid(),
+                session_id: outbox.session_id().to_owned(),
+            });
         }
     })
 }

@@ -1,5 +1,5 @@
-//! The turns of a session: what is due becomes a turn or a command's work, runs beside everything else, and ends with a
-//! result.
+//! Starts and ends the turns of a session. Queued input becomes a turn or the work of a command, runs concurrently
+//! with the event loop, and ends with a result frame.
 
 use std::sync::Arc;
 
@@ -8,20 +8,19 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::message::{Origin, User};
 
 use super::mcp::{self, StartupBarrier};
-use super::{TurnSummary, Session, STOP_GRACE};
+use super::{STOP_GRACE, Session, TurnSummary};
 use crate::agent::Agent;
 use crate::commands::{self, CommandJob};
 use crate::context::stale_files;
 use crate::control::AgentHandles;
-use crate::turn_start::{self, PromptReplay, TurnNotices, TurnInput};
-use crate::input_queue::{TurnBatch, QueuedInput};
-use crate::turn_result::{ResultInput, build_result};
+use crate::input_queue::{QueuedInput, TurnBatch};
+use crate::next_step::TurnEnd;
 use crate::setup::resume;
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
+use crate::turn_result::{ResultInput, build_result};
+use crate::turn_start::{self, PromptReplay, TurnInput, TurnNotices};
 use crate::{clock, ids, rewind};
 
-/// A turn under way.
 pub(super) struct RunningTurn {
     future: BoxFuture<'static, (Box<Agent>, Box<TurnOutcome>)>,
     pub(super) cancel: CancellationToken,
@@ -29,22 +28,21 @@ pub(super) struct RunningTurn {
     origin: Option<Origin>,
 }
 
-/// What a turn does.
+/// The work of a turn.
 pub(super) enum TurnWork {
-    /// The model answers.
+    /// A model turn.
     Turn(Box<TurnInput>),
-    /// A command is run.
+    /// A slash command.
     Command {
-        /// What it does.
         job: CommandJob,
-        /// What the host is told before.
+        /// Frames to send first.
         notices: Box<TurnNotices>,
-        /// How the session begins, if this is its first turn.
+        /// Start source (`startup`, `resume`, ...) if this is the session's first turn.
         session_start: Option<&'static str>,
     },
 }
 
-/// Ends when the turn under way ends; never, if there is none.
+/// Waits for the running turn to end; never returns if there is none.
 pub(super) async fn wait_for_turn(running: &mut Option<RunningTurn>) -> (Box<Agent>, Box<TurnOutcome>) {
     match running {
         Some(running) => (&mut running.future).await,
@@ -52,7 +50,7 @@ pub(super) async fn wait_for_turn(running: &mut Option<RunningTurn>) -> (Box<Age
     }
 }
 
-/// What started a turn that no prompt did.
+/// The origin of a turn that was started by a notification rather than a prompt.
 fn notification_origin(dues: &[QueuedInput]) -> Option<Origin> {
     let news = |due: &QueuedInput| match due {
         QueuedInput::Notification(news) => Some((news.starts_turn, news.origin.clone())),
@@ -63,12 +61,12 @@ fn notification_origin(dues: &[QueuedInput]) -> Option<Origin> {
 }
 
 impl Session {
-    /// Whether something waits and no turn runs.
+    /// Returns whether input waits and no turn runs.
     pub(super) fn is_turn_due(&self) -> bool {
         self.running_turn.is_none() && self.input_queue.has_turn_input()
     }
 
-    /// Starts a turn. Everything that waits becomes one.
+    /// Starts a turn with everything that is queued before the next command.
     pub(super) async fn start_next_turn(&mut self) {
         self.apply_main_agent();
         if self.setup_error.is_some() {
@@ -100,11 +98,14 @@ impl Session {
         }
         match batch {
             TurnBatch::Inputs(dues) => self.start_turn(agent, dues).await,
-            TurnBatch::Command { invocation: called, prompt } => self.start_command(agent, called, *prompt).await,
+            TurnBatch::Command { invocation: called, prompt } => {
+                self.start_command(agent, called, *prompt).await
+            }
         }
     }
 
-    /// Gives each message an id of its own: one that is empty or taken would spoil the transcript. The host is told once.
+    /// Gives each prompt a unique uuid: an empty or duplicate one would corrupt the transcript. The host is warned
+    /// once.
     fn assign_uuids(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
         for user in prompts {
             let is_fit = |id: &String| !id.trim().is_empty() && agent.conversation.claim_uuid(id);
@@ -138,7 +139,7 @@ impl Session {
                     }
                 }
             }
-            // What the model has not been told waits on.
+            // Notifications that were not delivered to the model stay queued.
             news.into_iter().rev().for_each(|due| self.input_queue.push_front(due));
             self.agent = Some(agent);
             return;
@@ -151,7 +152,7 @@ impl Session {
         self.start_work(agent, TurnWork::Turn(Box::new(opening)), origin);
     }
 
-    /// Runs a turn, or what a command does in its place, beside everything else.
+    /// Starts a turn, or the work of a command, as a future that the event loop polls.
     pub(super) fn start_work(&mut self, mut agent: Box<Agent>, work: TurnWork, origin: Option<Origin>) {
         agent.ledger.begin_turn();
         agent.tool_env.checker.hooks.begin_turn();
@@ -159,12 +160,13 @@ impl Session {
         Arc::make_mut(&mut agent.tool_env).context.cancel = cancel.clone();
         let token = cancel.clone();
         let arrival = self.mcp.startup_barrier(&self.setup.commands, &work);
-        // How it ends is on the heap, so that there is no room for it beside the turn itself.
+        // The outcome is boxed so that the future does not reserve space for it.
         let turn = Box::pin(async move {
             let work = mcp::wait_for_servers(arrival.as_ref(), &mut agent, work, &token).await;
             let ending = match work {
                 TurnWork::Turn(opening) => {
-                    let ended = Box::pin(turn_start::start_turn(&mut agent, *opening, &token)).await.map(Box::new);
+                    let ended =
+                        Box::pin(turn_start::start_turn(&mut agent, *opening, &token)).await.map(Box::new);
                     arrival.iter().for_each(StartupBarrier::mark_announced);
                     match ended {
                         Some(ending) => {
@@ -173,7 +175,7 @@ impl Session {
                         }
                         None => {
                             let ending = Box::new(turn::run(&mut agent, &token).await);
-                            // Agents that were stopped with the turn are paid for in its result.
+                            // The cost of agents that were stopped with the turn belongs in its result.
                             agent.tool_env.context.tasks.wait_for_stopped(STOP_GRACE).await;
                             ending
                         }
@@ -192,20 +194,21 @@ impl Session {
             arrival.iter().for_each(StartupBarrier::mark_announced);
             (agent, ending)
         });
-        self.running_turn = Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
+        self.running_turn =
+            Some(RunningTurn { future: turn, cancel, started_at: clock::monotonic(), origin });
     }
 
-    /// How the session begins, if it has not begun yet.
+    /// Start source of the session on the first call; none later.
     pub(super) fn session_start(&mut self) -> Option<&'static str> {
         (!std::mem::replace(&mut self.first_turn_started, true)).then_some(self.setup.origin.name())
     }
 
-    /// Whether the host sees its prompts again.
+    /// Returns whether prompts are replayed to the host.
     pub(super) fn prompt_replay(&self) -> PromptReplay {
         if self.setup.replay_user_messages { PromptReplay::Enabled } else { PromptReplay::Disabled }
     }
 
-    /// Ends a turn with its result.
+    /// Ends a turn: sends its result and takes the agent back.
     pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Box<TurnOutcome>)) {
         let Some(running) = self.running_turn.take() else { return };
         let result = build_result(ResultInput {
@@ -221,7 +224,7 @@ impl Session {
             uuid: ids::new_uuid(),
         });
         self.result_count += 1;
-        // What a skill or a command has lent counts for its turn.
+        // Overrides by skills and commands last for one turn.
         self.setup.permission_state.clear_turn_rules();
         agent.runtime_settings.clear_overrides();
         rewind::warn_about_losses(&self.setup.workspace, &self.frame_sender).await;
@@ -231,7 +234,7 @@ impl Session {
         if self.is_over_budget() {
             self.input_queue.defer_notifications();
         }
-        // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
+        // The result is sent even if the session is being stopped; `stop` limits how long that may take.
         self.frame_sender.send_final(result).await;
     }
 }

@@ -1,8 +1,8 @@
-//! Making and replacing files.
+//! Creates and replaces files.
 //!
-//! A file is changed by putting a finished one in its place, so that nobody ever sees half of it. Where that would
-//! change more than the bytes, the bytes are changed in place: a file with several names stays one file, one that
-//! belongs to somebody else stays theirs, and one in a folder where nothing can be made can still be written.
+//! A file is replaced by renaming a finished temporary file, so that readers never see a partial one. Where that would
+//! change more than the content, the file is overwritten in place: files with several hard links, files of another
+//! owner, and files in directories where the user cannot create any.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -12,40 +12,38 @@ use std::path::Path;
 use nix::errno::Errno;
 use rustix::fs::OFlags;
 
-use super::dir_handle::DirHandle;
 use super::copy_metadata::copy_metadata;
-use super::file_handle::{PathChangedError, FileHandle, map_link_error};
+use super::dir_handle::DirHandle;
+use super::file_handle::{FileHandle, PathChangedError, map_link_error};
 use super::temp_file::{ReadAccess, TempFile};
 use super::{FileKind, FileStamp, parent_dir, read_limited};
 
-/// The largest file whose old bytes are held in memory while it is written in place.
+/// Larger files are overwritten without a backup of the old content.
 const MAX_BACKUP_SIZE: u64 = 64 * 1024 * 1024;
 
-/// Puts a new file where a path leads now: [`Spot::create`] for whoever needs no judgement.
+/// Creates a file. [`FileHandle::create`] for paths that need no permission check; follows symlinks.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<FileStamp> {
     FileHandle::for_path(path)?.create(bytes)
 }
 
-/// A file that is to be replaced.
+/// The file to replace.
 struct OldFile {
     file: File,
     metadata: Metadata,
     writability: Writability,
 }
 
-/// What can be done with an old file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writability {
-    /// Other bytes can be written into it.
+    /// The content can be overwritten.
     Writable,
-    /// It is a program that is running: it may be replaced but not overwritten.
+    /// A running program: it can be replaced, but not overwritten.
     Running,
 }
 
 impl FileHandle {
-    /// Puts a new file where nothing stands, and makes its folders; if something does stand there,
-    /// [`io::ErrorKind::AlreadyExists`]. Nobody sees half of it; but like most programs this does not wait for the disk,
-    /// so if the power fails soon after, a new file may be missing or empty.
+    /// Creates a file and its parent directories; an existing file is [`io::ErrorKind::AlreadyExists`]. Readers never
+    /// see a partial file. The data is not synced, so after a power failure the file may be missing or empty.
     pub fn create(&self, bytes: &[u8]) -> io::Result<FileStamp> {
         let home = parent_dir(&self.real);
         let made;
@@ -59,19 +57,20 @@ impl FileHandle {
         TempFile::write(folder, home, bytes, ReadAccess::Everyone)?.persist_new(&self.name)
     }
 
-    /// Puts new bytes in the place of a regular file that the user may write. Mode, owner and extended attributes stay,
-    /// and hard links stay links to one file. The change is all or nothing, except that a file which must be written in
-    /// place can be left half written by a power cut or a kill at that instant.
+    /// Replaces the content of a regular file that the user may write. Mode, owner, extended attributes and hard links
+    /// are kept. Atomic, except that a file that must be overwritten in place can be left partial by a kill or a power
+    /// failure.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<FileStamp> {
         let Some(folder) = &self.dir else { return Err(Errno::ENOENT.into()) };
         let old = self.open_for_replace()?;
-        let successor = if old.metadata.nlink() > 1 { None } else { self.stage_replacement(folder, &old, bytes)? };
+        let successor =
+            if old.metadata.nlink() > 1 { None } else { self.stage_replacement(folder, &old, bytes)? };
         let Some(successor) = successor else { return self.overwrite(&old, bytes) };
         if folder.stat_entry(&self.name)?.st_ino != old.metadata.ino() {
             return Err(PathChangedError.into());
         }
         match successor.replace(&self.name) {
-            // A place that must not be taken, such as a single file mounted into a container.
+            // The file cannot be renamed over, for example because it is a mount point in a container.
             Err(refused) if matches!(errno(&refused), Errno::EBUSY | Errno::EXDEV) => {
                 self.overwrite(&old, bytes)
             }
@@ -79,7 +78,7 @@ impl FileHandle {
         }
     }
 
-    /// Opens a file for writing without changing it: the system's own answer to whether the user may.
+    /// Opens the file for writing without changing it, so that the system checks the user's permission.
     fn open_for_replace(&self) -> io::Result<OldFile> {
         match self.kind()? {
             FileKind::File(_) => {}
@@ -95,16 +94,21 @@ impl FileHandle {
             opened => (opened?, Writability::Writable),
         };
         let facts = file.metadata()?;
-        // Root may write anything; that a file is read-only for everybody is meant for root too.
+        // Root may write to any file; files that are read-only for everyone are protected from root as well.
         if facts.mode() & 0o222 == 0 {
             return Err(Errno::EACCES.into());
         }
         Ok(OldFile { file, metadata: facts, writability: state })
     }
 
-    /// A finished file that can take the place of the old one without anybody noticing more than new bytes. None if
-    /// there cannot be one, so that the bytes must be changed in place.
-    fn stage_replacement<'a>(&self, folder: &'a DirHandle, old: &OldFile, bytes: &[u8]) -> io::Result<Option<TempFile<'a>>> {
+    /// Writes a temporary file with the metadata of the old one. None if the metadata cannot be kept, so that the file
+    /// must be overwritten in place.
+    fn stage_replacement<'a>(
+        &self,
+        folder: &'a DirHandle,
+        old: &OldFile,
+        bytes: &[u8],
+    ) -> io::Result<Option<TempFile<'a>>> {
         let staged = match TempFile::write(folder, parent_dir(&self.real), bytes, ReadAccess::OwnerOnly) {
             Err(error) if matches!(errno(&error), Errno::EACCES | Errno::EPERM | Errno::EROFS) => {
                 return match old.writability {
@@ -118,7 +122,8 @@ impl FileHandle {
         Ok((kept || old.writability == Writability::Running).then_some(staged))
     }
 
-    /// Writes new bytes into a file. What needs more room is written first: if there is none, nothing has changed.
+    /// Overwrites the file in place. Writes the part beyond the old length first: if the disk is full, nothing has
+    /// changed.
     fn overwrite(&self, old: &OldFile, bytes: &[u8]) -> io::Result<FileStamp> {
         if old.writability == Writability::Running {
             return Err(Errno::ETXTBSY.into());
@@ -142,7 +147,7 @@ impl FileHandle {
         Ok(FileStamp::from_metadata(&file.metadata()?))
     }
 
-    /// The bytes of the old file, if they can be read and are not too many.
+    /// Reads the old content as a backup, if it can be read and is not too large.
     fn read_old_bytes(&self, old: &OldFile) -> Option<Vec<u8>> {
         let (file, stamp) = self.open().ok()?;
         let is_old = file.metadata().is_ok_and(|facts| facts.ino() == old.metadata.ino());

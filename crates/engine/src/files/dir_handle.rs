@@ -1,8 +1,8 @@
-//! Folders that are held open, and how they are reached: without following a single link.
+//! Directories held open, reached without following any symlink.
 //!
-//! A path is judged by where it really leads. Whoever then opens that real path by its name trusts that nobody has put a
-//! link on the way meanwhile. Here a link on the way is an error, and what is done in a folder is done in the folder
-//! that was opened, whatever its name leads to by then.
+//! Permissions are checked for a resolved path. Opening that path by name afterwards could follow a symlink created in
+//! between. Here a symlink on the way is an error, and operations apply to the opened directory, even if its name
+//! points elsewhere by then.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,18 +17,18 @@ use rustix::fs::{CWD, Dir, Mode, OFlags, mkdirat, openat};
 
 use super::kind::is_symlink;
 
-/// How a folder is held. Its names need not be readable for that.
+/// `O_PATH`: the directory need not be readable.
 #[cfg(target_os = "linux")]
 const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const HELD: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A folder that is held open.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct DirHandle(OwnedFd);
 
 impl From<File> for DirHandle {
-    /// A folder that was opened elsewhere.
+    /// Takes over a directory opened elsewhere.
     fn from(folder: File) -> Self {
         Self(folder.into())
     }
@@ -41,7 +41,7 @@ impl AsFd for DirHandle {
 }
 
 impl DirHandle {
-    /// Opens the folder at a real path. A link on the way is `ELOOP`.
+    /// Opens a directory by its resolved path. A symlink on the way is `ELOOP`.
     pub(super) fn open(real: &Path) -> io::Result<Self> {
         match at_once(real) {
             Err(error) if is_unsupported(&error) => open_componentwise(real),
@@ -49,7 +49,7 @@ impl DirHandle {
         }
     }
 
-    /// Opens the folder at a real path, and makes it and those above it if they are missing.
+    /// Opens a directory by its resolved path, and creates it and its parents if missing.
     pub(super) fn open_or_create(real: &Path) -> io::Result<Self> {
         let mut missing = Vec::new();
         let mut above = real;
@@ -73,28 +73,27 @@ impl DirHandle {
         Ok(folder)
     }
 
-    /// Opens a file in the folder. A link is `ELOOP`. Nothing is waited for.
+    /// Opens a file in the directory without blocking. A symlink is `ELOOP`.
     pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
         let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(openat(self, name, flags | always, mode)?))
     }
 
-    /// Looks at an entry without opening it or following it.
+    /// Stats an entry without following symlinks.
     pub(super) fn stat_entry(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(self, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
-    /// The names in the folder. None if they cannot be read.
+    /// Entries of the directory; none if it cannot be read.
     pub(super) fn entries(&self) -> Option<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Dir::new(openat(self, ".", flags, Mode::empty()).ok()?).ok()
     }
 
-    /// The folder with this name in the folder.
     fn open_subdir(&self, name: &OsStr) -> io::Result<Self> {
         match openat(self, name, HELD, Mode::empty()) {
             Ok(folder) => Ok(Self(folder)),
-            // Systems differ in what they call a link where there should be a folder.
+            // Systems differ in the error for a symlink in place of a directory.
             Err(rustix::io::Errno::NOTDIR) if self.stat_entry(name).is_ok_and(|found| is_symlink(&found)) => {
                 Err(Errno::ELOOP.into())
             }
@@ -103,12 +102,12 @@ impl DirHandle {
     }
 }
 
-/// Has the kernel walk the whole path.
+/// Opens the whole path in one system call (`openat2`).
 #[cfg(target_os = "linux")]
 fn at_once(real: &Path) -> io::Result<DirHandle> {
     use rustix::fs::{ResolveFlags, openat2};
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // With NOFOLLOW, a link at the end would be taken for what is wanted.
+    // With `O_NOFOLLOW | O_PATH` a symlink at the end would be opened itself.
     Ok(DirHandle(openat2(CWD, real, HELD.difference(OFlags::NOFOLLOW), Mode::empty(), no_links)?))
 }
 
@@ -117,19 +116,19 @@ fn at_once(_: &Path) -> io::Result<DirHandle> {
     Err(Errno::ENOSYS.into())
 }
 
-/// Whether it is the call itself that is not there: the kernel is too old for it, or a container forbids it.
+/// True if `openat2` is not available: an old kernel, or forbidden in a container.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOSYS | Errno::EPERM))
 }
 
-/// Walks the path one folder at a time.
+/// Opens the path one component at a time.
 pub(super) fn open_componentwise(real: &Path) -> io::Result<DirHandle> {
     let mut folder = DirHandle(openat(CWD, "/", HELD, Mode::empty())?);
     for part in real.components() {
         match part {
             Component::RootDir | Component::CurDir => {}
             Component::Normal(name) => folder = folder.open_subdir(name)?,
-            // A real path is absolute and has no way back.
+            // Resolved paths are absolute and contain no `..`.
             Component::ParentDir | Component::Prefix(_) => return Err(Errno::EINVAL.into()),
         }
     }

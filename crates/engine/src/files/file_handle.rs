@@ -1,7 +1,7 @@
-//! A file's spot on disk: the open folder that it lies in, and its name there.
+//! Handle of a file that need not exist: its open directory and its name.
 //!
-//! What is looked at, read and written through a spot is always in that one folder. A link where a real path has none
-//! was put there after the path was judged: it is never followed, and told as [`Moved`].
+//! All operations apply to that directory. A symlink in a resolved path was created after the permission check: it is
+//! never followed, and reported as [`PathChangedError`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -15,24 +15,24 @@ use whimbrel_policy::paths::physical_path;
 
 use super::dir_handle::DirHandle;
 use super::kind::is_symlink;
-use super::{FileKind, FileStamp, parent_dir, is_missing, read_limited};
+use super::{FileKind, FileStamp, is_missing, parent_dir, read_limited};
 
-/// Where a file lies or is to lie.
+/// A file name in an open directory.
 #[derive(Debug)]
 pub struct FileHandle {
     pub(super) real: PathBuf,
-    /// None if the folder is not there yet.
+    /// None if the directory does not exist yet.
     pub(super) dir: Option<DirHandle>,
     pub(super) name: OsString,
 }
 
-/// What is at a real path, or on the way to it, is not what was there when the path was judged.
+/// The file or a directory above it was replaced after the permission check.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not what it was a moment ago")]
 pub struct PathChangedError;
 
 impl PathChangedError {
-    /// Whether this is what an error tells.
+    /// Checks whether an I/O error wraps this error.
     pub fn is_source_of(error: &io::Error) -> bool {
         matches!(error.get_ref(), Some(inner) if inner.is::<Self>())
     }
@@ -45,24 +45,24 @@ impl From<PathChangedError> for io::Error {
 }
 
 impl FileHandle {
-    /// Opens the folder of a real path. That it is missing is no error yet.
+    /// Opens the directory of a resolved path. A missing directory is not an error here.
     pub fn for_real_path(real: &Path) -> io::Result<Self> {
         let folder = match DirHandle::open(parent_dir(real)) {
             Ok(folder) => Some(folder),
             Err(error) if is_missing(&error) => None,
             Err(error) => return Err(map_link_error(real, error)),
         };
-        // The root of all folders lies in itself.
+        // `/` has no file name; `.` stands for it.
         let name = real.file_name().unwrap_or(OsStr::new("."));
         Ok(Self { dir: folder, name: name.to_owned(), real: real.to_path_buf() })
     }
 
-    /// The spot that a path leads to now, for whoever needs no judgement.
+    /// Resolves a path and opens its directory; for paths that need no permission check.
     pub fn for_path(path: &Path) -> io::Result<Self> {
         Self::for_real_path(&physical_path(path, &RealFs))
     }
 
-    /// Looks what is there, without opening it.
+    /// The kind of the file, without opening it.
     pub fn kind(&self) -> io::Result<FileKind> {
         let Some(folder) = &self.dir else { return Ok(FileKind::Missing) };
         match folder.stat_entry(&self.name) {
@@ -80,24 +80,26 @@ impl FileHandle {
         Ok((file, stamp))
     }
 
-    /// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is older
-    /// than the bytes, so a change during the read is noticed later.
+    /// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is taken
+    /// before the bytes, so that a change during the read is detected later.
     pub fn read(&self, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
         let (file, stamp) = self.open()?;
         Ok((read_limited(file, stamp, limit)?, stamp))
     }
 
-    /// The names beside it, at most `limit` of them, in no order.
+    /// Names in the directory, at most `limit`, unordered.
     pub fn sibling_names(&self, limit: usize) -> Vec<String> {
         let listed = self.dir.as_ref().and_then(DirHandle::entries).into_iter().flatten().flatten();
         let names = listed.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name != "." && name != "..").take(limit).collect()
     }
 
-    /// Opens a regular file, in whatever way.
+    /// Opens a regular file with these flags.
     pub(super) fn open_file(&self, flags: OFlags) -> io::Result<File> {
         let Some(folder) = &self.dir else { return Err(Errno::ENOENT.into()) };
-        let file = folder.open_file(&self.name, flags, Mode::empty()).map_err(|error| map_link_error(&self.real, error))?;
+        let file = folder
+            .open_file(&self.name, flags, Mode::empty())
+            .map_err(|error| map_link_error(&self.real, error))?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
@@ -105,7 +107,7 @@ impl FileHandle {
     }
 }
 
-/// What a link on the way to a real path means. There was none, except where links lead in a circle.
+/// Turns the error about a symlink in a resolved path into [`PathChangedError`], unless the path is a symlink cycle.
 pub(super) fn map_link_error(real: &Path, error: io::Error) -> io::Error {
     let is_circle = |error: &io::Error| error.raw_os_error() == Some(Errno::ELOOP as i32);
     if is_circle(&error) && !fs::metadata(real).is_err_and(|error| is_circle(&error)) {

@@ -1,4 +1,4 @@
-//! The beginning and the end of a file that may be very long.
+//! Reads the head and tail of long files.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,18 +9,16 @@ use nix::fcntl::OFlag;
 
 use super::FileStamp;
 
-/// Both ends of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadTail {
     /// The first bytes.
     pub head: Vec<u8>,
-    /// The last bytes; the same as the first if that is all there is.
+    /// The last bytes; the same as the first in a short file.
     pub tail: Vec<u8>,
-    /// The file's stamp.
     pub stamp: FileStamp,
 }
 
-/// Reads at most so many bytes at each end of a regular file.
+/// Reads at most `each` bytes at both ends of a regular file.
 pub fn read_head_tail(path: &Path, each: usize) -> io::Result<HeadTail> {
     let (file, stamp) = open_regular(path)?;
     let head = read_range(&file, 0, each)?;
@@ -31,7 +29,7 @@ pub fn read_head_tail(path: &Path, each: usize) -> io::Result<HeadTail> {
     Ok(HeadTail { head, tail, stamp })
 }
 
-/// Opens a regular file of which parts will be read. A pipe is not waited for.
+/// Opens a regular file for positioned reads. Does not block on a pipe; that is an error.
 pub fn open_regular(path: &Path) -> io::Result<(File, FileStamp)> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
@@ -43,7 +41,7 @@ pub fn open_regular(path: &Path) -> io::Result<(File, FileStamp)> {
     Ok((file, stamp))
 }
 
-/// Reads a part of a file; less if the file is shorter.
+/// Reads a range; shorter at the end of the file.
 pub fn read_range(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut filled = 0;
@@ -64,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_are_read_and_nothing_between() {
+    fn head_and_tail_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         for (bytes, head, tail) in

@@ -1,18 +1,17 @@
-//! What is seen of a file without reading it.
+//! File kind and stamp, as reported by `stat`.
 
 use std::fs::Metadata;
 use std::time::{Duration, SystemTime};
 
 use nix::sys::stat::{FileStat, SFlag};
 
-/// What stands somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A regular file.
     File(FileStamp),
-    /// A folder.
+    /// A directory.
     Directory,
     /// A named pipe.
     Pipe,
@@ -23,7 +22,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What an entry is that is no link.
+    /// The kind of an entry that is not a symlink.
     pub(super) fn from_stat(found: &FileStat) -> Self {
         match file_type(found) {
             SFlag::S_IFREG => Self::File(FileStamp::from_stat(found)),
@@ -35,22 +34,20 @@ impl FileKind {
     }
 }
 
-/// By what a change of a file is noticed.
+/// Modification time and size, to detect changes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
-    /// When it was changed last.
     pub modified: SystemTime,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
 impl FileStamp {
-    /// The stamp of an open file.
     pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self { modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), size: metadata.len() }
     }
 
-    /// The stamp of an entry: the same that the file has when it is open.
+    /// Equals the stamp from [`Self::from_metadata`] of the same file.
     pub(super) fn from_stat(found: &FileStat) -> Self {
         let part = Duration::from_nanos(u64::try_from(found.st_mtime_nsec).unwrap_or(0));
         let whole = Duration::from_secs(found.st_mtime.unsigned_abs());
@@ -62,7 +59,6 @@ impl FileStamp {
     }
 }
 
-/// Whether an entry is a symbolic link.
 pub(super) fn is_symlink(found: &FileStat) -> bool {
     file_type(found) == SFlag::S_IFLNK
 }

@@ -1,20 +1,21 @@
-//! Disk: looking at files, reading and replacing them. Only this room and the session log open files for the engine.
+//! File access of the engine: inspecting, reading and replacing files. Apart from this module only transcripts open
+//! files.
 //!
-//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit.
+//! Nothing here blocks on special files: only regular files are opened, and every read has a size limit.
 //!
-//! The file tools work on a [`Spot`]: a name in a folder that is held open. `folder` opens folders without following a
-//! link, so that nobody can lead a judged path elsewhere; `put` makes and replaces files, `stage` holds a finished file
-//! beside the one whose place it takes, `restore` puts files back as they were, `ends` reads the two ends of long ones,
-//! and `keep` carries over what belongs to a file beside its bytes. The functions in this file take paths by name,
-//! links included: they are for what needs no judgement.
+//! The file tools use a [`FileHandle`]: a file name in a directory that is held open. `dir_handle` opens directories
+//! without following symlinks, so that a checked path cannot be redirected afterwards (TOCTOU). `atomic_write` creates
+//! and replaces files by way of `temp_file`, `copy_metadata` carries owner, mode and attributes over to the
+//! replacement, `restore` is used by checkpoints, `head_tail` reads both ends of long files. The functions of this
+//! module take paths and follow symlinks; they are for paths that need no permission check.
 
-mod head_tail;
-mod dir_handle;
-mod copy_metadata;
-mod kind;
 mod atomic_write;
-mod restore;
+mod copy_metadata;
+mod dir_handle;
 mod file_handle;
+mod head_tail;
+mod kind;
+mod restore;
 mod temp_file;
 #[cfg(test)]
 mod tests;
@@ -28,21 +29,23 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use head_tail::{HeadTail, read_head_tail, open_regular, read_range};
-pub(crate) use dir_handle::DirHandle;
-pub use kind::{FileKind, FileStamp};
 pub use atomic_write::create;
-pub use restore::{create_with_mode, link_or_copy, file_mode, create_private_dir, remove_file, remove_empty_dirs};
-pub use file_handle::{PathChangedError, FileHandle};
+pub(crate) use dir_handle::DirHandle;
+pub use file_handle::{FileHandle, PathChangedError};
+pub use head_tail::{HeadTail, open_regular, read_head_tail, read_range};
+pub use kind::{FileKind, FileStamp};
+pub use restore::{
+    create_private_dir, create_with_mode, file_mode, link_or_copy, remove_empty_dirs, remove_file,
+};
 pub(crate) use temp_file::{ReadAccess, TempFile, new_temp_file_in};
 
-/// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
-/// and ends by itself.
+/// Runs blocking disk work on a separate thread. Dropping the future cancels work that has not started; started work is
+/// short and runs to its end.
 pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await.map_err(io::Error::other)
 }
 
-/// Takes `.` and `..` out of a path, by name only.
+/// Resolves `.` and `..` lexically.
 pub fn normalize_path(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
@@ -57,7 +60,7 @@ pub fn normalize_path(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Looks what stands at a path, without opening it. Symbolic links are followed.
+/// The kind of file at a path, without opening it. Follows symlinks.
 pub fn file_kind(path: &Path) -> io::Result<FileKind> {
     match stat(path).map_err(io::Error::from) {
         Ok(found) => Ok(FileKind::from_stat(&found)),
@@ -70,28 +73,28 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A path with every symbolic link followed, if it leads somewhere.
+/// A path with all symlinks resolved; none if it does not exist.
 pub fn real_path(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-/// Where a symbolic link points, if the path is one. The target need not exist.
+/// Target of a symlink, which need not exist; none if the path is not a symlink.
 pub fn link_target(path: &Path) -> Option<PathBuf> {
     fs::read_link(path).ok()
 }
 
-/// The user who owns what a path leads to.
+/// Uid of the file's owner. Follows symlinks.
 pub fn owner_uid(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
-/// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.
+/// Names in a directory, at most `limit`, unordered. Empty if it cannot be read.
 pub fn entry_names(folder: &Path, limit: usize) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.take(limit).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Opens a regular file for reading. Should it have become a pipe meanwhile, this neither waits nor reads.
+/// Opens a regular file for reading. Does not block if the file has become a pipe meanwhile; that is an error.
 pub fn open(path: &Path) -> io::Result<(impl Read + use<>, FileStamp)> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
@@ -102,8 +105,8 @@ pub fn open(path: &Path) -> io::Result<(impl Read + use<>, FileStamp)> {
     Ok((file, FileStamp::from_metadata(&metadata)))
 }
 
-/// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is older
-/// than the bytes, so a change during the read is noticed later.
+/// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is taken
+/// before the bytes, so that a change during the read is detected later.
 pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
     let (file, stamp) = open(path)?;
     Ok((read_limited(file, stamp, limit)?, stamp))
@@ -122,7 +125,7 @@ fn read_limited(file: impl Read, stamp: FileStamp, limit: u64) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// Removes a folder with all that is in it. One that is not there is removed already.
+/// Removes a directory recursively. A missing one is not an error.
 pub fn remove_dir(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -130,7 +133,7 @@ pub fn remove_dir(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The nearest thing above a path that is no folder, so that nothing can lie below it.
+/// The nearest existing ancestor of a path, if it is not a directory: nothing can be created below it.
 pub fn non_directory_ancestor(path: &Path) -> Option<&Path> {
     let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;
     (!above.is_dir()).then_some(above)

@@ -1,5 +1,4 @@
-//! Putting files back as they were: with their mode, only where a plain file may stand, and removing those that were
-//! not there.
+//! Restores files for checkpoints: creates them with their mode, removes them, and never follows symlinks.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -8,10 +7,10 @@ use std::path::Path;
 
 use super::dir_handle::DirHandle;
 use super::temp_file::{ReadAccess, TempFile};
-use super::{FileStamp, parent_dir, is_missing};
+use super::{FileStamp, is_missing, parent_dir};
 
-/// Puts a new file with this mode at a path where nothing stands, and makes its folders. Nobody ever sees half of it, or
-/// sees it with another mode. A link is not followed: it stands in the way.
+/// Creates a file with a mode, and its parent directories. Readers see neither a partial file nor another mode. A
+/// symlink at the path is an error.
 pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<FileStamp> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = DirHandle::open_or_create(parent_dir(path))?;
@@ -20,13 +19,13 @@ pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File
     staged.persist_new(name)
 }
 
-/// Makes a folder that only the user can enter, and those above it.
+/// Creates a directory with mode 0700, and its parents.
 pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Gives a file a second name; where file systems have no second names, the bytes are copied. What has the name already
-/// keeps it: it may be the file itself, which a copy onto itself would empty.
+/// Hard-links a file, or copies it if the filesystem has no hard links. An existing target is kept: it may be the same
+/// file, which a copy onto itself would empty.
 pub fn link_or_copy(path: &Path, name: &Path) -> io::Result<()> {
     match fs::hard_link(path, name) {
         Ok(()) => Ok(()),
@@ -35,12 +34,12 @@ pub fn link_or_copy(path: &Path, name: &Path) -> io::Result<()> {
     }
 }
 
-/// The permission bits of a file.
+/// Permission bits of a file.
 pub fn file_mode(path: &Path) -> io::Result<u32> {
     Ok(fs::metadata(path)?.mode() & 0o777)
 }
 
-/// Removes a regular file, and nothing else. One that is not there is removed already.
+/// Removes a regular file; anything else is an error. A missing file is not.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => fs::remove_file(path),
@@ -50,7 +49,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folders around a path that are empty, up to one that stays. One that has something in it stays, too.
+/// Removes the empty ancestors of a path below `above`. Stops at the first that is not empty.
 pub fn remove_empty_dirs(path: &Path, above: &Path) {
     let around = path.ancestors().skip(1).take_while(|folder| *folder != above && folder.starts_with(above));
     for folder in around {
@@ -69,7 +68,7 @@ mod tests {
     use crate::files::entry_names;
 
     #[test]
-    fn a_file_comes_back_with_its_mode_and_never_through_a_link() {
+    fn file_is_created_with_mode_and_not_through_symlink() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         create_with_mode(&at("deep/run.sh"), b"x", 0o750).unwrap();
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_name_that_is_taken_costs_nothing() {
+    fn linking_twice_keeps_the_content() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("one"), "long").unwrap();

@@ -1,4 +1,4 @@
-//! A finished file beside the one whose place it takes, and the traces of those that never did.
+//! Temporary files that are renamed to their final name, and removal of those that killed processes left.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -18,31 +18,30 @@ use super::dir_handle::DirHandle;
 use super::kind::{FileKind, FileStamp};
 use crate::ids;
 
-/// How the name of a staged file begins and ends.
+/// Prefix and suffix of temporary file names.
 const TEMP_PREFIX: &str = ".whimbrel-";
 const TEMP_SUFFIX: &str = ".part";
-/// How many random letters stand between them.
+/// Random characters between them.
 const RANDOM_LEN: usize = 12;
-/// A staged file that was not changed for so long belongs to nobody any more.
+/// Older temporary files belong to a killed process.
 const STALE_AGE: Duration = Duration::from_hours(1);
-/// How many names of a folder are looked at in search of forgotten files.
+/// Limit on directory entries checked for stale files.
 const MAX_SWEPT_ENTRIES: usize = 10_000;
-/// How many folders are remembered as cleared; then it begins anew.
+/// Limit on remembered directories; then the set is cleared.
 const MAX_SWEPT_DIRS: usize = 10_000;
 
-/// The folders that this process has cleared of forgotten files.
+/// Directories that this process has checked for stale files.
 static SWEPT_DIRS: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
-/// Who may read a staged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAccess {
-    /// Whoever may read a new file.
+    /// The default mode of a new file.
     Everyone,
-    /// Only the owner, until the mode of the old file is set.
+    /// Mode 0600, until the mode of the old file is set.
     OwnerOnly,
 }
 
-/// A finished file in the folder of the one whose place it takes. It goes away unless it is put there.
+/// A temporary file in the directory of its target. Removed on drop unless it was renamed.
 #[derive(Debug)]
 pub(crate) struct TempFile<'a> {
     dir: &'a DirHandle,
@@ -51,7 +50,7 @@ pub(crate) struct TempFile<'a> {
 }
 
 impl<'a> TempFile<'a> {
-    /// Makes an empty file of this name.
+    /// Creates an empty file.
     pub(crate) fn create(folder: &'a DirHandle, name: OsString, reader: ReadAccess) -> io::Result<Self> {
         let mode = match reader {
             ReadAccess::Everyone => 0o666,
@@ -62,10 +61,18 @@ impl<'a> TempFile<'a> {
         Ok(Self { dir: folder, name, file })
     }
 
-    /// Writes the file. With the first one in a folder, those that a killed process left there are cleared away; `real`
-    /// is where the folder lies.
-    pub(super) fn write(folder: &'a DirHandle, real: &Path, bytes: &[u8], reader: ReadAccess) -> io::Result<Self> {
-        let name = OsString::from(format!("{TEMP_PREFIX}{}{TEMP_SUFFIX}", &ids::new_uuid().replace('-', "")[..RANDOM_LEN]));
+    /// Writes a temporary file. The first one in a directory also removes stale files there; `real` is the path of the
+    /// directory.
+    pub(super) fn write(
+        folder: &'a DirHandle,
+        real: &Path,
+        bytes: &[u8],
+        reader: ReadAccess,
+    ) -> io::Result<Self> {
+        let name = OsString::from(format!(
+            "{TEMP_PREFIX}{}{TEMP_SUFFIX}",
+            &ids::new_uuid().replace('-', "")[..RANDOM_LEN]
+        ));
         let mut staged = Self::create(folder, name, reader)?;
         if mark_swept(real) {
             remove_stale(folder, &staged.file);
@@ -77,23 +84,22 @@ impl<'a> TempFile<'a> {
         Ok(staged)
     }
 
-    /// The file.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts the file in the place of another.
+    /// Renames the file over an existing one.
     pub(crate) fn replace(&self, name: &OsStr) -> io::Result<FileStamp> {
         let stamp = FileStamp::from_metadata(&self.file.metadata()?);
         renameat(self.dir, &self.name, self.dir, name)?;
         Ok(stamp)
     }
 
-    /// Puts the file where nothing stands.
+    /// Renames the file; an existing target is an error.
     pub(super) fn persist_new(&self, name: &OsStr) -> io::Result<FileStamp> {
         let stamp = FileStamp::from_metadata(&self.file.metadata()?);
         match self.move_to_free_place(name) {
-            // Not every file system can; with two names for an instant, all that have links can.
+            // Filesystem without `RENAME_NOREPLACE`: a hard link fails on an existing target as well.
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => {
                 linkat(self.dir, &self.name, self.dir, name, AtFlags::empty())?;
             }
@@ -114,11 +120,16 @@ impl<'a> TempFile<'a> {
     }
 }
 
-/// Begins a file in a folder that gets its name when it is finished, for whoever appends to it piece by piece. What a killed
-/// process left there is cleared away as for any other.
+/// Creates a temporary file for writing in pieces, to be persisted by the caller. Removes stale files like
+/// [`TempFile::write`].
 pub(crate) fn new_temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut unnamed = tempfile::Builder::new();
-    let fresh = unnamed.prefix(TEMP_PREFIX).suffix(TEMP_SUFFIX).rand_bytes(RANDOM_LEN).append(true).tempfile_in(folder)?;
+    let fresh = unnamed
+        .prefix(TEMP_PREFIX)
+        .suffix(TEMP_SUFFIX)
+        .rand_bytes(RANDOM_LEN)
+        .append(true)
+        .tempfile_in(folder)?;
     if mark_swept(folder)
         && let Ok(folder) = DirHandle::open(folder)
     {
@@ -127,7 +138,7 @@ pub(crate) fn new_temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
     Ok(fresh)
 }
 
-/// Removes what a killed process left behind: staged files of the same user that are much older than ours.
+/// Removes stale temporary files of the same user.
 fn remove_stale(folder: &DirHandle, ours: &File) {
     let Ok(ours) = ours.metadata() else { return };
     let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(STALE_AGE)) else { return };
@@ -144,13 +155,13 @@ fn remove_stale(folder: &DirHandle, ours: &File) {
 }
 
 impl Drop for TempFile<'_> {
-    /// Once the file has taken its place, nothing has the name of before.
+    /// After a rename the temporary name no longer exists.
     fn drop(&mut self) {
         let _ = unlinkat(self.dir, &self.name, AtFlags::empty());
     }
 }
 
-/// Whether this process has not cleared the folder yet. To list a large folder takes longer than to write a file.
+/// True on the first call for a directory, because listing a large one takes longer than writing a file.
 fn mark_swept(folder: &Path) -> bool {
     let mut cleared = SWEPT_DIRS.lock().unwrap_or_else(PoisonError::into_inner);
     if cleared.contains(folder) {
@@ -162,16 +173,14 @@ fn mark_swept(folder: &Path) -> bool {
     cleared.insert(folder.to_path_buf())
 }
 
-/// Whether only staged files have such names.
 fn is_temp_name(name: &OsStr) -> bool {
-    name.to_str().and_then(|name| name.strip_prefix(TEMP_PREFIX)?.strip_suffix(TEMP_SUFFIX)).is_some_and(|random| {
-        random.len() == RANDOM_LEN && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    })
+    name.to_str().and_then(|name| name.strip_prefix(TEMP_PREFIX)?.strip_suffix(TEMP_SUFFIX)).is_some_and(
+        |random| random.len() == RANDOM_LEN && random.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+    )
 }
 
-/// Whether the file system may lose the old bytes and the new ones when the machine or the network fails. The usual
-/// local ones write the bytes of a file first when it takes the place of another. When it takes nobody's place they do
-/// not, but then there is nothing old to lose.
+/// True if a crash after a rename could lose both old and new content. The listed filesystems flush the data of a file
+/// that is renamed over another one. They do not for new names, but there is no old content to lose then.
 #[cfg(target_os = "linux")]
 fn may_lose_bytes(file: &File) -> bool {
     use nix::sys::statfs::{

@@ -1,5 +1,3 @@
-//! Claims about files on disk.
-
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -15,13 +13,13 @@ fn temp_dir() -> TempDir {
     TempDir::new().unwrap()
 }
 
-/// Replaces what a path leads to now.
+/// Replaces the file that a path resolves to.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<FileStamp> {
     FileHandle::for_path(path)?.replace(bytes)
 }
 
 #[test]
-fn each_kind_of_thing_is_told_apart_without_opening_it() {
+fn file_kinds_are_distinguished() {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("file"), "abc").unwrap();
@@ -39,7 +37,7 @@ fn each_kind_of_thing_is_told_apart_without_opening_it() {
 }
 
 #[test]
-fn a_pipe_is_refused_at_once_even_if_nobody_looked_first() {
+fn pipe_is_rejected_without_blocking() {
     let folder = temp_dir();
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -48,7 +46,7 @@ fn a_pipe_is_refused_at_once_even_if_nobody_looked_first() {
 }
 
 #[test]
-fn a_read_never_takes_more_than_its_limit() {
+fn read_enforces_its_limit() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "12345").unwrap();
@@ -57,7 +55,7 @@ fn a_read_never_takes_more_than_its_limit() {
 }
 
 #[test]
-fn replacing_keeps_the_mode_and_leaves_nothing_beside_the_file() {
+fn replace_keeps_mode_and_leaves_no_temporary_file() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -70,7 +68,7 @@ fn replacing_keeps_the_mode_and_leaves_nothing_beside_the_file() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_old_file_and_no_other() {
+fn failed_write_keeps_the_old_file() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -85,7 +83,7 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
 }
 
 #[test]
-fn creating_never_overwrites() {
+fn create_never_overwrites() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     create(&path, b"first").unwrap();
@@ -95,7 +93,7 @@ fn creating_never_overwrites() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_its_target_changes() {
+fn replace_and_create_follow_symlinks() {
     let folder = temp_dir();
     fs::write(folder.path().join("real"), "old").unwrap();
     let link = folder.path().join("link");
@@ -112,13 +110,13 @@ fn a_link_stays_a_link_and_its_target_changes() {
 }
 
 #[test]
-fn dots_are_taken_out_of_paths_by_name() {
+fn dots_are_resolved_lexically() {
     assert_eq!(normalize_path(Path::new("/a/./b/../c")), Path::new("/a/c"));
     assert_eq!(normalize_path(Path::new("/../a")), Path::new("/a"));
 }
 
 #[test]
-fn all_names_of_a_file_see_the_change() {
+fn hard_links_see_the_new_content() {
     let folder = temp_dir();
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
     for (old, new) in [("old", "longer than before"), ("rather long", "short"), ("x", ""), ("", "x")] {
@@ -137,7 +135,7 @@ fn all_names_of_a_file_see_the_change() {
 }
 
 #[test]
-fn a_read_only_file_is_left_alone() {
+fn read_only_file_is_not_replaced() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -148,13 +146,13 @@ fn a_read_only_file_is_left_alone() {
 }
 
 #[test]
-fn extended_attributes_stay_where_there_are_any() {
+fn extended_attributes_are_kept() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
     let flags = rustix::fs::XattrFlags::empty();
     if rustix::fs::setxattr(&path, "user.colour", b"green", flags).is_err() {
-        return; // This file system has none.
+        return; // This filesystem has no extended attributes.
     }
     replace(&path, b"new").unwrap();
     let mut value = [0; 16];
@@ -163,7 +161,7 @@ fn extended_attributes_stay_where_there_are_any() {
 }
 
 #[test]
-fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
+fn reader_of_a_replaced_file_sees_the_old_content() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -174,7 +172,7 @@ fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
     assert_eq!(read, "old");
 }
 
-/// Makes a file that was last changed so long ago.
+/// Writes a file with a modification time in the past.
 fn write_aged_file(path: &Path, age: Duration) {
     fs::write(path, "half").unwrap();
     let long_ago = fs::metadata(path).unwrap().modified().unwrap() - age;
@@ -182,7 +180,7 @@ fn write_aged_file(path: &Path, age: Duration) {
 }
 
 #[test]
-fn each_folder_is_cleared_once() {
+fn each_directory_is_swept_once() {
     let folders = [temp_dir(), temp_dir()];
     for folder in &folders {
         let forgotten = folder.path().join(".whimbrel-abcdefGHI012.part");
@@ -195,7 +193,7 @@ fn each_folder_is_cleared_once() {
 }
 
 #[test]
-fn a_file_that_grows_piece_by_piece_is_cleared_away_like_any_other() {
+fn stale_files_written_in_pieces_are_removed() {
     let folder = temp_dir();
     let left = new_temp_file_in(folder.path()).unwrap().into_temp_path().keep().unwrap();
     write_aged_file(&left, Duration::from_hours(24));
@@ -206,7 +204,7 @@ fn a_file_that_grows_piece_by_piece_is_cleared_away_like_any_other() {
 }
 
 #[test]
-fn only_our_own_forgotten_files_are_cleared_away() {
+fn only_stale_temporary_files_are_removed() {
     let folder = temp_dir();
     let day = Duration::from_hours(24);
     for (name, old) in [
@@ -234,7 +232,7 @@ fn only_our_own_forgotten_files_are_cleared_away() {
 }
 
 #[test]
-fn while_it_is_written_nobody_else_reads_what_replaces_a_file() {
+fn replacement_is_private_while_written() {
     let folder = temp_dir();
     let held = DirHandle::open(folder.path()).unwrap();
     let mode = |reader| {
@@ -246,7 +244,7 @@ fn while_it_is_written_nobody_else_reads_what_replaces_a_file() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_path_is_named() {
+fn non_directory_ancestor_is_reported() {
     let folder = temp_dir();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -255,11 +253,11 @@ fn what_stands_in_the_way_of_a_path_is_named() {
     assert_eq!(create(&file.join("a/b"), b"").unwrap_err().kind(), io::ErrorKind::NotADirectory);
 }
 
-/// Does something as a user who owns nothing. Whoever runs the tests without being root is one already, more or less.
+/// Runs as an unprivileged user; without root the tests already do.
 fn as_other_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let stranger = scope.spawn(|| {
-            // Counts for this thread alone, and takes root's privileges over files away.
+            // Affects this thread only, and drops root's privileges on files.
             nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65_534));
             work()
         });
@@ -272,7 +270,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_file_that_the_user_may_not_write_is_left_alone() {
+fn file_without_write_permission_is_not_replaced() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -288,7 +286,7 @@ fn a_file_that_the_user_may_not_write_is_left_alone() {
 }
 
 #[test]
-fn a_file_in_a_folder_where_nothing_can_be_made_is_written_in_place() {
+fn file_in_unwritable_directory_is_overwritten_in_place() {
     let folder = temp_dir();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
@@ -303,9 +301,9 @@ fn a_file_in_a_folder_where_nothing_can_be_made_is_written_in_place() {
 }
 
 #[test]
-fn a_file_of_somebody_else_stays_theirs() {
+fn file_of_another_owner_keeps_its_owner() {
     if !nix::unistd::geteuid().is_root() {
-        return; // Only root can make a file of somebody else.
+        return; // Only root can create a file of another owner.
     }
     let folder = temp_dir();
     let path = folder.path().join("f");

@@ -1,5 +1,5 @@
-//! What an allow covers. Hooks run side by side, so a hook allows the input that it saw, or the one that it wrote itself;
-//! if another one's input is used in the end, its allow says nothing about that. Pure.
+//! Scope of an allow. Hooks run concurrently, so an allow covers the input that its hook saw or wrote itself. If
+//! another hook's input is used, the allow is dropped. Pure.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::hook::{HookDecision, HookPermissionDecision, HookSpecific, SyncOutput};
@@ -8,8 +8,8 @@ use super::output::{HookResult, ParsedOutput};
 
 type InputFields = Map<String, Value>;
 
-/// Takes back every allow for another input than the one that is used: that of the hook registered last that gives one.
-/// `seen` is what the hooks were shown.
+/// Drops every allow for an input other than the one used, which is that of the last registered hook that changes it.
+/// `seen` is the input that the hooks were shown.
 pub(super) fn drop_uncovered_allows(outcomes: &mut [HookResult], seen: &Value) {
     let Some(used) = outcomes.iter().rev().find_map(|outcome| updated_input(&outcome.output)).cloned() else {
         return;
@@ -24,7 +24,7 @@ pub(super) fn drop_uncovered_allows(outcomes: &mut [HookResult], seen: &Value) {
     }
 }
 
-/// The input that a hook wants used.
+/// Changed input of a hook.
 fn updated_input(said: &ParsedOutput) -> Option<&InputFields> {
     let output = match said {
         ParsedOutput::Output(output) | ParsedOutput::Block { output: Some(output), .. } => output,

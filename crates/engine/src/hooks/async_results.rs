@@ -1,4 +1,4 @@
-//! What hooks say that nobody waited for. It waits here until the next model call takes it along.
+//! Results of async hooks, queued until the next model call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,24 +7,23 @@ use whimbrel_wire::hook::HookEvent;
 
 use super::output::{ParsedOutput, additional_context};
 
-/// A late answer.
+/// Result of an async hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AsyncResult {
-    /// The hook.
     pub hook: Arc<str>,
-    /// The event that it was told of.
+    /// Event that the hook was run for.
     pub event: HookEvent,
-    /// The subagent in which that happened.
+    /// Subagent of that event; `None` for the main agent.
     pub agent_id: Option<String>,
-    /// What the model is told.
+    /// Additional context for the model.
     pub context: Option<String>,
-    /// What the person is told.
+    /// Message for the user.
     pub system_message: Option<String>,
-    /// What went wrong, for the person: it failed, or it took too long.
+    /// Failure or timeout, for the user.
     pub error: Option<String>,
 }
 
-/// The late answers of a session.
+/// Queue of async results of a session.
 #[derive(Debug, Default)]
 pub struct AsyncResults {
     results: Mutex<Vec<AsyncResult>>,
@@ -32,14 +31,14 @@ pub struct AsyncResults {
 }
 
 impl AsyncResults {
-    /// Takes the answers that have come so far, in order of arrival: a subagent its own, the main agent all.
+    /// Takes the results so far, in order of arrival: a subagent its own, the main agent all.
     pub fn take(&self, agent_id: Option<&str>) -> Vec<AsyncResult> {
         let mut answers = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         let is_for = |answer: &mut AsyncResult| agent_id.is_none() || answer.agent_id.as_deref() == agent_id;
         answers.extract_if(.., is_for).collect()
     }
 
-    /// Waits until there is an answer that nobody has taken yet.
+    /// Waits until the queue is not empty.
     pub async fn wait_available(&self) {
         loop {
             let arrived = self.available.notified();
@@ -50,7 +49,7 @@ impl AsyncResults {
         }
     }
 
-    /// Keeps what the model is to be told with its next call.
+    /// Queues context for the model's next call.
     pub(super) fn add_context(&self, event: HookEvent, agent_id: Option<String>, context: String) {
         let (hook, context) = (event.as_str().into(), Some(context));
         self.push(AsyncResult { hook, event, agent_id, context, system_message: None, error: None });
@@ -61,8 +60,14 @@ impl AsyncResults {
         self.available.notify_one();
     }
 
-    /// Keeps what a hook said, if it said anything that can still matter. What it wanted to decide is decided.
-    pub(super) fn add(&self, hook: &Arc<str>, event: HookEvent, agent_id: Option<String>, said: ParsedOutput) {
+    /// Queues a hook's output if it has context, message or error. Decisions come too late and are dropped.
+    pub(super) fn add(
+        &self,
+        hook: &Arc<str>,
+        event: HookEvent,
+        agent_id: Option<String>,
+        said: ParsedOutput,
+    ) {
         let error = said.error();
         let (mut context, mut system_message) = (None, None);
         if let ParsedOutput::Output(mut output) = said {

@@ -1,4 +1,4 @@
-//! A hook of the host: it is asked, and what it answers counts.
+//! Callback hooks: the host is asked by control request.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use whimbrel_wire::permission::PermissionResult;
 
 use super::inputs::HookCall;
 use super::output::ParsedOutput;
-use crate::host_requests::{HostRequests, HostRequestError};
+use crate::host_requests::{HostRequestError, HostRequests};
 use crate::ids;
 
-/// Asks the host what its hook says. If nobody waits any more, the question is taken back.
+/// Asks the host. Cancelling withdraws the request.
 pub(super) async fn run(
     ask: &HostRequests,
     (event, id): (HookEvent, &str),
@@ -31,7 +31,7 @@ pub(super) async fn run(
     match cancel.run_until_cancelled(answer).await {
         None | Some(Ok(Err(HostRequestError::Cancelled))) => ParsedOutput::Cancelled,
         Some(Err(_)) => ParsedOutput::TimedOut(limit),
-        // Who wants a say in every call and can no longer be asked has not agreed.
+        // Without an answer to PreToolUse the call is not approved.
         Some(Ok(Err(HostRequestError::Closed))) if event == HookEvent::PreToolUse => {
             ParsedOutput::Block { reason: HostRequestError::Closed.to_string(), output: None }
         }
@@ -43,8 +43,8 @@ pub(super) async fn run(
     }
 }
 
-/// Hosts often give back what they were shown, and that may have been shortened to fit a line: what was cut then means
-/// the whole.
+/// Restores truncated values. Hosts often echo the input that they were shown, which may have been truncated to fit a
+/// line.
 fn restore_truncated_input(output: &mut HookOutput, event: &HookEventInput) {
     let HookOutput::Sync(output) = output else { return };
     let (given, original) = match (&mut output.specific, event) {

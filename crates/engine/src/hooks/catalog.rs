@@ -1,54 +1,53 @@
-//! The events, one row each: when an event is raised, what blocking it means, and what its hooks may change.
+//! The hook events, one row each: when it occurs, what a block does, what its hooks can change.
 //!
-//! An event is raised by whoever finds the row's `raised` true. What a hook says beyond the row's `changes` is read and
-//! has no effect; `continue: false`, `systemMessage` and `suppressOutput` are understood everywhere.
+//! The code that detects a row's `trigger` dispatches the event. Output beyond the row's `changes` is parsed and has no
+//! effect; `continue: false`, `systemMessage` and `suppressOutput` work for every event.
 
 use std::time::Duration;
 
 use whimbrel_wire::hook::HookEvent;
 
-/// What there is to know about an event.
+/// Properties of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRow {
-    /// When it is raised.
+    /// When it occurs.
     pub trigger: &'static str,
-    /// What it means when a hook blocks.
     pub block: BlockEffect,
-    /// What the answer of a hook may change.
+    /// What a hook's output can change.
     pub changes: &'static str,
-    /// What becomes of a command's output that is no JSON.
+    /// Use of a command's output that is not JSON.
     pub plain_text_use: PlainTextUse,
-    /// How long a command may take that does not say so itself.
+    /// Timeout of a command without its own.
     pub default_timeout: Duration,
 }
 
-/// What it means when a hook blocks: by exit code 2, by `decision: "block"`, or by a failure that must not pass.
+/// Effect of a block: by exit code 2, `decision: "block"`, or a failure with `onFailure: "block"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockEffect {
-    /// What was about to happen does not happen.
+    /// The event does not happen.
     Prevents,
-    /// It has happened already; the model is told the reason.
+    /// It has happened already; the reason goes to the model.
     InformsModel,
-    /// It cannot be helped; the person is told the reason.
+    /// It cannot be undone; the reason goes to the user.
     InformsUser,
 }
 
-/// What becomes of a command's output that is no JSON.
+/// Use of a command's output that is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainTextUse {
-    /// The model reads it.
+    /// Context for the model.
     Context,
-    /// It is the answer itself: a path.
+    /// The result itself: a path.
     Path,
-    /// Only who watches hooks sees it.
+    /// Visible only in progress frames.
     Dropped,
 }
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The row of an event.
+/// Row of an event.
 pub fn row(event: HookEvent) -> EventRow {
-    use BlockEffect::{Prevents, InformsModel, InformsUser};
+    use BlockEffect::{InformsModel, InformsUser, Prevents};
     use HookEvent as On;
     let (raised, block, changes) = match event {
         On::PreToolUse => {
@@ -70,9 +69,11 @@ pub fn row(event: HookEvent) -> EventRow {
         On::UserPromptExpansion => {
             ("when a command has become a prompt", Prevents, "context, the prompt's place")
         }
-        On::SessionStart => {
-            ("before the first turn, and after a compaction", InformsUser, "context, a first prompt, the title")
-        }
+        On::SessionStart => (
+            "before the first turn, and after a compaction",
+            InformsUser,
+            "context, a first prompt, the title",
+        ),
         On::SessionEnd => ("when nothing more will happen", InformsUser, "nothing"),
         On::Stop => ("when the model wants to end its turn", Prevents, "context, which makes it go on too"),
         On::StopFailure => ("when a turn ends by a fault of the API", InformsUser, "nothing"),
@@ -97,7 +98,13 @@ pub fn row(event: HookEvent) -> EventRow {
         On::DirectoryAdded => ("after a directory was added", InformsUser, "nothing"),
         On::MessageDisplay => ("before text of the model is shown", InformsUser, "the text that is shown"),
     };
-    EventRow { trigger: raised, block, changes, plain_text_use: plain_text_use(event), default_timeout: default_timeout(event) }
+    EventRow {
+        trigger: raised,
+        block,
+        changes,
+        plain_text_use: plain_text_use(event),
+        default_timeout: default_timeout(event),
+    }
 }
 
 fn plain_text_use(event: HookEvent) -> PlainTextUse {

@@ -1,4 +1,4 @@
-//! A command as a hook: it is told what happened, and its exit code and output say what it thinks of it.
+//! Command hooks: the command reads the hook input on stdin; its exit code and output are the hook's output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,78 +10,71 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
 
-use super::inputs::HookCall;
-use super::progress::ProgressReporter;
 use super::async_results::AsyncResults;
-use super::truncate;
-use super::output::{ParsedOutput, parse_async_request, parse_late_output};
 use super::executor::HookDeps;
-use crate::tasks::{ProcessExit, PipedCommand, CommandOutput, CommandSpec, SpawnError, CommandEvent};
+use super::inputs::HookCall;
+use super::output::{ParsedOutput, parse_async_request, parse_late_output};
+use super::progress::ProgressReporter;
+use super::truncate;
+use crate::tasks::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
-/// How often the host hears what a hook prints, at most.
+/// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a hook may go on that asks for time without saying how much.
+/// Timeout of a hook that goes async without naming one.
 const DEFAULT_ASYNC_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A command to run.
+/// One run of a command hook.
 pub(super) struct CommandHookRun<'a> {
-    /// What it needs.
     pub(super) deps: &'a HookDeps,
-    /// Where its answer goes if it comes late.
+    /// Receives the output if the hook goes async.
     pub(super) async_results: &'a Arc<AsyncResults>,
-    /// The hook, as people are told of it.
+    /// Display name of the hook.
     pub(super) hook: Arc<str>,
-    /// The event.
     pub(super) event: HookEvent,
-    /// What happened.
     pub(super) call: &'a HookCall,
-    /// The same as the command reads it.
+    /// Hook input as JSON.
     pub(super) input: Bytes,
-    /// What the shell is told.
+    /// Shell command.
     pub(super) command: &'a str,
-    /// How long it may take.
     pub(super) timeout: Duration,
-    /// Variables of its own.
+    /// Environment variables of the hook.
     pub(super) environment: &'a BTreeMap<String, String>,
 }
 
-/// A command at work. Dropped half way, it ends, and the host hears that too.
+/// Running command. Dropping it kills the process and reports the cancellation to the host.
 struct RunningHook {
-    /// None once it is over.
+    /// `None` once it has ended.
     exchange: Option<PipedCommand>,
     progress: ProgressReporter,
-    /// Whether it can still ask for time: that is the first thing it says, or it does not.
+    /// Whether the hook can still go async: only its first line of output can request that.
     may_defer: bool,
 }
 
-/// Why we listen no longer.
+/// Why listening ended.
 enum ListenEnd {
-    /// It is over.
     Finished(RunEnd),
-    /// It goes on by itself, for so long.
+    /// The hook went async, with this timeout.
     Detached(Duration),
 }
 
-/// How a run came to its end.
+/// How a run ended.
 enum RunEnd {
-    /// The command has ended.
     Ended(ProcessExit),
-    /// Its time is up.
     TimedOut(Duration),
-    /// Nobody waits for it any more.
+    /// The turn was cancelled or the session ends.
     Cancelled,
 }
 
 impl CommandHookRun<'_> {
-    /// Runs the command and waits for what it says.
+    /// Runs the command and waits for its output.
     pub(super) async fn run(self, cancel: &CancellationToken) -> ParsedOutput {
         let mut run = match self.start().await {
             Ok(run) => run,
             Err(fault) => return start_error(&fault),
         };
         match run.listen(self.timeout, cancel).await {
-            // It asked for time and was done before anybody looked.
+            // It went async and ended before we noticed.
             ListenEnd::Finished(over @ RunEnd::Ended(_)) if run.take_async_timeout().is_some() => {
                 let mut said = run.finish(over, self.event, parse_late_output).await;
                 truncate::truncate_texts(&mut said, self.deps.workspace.output_dir());
@@ -97,7 +90,7 @@ impl CommandHookRun<'_> {
         }
     }
 
-    /// Starts the command and does not wait. Only a command that does not even start has something to say now.
+    /// Starts the command without waiting. Only a failure to start gives an output now.
     pub(super) async fn run_in_background(self) -> ParsedOutput {
         match self.start().await {
             Ok(run) => {
@@ -117,7 +110,7 @@ impl CommandHookRun<'_> {
             environment.insert("CLAUDE_EFFORT".into(), effort.level.clone());
         }
         environment.extend(self.environment.clone());
-        // Not where the shell stands: a path in a hook means the same file all along.
+        // The project root, not the shell's directory, so that relative paths in hooks are stable.
         let cwd = existing_dir(workspace.root());
         let order = CommandSpec { command: self.command.to_owned(), cwd, environment };
         let exchange = PipedCommand::spawn(&self.deps.tasks, &order, self.input.clone())?;
@@ -126,13 +119,13 @@ impl CommandHookRun<'_> {
         Ok(RunningHook { exchange: Some(exchange), progress: herald, may_defer: true })
     }
 
-    /// Lets the command go on by itself. What it says later waits for the next model call.
+    /// Detaches the command. Its output is injected with the next model call.
     fn detach(&self, mut run: RunningHook, mut limit: Duration) {
         let (hook, event, late) = (Arc::clone(&self.hook), self.event, Arc::clone(self.async_results));
         let agent_id = self.call.input.base.agent_id.clone();
         let spill = self.deps.workspace.output_dir().to_path_buf();
         tokio::spawn(async move {
-            // Only the end of the session stops it.
+            // Only the end of the session cancels it.
             let unheard = CancellationToken::new();
             let over = loop {
                 match run.listen(limit, &unheard).await {
@@ -148,7 +141,7 @@ impl CommandHookRun<'_> {
 }
 
 impl RunningHook {
-    /// Listens until the command has ended, its time is up, or nobody waits any more.
+    /// Waits until the command ends, times out, is cancelled or goes async.
     async fn listen(&mut self, limit: Duration, cancel: &CancellationToken) -> ListenEnd {
         let mut deadline = std::pin::pin!(sleep(limit));
         let mut pace = interval_at(Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
@@ -176,7 +169,7 @@ impl RunningHook {
         }
     }
 
-    /// How much time the command asks for, if it does so now.
+    /// Timeout of a hook that has just gone async. Checks the first line of output once.
     fn take_async_timeout(&mut self) -> Option<Duration> {
         if !self.may_defer {
             return None;
@@ -187,7 +180,7 @@ impl RunningHook {
         Some(later.async_timeout.map_or(DEFAULT_ASYNC_TIMEOUT, Duration::from_millis))
     }
 
-    /// Ends what still runs, tells the host, and reads what the command said.
+    /// Ends the process if it still runs, reports the end to the host and parses the output.
     async fn finish(
         mut self,
         over: RunEnd,
@@ -196,7 +189,9 @@ impl RunningHook {
     ) -> ParsedOutput {
         match over {
             RunEnd::Ended(ending) => {
-                let Some(heard) = self.exchange.take().map(PipedCommand::into_output) else { return ParsedOutput::Cancelled };
+                let Some(heard) = self.exchange.take().map(PipedCommand::into_output) else {
+                    return ParsedOutput::Cancelled;
+                };
                 self.progress.report_finished(Some(ending), &heard).await;
                 read(event, ending, &heard)
             }
@@ -205,7 +200,7 @@ impl RunningHook {
                 self.progress.report_finished(None, &exchange.stop().await).await;
                 ParsedOutput::TimedOut(limit)
             }
-            // Whoever interrupts does not wait for a command that clings to life.
+            // The process is killed on drop, without waiting for its exit.
             RunEnd::Cancelled => ParsedOutput::Cancelled,
         }
     }
@@ -219,7 +214,7 @@ impl Drop for RunningHook {
     }
 }
 
-/// The folder, or if it is gone the nearest one above that is there: who takes away a folder does not take away the guards.
+/// Nearest existing ancestor directory: removing the project directory must not disable guards.
 fn existing_dir(folder: &Path) -> PathBuf {
     folder.ancestors().find(|above| above.is_dir()).unwrap_or(folder).to_path_buf()
 }

@@ -1,29 +1,31 @@
-//! The condition of a hook, `if`: a permission rule that a call must match, such as `Bash(git *)` or `Edit(src/**)`.
+//! Condition `if` of a hook: a permission rule that the tool call must match, such as `Bash(git *)` or `Edit(src/**)`.
 //!
-//! It is read as a rule that denies would be: any part of a compound command will do, and a command that is not fully
-//! understood counts as one that matches. A guard that looks once too often does no harm.
+//! It is evaluated like a deny rule: any part of a compound command is enough, and a command that is not fully
+//! understood matches. Running a guard once too often is harmless.
 
 use std::path::Path;
 
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, CallContext, Rule, RuleSet, RuleSource, ToolFacts, ToolKind, WorkDirs, may_be_denied};
+use whimbrel_policy::{
+    Call, CallContext, Rule, RuleSet, RuleSource, ToolFacts, ToolKind, WorkDirs, may_be_denied,
+};
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::workspace::Workspace;
 
-/// A rule that a call must match.
+/// Permission rule that a call must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HookCondition(Rule);
 
 impl HookCondition {
-    /// Reads a condition. An error says what is wrong with the rule.
+    /// Parses a condition. The error describes the invalid rule.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         Rule::parse(text).map(Self).map_err(|error| error.to_string())
     }
 
-    /// Whether an event can have one: it is about a call.
+    /// Returns true for events about tool calls, which alone can have a condition.
     pub(super) fn is_supported(event: HookEvent) -> bool {
         use HookEvent as On;
         matches!(
@@ -36,7 +38,7 @@ impl HookCondition {
         )
     }
 
-    /// Whether the call that this is about matches. What is about no call does not.
+    /// Returns true if the event's tool call matches; false for events without a call.
     pub(super) fn matches_event(&self, input: &HookEventInput, cwd: &Path, workspace: &Workspace) -> bool {
         use HookEventInput as On;
         match input {
@@ -59,7 +61,7 @@ impl HookCondition {
             input.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
         let facts = ToolFacts::for_tool(tool, &fields);
         let call = Call { tool, input };
-        // Rules about files hold for commands too; a condition is about the tool that it names.
+        // Rules about files also apply to shell commands; a condition applies only to the tool that it names.
         let is_named = rules.rules_for_tool(PermissionBehavior::Deny, facts.name(&call)).next().is_some();
         if facts.kind == ToolKind::Shell && !is_named {
             return false;

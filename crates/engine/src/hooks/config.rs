@@ -1,4 +1,4 @@
-//! Which hooks a session has: those of the host, by `initialize`, and commands, by settings.
+//! The hooks of a session: callbacks from `initialize`, commands and HTTP endpoints from settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,63 +11,58 @@ use whimbrel_wire::hook::{HookEvent, HookInput};
 use super::catalog;
 use super::condition::HookCondition;
 use super::error::HookError;
-use super::handler::{HookAction, FailurePolicy, HookHandler};
+use super::handler::{FailurePolicy, HookAction, HookHandler};
 use super::http::HttpHook;
 use super::matcher::{Matcher, match_target};
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// How long a hook of the host may take that does not say so itself.
+/// Timeout of a callback without its own.
 const CALLBACK_TIMEOUT: Duration = Duration::from_secs(60);
-/// No hook may take longer, whatever it says; at the end of a session people wait for the program to end.
+/// Maximum timeouts; shorter at the end of a session, where the program waits for the hook.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_SESSION_END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where hooks of the host come from, in words.
 const HOST_ORIGIN: &str = "the host (initialize)";
 
-/// A command as a hook.
+/// Command hook as configured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CommandHook {
-    /// What the shell is told.
     pub command: String,
-    /// How long it may take, in seconds. Without it, or if it is no positive number: as long as is usual for the event.
+    /// Timeout in seconds. Without a positive number the event's default applies.
     pub timeout: Option<f64>,
-    /// Whether nobody waits for it (`async`).
+    /// Runs in the background (`async`).
     pub background: bool,
-    /// What its failure means; without it, the event goes on.
+    /// Effect of a failure; by default the event goes on.
     pub on_failure: Option<OnFailure>,
-    /// A permission rule that the call must match (`if`).
+    /// Permission rule that the call must match (`if`).
     pub condition: Option<String>,
-    /// Whether it runs only once in a session.
     pub once: bool,
-    /// Variables that it has besides those of the session.
+    /// Environment variables added to those of the session.
     pub environment: BTreeMap<String, String>,
 }
 
-/// The hooks of a session.
 #[derive(Debug, Clone, Default)]
 pub struct HookSet {
     hooks: Vec<RegisteredHook>,
-    /// One bit for each event that has a hook.
+    /// One bit per event that has a hook.
     events: u64,
     warnings: Vec<String>,
 }
 
-/// A hook, and what it is for.
+/// Hook with its event and filters.
 #[derive(Debug, Clone)]
 struct RegisteredHook {
     event: HookEvent,
     matcher: Matcher,
-    /// What a call must match besides.
     condition: Option<HookCondition>,
-    /// Set when it has run, if it runs only once. Copies of the hook are the same hook.
+    /// For hooks that run only once: set when it has run. Clones of the hook share it.
     has_run: Option<Arc<AtomicBool>>,
     handler: HookHandler,
 }
 
 impl HookSet {
-    /// The hooks that a host brings along.
+    /// Reads the callbacks of a host.
     pub fn from_initialize(initialize: &Initialize) -> Result<Self, HookError> {
         let mut set = Self::default();
         for (event, groups) in initialize.hooks.iter().flatten() {
@@ -78,7 +73,7 @@ impl HookSet {
         Ok(set)
     }
 
-    /// Adds commands that share a matcher. `origin` says where they come from, e.g. `the user's settings`.
+    /// Adds commands that share a matcher. `origin` names their source in errors, e.g. `the user's settings`.
     pub fn add_commands(
         &mut self,
         event: &str,
@@ -92,7 +87,11 @@ impl HookSet {
             let condition = self.parse_condition(event, condition.as_deref(), origin)?;
             let spent = once.then(Arc::default);
             let command = command.into();
-            let action = if background { HookAction::BackgroundCommand(command) } else { HookAction::Command(command) };
+            let action = if background {
+                HookAction::BackgroundCommand(command)
+            } else {
+                HookAction::Command(command)
+            };
             let limit = parse_timeout(event, timeout).unwrap_or_else(|| catalog::row(event).default_timeout);
             let failure = parse_on_failure(event, on_failure.as_ref(), origin)?;
             let handler = HookHandler { action, timeout: limit, failure, environment: Arc::new(environment) };
@@ -101,7 +100,6 @@ impl HookSet {
         Ok(())
     }
 
-    /// Adds a web address.
     pub fn add_http(
         &mut self,
         event: &str,
@@ -114,7 +112,8 @@ impl HookSet {
             return Err(HookError::BadAddress { event, origin: origin.into(), reason });
         }
         let handler = HookHandler {
-            timeout: parse_timeout(event, hook.timeout).unwrap_or_else(|| catalog::row(event).default_timeout),
+            timeout: parse_timeout(event, hook.timeout)
+                .unwrap_or_else(|| catalog::row(event).default_timeout),
             failure: parse_on_failure(event, hook.on_failure.as_ref(), origin)?,
             action: HookAction::Http(Arc::new(hook.clone())),
             environment: Arc::default(),
@@ -125,7 +124,7 @@ impl HookSet {
         Ok(())
     }
 
-    /// Adds a hook that cannot run and without which nothing may go on: it always fails.
+    /// Adds a hook that cannot run but must agree: it always fails and blocks.
     pub fn add_unavailable(
         &mut self,
         event: &str,
@@ -144,25 +143,23 @@ impl HookSet {
         Ok(())
     }
 
-    /// Adds the hooks of another set behind its own.
+    /// Appends the hooks of another set.
     pub fn append(&mut self, other: Self) {
         self.events |= other.events;
         self.hooks.extend(other.hooks);
         self.warnings.extend(other.warnings);
     }
 
-    /// Whether there are no hooks at all.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
 
-    /// Whether an event has a hook.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.events & event_bit(event) != 0
     }
 
-    /// Whether a hook may answer what a tool asks of a person: one that is asked in the person's place, or one before calls
-    /// that names the tool. One that looks at every call is no sign that somebody answers.
+    /// Returns true if a hook may answer an interactive tool: a PermissionRequest hook, or a PreToolUse hook that names
+    /// the tool. A PreToolUse hook for all tools is no sign of that.
     pub fn can_answer_tool(&self, tool: &str) -> bool {
         let meant = |hook: &RegisteredHook| match hook.event {
             HookEvent::PermissionRequest => hook.matcher.matches(Some(tool)),
@@ -172,24 +169,27 @@ impl HookSet {
         self.hooks.iter().any(meant)
     }
 
-    /// What was left out, in words: hooks for events that there are not.
+    /// Warnings, e.g. about unknown events.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What is to be done now on an occasion, in the order of registration and nothing twice. A hook that runs only once
-    /// has had its turn with that.
+    /// Handlers to run for an input, in registration order and without duplicates. Marks hooks that run only once as
+    /// run.
     pub(super) fn handlers(&self, input: &HookInput, workspace: &Workspace) -> Vec<HookHandler> {
         let HookInput { base, event: input } = input;
         let Some(event) = input.event() else { return Vec::new() };
-        // An agent may stand elsewhere than the session.
+        // An agent may have another working directory than the session.
         let cwd = if base.cwd.is_empty() { workspace.cwd() } else { base.cwd.clone().into() };
         let subject = match_target(input);
         let mut chosen: Vec<HookHandler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
             if !hook.handler.accepts(input)
                 || !hook.matcher.matches(subject.as_deref())
-                || hook.condition.as_ref().is_some_and(|condition| !condition.matches_event(input, &cwd, workspace))
+                || hook
+                    .condition
+                    .as_ref()
+                    .is_some_and(|condition| !condition.matches_event(input, &cwd, workspace))
                 || hook.has_run.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
             {
                 continue;
@@ -224,8 +224,7 @@ impl HookSet {
         Ok(())
     }
 
-    /// Reads event and matcher. A hook for an event that we do not know would never be called: that is no reason to
-    /// refuse a newer host, but one to say so.
+    /// Parses event and matcher. An unknown event only gives a warning, so that newer hosts work.
     fn parse_entry(
         &mut self,
         event: &str,
@@ -247,7 +246,7 @@ impl HookSet {
         Ok(Some((event, with_renamed_tools(event, matcher))))
     }
 
-    /// Reads a condition. Where there are no calls it never holds, which nobody can mean.
+    /// Parses a condition. Warns if the event has no tool calls, since the hook would never run.
     fn parse_condition(
         &mut self,
         event: HookEvent,
@@ -270,8 +269,12 @@ impl HookSet {
     }
 }
 
-/// What the failure of a hook means; a word that nobody knows is an error, lest a guard be lost by it.
-fn parse_on_failure(event: HookEvent, on_failure: Option<&OnFailure>, origin: &str) -> Result<FailurePolicy, HookError> {
+/// Parses `onFailure`. An unknown value is an error, because ignoring it could disable a guard.
+fn parse_on_failure(
+    event: HookEvent,
+    on_failure: Option<&OnFailure>,
+    origin: &str,
+) -> Result<FailurePolicy, HookError> {
     match on_failure {
         None => Ok(FailurePolicy::Report),
         Some(OnFailure::Block) => Ok(FailurePolicy::Block),
@@ -291,7 +294,7 @@ fn parse_timeout(event: HookEvent, given: Option<f64>) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(given).unwrap_or(longest).min(longest))
 }
 
-/// A list of names that also fits tools which once had one of these names.
+/// Adds the current names of tools that are listed by an older name.
 fn with_renamed_tools(event: HookEvent, matcher: Matcher) -> Matcher {
     use HookEvent as On;
     let Matcher::Names(mut names) = matcher else { return matcher };

@@ -1,4 +1,4 @@
-//! An agent's lookout: tells the hooks what happens around it, and the host what hooks say to the person.
+//! Hook dispatcher of an agent: builds inputs, runs the hooks, and forwards their messages to the host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,36 +6,35 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::system::Informational;
 
-use super::stop_flag::StopFlag;
 use super::config::HookSet;
+use super::executor::{HookDeps, HookExecutor};
 use super::inputs::{HookCall, HookInputBuilder};
 use super::merge::{MergedOutput, StopRequest};
-use super::executor::{HookDeps, HookExecutor};
+use super::stop_flag::StopFlag;
 use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
 use crate::workspace::Workspace;
 
-/// The lookout of one agent. Cheap to clone.
+/// Hook dispatcher of one agent. Cheap to clone.
 #[derive(Clone)]
 pub struct HookDispatcher(Arc<Inner>);
 
-/// What a lookout stands on.
 #[derive(Clone)]
 struct Inner {
     executor: HookExecutor,
     permissions: PermissionState,
     workspace: Arc<Workspace>,
     frames: FrameSender,
-    /// What stays the same; mode and working directory are looked up each time.
+    /// Constant fields; mode and working directory are read for each event.
     base: HookBase,
-    /// The prompt that is being answered, by whichever agent.
+    /// Id of the prompt being answered, shared by all agents.
     prompt_id: Arc<Mutex<Option<String>>>,
-    /// Pulled by a hook that ends the turn.
+    /// Set by a hook that ends the turn.
     stop_flag: StopFlag,
 }
 
 impl HookDispatcher {
-    /// The lookout of the main agent. `base` says which session it is.
+    /// Dispatcher of the main agent. `base` identifies the session.
     pub fn new(
         hooks: HookExecutor,
         rights: PermissionState,
@@ -44,14 +43,22 @@ impl HookDispatcher {
         base: HookBase,
     ) -> Self {
         let (prompt, brake) = (Arc::default(), StopFlag::default());
-        Self::from_inner(Inner { executor: hooks, permissions: rights, workspace, frames: outbox, base, prompt_id: prompt, stop_flag: brake })
+        Self::from_inner(Inner {
+            executor: hooks,
+            permissions: rights,
+            workspace,
+            frames: outbox,
+            base,
+            prompt_id: prompt,
+            stop_flag: brake,
+        })
     }
 
     fn from_inner(post: Inner) -> Self {
         Self(Arc::new(post))
     }
 
-    /// The lookout of a subagent.
+    /// Dispatcher of a subagent.
     #[must_use]
     pub fn for_subagent(&self, agent_id: &str, kind: &str) -> Self {
         let base = HookBase {
@@ -62,56 +69,58 @@ impl HookDispatcher {
         Self::from_inner(Inner { base, stop_flag: self.0.stop_flag.child(), ..Inner::clone(&self.0) })
     }
 
-    /// The same with further hooks, which nobody else has.
+    /// Adds hooks for this agent only.
     #[must_use]
     pub fn with_hooks(&self, more: HookSet, desk: &HookDeps) -> Self {
         Self::from_inner(Inner { executor: self.0.executor.with_added(more, desk), ..Inner::clone(&self.0) })
     }
 
-    /// The same for an agent that stands in this place, with these rights.
+    /// Dispatcher for an agent with another working directory and other permissions.
     #[must_use]
     pub fn with_workspace(&self, workspace: &Arc<Workspace>, rights: PermissionState) -> Self {
-        Self::from_inner(Inner { workspace: Arc::clone(workspace), permissions: rights, ..Inner::clone(&self.0) })
+        Self::from_inner(Inner {
+            workspace: Arc::clone(workspace),
+            permissions: rights,
+            ..Inner::clone(&self.0)
+        })
     }
 
-    /// A new turn begins: nobody has ended it yet.
+    /// Clears the stop flag for a new turn.
     pub fn begin_turn(&self) {
         self.0.stop_flag.clear();
     }
 
-    /// Whether a hook has ended the turn, at whichever event: what is under way ends, nothing else begins.
+    /// Returns true if a hook has ended the turn, at whichever event.
     pub fn is_stopped(&self) -> bool {
         self.0.stop_flag.is_set()
     }
 
-    /// A lookout that no hook hears of: for tests of tools.
+    /// Dispatcher without hooks, for tests of tools.
     #[cfg(test)]
     pub(crate) fn disabled(workspace: &Arc<Workspace>) -> Self {
         let (rights, base) = (PermissionState::for_tests(workspace), HookBase::default());
         Self::new(HookExecutor::default(), rights, Arc::clone(workspace), FrameSender::disconnected(), base)
     }
 
-    /// The subagent; none on the main line.
+    /// Id of the subagent; `None` for the main agent.
     pub fn agent_id(&self) -> Option<&str> {
         self.0.base.agent_id.as_deref()
     }
 
-    /// The prompt that is being answered from now on.
     pub fn set_prompt(&self, id: Option<&str>) {
         *self.0.prompt_id.lock().unwrap_or_else(PoisonError::into_inner) = id.map(Into::into);
     }
 
-    /// Whether an event has hooks.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.0.executor.has_hooks(event)
     }
 
-    /// Tells the person that what hooks of an event said is of no use.
+    /// Warns the user that the output of an event's hooks cannot be used.
     pub async fn warn(&self, event: HookEvent, text: &str) {
         self.0.frames.warn(format!("{event} hook: {text}")).await;
     }
 
-    /// Tells the hooks of an event, if it has any, and waits for what they say. What they say to the person is passed on.
+    /// Runs the hooks of an event, if it has any, and waits for them. Messages for the user are forwarded to the host.
     pub async fn dispatch(
         &self,
         event: HookEvent,
@@ -121,7 +130,7 @@ impl HookDispatcher {
         if !self.0.executor.has_hooks(event) {
             return MergedOutput::default();
         }
-        // Few sessions have hooks: the others do not pay for what it takes to run them.
+        // Boxed, so that sessions without hooks do not pay for the size of this future.
         let folded = Box::pin(self.0.executor.run(occasion(&self.input_builder()), cancel)).await;
         if folded.stop.is_some() {
             self.0.stop_flag.set();
@@ -130,7 +139,7 @@ impl HookDispatcher {
         folded
     }
 
-    /// Has the model told with its next call what hooks said between turns.
+    /// Queues context from hooks that ran between turns, for the next model call.
     pub fn defer_contexts(&self, event: HookEvent, contexts: Vec<String>) {
         if let Some(late) = self.0.executor.async_results() {
             for context in contexts {
@@ -139,7 +148,7 @@ impl HookDispatcher {
         }
     }
 
-    /// What the model is told of answers that nobody waited for.
+    /// Takes the context of finished async hooks, and forwards their messages to the host.
     pub async fn take_async_contexts(&self) -> Vec<String> {
         let mut contexts = Vec::new();
         for answer in self.0.executor.take_async_results(self.agent_id()) {

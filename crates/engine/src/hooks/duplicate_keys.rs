@@ -1,5 +1,5 @@
-//! Answers in which a key stands twice. Readers take the last one; a hook that builds its answer from words of the model
-//! may have been made to say the second. Pure.
+//! Detects duplicate keys in a hook's JSON output. Parsers take the last one, and a hook that builds its JSON from the
+//! model's text may have been tricked into printing the second. Pure.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,14 +8,14 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-/// What an answer says if the first of two equal keys counts; none if no key stands twice.
+/// Parses JSON so that the first of duplicate keys wins; `None` if there are no duplicates.
 pub(super) fn keep_first_duplicates(json: &str) -> Option<Value> {
     let twice = Cell::new(false);
     let value = FirstKeyWins(&twice).deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
     twice.get().then_some(value)
 }
 
-/// Reads a value, the first of equal keys, and notes whether there were any.
+/// Deserializes a value, keeps the first of duplicate keys and records whether there were any.
 #[derive(Clone, Copy)]
 struct FirstKeyWins<'a>(&'a Cell<bool>);
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equal_keys_is_found() {
+    fn the_first_of_duplicate_keys_wins() {
         let rows = [
             (r#"{"a":1,"b":[true,null,-1,0.5,"x"]}"#, None),
             (r#"{"a":1,"a":2}"#, Some(json!({"a": 1}))),

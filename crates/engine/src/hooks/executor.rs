@@ -1,4 +1,4 @@
-//! Raises events: all hooks that an occasion is for are told at once, and what they say becomes one thing.
+//! Runs the hooks of an event concurrently and merges their outputs.
 
 use std::sync::Arc;
 
@@ -8,37 +8,33 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::log::LogTopic;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
+use super::async_results::{AsyncResult, AsyncResults};
 use super::catalog::{self, PlainTextUse};
 use super::config::HookSet;
+use super::handler::{FailurePolicy, HookAction, HookHandler};
 use super::inputs::HookCall;
 use super::merge::{MergedOutput, merge};
-use super::handler::{HookAction, FailurePolicy, HookHandler};
-use super::progress::ProgressPolicy;
-use super::async_results::{AsyncResults, AsyncResult};
 use super::output::{HookResult, ParsedOutput};
+use super::progress::ProgressPolicy;
 use super::{callback, command, truncate};
-use crate::host_requests::HostRequests;
 use crate::clock;
 use crate::frame_sender::FrameSender;
+use crate::host_requests::HostRequests;
 use crate::tasks::TaskRegistry;
 use crate::workspace::Workspace;
 
-/// What hooks are run with.
+/// Dependencies of hook runs.
 #[derive(Clone)]
 pub struct HookDeps {
-    /// Asks the host.
     pub requests: HostRequests,
-    /// Tells the host.
     pub frames: FrameSender,
-    /// Runs commands.
     pub tasks: TaskRegistry,
-    /// Where they run, and in which environment.
     pub workspace: Arc<Workspace>,
-    /// Of which events the host hears that hooks run.
+    /// Events whose hook runs are reported to the host.
     pub progress: ProgressPolicy,
 }
 
-/// The hooks of a session. Cheap to clone; without hooks it is nothing at all.
+/// Hooks of a session with their dependencies. Cheap to clone; without hooks it holds nothing.
 #[derive(Clone, Default)]
 pub struct HookExecutor(Option<Arc<Inner>>);
 
@@ -49,12 +45,11 @@ struct Inner {
 }
 
 impl HookExecutor {
-    /// The hooks of a set.
     pub fn new(set: HookSet, desk: HookDeps) -> Self {
         Self((!set.is_empty()).then(|| Arc::new(Inner { set, deps: desk, async_results: Arc::default() })))
     }
 
-    /// The same hooks and some more; `desk` is what they are run with if there were none.
+    /// Adds hooks; `desk` is used if there were none before.
     #[must_use]
     pub fn with_added(&self, more: HookSet, desk: &HookDeps) -> Self {
         if more.is_empty() {
@@ -63,16 +58,20 @@ impl HookExecutor {
         let Some(staff) = &self.0 else { return Self::new(more, desk.clone()) };
         let mut set = staff.set.clone();
         set.append(more);
-        Self(Some(Arc::new(Inner { set, deps: staff.deps.clone(), async_results: Arc::clone(&staff.async_results) })))
+        Self(Some(Arc::new(Inner {
+            set,
+            deps: staff.deps.clone(),
+            async_results: Arc::clone(&staff.async_results),
+        })))
     }
 
-    /// Whether an event has hooks. Ask before you put together what they would be told.
+    /// Returns true if the event has hooks. Check it before building an input.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.0.as_ref().is_some_and(|staff| staff.set.has_hooks(event))
     }
 
-    /// Tells the hooks what happened and waits for what they say. If `cancel` fires they are stopped, and the answer
-    /// says that it is not complete.
+    /// Runs the hooks and waits for their outputs. If `cancel` fires they are cancelled, and the output is marked as
+    /// interrupted.
     pub async fn run(&self, occasion: HookCall, cancel: &CancellationToken) -> MergedOutput {
         let (Some(staff), Some(event)) = (&self.0, occasion.input.event.event()) else {
             return MergedOutput::default();
@@ -85,7 +84,8 @@ impl HookExecutor {
         }
         let handlers = staff.set.handlers(&occasion.input, &staff.deps.workspace);
         let input = command_input(&handlers, &occasion.input);
-        let runs = handlers.iter().map(|handler| staff.run_handler(handler, event, &occasion, &input, cancel));
+        let runs =
+            handlers.iter().map(|handler| staff.run_handler(handler, event, &occasion, &input, cancel));
         let began = clock::monotonic();
         let outcomes = join_all(runs).await;
         for HookResult { hook, output: said } in &outcomes {
@@ -102,12 +102,12 @@ impl HookExecutor {
         merge(event, seen, outcomes)
     }
 
-    /// What hooks have said meanwhile that nobody waited for: a subagent takes its own, the main agent all.
+    /// Takes finished async results: a subagent its own, the main agent all.
     pub fn take_async_results(&self, agent_id: Option<&str>) -> Vec<AsyncResult> {
         self.0.as_ref().map(|staff| staff.async_results.take(agent_id)).unwrap_or_default()
     }
 
-    /// Where late answers arrive; none without hooks.
+    /// Queue of async results; `None` without hooks.
     pub fn async_results(&self) -> Option<&AsyncResults> {
         self.0.as_ref().map(|staff| &*staff.async_results)
     }
@@ -138,11 +138,13 @@ impl Inner {
             HookAction::Callback(id) => {
                 callback::run(&self.deps.requests, (event, id), occasion, handler.timeout, cancel).await
             }
-            // At the end of a session there is no later.
+            // At the end of a session async hooks are awaited.
             HookAction::BackgroundCommand(command) if event != HookEvent::SessionEnd => {
                 job(command).run_in_background().await
             }
-            HookAction::Command(command) | HookAction::BackgroundCommand(command) => job(command).run(cancel).await,
+            HookAction::Command(command) | HookAction::BackgroundCommand(command) => {
+                job(command).run(cancel).await
+            }
             HookAction::Http(hook) => {
                 hook.run(event, input.clone(), &self.deps.workspace, handler.timeout, cancel).await
             }
@@ -154,22 +156,25 @@ impl Inner {
     }
 }
 
-/// What a command reads; nothing if no command does.
+/// Hook input as JSON with a newline; empty if only callbacks run.
 fn command_input(handlers: &[HookHandler], input: &HookInput) -> Bytes {
     if handlers.iter().all(|handler| matches!(handler.action, HookAction::Callback(_))) {
         return Bytes::new();
     }
-    // It is made of JSON values, so it can be written.
+    // The input consists of JSON values, so this cannot fail.
     let mut json = serde_json::to_vec(input).unwrap_or_default();
     json.push(b'\n');
     json.into()
 }
 
-/// A failure that must not pass blocks. A change of model that nobody could judge in time does not happen either. Who must
-/// agree and says something that means nothing at this event has not agreed.
+/// Turns a failure into a block where `onFailure` says so, and for a timed-out PreModelSwitch. A hook that must agree
+/// also fails if it prints text that has no use for this event.
 fn apply_failure_policy(event: HookEvent, failure: FailurePolicy, said: ParsedOutput) -> ParsedOutput {
     let said = match said {
-        ParsedOutput::Text(_) if failure == FailurePolicy::Block && catalog::row(event).plain_text_use == PlainTextUse::Dropped => {
+        ParsedOutput::Text(_)
+            if failure == FailurePolicy::Block
+                && catalog::row(event).plain_text_use == PlainTextUse::Dropped =>
+        {
             ParsedOutput::Failed("it printed text that is no answer".into())
         }
         other => other,

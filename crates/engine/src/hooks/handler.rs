@@ -1,4 +1,4 @@
-//! What is done when a hook's turn has come, and on which terms.
+//! Action of a hook with its timeout and failure policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,46 +8,39 @@ use whimbrel_wire::hook::HookEventInput;
 
 use super::http::HttpHook;
 
-/// What a hook does, and on which terms.
+/// Action and limits of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HookHandler {
-    /// What is done.
     pub(super) action: HookAction,
-    /// How long it may take.
     pub(super) timeout: Duration,
-    /// What its failure means.
     pub(super) failure: FailurePolicy,
-    /// Variables of its own.
+    /// Environment variables of the hook.
     pub(super) environment: Arc<BTreeMap<String, String>>,
 }
 
-/// What a hook does.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum HookAction {
-    /// The host is asked, by this name.
+    /// Control request to the host, by callback id.
     Callback(Arc<str>),
-    /// A command is run and waited for.
     Command(Arc<str>),
-    /// A command is run, and nobody waits.
+    /// Command in the background.
     BackgroundCommand(Arc<str>),
-    /// A web address is told.
     Http(Arc<HttpHook>),
-    /// Nothing: it cannot run, for this reason.
+    /// The hook cannot run; the text says why.
     Unavailable(Arc<str>),
 }
 
-/// What the failure of a hook means.
+/// Effect of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FailurePolicy {
-    /// The event goes on, and the person is told.
+    /// The event goes on; the user is informed.
     Report,
-    /// The event is blocked.
     Block,
 }
 
 impl HookHandler {
-    /// Hosts are not told that a session begins or ends: they begin and end it themselves, and at the end they can
-    /// no longer be asked.
+    /// False for callbacks at startup and at the end of a session: the host starts and ends the session itself, and
+    /// cannot be asked at the end.
     pub(super) fn accepts(&self, input: &HookEventInput) -> bool {
         let for_commands_only = match input {
             HookEventInput::SessionStart(start) => start.source == "startup",
@@ -61,7 +54,7 @@ impl HookHandler {
         self.action.is_same(&other.action) && self.environment == other.environment
     }
 
-    /// Takes in a hook that does the same: the stricter terms and the longer time count.
+    /// Merges a duplicate: the stricter failure policy and the longer timeout win.
     pub(super) fn merge(&mut self, other: &Self) {
         if matches!(other.action, HookAction::Command(_)) {
             self.action = other.action.clone();
@@ -70,12 +63,12 @@ impl HookHandler {
         self.failure = self.failure.max(other.failure);
     }
 
-    /// The hook as people are told of it.
+    /// Display name of the hook.
     pub(super) fn display_name(&self) -> Arc<str> {
         match &self.action {
             HookAction::Callback(id) => format!("callback {id}").into(),
             HookAction::Command(command) | HookAction::BackgroundCommand(command) => first_line(command),
-            // What follows may be a secret.
+            // Query and fragment may hold secrets.
             HookAction::Http(hook) => first_line(hook.url.split(['?', '#']).next().unwrap_or_default()),
             HookAction::Unavailable(_) => "a hook that cannot run".into(),
         }
@@ -86,9 +79,10 @@ impl HookAction {
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Callback(one), Self::Callback(two)) => one == two,
-            (Self::Command(one) | Self::BackgroundCommand(one), Self::Command(two) | Self::BackgroundCommand(two)) => {
-                one == two
-            }
+            (
+                Self::Command(one) | Self::BackgroundCommand(one),
+                Self::Command(two) | Self::BackgroundCommand(two),
+            ) => one == two,
             (Self::Http(one), Self::Http(two)) => one == two,
             (Self::Unavailable(one), Self::Unavailable(two)) => one == two,
             (Self::Callback(_) | Self::Http(_) | Self::Unavailable(_), _)
@@ -97,7 +91,7 @@ impl HookAction {
     }
 }
 
-/// The first line of a command, and not too much of it.
+/// First line of a command, truncated.
 fn first_line(command: &str) -> Arc<str> {
     const MAX_CHARS: usize = 80;
     let line = command.trim().lines().next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! A web address as a hook: it is told what happened by POST, and its answer says what it thinks of it.
+//! HTTP hooks: the hook input is sent by POST, and the response body is the hook's output.
 //!
-//! - a status from 200 to 299 counts: no body is no opinion, a JSON object is the answer, other text is text;
-//! - any other status, also one that leads elsewhere, and no answer at all is a failure.
+//! - Status 200 to 299: an empty body is no output, a JSON object is the output, other text is text.
+//! - Any other status, redirects included, and a failed request are errors.
 //!
-//! What the headers say of variables, `$NAME` or `${NAME}`, is filled in for those that the hook lists; others are left empty.
+//! `$NAME` and `${NAME}` in headers are expanded for the variables that the hook lists; others expand to nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,37 +21,34 @@ use whimbrel_wire::hook::HookEvent;
 use super::output::ParsedOutput;
 use crate::workspace::Workspace;
 
-/// The most bytes of an answer.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// A web address as a hook.
+/// HTTP hook as configured.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpHook {
-    /// The address.
     pub url: String,
-    /// Headers that go with it.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The variables that headers may hold.
+    /// Variables that headers may use.
     #[serde(default)]
     pub allowed_env_vars: Vec<String>,
-    /// How long it may take, in seconds.
+    /// Timeout in seconds.
     #[serde(default)]
     pub timeout: Option<f64>,
-    /// What its failure means; without it, the event goes on.
+    /// Effect of a failure; by default the event goes on.
     #[serde(default)]
     pub on_failure: Option<OnFailure>,
-    /// A permission rule that the call must match.
+    /// Permission rule that the call must match.
     #[serde(default, rename = "if")]
     pub condition: Option<String>,
-    /// Whether it runs only once in a session.
+    /// Runs only once in a session.
     #[serde(default)]
     pub once: bool,
 }
 
 impl HttpHook {
-    /// What is wrong with it, if anything.
+    /// Error of an invalid URL or header name.
     pub(super) fn validation_error(&self) -> Option<String> {
         match Url::parse(&self.url) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
@@ -61,7 +58,7 @@ impl HttpHook {
         Some(format!("{bad:?} is no name of a header"))
     }
 
-    /// Tells the address what happened and reads what it says.
+    /// Sends the hook input and parses the response.
     pub(super) async fn run(
         &self,
         event: HookEvent,
@@ -102,7 +99,7 @@ impl HttpHook {
             let value = expand_variables(value, |name| {
                 variable(name).filter(|_| self.allowed_env_vars.iter().any(|allowed| allowed == name))
             });
-            // What a variable holds may be a secret, so it is not repeated.
+            // The value may hold a secret and is not shown.
             let bad = || format!("the value of its header {name} cannot be sent");
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
             headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
@@ -111,7 +108,6 @@ impl HttpHook {
     }
 }
 
-/// A text with its variables filled in.
 fn expand_variables(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
     let Ok(pattern) = Regex::new(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))") else {
         return text.to_owned();
@@ -127,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_listed_variables_go_into_headers() {
+    fn only_listed_variables_are_expanded_in_headers() {
         let hook = HttpHook {
             headers: BTreeMap::from([("X-Key".into(), "a $KEY b ${KEY}c $OTHER$".into())]),
             allowed_env_vars: vec!["KEY".into()],
@@ -141,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_web_address() {
+    fn the_url_must_be_http_or_https() {
         for (url, good) in [
             ("https://example.invalid/hook", true),
             ("http://127.0.0.1:8080", true),

@@ -1,6 +1,6 @@
-//! What hooks are told: an [`Occasion`] for each event that the engine raises, made from a [`Scene`].
+//! Builds hook inputs: a [`HookCall`] for each event, made by a [`HookInputBuilder`].
 //!
-//! When each event is raised and what its hooks may change stands in [`catalog`](super::catalog).
+//! [`catalog`](super::catalog) lists when each event occurs and what its hooks can change.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,50 +16,46 @@ use whimbrel_wire::message::FailureKind;
 use whimbrel_wire::permission::{McpServerProvenance, PermissionUpdate};
 use whimbrel_wire::system::CompactTrigger;
 
-/// How long a text about a background task may be.
+/// Maximum length of each text about a background task.
 const MAX_SUMMARY_CHARS: usize = 1_000;
 
-/// Something that hooks are told about.
+/// Input for the hooks of one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookCall {
-    /// What they are told.
     pub input: HookInput,
-    /// The call it is about.
+    /// Tool call that the event is about.
     pub tool_use_id: Option<String>,
 }
 
-/// Where things happen: what every hook is told, whatever happens.
+/// Builds hook inputs from the fields common to all events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookInputBuilder(pub HookBase);
 
-/// A tool call.
+/// Tool call that an event is about.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCallRef<'a> {
-    /// The tool.
     pub name: &'a str,
-    /// Its input.
     pub input: &'a Value,
-    /// The call.
     pub id: &'a str,
-    /// The MCP server that the tool belongs to.
+    /// MCP server of the tool.
     pub server: Option<&'a McpServerProvenance>,
 }
 
-/// An agent that wants to end.
+/// Details of an agent that is about to stop.
 #[derive(Debug, Clone, Default)]
 pub struct StopDetails {
-    /// Whether a hook already made it go on.
+    /// True if a stop hook already made it continue.
     pub stop_hook_active: bool,
-    /// What it said last.
     pub last_message: Option<String>,
-    /// What still runs beside it.
+    /// Running background tasks.
     pub background_tasks: Vec<BackgroundTaskSummary>,
-    /// What is planned for later.
+    /// Scheduled prompts.
     pub session_crons: Vec<SessionCronSummary>,
 }
 
 impl HookInputBuilder {
-    /// Any event. Some are not told the permission mode: it is not settled, or no longer matters.
+    /// Builds the input of any event. Some events omit the permission mode, because it is not decided yet or no longer
+    /// matters.
     pub fn build(&self, event: impl Into<HookEventInput>) -> HookCall {
         let (mut base, event) = (self.0.clone(), event.into());
         if omits_mode(event.event()) {
@@ -68,7 +64,6 @@ impl HookInputBuilder {
         HookCall { tool_use_id: tool_use_id_of(&event), input: HookInput { base, event } }
     }
 
-    /// A call is about to be made.
     pub fn pre_tool_use(&self, call: ToolCallRef<'_>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         self.build(PreToolUse {
@@ -79,7 +74,6 @@ impl HookInputBuilder {
         })
     }
 
-    /// A call worked.
     pub fn post_tool_use(&self, call: ToolCallRef<'_>, response: Value, took: Duration) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         self.build(PostToolUse {
@@ -92,7 +86,6 @@ impl HookInputBuilder {
         })
     }
 
-    /// A call failed.
     pub fn post_tool_use_failure(
         &self,
         call: ToolCallRef<'_>,
@@ -112,12 +105,10 @@ impl HookInputBuilder {
         })
     }
 
-    /// All calls of a reply are done.
     pub fn post_tool_batch(&self, calls: Vec<BatchedCall>) -> HookCall {
         self.build(PostToolBatch { tool_calls: calls })
     }
 
-    /// The host would have to be asked about a call.
     pub fn permission_request(&self, call: ToolCallRef<'_>, suggestions: Vec<PermissionUpdate>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         let occasion = self.build(PermissionRequest {
@@ -129,7 +120,6 @@ impl HookInputBuilder {
         HookCall { tool_use_id: Some(id.into()), ..occasion }
     }
 
-    /// A call was refused.
     pub fn permission_denied(&self, call: ToolCallRef<'_>, reason: impl Into<String>) -> HookCall {
         let ToolCallRef { name, input, id, server } = call;
         self.build(PermissionDenied {
@@ -141,18 +131,17 @@ impl HookInputBuilder {
         })
     }
 
-    /// The person should look. Kinds: `permission_prompt`, `idle_prompt`, `agent_completed`, ...
+    /// Kinds: `permission_prompt`, `idle_prompt`, `agent_completed`, ...
     pub fn notification(&self, kind: &str, message: impl Into<String>, title: Option<String>) -> HookCall {
         self.build(Notification { message: message.into(), title, notification_type: kind.into() })
     }
 
-    /// A prompt came in. Sources: `user`, `sdk`, `system`, ...
+    /// Sources: `user`, `sdk`, `system`, ...
     pub fn user_prompt_submit(&self, prompt: impl Into<String>, source: Option<&str>) -> HookCall {
         let source = source.map(Into::into);
         self.build(UserPromptSubmit { prompt: prompt.into(), source, session_title: None })
     }
 
-    /// A slash command became a prompt.
     pub fn user_prompt_expansion(
         &self,
         command: &str,
@@ -168,19 +157,24 @@ impl HookInputBuilder {
         })
     }
 
-    /// A session begins. Sources: `startup`, `resume`, `clear`, `compact`, `fork`.
+    /// Sources: `startup`, `resume`, `clear`, `compact`, `fork`.
     pub fn session_start(&self, source: &str, model: Option<&str>, title: Option<String>) -> HookCall {
         let (source, model) = (source.into(), model.map(Into::into));
         let agent_type = self.0.agent_type.clone();
-        self.build(SessionStart { source, model, agent_type, session_title: title, ..SessionStart::default() })
+        self.build(SessionStart {
+            source,
+            model,
+            agent_type,
+            session_title: title,
+            ..SessionStart::default()
+        })
     }
 
-    /// A session ends. Reasons: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`.
+    /// Reasons: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`.
     pub fn session_end(&self, reason: &str) -> HookCall {
         self.build(SessionEnd { reason: reason.into() })
     }
 
-    /// The model wants to end its turn.
     pub fn stop(&self, ending: StopDetails) -> HookCall {
         self.build(Stop {
             stop_hook_active: ending.stop_hook_active,
@@ -190,17 +184,15 @@ impl HookInputBuilder {
         })
     }
 
-    /// A turn failed.
     pub fn stop_failure(&self, error: FailureKind, details: Option<String>) -> HookCall {
         self.build(StopFailure { error, error_details: details, last_assistant_message: None })
     }
 
-    /// A subagent begins.
     pub fn subagent_start(&self, agent_id: &str, agent_type: &str) -> HookCall {
         self.build(SubagentStart { agent_id: agent_id.into(), agent_type: agent_type.into() })
     }
 
-    /// A subagent wants to end. The scene is the subagent's own: it says which one.
+    /// Must be called on the subagent's own builder, which holds the agent id.
     pub fn subagent_stop(&self, transcript: &str, ending: StopDetails) -> HookCall {
         self.build(SubagentStop {
             stop_hook_active: ending.stop_hook_active,
@@ -213,27 +205,25 @@ impl HookInputBuilder {
         })
     }
 
-    /// The conversation is about to be made shorter.
     pub fn pre_compact(&self, trigger: CompactTrigger, instructions: Option<String>) -> HookCall {
         self.build(PreCompact { trigger, custom_instructions: instructions })
     }
 
-    /// The conversation was made shorter.
     pub fn post_compact(&self, trigger: CompactTrigger, summary: impl Into<String>) -> HookCall {
         self.build(PostCompact { trigger, compact_summary: summary.into() })
     }
 
-    /// The shell stands somewhere else now.
+    /// The shell's working directory changed.
     pub fn cwd_changed(&self, old: &Path, new: &Path) -> HookCall {
         self.build(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
     }
 
-    /// Settings are about to change. Sources: `user_settings`, `project_settings`, `local_settings`, ...
+    /// Sources: `user_settings`, `project_settings`, `local_settings`, ...
     pub fn config_change(&self, source: &str, file: &Path) -> HookCall {
         self.build(ConfigChange { source: source.into(), file_path: Some(file.display().to_string()) })
     }
 
-    /// An instruction file was read. Kinds: `User`, `Project`, `Local`, `Managed`.
+    /// Kinds: `User`, `Project`, `Local`, `Managed`.
     pub fn instructions_loaded(&self, file: &str, kind: &str, reason: &str) -> HookCall {
         self.build(InstructionsLoaded {
             file_path: file.into(),
@@ -244,12 +234,11 @@ impl HookInputBuilder {
     }
 }
 
-/// How a call failed.
+/// Cause of a failed tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
-    /// By itself.
+    /// The tool failed.
     Error,
-    /// Somebody interrupted it.
     Interrupted,
 }
 
@@ -261,7 +250,6 @@ fn omits_mode(event: Option<HookEvent>) -> bool {
     )
 }
 
-/// The call that an event is about.
 fn tool_use_id_of(event: &HookEventInput) -> Option<String> {
     use HookEventInput as On;
     match event {

@@ -1,9 +1,9 @@
-//! Which occasions a hook is for, pure.
+//! Matchers: which events of a type a hook is for. Pure.
 //!
-//! A matcher is read by the characters in it:
-//! 1. nothing, blanks or `*`: every occasion;
-//! 2. only letters, digits, `_`, `-`, blanks, `,` and `|`: a list of names, each of which must fit exactly;
-//! 3. anything else: a regular expression that must fit somewhere.
+//! The characters of a matcher decide its kind:
+//! 1. empty, blanks or `*`: every event;
+//! 2. only letters, digits, `_`, `-`, blanks, `,` and `|`: a list of names, one of which must be equal;
+//! 3. anything else: a regular expression that must match somewhere.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,19 +12,18 @@ use fancy_regex::Regex;
 use serde::Serialize;
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
 
-/// Says for which occasions of an event a hook is.
+/// Parsed matcher of a hook.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// For all.
     All,
-    /// For those with one of these names.
+    /// One of these names.
     Names(Vec<String>),
-    /// For those whose name fits somewhere.
+    /// Regular expression.
     Pattern(Box<Regex>),
 }
 
 impl Matcher {
-    /// Reads a matcher. An error says what is wrong with the regular expression.
+    /// Parses a matcher. The error describes the invalid regular expression.
     pub fn parse(event: HookEvent, text: Option<&str>) -> Result<Self, String> {
         let text = text.unwrap_or_default().trim();
         if text.is_empty() || text == "*" || ignores_matcher(event) {
@@ -37,25 +36,25 @@ impl Matcher {
         Regex::new(text).map(|pattern| Self::Pattern(Box::new(pattern))).map_err(|error| error.to_string())
     }
 
-    /// Whether the hook is for an occasion with this name. An occasion without a name is for every hook.
+    /// Returns true if the target matches. An event without a target matches every hook.
     pub fn matches(&self, subject: Option<&str>) -> bool {
         let Some(subject) = subject else { return true };
         match self {
             Self::All => true,
             Self::Names(names) => names.iter().any(|name| name == subject),
-            // A pattern that gives up on this name must not switch a guard off.
+            // If the regex engine gives up, the hook runs: a guard must not be skipped.
             Self::Pattern(pattern) => pattern.is_match(subject).unwrap_or(true),
         }
     }
 
-    /// Whether the hook is for this name because it says so, and not because it is for any.
+    /// Returns true if the matcher selects this target specifically, not because it matches everything.
     pub fn is_specific_to(&self, subject: &str) -> bool {
         let nobody = "\u{1}";
         self.matches(Some(subject)) && !self.matches(Some(nobody))
     }
 }
 
-/// What a matcher is compared with; none where an event knows no matchers.
+/// Text that a matcher is compared with; `None` for events without matchers.
 pub fn match_target(input: &HookEventInput) -> Option<Cow<'_, str>> {
     use HookEventInput as On;
     let name: &str = match input {
@@ -97,7 +96,7 @@ pub fn match_target(input: &HookEventInput) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(name))
 }
 
-/// Events whose hooks are told of every occasion, whatever their matcher says.
+/// Events whose hooks always run, whatever their matcher.
 fn ignores_matcher(event: HookEvent) -> bool {
     use HookEvent as On;
     matches!(
@@ -115,18 +114,18 @@ fn ignores_matcher(event: HookEvent) -> bool {
     )
 }
 
-/// Whether a character may stand in a list of names.
+/// Returns true if the character may stand in a list of names.
 fn is_list_char(event: HookEvent, letter: char) -> bool {
     let wide = !matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
     letter.is_alphanumeric() || matches!(letter, '_' | '|') || (wide && matches!(letter, '-' | ' ' | ','))
 }
 
-/// A model's name without the mark for a larger window.
+/// Model name without the context-window suffix.
 fn base_model(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
-/// A value that is one word on the wire.
+/// Wire name of a unit variant.
 fn wire_str(value: &impl Serialize) -> Cow<'static, str> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Cow::Owned(word),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_is_read_by_its_characters() {
+    fn characters_decide_the_kind_of_matcher() {
         let mcp = "mcp__srv__get";
         for (matcher, tool, expected) in [
             (None, "Bash", true),
@@ -180,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn file_names_and_kinds_of_failure_have_fewer_plain_characters() {
+    fn file_names_and_errors_have_fewer_list_characters() {
         assert!(fires(HookEvent::FileChanged, Some(".env"), Some(".env")));
         assert!(fires(HookEvent::FileChanged, Some("my-file"), Some("my-file.txt")));
         assert!(!fires(HookEvent::FileChanged, Some("my_file"), Some("my_file.txt")));
     }
 
     #[test]
-    fn a_broken_pattern_is_an_error_where_it_counts() {
+    fn an_invalid_regex_is_an_error_where_matchers_apply() {
         assert!(Matcher::parse(HookEvent::PreToolUse, Some("Bash(")).is_err());
         assert!(matches!(Matcher::parse(HookEvent::Stop, Some("Bash(")), Ok(Matcher::All)));
     }
 
     #[test]
-    fn a_pattern_that_gives_up_lets_the_hook_run() {
+    fn a_regex_that_gives_up_matches() {
         let greedy = Matcher::parse(HookEvent::PreToolUse, Some("(a|b|ab)*(?>c)")).unwrap();
         assert!(greedy.matches(Some(&"ab".repeat(40))));
         assert!(!greedy.matches(Some("x")));

@@ -1,13 +1,12 @@
-//! Many hooks said something; one thing comes out. Pure.
+//! Merges the outputs of all hooks of an event. Pure.
 //!
-//! 1. Of several verdicts on a call the strictest counts: deny, then defer, then ask, then allow. Its reasons are those
-//!    of all hooks that gave it.
-//! 2. Whoever blocks, blocks; the reasons are kept in order of registration.
-//! 3. What is added adds up: context, messages, files to watch.
-//! 4. What can be there only once is taken from the hook that was registered last: input, output, title.
-//! 5. One hook that wants to stop, or to hide something, is enough.
-//! 6. An allow counts for the input that its hook saw or wrote itself, never for one that another hook wrote
-//!    (`covered`).
+//! 1. Of several decisions on a call the strictest wins: deny, defer, ask, allow. Its reasons are those of all hooks
+//!    that made it.
+//! 2. Any block blocks; reasons are kept in registration order.
+//! 3. Lists are concatenated: contexts, messages, files to watch.
+//! 4. Single values come from the hook registered last: input, output, title.
+//! 5. One hook is enough to stop or to suppress output.
+//! 6. An allow covers the input that its hook saw or wrote, never one that another hook wrote (`allow_scope`).
 
 use std::sync::Arc;
 
@@ -19,98 +18,90 @@ use whimbrel_wire::hook::{
 };
 use whimbrel_wire::permission::PermissionResult;
 
-use super::catalog::{self, BlockEffect, PlainTextUse};
 use super::allow_scope::drop_uncovered_allows;
+use super::catalog::{self, BlockEffect, PlainTextUse};
 use super::output::{HookResult, ParsedOutput, additional_context};
 
-/// What the hooks of an event say together.
+/// Merged output of the hooks of an event.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergedOutput {
-    /// The verdict on a call, or on a change of model.
+    /// Decision on a tool call or a model switch.
     pub decision: Option<MergedDecision>,
-    /// The input to use instead.
+    /// Replaces the tool input.
     pub updated_input: Option<Map<String, Value>>,
-    /// Why what was about to happen must not happen; empty if it may. A blocked call is a [`Ruling`] instead, a
-    /// blocked question a denied [`permission`](Self::permission).
+    /// Why the event must not happen; empty if it may. For PreToolUse a block is a [`MergedDecision`], for
+    /// PermissionRequest a denied [`permission_result`](Self::permission_result).
     pub blocked: Vec<HookReason>,
-    /// An answer in the person's place.
+    /// Answer to a permission request in place of the user.
     pub permission_result: Option<PermissionResult>,
-    /// Complaints about what has happened already, for the model.
+    /// Objections to something that has already happened, for the model.
     pub feedback: Vec<HookReason>,
-    /// What the model is told besides.
+    /// Additional context for the model.
     pub contexts: Vec<String>,
-    /// The result to use instead.
+    /// Replaces the tool result.
     pub tool_output: Option<Value>,
-    /// The result to use instead, if the tool is one of an MCP server.
+    /// Replaces the tool result of an MCP tool.
     pub mcp_tool_output: Option<Value>,
-    /// Set if everything is to stop after this.
+    /// Set if the turn is to stop after this.
     pub stop: Option<StopRequest>,
-    /// What the person is told.
+    /// Messages for the user.
     pub system_messages: Vec<String>,
-    /// What went wrong with hooks, for the person. Nothing was held up by it.
+    /// Errors of hooks, for the user. They block nothing.
     pub errors: Vec<HookReason>,
-    /// Whether what the hooks printed stays out of sight.
     pub suppress_output: bool,
-    /// Whether the hooks were stopped half way. Whatever they were asked about must not go on then.
+    /// True if the hooks were cancelled. The event must not go on then.
     pub interrupted: bool,
-    /// What only few events allow.
     pub event_specific: EventSpecific,
 }
 
-/// The verdict of hooks on a call.
+/// Merged decision of hooks on a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergedDecision {
-    /// The verdict.
     pub decision: HookPermissionDecision,
-    /// Why, by each hook that gave this verdict and a reason.
+    /// Reasons of the hooks that made this decision.
     pub reasons: Vec<HookReason>,
 }
 
-/// Something that a hook said.
+/// Text of a hook, with the hook's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookReason {
-    /// The hook.
     pub hook: Arc<str>,
-    /// What it said.
     pub text: String,
 }
 
-/// The wish to stop.
+/// Request to stop the turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StopRequest {
-    /// What the person is told.
+    /// Shown to the user.
     pub reason: Option<String>,
 }
 
-/// What only few events allow.
+/// Fields that only some events support.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSpecific {
-    /// The session's title.
     pub session_title: Option<String>,
-    /// The first prompt.
+    /// First prompt of the session.
     pub initial_user_message: Option<String>,
-    /// Whether the model does not see the prompt itself.
+    /// Hides the original prompt from the model.
     pub suppress_original_prompt: bool,
-    /// Files to watch.
     pub watch_paths: Vec<String>,
-    /// Whether there are new skills.
     pub reload_skills: bool,
-    /// Whether a refused call may be tried again.
+    /// True if a denied call may be retried.
     pub retry: bool,
-    /// An answer to an MCP server.
+    /// Answer to an MCP elicitation.
     pub elicitation: Option<ElicitationOutput>,
-    /// The text to show instead.
+    /// Replaces the displayed text.
     pub display_content: Option<String>,
-    /// The folder of a new work tree.
+    /// Directory of a new worktree.
     pub worktree_path: Option<String>,
-    /// What the permission classifier is told.
+    /// Context for the permission classifier.
     pub classifier_contexts: Vec<String>,
-    /// Control codes for the person's terminal.
+    /// Control sequences for the user's terminal.
     pub terminal_sequences: Vec<String>,
 }
 
-/// Folds what the hooks of an event said, given in order of registration. `seen` is the input of the call that they were
-/// asked about, if they were.
+/// Merges outputs, given in registration order. `seen` is the tool input that the hooks were shown, if the event has
+/// one.
 pub fn merge(event: HookEvent, seen: Option<&Value>, mut outcomes: Vec<HookResult>) -> MergedOutput {
     if let Some(seen) = seen {
         drop_uncovered_allows(&mut outcomes, seen);
@@ -122,7 +113,6 @@ pub fn merge(event: HookEvent, seen: Option<&Value>, mut outcomes: Vec<HookResul
     folded
 }
 
-/// Reasons as one text.
 pub fn join_reasons(reasons: &[HookReason]) -> String {
     reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("\n")
 }
@@ -133,14 +123,19 @@ impl MergedOutput {
             self.errors.push(HookReason { hook: Arc::clone(hook), text: fault });
         }
         match said {
-            ParsedOutput::Empty | ParsedOutput::Async | ParsedOutput::Failed(_) | ParsedOutput::TimedOut(_) => {}
+            ParsedOutput::Empty
+            | ParsedOutput::Async
+            | ParsedOutput::Failed(_)
+            | ParsedOutput::TimedOut(_) => {}
             ParsedOutput::Cancelled => self.interrupted = true,
             ParsedOutput::Text(text) => match catalog::row(event).plain_text_use {
                 PlainTextUse::Context => self.contexts.push(text),
                 PlainTextUse::Path => self.event_specific.worktree_path = Some(text),
                 PlainTextUse::Dropped => {}
             },
-            ParsedOutput::Output(output) | ParsedOutput::Partial { blocking: output, .. } => self.add_output(event, hook, *output),
+            ParsedOutput::Output(output) | ParsedOutput::Partial { blocking: output, .. } => {
+                self.add_output(event, hook, *output)
+            }
             ParsedOutput::Block { reason, output: besides } => {
                 if let Some(output) = besides {
                     self.add_output(event, hook, *output);
@@ -174,7 +169,7 @@ impl MergedOutput {
         }
     }
 
-    /// What a block means goes by the event.
+    /// The effect of a block depends on the event.
     fn add_block(&mut self, event: HookEvent, hook: &Arc<str>, text: String) {
         if is_decision_event(event) {
             return self.add_decision(HookPermissionDecision::Deny, hook, Some(text));
@@ -199,7 +194,7 @@ impl MergedOutput {
         }
     }
 
-    /// Of several answers in the person's place, a no counts before a yes, and the first before others.
+    /// A deny wins over an allow, and the first answer over later ones.
     fn add_permission(&mut self, answer: PermissionResult) {
         let is_no = |answer: &PermissionResult| matches!(answer, PermissionResult::Deny { .. });
         if self.permission_result.as_ref().is_none_or(|given| is_no(&answer) && !is_no(given)) {
@@ -207,7 +202,7 @@ impl MergedOutput {
         }
     }
 
-    /// What only this event allows. Context has been taken already.
+    /// Applies the event-specific part. Its context has been taken already.
     fn add_specific(&mut self, hook: &Arc<str>, specific: HookSpecific) {
         use HookSpecific as On;
         match specific {
@@ -228,11 +223,15 @@ impl MergedOutput {
                 self.event_specific.suppress_original_prompt |= answer.suppress_original_prompt == Some(true);
             }
             On::SessionStart(answer) => self.event_specific.add_session_start(answer),
-            On::Elicitation(answer) | On::ElicitationResult(answer) => self.event_specific.add_elicitation(answer),
+            On::Elicitation(answer) | On::ElicitationResult(answer) => {
+                self.event_specific.add_elicitation(answer)
+            }
             On::CwdChanged(answer) | On::FileChanged(answer) => {
                 self.event_specific.watch_paths.extend(answer.watch_paths.into_iter().flatten());
             }
-            On::MessageDisplay(answer) => replace_if_some(&mut self.event_specific.display_content, answer.display_content),
+            On::MessageDisplay(answer) => {
+                replace_if_some(&mut self.event_specific.display_content, answer.display_content)
+            }
             On::WorktreeCreate(answer) => self.event_specific.worktree_path = Some(answer.worktree_path),
             On::PostToolUseFailure(_)
             | On::PostToolBatch(_)
@@ -268,7 +267,7 @@ impl EventSpecific {
         self.reload_skills |= answer.reload_skills == Some(true);
     }
 
-    /// Of several answers to a server, one that gives nothing away counts before one that does.
+    /// An answer that declines or cancels wins over one that accepts.
     fn add_elicitation(&mut self, answer: ElicitationOutput) {
         let gives = |answer: &ElicitationOutput| answer.action == Some(ElicitationAction::Accept);
         if answer.action.is_none() {
@@ -280,7 +279,7 @@ impl EventSpecific {
     }
 }
 
-/// Whether hooks give a verdict on the event.
+/// Returns true for events on which hooks make a permission decision.
 fn is_decision_event(event: HookEvent) -> bool {
     matches!(event, HookEvent::PreToolUse | HookEvent::PreModelSwitch)
 }

@@ -1,49 +1,49 @@
-//! Hooks: code of the host and commands of the settings that are told what happens and may have a say in it.
+//! Hooks: callbacks of the host, commands and HTTP endpoints that are informed of events and can block or change them.
 //!
-//! - `config`: which hooks there are; `handler`: what each does; `matcher` and `condition`: which occasions they are
-//!   for; `catalog`: the events, one row each;
-//! - `events`: what hooks are told;
-//! - `run`: raises an event; `callback` asks the host, `command` runs a command, `http` asks a web
-//!   address, `herald` tells the host of it;
-//! - `outcome`: what one hook said, `restraint`: what counts of it if it is wrong in part, `twice`: if it says two things at
-//!   once; `fold`: what all of them said
-//!   together, `covered`: what an allow among it is for; `long`: when one says too much;
-//! - `late`: what hooks say that nobody waited for;
-//! - `lookout`: an agent's way to all of that; `brake`: ends its turn if a hook says so.
+//! - `config`: the hooks of a session; `handler`: action and limits of one; `matcher` and `condition`: which events it
+//!   is for; `catalog`: the events, one row each;
+//! - `inputs`: builds hook inputs;
+//! - `executor`: runs the hooks of an event; `callback` asks the host, `command` runs a command, `http` sends a
+//!   request, `progress` reports runs to the host;
+//! - `output`: parses the output of one hook; `salvage`: the blocking part of an invalid output; `duplicate_keys`:
+//!   ambiguous JSON; `merge`: combines the outputs of all hooks; `allow_scope`: which input an allow covers;
+//!   `truncate`: long texts;
+//! - `async_results`: results of hooks that run in the background;
+//! - `dispatcher`: an agent's entry point to all of that; `stop_flag`: ends its turn on request of a hook.
 //!
-//! A session without hooks has an empty [`Hooks`]: raising an event is one look.
+//! A session without hooks has an empty [`HookExecutor`], in which running an event is one check.
 
-mod stop_flag;
+mod allow_scope;
+mod async_results;
 mod callback;
 pub mod catalog;
 mod command;
 mod condition;
 mod config;
-mod allow_scope;
-mod error;
-pub mod inputs;
-pub mod merge;
-mod handler;
-mod progress;
-mod http;
-mod async_results;
-mod truncate;
 pub mod dispatcher;
-pub mod matcher;
-mod output;
-mod salvage;
+mod duplicate_keys;
+mod error;
 mod executor;
+mod handler;
+mod http;
+pub mod inputs;
+pub mod matcher;
+pub mod merge;
+mod output;
+mod progress;
+mod salvage;
+mod stop_flag;
 #[cfg(test)]
 mod tests;
-mod duplicate_keys;
+mod truncate;
 
+pub use async_results::{AsyncResult, AsyncResults};
 pub use config::{CommandHook, HookSet};
-pub use error::HookError;
-pub use inputs::{ToolCallRef, HookCall, HookInputBuilder};
-pub use merge::{MergedOutput, HookReason, MergedDecision, join_reasons};
-pub use progress::ProgressPolicy;
-pub use http::HttpHook;
-pub use async_results::{AsyncResults, AsyncResult};
 pub use dispatcher::HookDispatcher;
-pub use output::{HookResult, ParsedOutput};
+pub use error::HookError;
 pub use executor::{HookDeps, HookExecutor};
+pub use http::HttpHook;
+pub use inputs::{HookCall, HookInputBuilder, ToolCallRef};
+pub use merge::{HookReason, MergedDecision, MergedOutput, join_reasons};
+pub use output::{HookResult, ParsedOutput};
+pub use progress::ProgressPolicy;

@@ -1,67 +1,59 @@
-//! What one hook said, read from an exit code and two outputs or from the host's answer; pure.
+//! Parses the output of one hook: exit code and streams of a command, or the host's or endpoint's response. Pure.
 //!
-//! A command's output is meant as an answer in JSON if it begins with `{`. Its exit code:
-//! - 0: the answer counts; output that is no JSON is text;
-//! - 2: the hook blocks, whatever else it says, with the answer's reason or else with its complaints;
-//! - any other: the hook has failed; of an answer only what holds something up counts. A hook that has to make or remove a
-//!   work tree blocks.
+//! A command's output that begins with `{` is parsed as JSON. Exit codes:
+//! - 0: the output counts; output that is not JSON is text;
+//! - 2: the hook blocks, with the JSON's reason or else with stderr;
+//! - other: the hook has failed; only the blocking part of its JSON counts. A failed WorktreeCreate or WorktreeRemove
+//!   hook blocks.
 //!
-//! Of an answer that is wrong in part only what holds something up counts ([`restraint`](super::restraint)); the hook has
-//! failed besides, or altogether.
+//! Of partly invalid JSON only the blocking part counts ([`salvage`](super::salvage)), and the error is reported.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
-use super::salvage::{check_event_name, blocking_part};
 use super::duplicate_keys::keep_first_duplicates;
-use crate::tasks::{ProcessExit, CommandOutput};
+use super::salvage::{blocking_part, check_event_name};
+use crate::tasks::{CommandOutput, ProcessExit};
 
-/// A hook and what it said.
+/// Hook with its output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookResult {
-    /// The hook, as people are told of it.
+    /// Display name of the hook.
     pub hook: Arc<str>,
-    /// What it said.
     pub output: ParsedOutput,
 }
 
-/// What a hook said.
+/// Parsed output of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParsedOutput {
-    /// Nothing.
     Empty,
-    /// It goes on by itself; what it will say comes too late for the event.
+    /// It continues in the background; its output comes too late for this event.
     Async,
-    /// An answer.
+    /// Valid JSON output.
     Output(Box<SyncOutput>),
-    /// An answer that is wrong in part.
+    /// Partly invalid output.
     Partial {
-        /// What of it counts: what holds something up.
+        /// The blocking part of it.
         blocking: Box<SyncOutput>,
-        /// What is wrong with it.
         error: String,
     },
-    /// Text that is no answer.
+    /// Text that is not JSON.
     Text(String),
-    /// It blocks.
     Block {
-        /// Why.
         reason: String,
-        /// What it said besides.
+        /// Other fields of its output.
         output: Option<Box<SyncOutput>>,
     },
-    /// It failed, and how.
     Failed(String),
-    /// It took longer than it may.
     TimedOut(Duration),
-    /// It was stopped, because nobody waits any more.
+    /// Cancelled with the turn or the session.
     Cancelled,
 }
 
 impl ParsedOutput {
-    /// What kind of thing it said, in a few words.
+    /// Summary for the log.
     pub fn summary(&self) -> String {
         match self {
             Self::Empty => "said nothing".into(),
@@ -75,7 +67,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Reads what a command said that has ended.
+    /// Parses the output of a command that has ended.
     pub(super) fn from_command(event: HookEvent, ending: ProcessExit, heard: &CommandOutput) -> Self {
         let answer = ParsedJson::parse(event, heard);
         match (ending, answer) {
@@ -100,7 +92,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Reads what a web address said.
+    /// Parses the response body of an HTTP hook.
     pub(super) fn from_http(event: HookEvent, text: &str) -> Self {
         let trimmed = text.trim().trim_start_matches('\u{feff}');
         let answer = match trimmed.starts_with('{') {
@@ -117,7 +109,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Reads the answer of a host.
+    /// Parses the host's response.
     pub(super) fn from_host(event: HookEvent, output: HookOutput) -> Self {
         match validate(event, output) {
             ParsedJson::Valid(output) if *output == SyncOutput::default() => Self::Empty,
@@ -129,7 +121,7 @@ impl ParsedOutput {
         }
     }
 
-    /// A failure, if it is one, in words.
+    /// Error text, if the hook failed.
     pub(super) fn error(&self) -> Option<String> {
         match self {
             Self::Failed(reason) | Self::Partial { error: reason, .. } => Some(reason.clone()),
@@ -143,7 +135,7 @@ impl ParsedOutput {
         }
     }
 
-    /// Every text that a model may come to read.
+    /// Texts that may reach the model.
     pub(super) fn model_texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::Text(text) => vec![text],
@@ -157,7 +149,7 @@ impl ParsedOutput {
     }
 }
 
-/// Whether a hook's first line asks for time: it goes on, and nobody has to wait.
+/// Parses the first line of output as a request to go async.
 pub(super) fn parse_async_request(first_line: &str) -> Option<AsyncOutput> {
     match serde_json::from_str(first_line.trim()) {
         Ok(HookOutput::Async(later)) => Some(later),
@@ -165,9 +157,13 @@ pub(super) fn parse_async_request(first_line: &str) -> Option<AsyncOutput> {
     }
 }
 
-/// What a hook says that nobody waited for: all of it, or the last line that is an answer. A first line that only
-/// asked for time does not count.
-pub(super) fn parse_late_output(event: HookEvent, ending: ProcessExit, heard: &CommandOutput) -> ParsedOutput {
+/// Parses the output of an async hook: all of it, or the last line that is valid JSON. The initial async request is
+/// skipped.
+pub(super) fn parse_late_output(
+    event: HookEvent,
+    ending: ProcessExit,
+    heard: &CommandOutput,
+) -> ParsedOutput {
     let raw = heard.stdout.raw();
     let rest = match raw.split_once('\n') {
         Some((first, rest)) if parse_async_request(first).is_some() => rest,
@@ -181,7 +177,7 @@ pub(super) fn parse_late_output(event: HookEvent, ending: ProcessExit, heard: &C
         }
     }
     match ending {
-        // What is no answer has nowhere to go.
+        // Text that is not JSON has no use here.
         ProcessExit::Exited(0) => ParsedOutput::Empty,
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
             ParsedOutput::Failed(exit_error(ending, &heard.stderr.text()))
@@ -189,17 +185,19 @@ pub(super) fn parse_late_output(event: HookEvent, ending: ProcessExit, heard: &C
     }
 }
 
-/// What stands in a command's output.
+/// Parsed stdout.
 enum ParsedJson {
-    /// An answer.
     Valid(Box<SyncOutput>),
-    /// One that is wrong in part, and what of it counts.
-    Partial { legible: Box<SyncOutput>, flaw: String },
-    /// A promise of one.
+    /// Partly invalid JSON, with its blocking part.
+    Partial {
+        legible: Box<SyncOutput>,
+        flaw: String,
+    },
+    /// Async request.
     Async,
-    /// Something that was meant as an answer and is none.
+    /// Invalid JSON.
     Invalid(String),
-    /// Something else.
+    /// Text that is not JSON.
     Text(String),
 }
 
@@ -219,7 +217,7 @@ impl ParsedJson {
         Self::Text(heard.stdout.text().trim().to_owned())
     }
 
-    /// What of it holds something up.
+    /// Blocking part of the output.
     fn into_blocking(self) -> Option<Box<SyncOutput>> {
         match self {
             Self::Valid(output) => blocking_part(*output).map(Box::new),
@@ -243,7 +241,7 @@ fn parse_json(event: HookEvent, json: &str) -> ParsedJson {
     }
 }
 
-/// What counts of an output that begins as an answer and goes on as something else.
+/// Blocking part of output that starts as JSON and continues as something else.
 fn parse_prefix(event: HookEvent, json: &str, flaw: String) -> ParsedJson {
     let whole = serde_json::Deserializer::from_str(json).into_iter::<HookOutput>().map_while(Result::ok);
     match whole.filter_map(|output| validate(event, output).into_blocking()).next() {
@@ -252,7 +250,7 @@ fn parse_prefix(event: HookEvent, json: &str, flaw: String) -> ParsedJson {
     }
 }
 
-/// An answer in a wrong shape, or to another event than the one that was raised, is none, except for what holds something up.
+/// Validates field types and event name; of invalid output only the blocking part is kept.
 fn validate(event: HookEvent, output: HookOutput) -> ParsedJson {
     let mut output = match output {
         HookOutput::Async(_) => return ParsedJson::Async,
@@ -260,7 +258,10 @@ fn validate(event: HookEvent, output: HookOutput) -> ParsedJson {
     };
     let mut flaws = Vec::new();
     if !output.invalid_fields.is_empty() {
-        flaws.push(format!("its answer cannot be read: {}", std::mem::take(&mut output.invalid_fields).join("; ")));
+        flaws.push(format!(
+            "its answer cannot be read: {}",
+            std::mem::take(&mut output.invalid_fields).join("; ")
+        ));
     }
     flaws.extend(check_event_name(event, &mut output));
     if flaws.is_empty() {
@@ -273,7 +274,7 @@ fn validate(event: HookEvent, output: HookOutput) -> ParsedJson {
     }
 }
 
-/// A hook that ended with code 2.
+/// Output of a hook that exited with code 2.
 fn to_block(answer: ParsedJson, complaints: &str) -> ParsedOutput {
     let (given, besides) = match answer {
         ParsedJson::Valid(mut output) | ParsedJson::Partial { legible: mut output, .. } => {
@@ -283,10 +284,13 @@ fn to_block(answer: ParsedJson, complaints: &str) -> ParsedOutput {
     };
     let complaints = Some(complaints.trim()).filter(|text| !text.is_empty());
     let reason = given.or_else(|| complaints.map(Into::into));
-    ParsedOutput::Block { reason: reason.unwrap_or_else(|| "The hook gave no reason.".into()), output: besides }
+    ParsedOutput::Block {
+        reason: reason.unwrap_or_else(|| "The hook gave no reason.".into()),
+        output: besides,
+    }
 }
 
-/// The reason in an answer. The answer's own verdict goes with it: the exit code has said it already.
+/// Takes the reason and clears the output's own decision, which the exit code overrides.
 fn take_reason(output: &mut SyncOutput) -> Option<String> {
     output.decision = None;
     let general = output.reason.take();
@@ -308,7 +312,7 @@ fn take_reason(output: &mut SyncOutput) -> Option<String> {
     specific.or(general)
 }
 
-/// A failure in words: how the command ended, and the first line of its complaints.
+/// Error text: how the command ended, and the first line of stderr.
 fn exit_error(ending: ProcessExit, complaints: &str) -> String {
     let how = match ending {
         ProcessExit::Exited(code) => format!("it ended with code {code}"),
@@ -326,7 +330,7 @@ fn is_worktree_event(event: HookEvent) -> bool {
     matches!(event, HookEvent::WorktreeCreate | HookEvent::WorktreeRemove)
 }
 
-/// The texts of an answer that a model may come to read.
+/// Texts of an output that may reach the model.
 fn output_texts(output: &mut SyncOutput) -> Vec<&mut String> {
     let SyncOutput { reason, specific, .. } = output;
     let mut texts: Vec<&mut String> = reason.iter_mut().collect();
@@ -341,7 +345,7 @@ fn output_texts(output: &mut SyncOutput) -> Vec<&mut String> {
     texts
 }
 
-/// What an answer tells the model besides.
+/// Additional context of an output.
 pub(super) fn additional_context(specific: &mut HookSpecific) -> Option<&mut String> {
     use HookSpecific as On;
     match specific {

@@ -1,28 +1,27 @@
-//! Tells the host that a command is at work as a hook: that it began, what it prints, how it ended.
+//! Progress frames of command hooks: started, output, finished.
 
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{HookOutcome, HookProgress, HookResponse, HookStarted, System, SystemEvent};
 
 use super::inputs::HookCall;
 use super::matcher::match_target;
-use crate::ids;
 use crate::frame_sender::FrameSender;
-use crate::tasks::{ProcessExit, CommandOutput};
+use crate::ids;
+use crate::tasks::{CommandOutput, ProcessExit};
 
-/// Of which events the host hears that hooks run.
+/// Events whose hook runs are reported to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressPolicy {
-    /// Of those before the first turn only.
+    /// SessionStart and Setup only.
     StartupOnly,
-    /// Of all.
     All,
 }
 
-/// Speaks for one run of a hook.
+/// Reports one hook run.
 pub(super) struct ProgressReporter {
-    /// None where the host does not want to hear.
+    /// `None` if the run is not reported.
     sender: Option<FrameSender>,
-    /// Whether the host has heard of the beginning and not yet of the end.
+    /// True between the started and the finished frame.
     started: bool,
     hook_id: String,
     hook_name: String,
@@ -30,9 +29,14 @@ pub(super) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// A herald for the next run.
-    pub(super) fn new(outbox: &FrameSender, announce: ProgressPolicy, event: HookEvent, occasion: &HookCall) -> Self {
-        let wanted = announce == ProgressPolicy::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
+    pub(super) fn new(
+        outbox: &FrameSender,
+        announce: ProgressPolicy,
+        event: HookEvent,
+        occasion: &HookCall,
+    ) -> Self {
+        let wanted =
+            announce == ProgressPolicy::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
         if !wanted {
             let (hook_id, hook_name, hook_event) = Default::default();
             return Self { sender: None, started: false, hook_id, hook_name, hook_event };
@@ -45,12 +49,10 @@ impl ProgressReporter {
         Self { sender: to, started: false, hook_id, hook_name, hook_event: event.to_string() }
     }
 
-    /// Whether anybody listens.
     pub(super) fn is_enabled(&self) -> bool {
         self.sender.is_some()
     }
 
-    /// The hook began.
     pub(super) async fn report_started(&mut self) {
         let Some(outbox) = &self.sender else { return };
         outbox
@@ -63,7 +65,7 @@ impl ProgressReporter {
         self.started = true;
     }
 
-    /// The hook printed something. Whoever is too slow to hear it hears it at the end.
+    /// Reports output. A full channel drops the frame; the final one has everything.
     pub(super) fn report_output(&self, heard: &CommandOutput) {
         let Some(outbox) = &self.sender else { return };
         let event = SystemEvent::from(HookProgress {
@@ -77,12 +79,14 @@ impl ProgressReporter {
         outbox.try_send(System { event, uuid: ids::new_uuid(), session_id: outbox.session_id().to_owned() });
     }
 
-    /// The hook ended; `ending` is none if we ended it.
+    /// Reports the end; `ending` is `None` if we ended the process.
     pub(super) async fn report_finished(&mut self, ending: Option<ProcessExit>, heard: &CommandOutput) {
         let (exit_code, outcome) = match ending {
             Some(ProcessExit::Exited(0)) => (Some(0), HookOutcome::Success),
             Some(ProcessExit::Exited(code)) => (Some(code), HookOutcome::Error),
-            Some(ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown) => (None, HookOutcome::Error),
+            Some(ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown) => {
+                (None, HookOutcome::Error)
+            }
             None => (None, HookOutcome::Cancelled),
         };
         let Some(outbox) = &self.sender else { return };
@@ -90,16 +94,20 @@ impl ProgressReporter {
         self.started = false;
     }
 
-    /// Nobody waits for the hook any more, and nobody can be waited for.
+    /// Reports the cancellation without waiting, since this runs in `drop`.
     pub(super) fn report_cancelled(&mut self, heard: Option<&CommandOutput>) {
         if let Some(outbox) = self.sender.as_ref().filter(|_| self.started) {
             let event = SystemEvent::from(self.response_frame(heard));
-            outbox.send_detached(System { event, uuid: ids::new_uuid(), session_id: outbox.session_id().to_owned() });
+            outbox.send_detached(System {
+                event,
+                uuid: ids::new_uuid(),
+                session_id: outbox.session_id().to_owned(),
+            });
             self.started = false;
         }
     }
 
-    /// The notice of an end that was none of the hook's own.
+    /// Response frame of a cancelled run.
     fn response_frame(&self, heard: Option<&CommandOutput>) -> HookResponse {
         HookResponse {
             hook_id: self.hook_id.clone(),
@@ -114,7 +122,7 @@ impl ProgressReporter {
     }
 }
 
-/// Whatever began has an end.
+/// Every started run gets a finished frame.
 impl Drop for ProgressReporter {
     fn drop(&mut self) {
         self.report_cancelled(None);

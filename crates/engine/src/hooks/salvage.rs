@@ -1,5 +1,5 @@
-//! What counts of an answer that is wrong in part: what holds something up. Whatever grants or changes something does not,
-//! since what belongs to it may be among what is missing. Pure.
+//! Salvages partly invalid hook outputs: only fields that block are honoured. Fields that allow or change something are
+//! not, because the invalid part may have restricted them. Pure.
 
 use whimbrel_wire::control::ElicitationAction;
 use whimbrel_wire::hook::{
@@ -8,7 +8,7 @@ use whimbrel_wire::hook::{
 };
 use whimbrel_wire::permission::PermissionResult;
 
-/// What holds something up in an answer; none if nothing does.
+/// Blocking part of an output; `None` if nothing in it blocks.
 pub(super) fn blocking_part(output: SyncOutput) -> Option<SyncOutput> {
     let go_on = output.should_continue.filter(|goes_on| !goes_on);
     let decision = output.decision.filter(|decision| *decision == HookDecision::Block);
@@ -50,8 +50,9 @@ fn is_blocking(decision: HookPermissionDecision) -> bool {
     }
 }
 
-/// Looks for whom the part of an answer is that only one event allows. If it is not for the event that was raised it does
-/// not count, and this says so. What names no event that we know is read as one to this; a no to a call is a no.
+/// Checks the event name of the event-specific part. A part for another event is dropped, and the returned text says
+/// so. A part without a known name is read as one for this event; a deny of the call counts for PreToolUse and
+/// PermissionRequest alike.
 pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Option<String> {
     let specific = output.specific.take()?;
     let meant = specific.event();
@@ -79,7 +80,7 @@ pub(super) fn check_event_name(event: HookEvent, output: &mut SyncOutput) -> Opt
         _ => {}
     }
     let meant = meant.map_or("an unknown event", HookEvent::as_str);
-    // That the name is missing has been said.
+    // A missing name has been reported already.
     named.then(|| format!("its answer is for {meant}, and the event is {event}"))
 }
 

@@ -1,16 +1,16 @@
-//! Texts of hooks that are too long for a model: the whole goes to a file, the model reads the beginning.
+//! Truncates long hook texts for the model; the whole text goes to a file.
 
 use std::path::Path;
 
 use super::output::ParsedOutput;
 use crate::{files, ids};
 
-/// Texts with more characters than this are not shown whole.
+/// Longer texts are truncated.
 const MAX_TEXT_CHARS: usize = 10_000;
-/// So much is shown of them.
+/// Length of the part shown.
 const SHOWN_CHARS: usize = 2_000;
 
-/// Shortens what is too long. The whole is put below `spill`.
+/// Truncates long texts. The whole text is saved under `spill`.
 pub(super) fn truncate_texts(said: &mut ParsedOutput, spill: &Path) {
     for text in said.model_texts() {
         if text.char_indices().nth(MAX_TEXT_CHARS).is_some() {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_goes_to_a_file_and_a_short_one_stays() {
+    fn a_long_text_is_saved_and_a_short_one_kept() {
         let folder = tempfile::tempdir().unwrap();
         let whole = "ü".repeat(MAX_TEXT_CHARS + 1);
         let mut said = ParsedOutput::Text(whole.clone());
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_cannot_be_kept_says_so() {
+    fn a_failure_to_save_is_reported() {
         let mut said = ParsedOutput::Block { reason: "x".repeat(MAX_TEXT_CHARS + 1), output: None };
         truncate_texts(&mut said, Path::new("/dev/null"));
         let ParsedOutput::Block { reason, .. } = said else { panic!() };

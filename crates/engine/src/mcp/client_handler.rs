@@ -1,4 +1,4 @@
-//! Our side of a connection: what a server may want of us, and what it tells by itself.
+//! Client side of a connection: handles requests and notifications from the server and tracks calls in flight.
 #![expect(deprecated, reason = "servers of today still ask for roots and samples")]
 
 use std::collections::{HashMap, HashSet};
@@ -19,13 +19,13 @@ use tokio::time::Instant;
 use whimbrel_models::http::Url;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
-use super::deps::{ElicitFn, ServerNotification, McpCallProgress, NotifyFn};
+use super::deps::{ElicitFn, McpCallProgress, NotifyFn, ServerNotification};
 use super::transport::ConnectionState;
 
-/// What a server says when a question was answered elsewhere.
+/// Notification that a URL elicitation was completed.
 const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 
-/// Answers a server.
+/// rmcp handler for one server.
 pub(super) struct McpClientHandler {
     pub(super) server: Arc<str>,
     pub(super) roots: Vec<PathBuf>,
@@ -35,40 +35,38 @@ pub(super) struct McpClientHandler {
     pub(super) state: ConnectionState,
 }
 
-/// What a server has told, for whoever waits for it.
+/// State of a connection that requests wait on: calls in flight, open elicitations, list changes.
 #[derive(Debug, Default)]
 pub(super) struct CallTracker {
     calls: Mutex<HashMap<ProgressToken, InFlightCall>>,
-    /// Questions for which the person was sent elsewhere, and of whose end nothing was heard.
+    /// URL elicitations for which no completion has arrived.
     url_elicitations: Mutex<HashSet<String>>,
-    /// How many questions of the server wait for an answer.
+    /// Number of elicitations that wait for the user.
     pub(super) open_elicitations: watch::Sender<usize>,
-    /// How many calls are under way.
+    /// Number of calls in flight.
     in_flight: watch::Sender<usize>,
-    /// Counts how often what the server offers has changed.
+    /// Counts `list_changed` notifications.
     pub(super) list_changes: watch::Sender<u64>,
 }
 
-/// A call under way.
 #[derive(Debug)]
 pub(super) struct InFlightCall {
     pub(super) tool: String,
     pub(super) tool_use_id: String,
-    /// When it began.
     pub(super) started: Instant,
-    /// Beats with every sign of progress.
+    /// Signals every progress notification.
     pub(super) progress: watch::Sender<()>,
 }
 
 impl CallTracker {
-    /// Watches the progress of a call until the guard is dropped.
+    /// Tracks the progress of a call until the guard is dropped.
     pub(super) fn track(self: &Arc<Self>, token: ProgressToken, call: InFlightCall) -> TrackGuard {
         self.calls().insert(token.clone(), call);
         self.in_flight.send_modify(|count| *count += 1);
         TrackGuard { tracker: Arc::clone(self), token }
     }
 
-    /// Waits until the calls of this moment and all that began meanwhile are over; for ever if there is none.
+    /// Waits until no call is in flight; forever if there is none now.
     async fn wait_calls_done(&self) {
         let mut calls = self.in_flight.subscribe();
         if *calls.borrow_and_update() == 0 || calls.wait_for(|count| *count == 0).await.is_err() {
@@ -85,7 +83,7 @@ impl CallTracker {
     }
 }
 
-/// Somebody watches a call.
+/// Ends the tracking of a call when dropped.
 pub(super) struct TrackGuard {
     tracker: Arc<CallTracker>,
     token: ProgressToken,
@@ -98,7 +96,7 @@ impl Drop for TrackGuard {
     }
 }
 
-/// A question is open as long as this lives.
+/// Counts an elicitation as open while it lives.
 struct ElicitationGuard<'a>(&'a watch::Sender<usize>);
 
 impl<'a> ElicitationGuard<'a> {
@@ -124,7 +122,7 @@ impl ClientHandler for McpClientHandler {
         };
         capabilities.elicitation = self.elicit.as_ref().map(|_| both());
         let us = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
-        // Newer versions of the protocol begin in a way that servers of today do not know.
+        // Newer protocol versions start without `initialize`, which current servers do not support.
         ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -150,14 +148,14 @@ impl ClientHandler for McpClientHandler {
             return Err(unsupported("This client does not offer elicitation: there is nobody to ask."));
         };
         let question = to_elicitation(&self.server, request)?;
-        // The server may be done before the person has told us.
+        // Registered first: the completion may arrive before the user's answer.
         self.tracker.url_elicitations().extend(question.elicitation_id.clone());
         let _open = ElicitationGuard::new(&self.tracker.open_elicitations);
         let withdrawn = async {
             tokio::select! {
                 () = context.ct.cancelled() => {}
                 () = self.state.wait_lost() => {}
-                // Nobody waits any more for what the server wanted to know it for.
+                // The call that needed the answer is over.
                 () = self.tracker.wait_calls_done() => {}
             }
         };
@@ -171,7 +169,7 @@ impl ClientHandler for McpClientHandler {
     async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let told = {
             let calls = self.tracker.calls();
-            // It may be about a call that has ended.
+            // The call may have ended already.
             let Some(call) = calls.get(&news.progress_token) else { return };
             call.progress.send_replace(());
             McpCallProgress {
@@ -197,7 +195,10 @@ impl ClientHandler for McpClientHandler {
         if let (Some(id), Some(tell)) = (id, &self.notify)
             && self.tracker.url_elicitations().remove(id)
         {
-            tell(ServerNotification::ElicitationComplete { server: self.server.to_string(), id: id.to_owned() });
+            tell(ServerNotification::ElicitationComplete {
+                server: self.server.to_string(),
+                id: id.to_owned(),
+            });
         }
     }
 
@@ -214,7 +215,7 @@ fn unsupported(text: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
 }
 
-/// A server's question as the host gets it.
+/// Converts an elicitation to the wire's form.
 fn to_elicitation(server: &str, request: ElicitRequestParams) -> Result<Elicitation, ErrorData> {
     let server = server.to_owned();
     match request {

@@ -1,5 +1,5 @@
-//! Which MCP servers a session has: entries from flags, options and files, one by one. A bad entry is kept with what is
-//! wrong with it, so that it can be shown; it never spoils the others.
+//! Server entries from flags, host options and files. An invalid entry is kept with its error, so that it can be shown;
+//! it does not affect the others.
 
 #[cfg(test)]
 mod tests;
@@ -12,28 +12,27 @@ use serde_json::{Map, Value};
 use whimbrel_models::http::Url;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
-use super::server_policy::ServerPolicy;
 use super::expand::{VariableExpander, VariableLookup};
+use super::server_policy::ServerPolicy;
 use crate::files;
 
-/// The largest configuration file that is read.
 const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 
-/// Where an entry comes from.
+/// Source of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerOrigin {
-    /// The person's own settings.
+    /// User settings.
     User,
-    /// The project's `.mcp.json`.
+    /// `.mcp.json` of the project.
     Project,
-    /// The person's settings for this project.
+    /// User settings for this project.
     Local,
-    /// A flag, the options of the host, or a request of it.
+    /// Flag, host options, or a control request of the host.
     Dynamic,
 }
 
 impl ServerOrigin {
-    /// The word that hosts know it by.
+    /// Scope name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -44,47 +43,43 @@ impl ServerOrigin {
     }
 }
 
-/// One server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerEntry {
-    /// Where it comes from.
     pub origin: ServerOrigin,
-    /// How to reach it, or what is wrong with the entry.
+    /// Valid config, or the error of the entry.
     pub config: Result<McpServerConfig, String>,
 }
 
-/// Which servers of a project the person has approved of.
+/// The user's approval of project servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectApproval {
-    /// All of them.
+    /// Approves every server that is not disabled.
     pub all: bool,
-    /// These.
     pub enabled: Vec<String>,
-    /// Never these.
+    /// Servers that must not start; wins over the other fields.
     pub disabled: Vec<String>,
 }
 
 impl ProjectApproval {
-    /// Whether a server may be started.
+    /// Returns true if the server may be started.
     pub fn approves(&self, name: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|other| other == name);
         !named(&self.disabled) && (self.all || named(&self.enabled))
     }
 }
 
-/// The servers of a session, by name.
+/// Configured servers of a session, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerConfigs {
-    /// The entries.
     pub entries: BTreeMap<String, ServerEntry>,
-    /// Who may come in.
+    /// Allow and deny lists of the settings.
     pub policy: ServerPolicy,
-    /// What the user should be told: sources that could not be read, variables that are not set.
+    /// Warnings for the user: unreadable sources, unset variables.
     pub warnings: Vec<String>,
 }
 
 impl ServerConfigs {
-    /// Adds the servers of a map. Like all sources, it wins over what was added before.
+    /// Adds parsed configs. As with every source, they replace earlier entries of the same name.
     pub fn add_configs(
         &mut self,
         origin: ServerOrigin,
@@ -96,7 +91,7 @@ impl ServerConfigs {
         }
     }
 
-    /// Adds a value of `--mcp-config`: JSON, or the name of a file, relative to `cwd`.
+    /// Adds a value of `--mcp-config`: JSON, or a file path relative to `cwd`.
     pub fn add_flag(&mut self, value: &str, cwd: &Path, variables: VariableLookup<'_>) {
         if value.trim_start().starts_with('{') {
             return self.add_json(ServerOrigin::Dynamic, "--mcp-config", value, variables);
@@ -110,14 +105,19 @@ impl ServerConfigs {
         }
     }
 
-    /// Adds the text of a file or flag: `{"mcpServers": {...}}`. `what` names it in a complaint.
+    /// Adds the JSON of a file or flag, `{"mcpServers": {...}}`. `what` names the source in warnings.
     pub fn add_json(&mut self, origin: ServerOrigin, what: &str, text: &str, variables: VariableLookup<'_>) {
         self.add_filtered(origin, what, text, variables, |_| true);
     }
 
-    /// Adds the text of a project's `.mcp.json`, as far as the person approves of its servers. The others are not looked
-    /// at.
-    pub fn add_project_json(&mut self, what: &str, text: &str, approval: &ProjectApproval, variables: VariableLookup<'_>) {
+    /// Adds the `.mcp.json` of a project, limited to approved servers. Other entries are not even expanded.
+    pub fn add_project_json(
+        &mut self,
+        what: &str,
+        text: &str,
+        approval: &ProjectApproval,
+        variables: VariableLookup<'_>,
+    ) {
         self.add_filtered(ServerOrigin::Project, what, text, variables, |name| approval.approves(name));
     }
 
@@ -138,20 +138,25 @@ impl ServerConfigs {
         }
     }
 
-    /// Adds entries as they stand in a file.
-    pub fn add_entries(&mut self, origin: ServerOrigin, servers: Map<String, Value>, variables: VariableLookup<'_>) {
+    /// Adds unparsed entries of a file.
+    pub fn add_entries(
+        &mut self,
+        origin: ServerOrigin,
+        servers: Map<String, Value>,
+        variables: VariableLookup<'_>,
+    ) {
         for (name, entry) in servers {
             let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
             self.insert(&name, origin, config, variables);
         }
     }
 
-    /// Adds an entry that could not be read.
+    /// Adds an invalid entry with its error.
     pub fn add_invalid(&mut self, origin: ServerOrigin, name: &str, problem: &str) {
         self.insert(name, origin, Err(problem.to_owned()), &|_| None);
     }
 
-    /// Only what the host or a flag named counts.
+    /// Keeps only servers named by the host or a flag (`--strict-mcp-config`).
     pub fn into_strict(mut self) -> Self {
         self.entries.retain(|_, entry| entry.origin == ServerOrigin::Dynamic);
         self
@@ -178,7 +183,7 @@ impl ServerConfigs {
     }
 }
 
-/// The entries of a file or flag, by name.
+/// Parses the entries of a file or flag, by name.
 pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
     let whole: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("{error}."))?;
@@ -191,7 +196,7 @@ pub fn parse_servers(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Checks an entry for what can be wrong with it without trying it, and replaces its variables.
+/// Expands the variables of an entry and validates it without connecting.
 pub(super) fn validate(
     mut config: McpServerConfig,
     expansion: &mut VariableExpander<'_>,

@@ -1,5 +1,5 @@
-//! The files in which people keep their MCP servers, for whoever shows or changes them. A session reads the same files
-//! when it is set up.
+//! Config files that hold MCP servers, for `mcp add`, `mcp remove` and `mcp list`. Sessions read the same files at
+//! startup.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,31 +8,29 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use whimbrel_wire::options::McpServerConfig;
 
-use super::config::{ServerEntry, ServerOrigin, ServerConfigs, parse_servers};
+use super::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
 use crate::files;
 use crate::settings::edit::SettingsChange;
 use crate::settings::trusted_dirs;
 use crate::settings::write::{self, FileAccess};
 use crate::setup::{LARGEST_SERVER_FILE, PROJECT_FILE, Setup, server_files};
 
-/// For whom a server is kept. In the order in which they win.
+/// File scope of a server, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConfigScope {
-    /// For the person, in this folder.
+    /// For the user, in this directory.
     Local,
-    /// For everybody who works on the project.
+    /// For everyone who works on the project (`.mcp.json`).
     Project,
-    /// For the person, everywhere.
+    /// For the user, in every directory.
     User,
 }
 
 impl ConfigScope {
-    /// Reads the word that a person writes.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.to_string() == word)
     }
 
-    /// The same as sessions call it.
     pub fn origin(self) -> ServerOrigin {
         match self {
             Self::Local => ServerOrigin::Local,
@@ -48,30 +46,26 @@ impl fmt::Display for ConfigScope {
     }
 }
 
-/// A server as it is written.
+/// Entry of a config file, unexpanded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFileEntry {
-    /// Its name.
     pub name: String,
-    /// For whom it is kept.
     pub scope: ConfigScope,
-    /// Where.
     pub file: PathBuf,
-    /// What is written.
     pub entry: Value,
 }
 
-/// The servers that are kept for a folder.
+/// MCP config files that apply to a directory.
 #[derive(Debug, Clone)]
 pub struct McpConfigFiles {
     env: BTreeMap<String, String>,
     root: PathBuf,
-    /// The files of the project, the nearest last.
+    /// Project files, the nearest last.
     project: Vec<PathBuf>,
 }
 
 impl McpConfigFiles {
-    /// The servers for the folder that a session would work in.
+    /// Files of the directory that a session with this setup works in.
     pub fn from_setup(setup: &Setup) -> Self {
         Self {
             env: setup.workspace.environment(),
@@ -80,7 +74,7 @@ impl McpConfigFiles {
         }
     }
 
-    /// All of them, those that win first. Touches the disk.
+    /// All entries, strongest scope first. Reads the disk.
     pub fn entries(&self) -> Result<Vec<ConfigFileEntry>, String> {
         let mine = trusted_dirs::user_servers(&self.env, &self.root);
         let mut found = Vec::new();
@@ -95,7 +89,11 @@ impl McpConfigFiles {
             let wrong = |why: String| format!("{} cannot be used: {why}", file.display());
             match files::read(file, LARGEST_SERVER_FILE) {
                 Ok((bytes, _)) => {
-                    add(ConfigScope::Project, file.clone(), parse_servers(&String::from_utf8_lossy(&bytes)).map_err(wrong)?);
+                    add(
+                        ConfigScope::Project,
+                        file.clone(),
+                        parse_servers(&String::from_utf8_lossy(&bytes)).map_err(wrong)?,
+                    );
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(wrong(format!("{error}."))),
@@ -107,7 +105,7 @@ impl McpConfigFiles {
         Ok(found)
     }
 
-    /// Adds a server, and gives the file. One that is there already is not replaced.
+    /// Adds a server and returns the file. Fails if that file already has the name.
     pub fn add(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<PathBuf, String> {
         let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
         if name.is_empty() || !name.chars().all(good) {
@@ -117,7 +115,8 @@ impl McpConfigFiles {
             return Err(format!("The entry for {name} makes no sense: {problem}"));
         }
         let file = self.file(scope)?;
-        let there = |kept: &ConfigFileEntry| (kept.scope, kept.name.as_str(), &kept.file) == (scope, name, &file);
+        let there =
+            |kept: &ConfigFileEntry| (kept.scope, kept.name.as_str(), &kept.file) == (scope, name, &file);
         if self.entries()?.iter().any(there) {
             return Err(format!(
                 "There is a server {name} in {} already. Remove it first, or choose another name.",
@@ -128,14 +127,19 @@ impl McpConfigFiles {
         Ok(file)
     }
 
-    /// Takes a server away, and gives the file; none if it was not there.
+    /// Removes a server and returns the file; `None` if it was not there.
     pub fn remove(&self, scope: ConfigScope, name: &str) -> Result<Option<PathBuf>, String> {
         let written = self.write(scope, name, None)?;
         Ok(if written { Some(self.file(scope)?) } else { None })
     }
 
-    /// The entry as a session would understand it.
-    pub fn parse_entry(&self, scope: ConfigScope, name: &str, entry: &Value) -> Result<McpServerConfig, String> {
+    /// Parses and validates the entry as a session does.
+    pub fn parse_entry(
+        &self,
+        scope: ConfigScope,
+        name: &str,
+        entry: &Value,
+    ) -> Result<McpServerConfig, String> {
         let mut servers = self.to_server_configs(scope, name, entry);
         match servers.entries.remove(name) {
             Some(ServerEntry { config: Ok(McpServerConfig::Sdk(_)), .. }) => {
@@ -146,7 +150,7 @@ impl McpConfigFiles {
         }
     }
 
-    /// A list with this server only.
+    /// Server configs with this entry only.
     pub fn to_server_configs(&self, scope: ConfigScope, name: &str, entry: &Value) -> ServerConfigs {
         let mut servers = ServerConfigs::default();
         let variable = |name: &str| self.env.get(name).cloned();

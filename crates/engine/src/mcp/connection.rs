@@ -1,5 +1,5 @@
-//! One connection to a server, from the handshake to the end: requests, each with its limits, and no request that
-//! waits for a server that is gone.
+//! One connection to a server, from handshake to close. Every request has timeouts, and fails as soon as the server is
+//! gone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,55 +15,52 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::options::McpServerConfig;
 
-use super::client_handler::{CallTracker, McpClientHandler, InFlightCall};
-use super::error::McpError;
+use super::client_handler::{CallTracker, InFlightCall, McpClientHandler};
 use super::deps::ServerDeps;
+use super::error::McpError;
 use super::transport::{ConnectionState, HostedInbox, McpTransport};
 use crate::tasks::KillHandle;
 
-/// How long taking leave of a server may take, and telling it that a call is cancelled.
+/// Timeout for the closing handshake and for sending a cancellation.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A live connection.
+/// Open connection.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, McpClientHandler>>>,
     kill_handle: Option<KillHandle>,
     pub(super) tracker: Arc<CallTracker>,
     pub(super) state: ConnectionState,
-    /// What the server says about itself.
+    /// Server info from the handshake.
     pub(super) info: Arc<ServerPeerInfo>,
 }
 
-/// How long a request may take.
+/// Timeouts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestTimeouts {
-    /// In all.
     pub(super) total: Duration,
-    /// Without a sign of life.
+    /// Maximum time without response or progress.
     pub(super) idle: Option<Duration>,
 }
 
 impl RequestTimeouts {
-    /// So long in all.
     pub(super) fn from_total(total: Duration) -> Self {
         Self { total, idle: None }
     }
 }
 
-/// Whose request it is.
+/// Tool call that a request belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallContext<'a> {
-    /// The tool that is called, or what else is wanted.
+    /// Full tool name, or what else is requested; for progress and logs.
     pub(super) tool: &'a str,
-    /// The call.
     pub(super) tool_use_id: &'a str,
-    /// Fires when nobody wants the answer any more.
+    /// Fires when the caller no longer needs the response.
     pub(super) cancel: &'a CancellationToken,
 }
 
 impl Connection {
-    /// Connects and shakes hands, within the limit for that. A program that was started in vain is gone afterwards.
+    /// Connects and performs the handshake within the connect timeout. On failure the started program is ended.
     pub(super) async fn open(
         name: &Arc<str>,
         config: &McpServerConfig,
@@ -74,7 +71,8 @@ impl Connection {
         let deadline = Instant::now() + limit;
         let fate = ConnectionState::default();
         let opened =
-            timeout_at(deadline, McpTransport::open(name, config, surroundings, letterbox, fate.clone())).await;
+            timeout_at(deadline, McpTransport::open(name, config, surroundings, letterbox, fate.clone()))
+                .await;
         let (wire, leash) = opened.map_err(|_| McpError::Timeout(limit))??;
         let board = Arc::<CallTracker>::default();
         let desk = McpClientHandler {
@@ -89,7 +87,8 @@ impl Connection {
         let fault = match timeout_at(deadline, served).await {
             Ok(Ok(running)) => {
                 let (peer, info) = (running.peer().clone(), running.peer().peer_info());
-                let info = info.ok_or_else(|| McpError::InvalidResponse("it says nothing about itself.".into()))?;
+                let info =
+                    info.ok_or_else(|| McpError::InvalidResponse("it says nothing about itself.".into()))?;
                 let running = Mutex::new(Some(running));
                 return Ok(Self { peer, running, kill_handle: leash, tracker: board, state: fate, info });
             }
@@ -102,7 +101,8 @@ impl Connection {
         Err(fault)
     }
 
-    /// Asks something, and waits for the answer within the limits. Dropping the future cancels the request.
+    /// Sends a request and waits for the response within the timeouts. Dropping the future cancels the request at the
+    /// server.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
@@ -122,7 +122,7 @@ impl Connection {
         let mut questions = self.tracker.open_elicitations.subscribe();
         let mut sign_of_life = Instant::now();
         loop {
-            // While a person is being asked, the server may be silent.
+            // The idle timeout pauses while the server waits for the user's answer.
             let asks = *questions.borrow_and_update() > 0;
             let silence = patience.idle.filter(|_| !asks);
             tokio::select! {
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Takes leave of the server, and ends its program with all that it has started.
+    /// Closes the connection and ends the server's process tree.
     pub(super) async fn close(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(running) = running {
@@ -161,8 +161,9 @@ impl Connection {
     fn map_error(&self, error: &ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => McpError::ErrorResponse(error.message.to_string()),
-            ServiceError::TransportSend(error) => as_mcp_error(error.error.as_ref())
-                .unwrap_or_else(|| McpError::Disconnected(format!("the request could not be sent: {}.", error.error))),
+            ServiceError::TransportSend(error) => as_mcp_error(error.error.as_ref()).unwrap_or_else(|| {
+                McpError::Disconnected(format!("the request could not be sent: {}.", error.error))
+            }),
             ServiceError::TransportClosed => self.state.loss_error(),
             ServiceError::Cancelled { .. } => McpError::Cancelled,
             other => McpError::InvalidResponse(format!("{other}.")),
@@ -170,7 +171,7 @@ impl Connection {
     }
 }
 
-/// Never ends if there is no limit.
+/// Never returns without a limit.
 async fn wait_idle(since: Instant, limit: Option<Duration>) {
     match limit {
         Some(limit) => sleep_until(since + limit).await,
@@ -178,13 +179,13 @@ async fn wait_idle(since: Instant, limit: Option<Duration>) {
     }
 }
 
-/// What every request carries: servers may tell calls apart by it.
+/// Request metadata: the tool use id, by which servers can tell calls apart.
 fn request_meta(tool_use_id: &str) -> RequestMetaObject {
     let fields = (!tool_use_id.is_empty()).then(|| ("claudecode/toolUseId".to_owned(), tool_use_id.into()));
     RequestMetaObject(MetaObject::from(fields.into_iter().collect::<JsonObject>()))
 }
 
-/// A request under way. Dropped, the server is told that nobody waits for the answer.
+/// Sends a cancellation when dropped before the response.
 struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
 
 impl Drop for CancelOnDrop {
@@ -196,12 +197,12 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Our own fault, if it is one.
+/// Our own error inside rmcp's transport error, if there is one.
 fn as_mcp_error(error: &(dyn std::error::Error + 'static)) -> Option<McpError> {
     error.downcast_ref::<McpError>().cloned()
 }
 
-/// Why the handshake failed, in our words where we know more than rmcp.
+/// Error of a failed handshake; prefers the transport's own error to rmcp's.
 fn handshake_error(error: &ClientInitializeError, fate: &ConnectionState) -> McpError {
     match error {
         ClientInitializeError::JsonRpcError(error) => {
@@ -215,6 +216,8 @@ fn handshake_error(error: &ClientInitializeError, fate: &ConnectionState) -> Mcp
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
             McpError::InvalidResponse("it answered a question that was not asked.".into())
         }
-        _ => fate.last_error().unwrap_or_else(|| McpError::InvalidResponse("this is no answer to `initialize`.".into())),
+        _ => fate
+            .last_error()
+            .unwrap_or_else(|| McpError::InvalidResponse("this is no answer to `initialize`.".into())),
     }
 }

@@ -1,4 +1,4 @@
-//! What a session lends to its servers: a place, an environment, ways out, and a person to ask.
+//! Dependencies that a session gives its servers: working directory, environment, HTTP client, host and user callbacks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,70 +14,62 @@ use super::limits::McpLimits;
 use super::local::LocalServer;
 use crate::host_requests::HostRequests;
 
-/// Puts a server's question to the person.
+/// Asks the user a server's question (MCP elicitation).
 pub type ElicitFn = Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>;
 
-/// Hears what servers tell by themselves.
+/// Receives notifications from servers.
 pub type NotifyFn = Arc<dyn Fn(ServerNotification) + Send + Sync>;
 
-/// What a server tells by itself.
+/// Notification from a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerNotification {
-    /// A call goes on.
     Progress(McpCallProgress),
-    /// A question that the person was sent elsewhere for has been answered there.
+    /// A URL elicitation was completed in the browser.
     ElicitationComplete {
-        /// The server.
         server: String,
-        /// The question.
+        /// Elicitation id.
         id: String,
     },
 }
 
-/// How far a call has come.
+/// Progress of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpCallProgress {
-    /// The server.
     pub server: String,
-    /// Its tool, by its whole name.
+    /// Full tool name.
     pub tool: String,
-    /// The call.
     pub tool_use_id: String,
-    /// How long it has been under way.
+    /// Time since the call started.
     pub elapsed: Duration,
-    /// How much is done.
     pub progress: f64,
-    /// How much there is to do, if the server knows.
+    /// Value of `progress` at completion, if the server reports one.
     pub total: Option<f64>,
-    /// What the server says about it.
     pub message: Option<String>,
 }
 
-/// What servers are given.
+/// Dependencies of servers.
 #[derive(Clone)]
 pub struct ServerDeps {
-    /// The folder that programs are started in.
+    /// Working directory of server programs.
     pub cwd: PathBuf,
-    /// The variables that programs see, and that limits are read from.
+    /// Environment of server programs; limits are read from it too.
     pub environment: BTreeMap<String, String>,
-    /// The folders that a server is told the session works in.
+    /// Directories reported to servers as MCP roots.
     pub roots: Vec<PathBuf>,
-    /// The way to the network.
     pub http_client: HttpClient,
-    /// The way to a host that runs servers itself.
+    /// Channel to a host that runs `sdk` servers.
     pub host: Option<HostRequests>,
-    /// Servers of the host that are code in this process, by name.
+    /// Servers implemented in this process, by name.
     pub local_servers: Arc<BTreeMap<String, LocalServer>>,
-    /// Whoever answers questions of servers; none: they may not ask.
+    /// Answers elicitations; without it the capability is not offered.
     pub elicit: Option<ElicitFn>,
-    /// Whoever hears what servers tell by themselves.
     pub notify: Option<NotifyFn>,
-    /// Limits of time and size.
+    /// Timeouts and sizes.
     pub limits: McpLimits,
 }
 
 impl ServerDeps {
-    /// Servers that work in a folder, with nobody to ask.
+    /// Dependencies without a host and without elicitation.
     pub fn new(cwd: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let variable = |name: &str| environment.get(name).cloned();
         Self {
@@ -93,7 +85,7 @@ impl ServerDeps {
         }
     }
 
-    /// The same, with a host that runs servers of its own and answers their questions.
+    /// Adds a host that runs servers of its own and answers elicitations.
     pub fn with_host(self, ask: HostRequests) -> Self {
         let elicit = elicit_via_host(ask.clone());
         Self { host: Some(ask), elicit: Some(elicit), ..self }
@@ -109,7 +101,7 @@ impl fmt::Debug for ServerDeps {
     }
 }
 
-/// Puts questions to the host. One that cannot answer them has, as it were, gone away.
+/// Sends elicitations to the host. A host that fails to answer counts as `cancel`.
 pub fn elicit_via_host(ask: HostRequests) -> ElicitFn {
     Arc::new(move |question| {
         let ask = ask.clone();

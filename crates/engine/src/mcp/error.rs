@@ -1,31 +1,30 @@
-//! What can go wrong with a server, sorted by what can be done about it.
+//! Errors of servers, classified by remedy, and the reconnect backoff.
 
 use std::time::Duration;
 
-/// Why a server, or a request to it, failed. The text goes on where `MCP server x:` began.
+/// Error of a server or of a request to it. The text continues a sentence that starts with `MCP server x:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
-    /// It cannot be reached as it is configured. Trying again does not help.
+    /// Cannot work as configured. Not retried.
     #[error("{0}")]
     Permanent(String),
-    /// It wants to know who asks. Trying again does not help.
+    /// Requires a login. Not retried.
     #[error(
         "it wants a login: {0} Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect."
     )]
     NeedsAuth(String),
-    /// It cannot be reached, or the connection broke.
+    /// Unreachable, or the connection broke.
     #[error("{0}")]
     Disconnected(String),
-    /// It did not answer in time.
     #[error("it did not answer within {}.", format_duration(*.0))]
     Timeout(Duration),
-    /// It answered with an error.
+    /// Answered with a JSON-RPC error.
     #[error("{0}")]
     ErrorResponse(String),
-    /// Its answer makes no sense.
+    /// The response is not valid.
     #[error("its answer cannot be read: {0}")]
     InvalidResponse(String),
-    /// Whoever asked no longer wants to know.
+    /// The caller no longer needs the response.
     #[error("the call was cancelled.")]
     Cancelled,
 }
@@ -38,26 +37,27 @@ fn format_duration(limit: Duration) -> String {
 }
 
 impl McpError {
-    /// Whether it may be over when it is tried again.
+    /// Returns true if a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Permanent(_) | Self::NeedsAuth(_) | Self::Cancelled => false,
-            Self::Disconnected(_) | Self::Timeout(_) | Self::ErrorResponse(_) | Self::InvalidResponse(_) => true,
+            Self::Disconnected(_) | Self::Timeout(_) | Self::ErrorResponse(_) | Self::InvalidResponse(_) => {
+                true
+            }
         }
     }
 
-    /// How long to wait before connecting again, after so many attempts in a row that failed. None: not at all.
+    /// Delay before the next connection attempt after `failed` failures in a row; `None` gives up.
     pub(super) fn retry_delay(&self, failed: u32, backoff: ReconnectBackoff) -> Option<Duration> {
         self.is_transient().then(|| backoff.delay(failed)).flatten()
     }
 }
 
-/// How patiently a server that was lost is looked for.
+/// Exponential backoff for reconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReconnectBackoff {
-    /// The wait before the first attempt; each further one is twice as long.
+    /// Delay before the first retry; doubles with each further one.
     pub initial_delay: Duration,
-    /// How many attempts are made.
     pub max_attempts: u32,
 }
 
@@ -69,7 +69,8 @@ impl Default for ReconnectBackoff {
 
 impl ReconnectBackoff {
     fn delay(self, failed: u32) -> Option<Duration> {
-        (failed <= self.max_attempts).then(|| self.initial_delay * 2_u32.saturating_pow(failed.saturating_sub(1)))
+        (failed <= self.max_attempts)
+            .then(|| self.initial_delay * 2_u32.saturating_pow(failed.saturating_sub(1)))
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_come_back_is_tried_again_and_not_for_ever() {
+    fn only_transient_errors_are_retried_and_not_forever() {
         let backoff = ReconnectBackoff { initial_delay: Duration::from_secs(1), max_attempts: 3 };
         let gone = || McpError::Disconnected(String::new());
         for (name, fault, failed, seconds) in [
@@ -97,8 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_told_in_words() {
+    fn timeouts_are_shown_with_their_unit() {
         assert_eq!(McpError::Timeout(Duration::from_secs(30)).to_string(), "it did not answer within 30 s.");
-        assert_eq!(McpError::Timeout(Duration::from_millis(1500)).to_string(), "it did not answer within 1500 ms.");
+        assert_eq!(
+            McpError::Timeout(Duration::from_millis(1500)).to_string(),
+            "it did not answer within 1500 ms."
+        );
     }
 }

@@ -1,14 +1,14 @@
-//! `${VAR}` and `${VAR:-default}` in the entries of MCP servers, pure.
+//! Expands `${VAR}` and `${VAR:-default}` in server entries. Pure.
 
 use std::collections::BTreeSet;
 
-/// The value of a variable, if it is set.
+/// Looks up a variable; `None` if it is not set.
 pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Replaces variables in texts, and remembers which were not set.
+/// Expands variables and records the unset ones.
 pub(super) struct VariableExpander<'a> {
     variables: VariableLookup<'a>,
-    /// Variables that are not set and have no default. They stay in the text as they are written.
+    /// Variables that are unset and have no default. Their references stay in the text unexpanded.
     pub(super) missing: BTreeSet<String>,
 }
 
@@ -17,7 +17,7 @@ impl<'a> VariableExpander<'a> {
         Self { variables, missing: BTreeSet::new() }
     }
 
-    /// Replaces the variables of one text, in place.
+    /// Expands the variables of one text in place.
     pub(super) fn expand(&mut self, text: &mut String) {
         if text.contains("${") {
             *text = self.expand_text(text);
@@ -30,7 +30,7 @@ impl<'a> VariableExpander<'a> {
         while let Some(at) = rest.find("${") {
             whole.push_str(&rest[..at]);
             rest = &rest[at..];
-            // One that is never closed is none.
+            // Without a closing brace it is not a reference.
             let Some((written, after)) = rest[2..].split_once('}') else { break };
             match self.resolve(written) {
                 Some(value) => whole.push_str(&value),
@@ -42,7 +42,7 @@ impl<'a> VariableExpander<'a> {
         whole
     }
 
-    /// What stands for the words between the braces; none if they are to stay.
+    /// Value of the reference between the braces; `None` leaves the reference unexpanded.
     fn resolve(&mut self, written: &str) -> Option<String> {
         let (name, default) = match written.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_replaced_and_the_rest_stays() {
+    fn variables_are_expanded_and_the_rest_stays() {
         let set = |name: &str| match name {
             "A" => Some("one".to_owned()),
             "EMPTY" => Some(String::new()),

@@ -1,4 +1,4 @@
-//! What the servers of a session offer, all together: tools, prompts, words for the model.
+//! Tools, prompts and instructions of all servers together.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,17 +10,16 @@ use super::listing::{ListedTool, ServerFeatures};
 use super::local::LocalServer;
 use super::names;
 use super::prompts::{self, PromptCommand};
-use super::resources::{ListMcpResources, ReadMcpResource};
 use super::registry::ServerRegistry;
-use super::server::{ServerPhase, ServerHandle};
-use super::slot::{SlotState, ServerSlot};
+use super::resources::{ListMcpResources, ReadMcpResource};
+use super::server::{ServerHandle, ServerPhase};
+use super::slot::{ServerSlot, SlotState};
+use super::tool::{McpTool, ToolBackend, ToolOwner, request_timeouts};
 use super::tool_policy::{ToolPolicy, tool_policy};
-use super::tool::{McpTool, ToolOwner, ToolBackend, request_timeouts};
 use crate::tools::AnyTool;
 
 impl ServerRegistry {
-    /// The tools of all servers, in a fixed order. Those of a server that is being looked for stay, those of one that
-    /// has failed do not.
+    /// Tools of all servers, in a stable order. Tools of a reconnecting server stay, those of a failed one are removed.
     pub fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
         let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
         let mut taken = HashSet::new();
@@ -57,7 +56,7 @@ impl ServerRegistry {
         tools
     }
 
-    /// What servers want the model to know, by server.
+    /// Instructions for the model, by server name.
     pub fn instructions(&self) -> Vec<(String, String)> {
         let said = |(server, _, offer): (Arc<ServerHandle>, String, Arc<ServerFeatures>)| {
             let text = offer.instructions.clone().filter(|text| !text.trim().is_empty())?;
@@ -68,7 +67,7 @@ impl ServerRegistry {
         self.connected_features().into_iter().filter_map(said).chain(here).collect()
     }
 
-    /// The servers that are code in this process: name, how it stands in names, its entry.
+    /// Servers in this process: name, tool prefix, config.
     pub(super) fn local_servers(&self) -> Vec<(String, String, McpServerConfig, LocalServer)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
@@ -82,7 +81,7 @@ impl ServerRegistry {
         all.into_iter().filter_map(of).collect()
     }
 
-    /// The prompts of all servers, as commands.
+    /// Prompts of all servers, as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let mut taken = HashSet::new();
         let mut commands = Vec::new();
@@ -100,33 +99,33 @@ impl ServerRegistry {
         commands
     }
 
-    /// Whether a command may be a prompt of a server that is still starting.
+    /// Returns true if the command has the prefix of a server that is still starting.
     pub fn may_add_prompt(&self, command: &str) -> bool {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
-        let starting =
-            self.enabled_servers().into_iter().filter(|server| matches!(server.state().phase, ServerPhase::Starting));
+        let starting = self
+            .enabled_servers()
+            .into_iter()
+            .filter(|server| matches!(server.state().phase, ServerPhase::Starting));
         let mut prefixes = starting.filter_map(|server| prefixes.get(&*server.name).cloned());
         prefixes.any(|prefix| command.starts_with(&format!("mcp__{prefix}__")))
     }
 
-    /// How a server stands in the names of its tools.
+    /// Prefix of a server in the names of its tools.
     pub fn tool_prefix(&self, server: &str) -> Option<String> {
         let all = self.all_slots();
         names::tool_prefixes(all.iter().map(|(name, _)| name.as_str())).remove(server)
     }
 
-    /// How long a server may take to start.
     pub fn connect_timeout(&self) -> Duration {
         self.inner().deps.limits.connect_timeout
     }
 
-    /// How many bytes of text a result may have.
     pub(super) fn max_output_bytes(&self) -> usize {
         self.inner().deps.limits.max_output_bytes
     }
 
-    /// The servers that can be used or are being looked for, how each stands in names, and what it offers.
+    /// Connected and reconnecting servers with their tool prefix and features.
     pub(super) fn connected_features(&self) -> Vec<(Arc<ServerHandle>, String, Arc<ServerFeatures>)> {
         let all = self.all_slots();
         let prefixes = names::tool_prefixes(all.iter().map(|(name, _)| name.as_str()));
@@ -143,7 +142,7 @@ impl ServerRegistry {
         self.enabled_servers().into_iter().filter_map(of).collect()
     }
 
-    /// A server by its name, or as it stands in the names of its tools.
+    /// Finds a server by its name or by its tool prefix.
     pub(super) fn find_server(&self, name: &str) -> Result<Arc<ServerHandle>, String> {
         let servers = self.enabled_servers();
         let known = || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
@@ -155,7 +154,7 @@ impl ServerRegistry {
     }
 }
 
-/// A tool on the terms of its server's entry; none if it is not offered at all.
+/// Applies the per-tool policy of the server's entry; `None` hides the tool.
 fn apply_tool_policy(listed: ListedTool, config: &McpServerConfig) -> Option<ListedTool> {
     match tool_policy(config, &listed.name) {
         ToolPolicy::Default => Some(listed),
@@ -164,7 +163,7 @@ fn apply_tool_policy(listed: ListedTool, config: &McpServerConfig) -> Option<Lis
     }
 }
 
-/// What the entry of a server says about showing its tools.
+/// `alwaysLoad` of the server's entry.
 fn always_load(config: &McpServerConfig) -> Option<bool> {
     match config {
         McpServerConfig::Stdio(server) => server.always_load,

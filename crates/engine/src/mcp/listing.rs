@@ -1,5 +1,5 @@
-//! What a server has to offer: its tools and prompts, page by page and within bounds. What is wrong with one of them
-//! does not spoil the others.
+//! Fetches the tools, prompts and resources of a server, page by page and within limits. An invalid item does not
+//! affect the others.
 
 #[cfg(test)]
 mod tests;
@@ -21,48 +21,48 @@ use super::error::McpError;
 use super::limits;
 use super::schema::{SanitizedSchema, sanitize};
 
-/// All that a server offers.
+/// Everything that a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ServerFeatures {
-    /// What it calls itself.
     pub(super) info: McpServerInfo,
-    /// What it wants the model to know.
+    /// Instructions for the model.
     pub(super) instructions: Option<String>,
     pub(super) tools: Vec<ListedTool>,
     pub(super) prompts: Vec<Prompt>,
-    /// Whether it has resources.
     pub(super) has_resources: bool,
     /// What was left out, and why.
     pub(super) notes: Vec<String>,
 }
 
-/// A tool of a server.
+/// Tool as listed by a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ListedTool {
-    /// Its name there.
+    /// Name at the server.
     pub(super) name: String,
     pub(super) description: String,
     pub(super) schema: RawJson,
-    /// It changes nothing, it says.
+    /// Read-only according to its annotations.
     pub(super) read_only: bool,
-    /// Only a person can answer it.
+    /// Requires an answer of the user (`anthropic/requiresUserInteraction`).
     pub(super) interactive: bool,
-    /// Whether the model is always shown it, if the server says anything about that.
+    /// `anthropic/alwaysLoad`: true shows the tool to the model from the start.
     pub(super) always_load: Option<bool>,
-    /// What it promises.
     pub(super) annotations: Option<McpToolAnnotations>,
 }
 
 impl ListedTool {
-    /// The tool as a host sees it.
+    /// Tool info for the host.
     pub(super) fn info(&self) -> McpToolInfo {
         let description = Some(self.description.clone()).filter(|text| !text.is_empty());
         McpToolInfo { name: self.name.clone(), description, annotations: self.annotations.clone() }
     }
 }
 
-/// Asks a server for all that it offers.
-pub(super) async fn fetch_features(connection: &Connection, limit: Duration) -> Result<ServerFeatures, McpError> {
+/// Fetches everything that the server offers.
+pub(super) async fn fetch_features(
+    connection: &Connection,
+    limit: Duration,
+) -> Result<ServerFeatures, McpError> {
     let (info, can) = (&connection.info, &connection.info.capabilities);
     let us = info.server_info.as_ref();
     let mut offer = ServerFeatures {
@@ -86,7 +86,7 @@ pub(super) async fn fetch_features(connection: &Connection, limit: Duration) -> 
     }
     if can.prompts.is_some() {
         let request = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
-        // Prompts are a help; a server whose tools work is of use without them.
+        // Prompts are optional: tools stay usable without them.
         match list_all(connection, limit, request, parse_prompts_page).await {
             Ok(listed) => {
                 offer.notes.extend(listed.notes("prompts"));
@@ -98,8 +98,10 @@ pub(super) async fn fetch_features(connection: &Connection, limit: Duration) -> 
     Ok(offer)
 }
 
-/// Asks a server for its resources.
-pub(super) async fn list_resources(connection: &Connection, limit: Duration) -> Result<Vec<Resource>, McpError> {
+pub(super) async fn list_resources(
+    connection: &Connection,
+    limit: Duration,
+) -> Result<Vec<Resource>, McpError> {
     let request = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
     Ok(list_all(connection, limit, request, |result| match result {
         ServerResult::ListResourcesResult(list) => Some(Page::new(list.resources, list.next_cursor)),
@@ -137,13 +139,14 @@ impl ServerFeatures {
     }
 }
 
-/// A tool within bounds, and what had to be changed; or why it cannot be offered.
+/// Converts a tool within the limits, with a note on what was changed; or the reason why it is unusable.
 fn to_listed_tool(tool: Tool) -> Result<(ListedTool, Option<String>), String> {
     let name = tool.name.into_owned();
     if name.trim().is_empty() {
         return Err("a tool without a name is left out.".into());
     }
-    let mut description = truncate(tool.description.as_deref().unwrap_or_default(), limits::MAX_DESCRIPTION_BYTES);
+    let mut description =
+        truncate(tool.description.as_deref().unwrap_or_default(), limits::MAX_DESCRIPTION_BYTES);
     let (schema, note) = match sanitize(&tool.input_schema) {
         SanitizedSchema::Accepted(schema) => (schema, None),
         SanitizedSchema::Replaced(schema) => {
@@ -175,11 +178,10 @@ fn to_annotations(hints: &ToolAnnotations) -> McpToolAnnotations {
     }
 }
 
-/// One page of a list.
 struct Page<T> {
     items: Vec<T>,
     next: Option<String>,
-    /// How many could not be read.
+    /// Number of items that could not be parsed.
     unreadable: usize,
 }
 
@@ -189,7 +191,6 @@ impl<T> Page<T> {
     }
 }
 
-/// A whole list.
 struct WholeList<T> {
     items: Vec<T>,
     unreadable: usize,
@@ -198,15 +199,16 @@ struct WholeList<T> {
 
 impl<T> WholeList<T> {
     fn notes(&self, what: &str) -> impl Iterator<Item = String> + use<T> {
-        let cut =
-            self.truncated.then(|| format!("it has more than {} {what}; the rest is left out.", limits::MAX_LISTED_ITEMS));
+        let cut = self
+            .truncated
+            .then(|| format!("it has more than {} {what}; the rest is left out.", limits::MAX_LISTED_ITEMS));
         let bad = (self.unreadable > 0)
             .then(|| format!("{} of its {what} cannot be read and are left out.", self.unreadable));
         cut.into_iter().chain(bad)
     }
 }
 
-/// Turns pages until the last, or until it is enough.
+/// Fetches pages until the last one or a limit.
 async fn list_all<T>(
     connection: &Connection,
     limit: Duration,
@@ -226,7 +228,7 @@ async fn list_all<T>(
         list.items.extend(page.items);
         list.truncated = list.items.len() > limits::MAX_LISTED_ITEMS;
         list.items.truncate(limits::MAX_LISTED_ITEMS);
-        // A server that names the same page again would keep us for ever.
+        // A server that repeats a cursor would otherwise loop forever.
         if list.truncated || page.next.is_none() || page.next == cursor {
             return Ok(list);
         }
@@ -236,7 +238,7 @@ async fn list_all<T>(
     Ok(list)
 }
 
-/// A list in which something does not fit: what does is taken.
+/// Parses a page whose typed form failed, item by item.
 fn parse_page_leniently<T: DeserializeOwned>(result: ServerResult, key: &str) -> Option<Page<T>> {
     let ServerResult::CustomResult(CustomResult(mut value)) = result else { return None };
     let Value::Array(items) = value.get_mut(key)?.take() else { return None };
@@ -246,7 +248,7 @@ fn parse_page_leniently<T: DeserializeOwned>(result: ServerResult, key: &str) ->
     Some(Page { unreadable: count - items.len(), items, next })
 }
 
-/// The beginning of a text, up to a whole sign.
+/// Truncates a text at a character boundary.
 fn truncate(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

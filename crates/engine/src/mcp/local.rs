@@ -1,4 +1,4 @@
-//! Servers that are code in this process: their tools are functions, and no message is written on the way to them.
+//! Servers implemented in this process: their tools are Rust functions, called without JSON-RPC messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
 use super::listing::ListedTool;
 
-/// Does the work of a tool. The error is for the model.
+/// Function behind a tool. The error text is shown to the model.
 pub type LocalToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
 
-/// A server in this process. Cheap to clone.
+/// Server in this process. Cheap to clone.
 #[derive(Clone)]
 pub struct LocalServer(Arc<Inner>);
 
@@ -24,35 +24,30 @@ struct Inner {
     tools: Vec<LocalTool>,
 }
 
-/// A tool of a server in this process. Cheap to clone.
+/// Tool of a server in this process. Cheap to clone.
 #[derive(Clone)]
 pub struct LocalTool {
-    /// Its name.
     pub name: String,
-    /// What it does and when to use it.
+    /// Description for the model: purpose and when to use the tool.
     pub description: String,
-    /// The JSON Schema of its input.
+    /// JSON Schema of the input.
     pub schema: RawJson,
-    /// What it promises.
     pub annotations: McpToolAnnotations,
-    /// Whether the model is always shown it, if somebody has said anything about that.
+    /// Overrides deferred loading: true shows the tool to the model from the start.
     pub always_load: Option<bool>,
-    /// The function.
     pub function: LocalToolFn,
 }
 
 impl LocalServer {
-    /// A server with these tools.
     pub fn new(info: McpServerInfo, instructions: Option<String>, tools: Vec<LocalTool>) -> Self {
         Self(Arc::new(Inner { info, instructions, tools }))
     }
 
-    /// What it calls itself.
     pub(super) fn info(&self) -> &McpServerInfo {
         &self.0.info
     }
 
-    /// What it wants the model to know.
+    /// Instructions for the model, if they are not blank.
     pub(super) fn instructions(&self) -> Option<&str> {
         self.0.instructions.as_deref().filter(|text| !text.trim().is_empty())
     }
@@ -63,7 +58,7 @@ impl LocalServer {
 }
 
 impl LocalTool {
-    /// The tool as a server would list it.
+    /// Converts the tool to the form of `tools/list`.
     pub(super) fn to_listed_tool(&self) -> ListedTool {
         ListedTool {
             name: self.name.clone(),
@@ -76,7 +71,7 @@ impl LocalTool {
         }
     }
 
-    /// Calls it, and gives what a server would answer.
+    /// Calls the tool and returns a `tools/call` result.
     pub(super) async fn call(&self, arguments: Value) -> Value {
         match (self.function)(arguments).await {
             Ok(blocks) => json!({"content": blocks}),

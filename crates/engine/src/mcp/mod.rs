@@ -1,65 +1,65 @@
-//! MCP servers: programs, addresses and objects of the host that offer tools, resources and prompts.
+//! MCP client: servers that are programs, URLs or objects of the host, and offer tools, resources and prompts.
 //!
-//! The protocol is rmcp's; what is here is policy: which servers there are, how long they may take, how much they may
-//! say, what becomes of one that dies, and what of theirs reaches the model.
+//! The protocol is rmcp's. This module adds the policy: which servers exist, timeouts and size limits, reconnecting,
+//! and which of their tools, prompts and instructions reach the model.
 //!
-//! - [`config`]: which servers; `admission`: whom the settings let in; `expand`: variables in their entries; [`names`]:
-//!   what their tools are called
-//! - `transport/`: how messages get there and back
-//! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
-//! - [`login`]: what shows a server who asks
-//! - `server`: one server's life; `fault`: what can go wrong; `limits`: how long and how much
-//! - [`Roster`]: all servers of a session; `status`: how they are; `slot`: the place of one; `offers`: what they offer
-//!   together; `asked`: what is asked of single ones; [`Pool`]: servers
-//!   that sessions share; `local`: servers that are code in this process
-//! - `tool`, `resources`, `prompts`: what a model or a person can use; `terms`: what an entry says about single tools;
-//!   `result`: what comes of it; [`Supply`]: all that as toolboxes, commands and conversations take it
-//! - `kept`: the files in which people keep their servers, for whoever changes them; `serving`: the other way round, our
-//!   own tools for others
+//! - [`config`]: configured servers; `server_policy`: allow and deny lists of the settings; `expand`: `${VAR}` in
+//!   entries; [`names`]: tool names
+//! - `transport/`: stdio, HTTP, SSE and host transports
+//! - `connection`: one connection; `client_handler`: requests and notifications from the server; `listing`:
+//!   `tools/list` and its kin; `schema`: limits on input schemas
+//! - [`oauth`]: logins
+//! - `server`: one server with reconnects; `error`: errors by remedy; `limits`: timeouts and sizes
+//! - [`ServerRegistry`]: all servers of a session; `slot`: one entry of it; `status`: status frames; `features`: tools
+//!   and prompts of all servers; `requests`: requests outside the conversation; [`ServerPool`]: servers that sessions
+//!   share; `local`: servers in this process
+//! - `tool`, `resources`, `prompts`: what the model and the user call; `tool_policy`: per-tool policy of an entry;
+//!   `tool_result`: results for the model; [`ToolCache`]: tools and prompts for the tool set and the conversation
+//! - `config_files`: files behind `mcp add` and `mcp remove`; `tool_server`: the reverse, our tools as an MCP server
 
-mod server_policy;
-mod requests;
-pub mod config;
-mod connection;
 mod client_handler;
-mod expand;
-mod error;
+pub mod config;
 mod config_files;
+mod connection;
+mod deps;
+mod error;
+mod expand;
+mod features;
 mod limits;
 mod listing;
 mod local;
-pub mod oauth;
 pub mod names;
-mod features;
-mod server_pool;
+pub mod oauth;
 mod prompts;
-mod resources;
-mod tool_result;
 mod registry;
+mod requests;
+mod resources;
 mod schema;
 mod server;
-mod tool_server;
+mod server_policy;
+mod server_pool;
 mod slot;
 mod status;
-mod tool_cache;
-mod deps;
-mod tool_policy;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod tool_cache;
+mod tool_policy;
+mod tool_result;
+mod tool_server;
 mod transport;
 
-pub use server_policy::ServerPolicy;
-pub use config::{ProjectApproval, ServerEntry, ServerOrigin, ServerConfigs};
+pub use config::{ProjectApproval, ServerConfigs, ServerEntry, ServerOrigin};
+pub use config_files::{ConfigFileEntry, ConfigScope, McpConfigFiles};
+pub use deps::{ElicitFn, McpCallProgress, NotifyFn, ServerDeps, ServerNotification, elicit_via_host};
+pub use error::{McpError, ReconnectBackoff};
 pub use expand::VariableLookup;
-pub use error::{ReconnectBackoff, McpError};
-pub use config_files::{McpConfigFiles, ConfigFileEntry, ConfigScope};
 pub use limits::McpLimits;
 pub use local::{LocalServer, LocalTool, LocalToolFn};
-pub use server_pool::ServerPool;
 pub use prompts::PromptCommand;
 pub use registry::{ServerRegistry, Toggle};
-pub use tool_server::serve_tools;
-pub use tool_cache::ToolCache;
-pub use deps::{ElicitFn, ServerNotification, McpCallProgress, ServerDeps, NotifyFn, elicit_via_host};
+pub use server_policy::ServerPolicy;
+pub use server_pool::ServerPool;
 pub use tool::McpTool;
+pub use tool_cache::ToolCache;
+pub use tool_server::serve_tools;

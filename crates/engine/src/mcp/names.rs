@@ -1,19 +1,19 @@
-//! What tools of servers are called: `mcp__server__tool`, in signs that every model takes. Pure, and the same names come
-//! out for the same servers and tools.
+//! Tool names of servers: `mcp__server__tool`, with characters that every model accepts. Pure; the same input gives the
+//! same names.
 
 use std::collections::{BTreeMap, HashSet};
 
-/// The longest name of a tool that a model takes.
+/// Maximum length of a tool name.
 const MAX_TOOL_NAME_BYTES: usize = 128;
 
-/// A name in signs that a tool's name may have.
+/// Replaces characters that tool names may not have by `_`.
 pub fn normalize(name: &str) -> String {
     let sign = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     name.chars().map(sign).collect()
 }
 
-/// How each server stands in the names of its tools. Servers whose names would look alike are numbered; one whose name
-/// needs no change keeps it.
+/// Prefix of each server in its tool names. Servers whose normalized names collide are numbered; a name that needs no
+/// change is never numbered.
 pub fn tool_prefixes<'a>(servers: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut servers: Vec<&str> = servers.collect();
     servers.sort_by_key(|name| (normalize(name) != **name, *name));
@@ -21,7 +21,7 @@ pub fn tool_prefixes<'a>(servers: impl Iterator<Item = &'a str>) -> BTreeMap<Str
     servers.into_iter().map(|name| (name.to_owned(), unique_name(&normalize(name), &mut taken))).collect()
 }
 
-/// The whole name of a tool, or of a prompt as a command. A name that is taken is numbered.
+/// Full name of a tool, or of a prompt as a command. A taken name is numbered.
 pub fn tool_name(prefix: &str, tool: &str, taken: &mut HashSet<String>) -> String {
     unique_name(&format!("mcp__{prefix}__{}", normalize(tool)), taken)
 }
@@ -36,7 +36,7 @@ fn unique_name(name: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// A name with its ending. One that is too long is cut, and a number that stands for the whole is put in.
+/// Appends a suffix. A name that is too long is truncated and gets a digest of the whole name.
 fn truncate_name(name: &str, ending: &str) -> String {
     if name.len() + ending.len() <= MAX_TOOL_NAME_BYTES {
         return format!("{name}{ending}");
@@ -45,7 +45,7 @@ fn truncate_name(name: &str, ending: &str) -> String {
     format!("{kept}_{:08x}{ending}", digest(name))
 }
 
-/// The 32-bit FNV-1a digest: short, and the same in every version of the program.
+/// 32-bit FNV-1a: short, and stable across versions.
 fn digest(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_only_signs_that_models_take() {
+    fn names_have_only_accepted_characters() {
         for (name, expected) in [
             ("plain", "plain"),
             ("with-dash_and_line", "with-dash_and_line"),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_look_alike_are_numbered() {
+    fn colliding_tool_names_are_numbered() {
         let mut taken = HashSet::new();
         let mut name = |prefix, name| tool_name(prefix, name, &mut taken);
         assert_eq!(name("a", "x_y"), "mcp__a__x_y");
@@ -79,21 +79,25 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_and_still_differ() {
+    fn long_names_are_truncated_and_stay_distinct() {
         let mut taken = HashSet::new();
         let long = |end: &str| format!("{}{end}", "x".repeat(300));
         let mut name = |name: &str| tool_name("server", name, &mut taken);
         let names = [name(&long("a")), name(&long("b")), name(&long("a"))];
-        assert!(names.iter().all(|name| name.len() <= MAX_TOOL_NAME_BYTES && name.starts_with("mcp__server__xxx")));
+        assert!(
+            names
+                .iter()
+                .all(|name| name.len() <= MAX_TOOL_NAME_BYTES && name.starts_with("mcp__server__xxx"))
+        );
         assert!(names[0] != names[1] && names[2] != names[0] && names[2].ends_with("_2"));
     }
 
     #[test]
-    fn servers_that_look_alike_are_told_apart_whatever_their_order() {
+    fn colliding_server_names_are_numbered_in_stable_order() {
         let expected = [("a.b", "a_b_2"), ("a_b", "a_b"), ("a b", "a_b_3"), ("c", "c")];
         let mut expected: Vec<_> =
             expected.iter().map(|(name, prefix)| (*name, (*prefix).to_owned())).collect();
-        // Those that need a change come in the order of their names.
+        // Names that need a change are numbered in their sorted order.
         expected[0].1 = "a_b_3".into();
         expected[2].1 = "a_b_2".into();
         for order in [["a.b", "a_b", "a b", "c"], ["c", "a b", "a_b", "a.b"]] {

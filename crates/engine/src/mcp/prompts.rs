@@ -1,4 +1,4 @@
-//! Prompts of servers, as commands that a person can give.
+//! MCP prompts as slash commands.
 
 use rmcp::model::{
     ClientRequest, CustomResult, GetPromptRequest, GetPromptRequestParams, JsonObject, PromptArgument,
@@ -11,28 +11,25 @@ use super::connection::{CallContext, Connection, RequestTimeouts};
 use super::error::McpError;
 use super::tool_result::{OutputLimits, to_blocks};
 
-/// A prompt of a server, as a command.
+/// MCP prompt as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptCommand {
-    /// The command: `mcp__server__prompt`.
+    /// Command name: `mcp__server__prompt`.
     pub name: String,
-    /// The server.
     pub server: String,
-    /// The prompt's name there.
+    /// Prompt name at the server.
     pub prompt: String,
-    /// What it is for.
     pub description: String,
-    /// The names of what it wants to know.
+    /// Argument names.
     pub arguments: Vec<String>,
 }
 
 impl PromptCommand {
-    /// What is to be written after the command.
     pub fn argument_hint(&self) -> String {
         self.arguments.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(" ")
     }
 
-    /// What a person wrote after the command, by argument: one word each, and the last takes the rest.
+    /// Splits the text behind the command into arguments: one word each; the last argument takes the rest.
     pub(super) fn parse_arguments(&self, written: &str) -> JsonObject {
         let mut rest = written.trim();
         let mut filled = JsonObject::new();
@@ -49,12 +46,11 @@ impl PromptCommand {
     }
 }
 
-/// The names of what a prompt wants to know.
 pub(super) fn argument_names(arguments: Option<&Vec<PromptArgument>>) -> Vec<String> {
     arguments.into_iter().flatten().map(|argument| argument.name.clone()).collect()
 }
 
-/// Asks a server for a prompt.
+/// Sends `prompts/get`.
 pub(super) async fn get_prompt(
     connection: &Connection,
     prompt: &str,
@@ -88,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_go_to_arguments_in_order() {
+    fn words_are_assigned_to_arguments_in_order() {
         let command = |arguments: &[&str]| PromptCommand {
             name: "mcp__s__p".into(),
             server: "s".into(),

@@ -1,5 +1,5 @@
-//! All servers of a session: started side by side, switched on and off, replaced, ended. When the last handle is
-//! dropped, every server is ended.
+//! Registry of the session's MCP servers: starts them concurrently, enables, disables and replaces them, and shuts them
+//! down. Dropping the last handle ends every server.
 
 mod set_servers;
 
@@ -15,38 +15,36 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::control::McpMessageReply;
 use whimbrel_wire::options::McpServerConfig;
 
-use super::server_policy::ServerPolicy;
-use super::config::{ServerEntry, ServerConfigs};
-use super::server_pool::ServerPool;
-use super::server::{ServerPhase, ServerHandle};
-use super::slot::{SlotState, ServerSlot};
+use super::config::{ServerConfigs, ServerEntry};
 use super::deps::ServerDeps;
+use super::server::{ServerHandle, ServerPhase};
+use super::server_policy::ServerPolicy;
+use super::server_pool::ServerPool;
+use super::slot::{ServerSlot, SlotState};
 
-/// The servers of a session. Cheap to clone.
+/// Registry of the session's servers. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerRegistry(Arc<RegistryInner>);
 
-/// What the handles share.
+/// State shared by all handles.
 pub(super) struct RegistryInner {
     pub(super) deps: ServerDeps,
     pool: Option<ServerPool>,
     policy: ServerPolicy,
     slots: Mutex<BTreeMap<String, ServerSlot>>,
-    /// Counts the changes of whatever can be seen from outside.
+    /// Counts visible changes: server states, tools and prompts.
     version: watch::Sender<u64>,
 }
 
-/// Whether a server is to be used.
+/// Enables or disables a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toggle {
-    /// Yes.
     On,
-    /// No.
     Off,
 }
 
 impl Toggle {
-    /// As a host writes it.
+    /// Converts the wire's `enabled` flag.
     pub fn from_enabled(enabled: bool) -> Self {
         if enabled { Self::On } else { Self::Off }
     }
@@ -59,12 +57,12 @@ impl From<Arc<RegistryInner>> for ServerRegistry {
 }
 
 impl ServerRegistry {
-    /// Starts all servers, side by side, and waits for none.
+    /// Starts all servers concurrently, without waiting for them.
     pub fn start(servers: ServerConfigs, deps: ServerDeps) -> Self {
         Self::start_with_pool(servers, deps, None)
     }
 
-    /// The same, with servers that other sessions of the process use too.
+    /// Like [`start`](Self::start), with servers that other sessions of the process share.
     pub fn start_shared(servers: ServerConfigs, deps: ServerDeps, pool: ServerPool) -> Self {
         Self::start_with_pool(servers, deps, Some(pool))
     }
@@ -78,8 +76,8 @@ impl ServerRegistry {
         roster
     }
 
-    /// Starts further servers, and waits for none. A name that is there already keeps its server, so that a host may
-    /// declare one in two ways.
+    /// Starts further servers without waiting for them. An existing name keeps its server, so that a host may declare
+    /// the same server twice.
     pub fn add(&self, servers: ServerConfigs) {
         for (name, entry) in servers.entries {
             if !self.slots().contains_key(&name) {
@@ -88,42 +86,42 @@ impl ServerRegistry {
         }
     }
 
-    /// Waits until every server has been tried to connect to, but not longer than `limit`.
+    /// Waits until every server has finished its first connection attempt, at most for `limit`.
     pub async fn wait_ready(&self, limit: Duration) {
         self.wait_settled(self.enabled_servers(), limit).await;
     }
 
-    /// The same, without servers in the host's own process: they wait for the host, which may wait for us.
+    /// Like [`wait_ready`](Self::wait_ready), except for servers in the host's process: they wait for the host, which
+    /// may be waiting for us.
     pub async fn wait_ready_external(&self, limit: Duration) {
         let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
         let outside = self.enabled_servers().into_iter().filter(|server| !hosted(server));
         self.wait_settled(outside.collect(), limit).await;
     }
 
-    /// Waits until servers have been tried to connect to, but not longer than `limit`.
+    /// Waits until these servers have finished their first connection attempt, at most for `limit`.
     async fn wait_settled(&self, servers: Vec<Arc<ServerHandle>>, limit: Duration) {
         let settled = join_all(servers.iter().map(|server| server.wait_settled()));
         let _ = timeout(limit, settled).await;
-        // Whoever counts the changes of a server may come after us. What we waited for must be seen now.
+        // The tasks that forward version changes may run later; the caller must see the new tools now.
         self.bump_version();
     }
 
-    /// Counts the changes of servers, tools and prompts.
+    /// Receives a new version for every change of servers, tools or prompts.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.version.subscribe()
     }
 
-    /// How many changes there have been.
+    /// Number of changes so far.
     pub fn version(&self) -> u64 {
         *self.0.version.borrow()
     }
 
-    /// Whether there are no servers at all.
     pub fn is_empty(&self) -> bool {
         self.slots().is_empty()
     }
 
-    /// Connects to a server anew, and waits for it. A server that was switched off is switched on.
+    /// Reconnects a server and waits for the result. Enables a disabled server.
     pub async fn reconnect(&self, name: &str) -> Result<(), String> {
         let server = match self.slot(name)?.state {
             SlotState::Enabled(server, _) => server,
@@ -139,7 +137,7 @@ impl ServerRegistry {
         connected.map_err(|fault| format!("MCP server {name}: {fault}"))
     }
 
-    /// Waits until a server has been tried to connect to, and says how that went.
+    /// Waits for a server's first connection attempt and returns its result.
     async fn wait_connected(&self, name: &str) -> Result<(), String> {
         let SlotState::Enabled(server, _) = self.slot(name)?.state else { return Ok(()) };
         let phase = server.wait_settled().await.phase;
@@ -150,17 +148,21 @@ impl ServerRegistry {
         }
     }
 
-    /// Switches a server on or off. One that is switched off is ended; one that is switched on is not waited for.
+    /// Enables or disables a server. Disabling ends it; enabling does not wait for the connection.
     pub async fn toggle(&self, name: &str, switch: Toggle) -> Result<(), String> {
         let slot = self.slot(name)?;
         match (slot.state, switch) {
             (SlotState::Invalid(problem), Toggle::On) => return Err(format!("MCP server {name}: {problem}")),
-            (SlotState::Enabled(..) | SlotState::InProcess(_), Toggle::On) | (SlotState::Disabled, Toggle::Off) => {}
+            (SlotState::Enabled(..) | SlotState::InProcess(_), Toggle::On)
+            | (SlotState::Disabled, Toggle::Off) => {}
             (SlotState::Disabled, Toggle::On) => {
                 self.slots().remove(name);
                 self.insert(name.to_owned(), slot.entry);
             }
-            (life @ (SlotState::Enabled(..) | SlotState::InProcess(_) | SlotState::Invalid(_)), Toggle::Off) => {
+            (
+                life @ (SlotState::Enabled(..) | SlotState::InProcess(_) | SlotState::Invalid(_)),
+                Toggle::Off,
+            ) => {
                 if let Some(slot) = self.slots().get_mut(name) {
                     slot.state = SlotState::Disabled;
                 }
@@ -171,8 +173,8 @@ impl ServerRegistry {
         Ok(())
     }
 
-    /// Takes what a server in the host's process says by itself. Should that be a question, our answer goes to the host
-    /// as a message of its own.
+    /// Handles a message that a server in the host's process sends on its own. If it is a request, our response goes to
+    /// the host as a separate message.
     pub fn handle_host_message(&self, name: &str, message: &RawJson) -> Result<McpMessageReply, String> {
         let SlotState::Enabled(server, _) = self.slot(name)?.state else { return Err(not_found(name)) };
         if !server.deliver(message) {
@@ -185,7 +187,7 @@ impl ServerRegistry {
         Ok(McpMessageReply { mcp_response })
     }
 
-    /// Ends all servers, and waits until they are gone. Servers that others use live on.
+    /// Ends all servers and waits for their exit. Shared servers keep running for other sessions.
     pub async fn close(&self) {
         let slots = std::mem::take(&mut *self.slots());
         self.bump_version();
@@ -200,7 +202,7 @@ impl ServerRegistry {
         }
     }
 
-    /// The entry, if the settings let the server in.
+    /// Returns the config if the settings' allow and deny lists permit the server.
     fn check_policy(
         &self,
         name: &str,
@@ -240,12 +242,11 @@ impl ServerRegistry {
         &self.0
     }
 
-    /// All places, in the order of their names.
+    /// All slots, sorted by name.
     pub(super) fn all_slots(&self) -> Vec<(String, ServerSlot)> {
         self.slots().iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
-    /// All servers that are switched on.
     pub(super) fn enabled_servers(&self) -> Vec<Arc<ServerHandle>> {
         let on = |slot: &ServerSlot| match &slot.state {
             SlotState::Enabled(server, _) => Some(Arc::clone(server)),
@@ -262,7 +263,7 @@ impl ServerRegistry {
         self.0.version.send_modify(|version| *version += 1);
     }
 
-    /// A slot is put in or taken out whole; a panic elsewhere cannot leave one half changed.
+    /// Slots are inserted and removed whole, so a poisoned lock cannot hold a half-written one.
     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, ServerSlot>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -272,7 +273,7 @@ fn not_found(name: &str) -> String {
     format!("Server not found: {name}")
 }
 
-/// Counts the changes of one server.
+/// Adds one server's changes to the registry's version.
 async fn forward_changes<T>(mut changes: watch::Receiver<T>, version: watch::Sender<u64>) {
     while changes.changed().await.is_ok() {
         version.send_modify(|version| *version += 1);

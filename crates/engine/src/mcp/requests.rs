@@ -1,4 +1,4 @@
-//! What is asked of single servers beside the calls of a model: prompts, resources, and calls that a host makes.
+//! Requests to single servers outside the model's tool calls: prompts, resources, and calls by the host.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,14 +17,14 @@ use super::connection::CallContext;
 use super::error::McpError;
 use super::local::LocalTool;
 use super::prompts::{self, PromptCommand};
-use super::tool_result::OutputLimits;
 use super::registry::ServerRegistry;
 use super::server::ServerHandle;
 use super::tool::request_timeouts;
+use super::tool_result::OutputLimits;
 use super::{listing, names};
 
 impl ServerRegistry {
-    /// What a prompt says, given what was written after its command. Long things go below `spill`.
+    /// Fetches a prompt with the arguments written after its command. Large contents are saved under `spill`.
     pub async fn get_prompt(
         &self,
         command: &PromptCommand,
@@ -37,12 +37,19 @@ impl ServerRegistry {
         let asked = async {
             let connection = server.connection().await?;
             let patience = request_timeouts(&server.config, limits);
-            prompts::get_prompt(&connection, &command.prompt, command.parse_arguments(written), patience, shelf).await
+            prompts::get_prompt(
+                &connection,
+                &command.prompt,
+                command.parse_arguments(written),
+                patience,
+                shelf,
+            )
+            .await
         };
         asked.await.map_err(|fault| describe_error(&server, &fault))
     }
 
-    /// The resources of one server or all, as hosts and models see them, and what went wrong with some.
+    /// Lists the resources of one server or of all. Returns the resources and the errors of servers that failed.
     pub async fn list_resources(&self, server: Option<&str>) -> Result<(Vec<Value>, Vec<String>), String> {
         let servers = match server {
             Some(name) => vec![self.find_server(name)?],
@@ -75,7 +82,6 @@ impl ServerRegistry {
         Ok((resources, problems))
     }
 
-    /// What is in a resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<McpReadResourceReply, String> {
         let server = self.find_server(server)?;
         let asked = async {
@@ -85,12 +91,14 @@ impl ServerRegistry {
             let never = CancellationToken::new();
             let caller = CallContext { tool: uri, tool_use_id: "", cancel: &never };
             let limits = self.inner().deps.limits;
-            parse_contents(connection.request(request, request_timeouts(&server.config, limits), caller).await?)
+            parse_contents(
+                connection.request(request, request_timeouts(&server.config, limits), caller).await?,
+            )
         };
         asked.await.map_err(|fault| describe_error(&server, &fault))
     }
 
-    /// Calls a tool by its whole name, as a host may do beside the conversation. The answer is the server's own.
+    /// Calls a tool by its full name, for a host and outside the conversation. Returns the server's own result.
     pub async fn call_tool(
         &self,
         tool: &str,
@@ -135,7 +143,9 @@ fn parse_contents(result: ServerResult) -> Result<McpReadResourceReply, McpError
         ServerResult::CustomResult(CustomResult(mut value)) => value.get_mut("contents").map(Value::take),
         _ => None,
     };
-    let Some(Value::Array(parts)) = value else { return Err(McpError::InvalidResponse("this is no resource.".into())) };
+    let Some(Value::Array(parts)) = value else {
+        return Err(McpError::InvalidResponse("this is no resource.".into()));
+    };
     let parts = parts.into_iter().filter_map(|part| serde_json::from_value::<McpResourceContents>(part).ok());
     Ok(McpReadResourceReply { contents: parts.collect() })
 }

@@ -1,4 +1,4 @@
-//! The tools by which a model finds and reads resources of servers.
+//! Tools with which the model lists and reads MCP resources.
 
 use std::path::Path;
 use std::sync::Weak;
@@ -10,15 +10,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use whimbrel_wire::control::McpResourceContents;
 
-use super::tool_result::{OutputLimits, fit_text, save_bytes};
 use super::registry::{RegistryInner, ServerRegistry};
+use super::tool_result::{OutputLimits, fit_text, save_bytes};
 use crate::files;
-use crate::tools::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use crate::tools::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// Lists resources.
 pub(super) struct ListMcpResources(pub(super) Weak<RegistryInner>);
 
-/// Reads one.
 pub(super) struct ReadMcpResource(pub(super) Weak<RegistryInner>);
 
 #[derive(Deserialize, JsonSchema)]
@@ -86,10 +84,12 @@ impl Tool for ReadMcpResource {
         let contents = read.map_err(ToolError::Failed)?.contents;
         let shelf = output_limits(&call, &roster);
         let spill = shelf.spill_dir.clone();
-        let meta =
-            files::run_blocking(move || contents.into_iter().map(|part| render_part(part, &spill)).collect::<Vec<_>>());
-        let meta =
-            meta.await.map_err(|error| ToolError::Failed(format!("The resource cannot be read: {error}.")))?;
+        let meta = files::run_blocking(move || {
+            contents.into_iter().map(|part| render_part(part, &spill)).collect::<Vec<_>>()
+        });
+        let meta = meta
+            .await
+            .map_err(|error| ToolError::Failed(format!("The resource cannot be read: {error}.")))?;
         let meta = json!({"contents": meta});
         Ok(ToolOutput::text(fit_text(meta.to_string(), &shelf).await, meta))
     }
@@ -109,10 +109,13 @@ fn interrupted() -> ToolError {
 }
 
 fn output_limits(call: &ToolContext, roster: &ServerRegistry) -> OutputLimits {
-    OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), max_text_bytes: roster.max_output_bytes() }
+    OutputLimits {
+        spill_dir: call.workspace.output_dir().to_path_buf(),
+        max_text_bytes: roster.max_output_bytes(),
+    }
 }
 
-/// A part of a resource as the model reads it: bytes are put into a file.
+/// Renders a part of a resource for the model. Binary contents are saved to a file.
 fn render_part(part: McpResourceContents, spill: &Path) -> Value {
     let McpResourceContents { uri, mime_type, text, blob, .. } = part;
     let mut told = json!({"uri": uri});

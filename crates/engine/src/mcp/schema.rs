@@ -1,4 +1,4 @@
-//! Input schemas of strangers, kept within bounds. Pure.
+//! Limits on the input schemas of third-party tools. Pure.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use whimbrel_wire::RawJson;
 
 use super::limits;
 
-/// A schema as the model gets it.
+/// Schema as sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SanitizedSchema {
-    /// As the server wrote it, or nearly so.
+    /// Unchanged, or without unsupported top-level keys.
     Accepted(RawJson),
-    /// It was too large or too deep: anything goes, and the server must judge.
+    /// Too large, too deep or invalid: replaced by an open object; the server validates the input.
     Replaced(RawJson),
-    /// It has a field that no model can fill in.
+    /// Has a property name that models do not accept.
     Unusable(String),
 }
 
-/// Keys that models do not take at the top of a schema.
+/// Keys that providers reject at the top level of a schema.
 const FORBIDDEN_TOP_LEVEL_KEYS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// Fits a schema. References are never followed, so that one that refers to itself does no harm.
+/// Sanitizes a schema. `$ref` is never followed, so recursive schemas are safe.
 pub(super) fn sanitize(schema: &JsonObject) -> SanitizedSchema {
     let fields = schema.get("properties").and_then(Value::as_object);
     let strange = fields.and_then(|fields| fields.keys().find(|name| !is_field_name(name)));
@@ -34,20 +34,24 @@ pub(super) fn sanitize(schema: &JsonObject) -> SanitizedSchema {
     if depth(schema) > limits::MAX_SCHEMA_DEPTH || !is_valid(schema) {
         return open();
     }
-    let text = if is_plain_object(schema) { RawJson::from_value(schema) } else { RawJson::from_value(&strip_top_level(schema.clone())) };
+    let text = if is_plain_object(schema) {
+        RawJson::from_value(schema)
+    } else {
+        RawJson::from_value(&strip_top_level(schema.clone()))
+    };
     match text {
         Ok(text) if text.as_str().len() <= limits::MAX_SCHEMA_BYTES => SanitizedSchema::Accepted(text),
         Ok(_) | Err(_) => open(),
     }
 }
 
-/// Whether the parts that every provider looks at are of the right kind. One that is not would cost the whole request.
+/// Checks the types of `properties` and `required`: a provider would reject the whole request otherwise.
 fn is_valid(schema: &JsonObject) -> bool {
     let names = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     schema.get("properties").is_none_or(Value::is_object) && schema.get("required").is_none_or(names)
 }
 
-/// Names of fields that models take.
+/// Checks a property name against the pattern of the API.
 fn is_field_name(name: &str) -> bool {
     let sign = |sign: u8| sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'.' | b'-');
     (1..=64).contains(&name.len()) && name.bytes().all(sign)
@@ -58,14 +62,14 @@ fn is_plain_object(schema: &JsonObject) -> bool {
         && !FORBIDDEN_TOP_LEVEL_KEYS.iter().any(|key| schema.contains_key(*key))
 }
 
-/// At the top a schema is an object and nothing else.
+/// Removes top-level combinators and sets `type` to `object`.
 fn strip_top_level(mut schema: JsonObject) -> JsonObject {
     schema.retain(|key, _| !FORBIDDEN_TOP_LEVEL_KEYS.contains(&key.as_str()));
     schema.insert("type".into(), "object".into());
     schema
 }
 
-/// How deep a schema is, counted without going deep ourselves.
+/// Nesting depth, computed without recursion.
 fn depth(schema: &JsonObject) -> usize {
     let mut deepest = 0;
     let mut left: Vec<(&Value, usize)> = schema.values().map(|value| (value, 1)).collect();
@@ -89,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_stay_as_they_are_as_far_as_models_take_them() {
+    fn schemas_change_only_where_models_require_it() {
         let usual = json!({"type": "object", "properties": {"z": {"type": "string"}, "a": {"$ref": "#"}}, "required": ["z"]});
         let whole = |schema: Value| SanitizedSchema::Accepted(RawJson::from_value(&schema).unwrap());
         let open = SanitizedSchema::Replaced(RawJson::from_value(&json!({"type": "object"})).unwrap());
@@ -103,10 +107,18 @@ mod tests {
                 whole(json!({"type": "object", "properties": {"a": {"anyOf": []}}})),
             ),
             ("too deep", json!({"type": "object", "not": nested(100)}), open.clone()),
-            ("too large", json!({"type": "object", "description": "x".repeat(limits::MAX_SCHEMA_BYTES)}), open.clone()),
+            (
+                "too large",
+                json!({"type": "object", "description": "x".repeat(limits::MAX_SCHEMA_BYTES)}),
+                open.clone(),
+            ),
             ("fields as a list", json!({"type": "object", "properties": []}), open.clone()),
             ("what is required as a word", json!({"type": "object", "required": "a"}), open.clone()),
-            ("a field with a space", json!({"properties": {"a b": {}}}), SanitizedSchema::Unusable("a b".into())),
+            (
+                "a field with a space",
+                json!({"properties": {"a b": {}}}),
+                SanitizedSchema::Unusable("a b".into()),
+            ),
         ] {
             let schema = schema.as_object().unwrap();
             let fitted = sanitize(schema);

@@ -1,5 +1,5 @@
-//! One server's life: it is started, asked what it offers, watched over, and looked for when it is lost. A task of its
-//! own owns all of that; others hold a [`Server`] and see its state.
+//! One server: starts it, fetches its features, monitors the connection and reconnects with backoff. A task owns all of
+//! that; other code holds a [`ServerHandle`] and watches its state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::connection::Connection;
+use super::deps::ServerDeps;
 use super::error::McpError;
 use super::listing::{ServerFeatures, fetch_features};
-use super::deps::ServerDeps;
 use super::transport::HostedInbox;
 
-/// A server that lived this long was well; its end begins a new count.
+/// A connection that lasted this long resets the retry count.
 const STABLE_UPTIME: Duration = Duration::from_secs(60);
-/// How often a server can make us ask again what it offers.
+/// Delay after `list_changed` before fetching again, so that a server cannot make us poll it.
 const LIST_CHANGED_DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// A handle on a server. When it is dropped, the server is ended.
+/// Handle of a server. Dropping it ends the server.
 pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
     pub(super) config: McpServerConfig,
@@ -33,32 +33,30 @@ pub(super) struct ServerHandle {
     _shutdown_guard: DropGuard,
 }
 
-/// How a server is.
 #[derive(Clone)]
 pub(super) struct ServerState {
     pub(super) phase: ServerPhase,
-    /// What it offers, as it was told last. It stays while a lost server is looked for.
+    /// Features fetched last. They are kept while the server reconnects.
     pub(super) features: Arc<ServerFeatures>,
 }
 
-/// Where a server is in its life.
+/// Connection phase of a server.
 #[derive(Clone)]
 pub(super) enum ServerPhase {
-    /// It is being connected to.
+    /// First connection attempt, or a requested reconnect.
     Starting,
-    /// It can be used.
     Connected(Arc<Connection>),
-    /// It was lost and is being looked for.
+    /// Lost; reconnecting with backoff.
     Reconnecting(McpError),
-    /// It cannot be used.
+    /// Not usable. Retries may still follow if it never was connected.
     Failed(McpError),
 }
 
-/// Connect anew, and say how that went.
+/// Requests a reconnect; the channel receives the result.
 type ReconnectRequest = oneshot::Sender<Result<(), McpError>>;
 
 impl ServerHandle {
-    /// Starts a server. It is not waited for.
+    /// Starts a server without waiting for it.
     pub(super) fn start(name: &str, config: McpServerConfig, surroundings: ServerDeps) -> Self {
         let starting = ServerState { phase: ServerPhase::Starting, features: Arc::default() };
         let (tell, state) = watch::channel(starting);
@@ -80,28 +78,27 @@ impl ServerHandle {
         Self { name, config, state, reconnects, inbox, connect_timeout, shutdown, _shutdown_guard }
     }
 
-    /// How it is now.
     pub(super) fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }
 
-    /// Tells of every change.
+    /// Receives every state change.
     pub(super) fn changes(&self) -> watch::Receiver<ServerState> {
         self.state.clone()
     }
 
-    /// Waits until it has been tried to connect.
+    /// Waits for the end of the first connection attempt.
     pub(super) async fn wait_settled(&self) -> ServerState {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| !matches!(state.phase, ServerPhase::Starting)).await;
         settled.map_or_else(|_| self.state(), |state| state.clone())
     }
 
-    /// The connection. One that is being made, or looked for again, is waited for.
+    /// Returns the connection. Waits while it is being made or restored, up to the connect timeout.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| match &state.phase {
-            // It may be lost before its keeper knows.
+            // The connection may be lost before the server task notices.
             ServerPhase::Connected(connection) => !connection.state.is_lost(),
             ServerPhase::Failed(_) => true,
             ServerPhase::Starting | ServerPhase::Reconnecting(_) => false,
@@ -114,7 +111,6 @@ impl ServerHandle {
         }
     }
 
-    /// Connects anew.
     pub(super) async fn reconnect(&self) -> Result<(), McpError> {
         let (order, done) = oneshot::channel();
         let ended = || McpError::Disconnected("it has been ended.".into());
@@ -122,12 +118,12 @@ impl ServerHandle {
         done.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Takes what a server of the host says by itself.
+    /// Delivers a message that the host forwards from its server; false if it could not be parsed or is not connected.
     pub(super) fn deliver(&self, message: &RawJson) -> bool {
         self.inbox.deliver(message)
     }
 
-    /// Ends the server, and waits until it is gone.
+    /// Ends the server and waits for its exit.
     pub(super) async fn close(&self) {
         self.shutdown.cancel();
         let mut state = self.state.clone();
@@ -135,7 +131,7 @@ impl ServerHandle {
     }
 }
 
-/// The task that owns a server.
+/// Task that owns a server.
 struct ServerTask {
     name: Arc<str>,
     config: McpServerConfig,
@@ -146,17 +142,13 @@ struct ServerTask {
     shutdown: CancellationToken,
 }
 
-/// Why a connection is over, or a wait.
+/// End of a connection or of a backoff wait.
 enum LoopEvent {
-    /// Everything is to end.
     Shutdown,
-    /// It is to be connected anew.
     Reconnect(ReconnectRequest),
-    /// It was lost.
     Lost(McpError),
-    /// It could not be connected to.
     ConnectFailed(McpError),
-    /// The time has come to look for it.
+    /// The backoff has elapsed.
     Retry,
 }
 
@@ -200,10 +192,9 @@ impl ServerTask {
         }
     }
 
-    /// Connects, and asks what the server offers.
+    /// Connects and fetches the features.
     async fn connect(&self) -> Result<Arc<Connection>, McpError> {
-        let connection =
-            Connection::open(&self.name, &self.config, &self.deps, &self.inbox).await?;
+        let connection = Connection::open(&self.name, &self.config, &self.deps, &self.inbox).await?;
         match fetch_features(&connection, self.deps.limits.connect_timeout).await {
             Ok(offer) => {
                 let connection = Arc::new(connection);
@@ -218,11 +209,11 @@ impl ServerTask {
         }
     }
 
-    /// Watches over a connection, until it is lost or no longer wanted.
+    /// Monitors a connection until it is lost, replaced or shut down.
     async fn monitor(&mut self, connection: &Connection) -> LoopEvent {
         let limit = self.deps.limits.connect_timeout;
         let mut offers = connection.tracker.list_changes.subscribe();
-        // What has changed while we asked is asked for again.
+        // Fetch again if a list changed during the first fetch.
         if *offers.borrow() > 0 {
             offers.mark_changed();
         }
@@ -246,7 +237,7 @@ impl ServerTask {
         }
     }
 
-    /// Shows what went wrong, and waits until it is time to try again.
+    /// Publishes the error and waits for the next retry.
     async fn wait_before_retry(&mut self, fault: McpError, failed: u32) -> LoopEvent {
         let pause = fault.retry_delay(failed, self.deps.limits.backoff);
         self.set_phase(match pause {
@@ -261,14 +252,17 @@ impl ServerTask {
         }
     }
 
-    /// How the server is after a fault. One that was there before counts as lost if it may come back; one that never was,
-    /// as failed, even while it is tried again.
+    /// Phase after an error: `Reconnecting` for a server that was connected and may come back, otherwise `Failed`, even
+    /// while retries go on.
     fn phase_after(&self, fault: &McpError) -> ServerPhase {
         match &self.state.borrow().phase {
-            ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) if fault.is_transient() => ServerPhase::Reconnecting(fault.clone()),
-            ServerPhase::Starting | ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) | ServerPhase::Failed(_) => {
-                ServerPhase::Failed(fault.clone())
+            ServerPhase::Connected(_) | ServerPhase::Reconnecting(_) if fault.is_transient() => {
+                ServerPhase::Reconnecting(fault.clone())
             }
+            ServerPhase::Starting
+            | ServerPhase::Connected(_)
+            | ServerPhase::Reconnecting(_)
+            | ServerPhase::Failed(_) => ServerPhase::Failed(fault.clone()),
         }
     }
 
@@ -277,7 +271,7 @@ impl ServerTask {
     }
 }
 
-/// Waits until the server says that its offer has changed, and asks for it.
+/// Waits for a `list_changed` notification and fetches the features again.
 async fn refetch_features(
     offers: &mut watch::Receiver<u64>,
     connection: &Connection,
@@ -298,7 +292,7 @@ async fn sleep_or_forever(pause: Option<Duration>) {
 
 fn reply(order: Option<ReconnectRequest>, result: Result<(), McpError>) {
     if let Some(order) = order {
-        // Whoever gave it may not wait any more.
+        // The requester may be gone.
         let _ = order.send(result);
     }
 }

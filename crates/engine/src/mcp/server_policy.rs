@@ -1,43 +1,42 @@
-//! Which servers the settings let in: `deniedMcpServers` keeps out, and where there is an `allowedMcpServers` only what it
-//! names comes in. Pure. Servers in the host's own process are the host's business.
+//! Allow and deny lists of the settings: `deniedMcpServers` wins; if `allowedMcpServers` is present, only servers that
+//! it matches may start. Pure. Servers in the host's process are exempt.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::McpServerConfig;
 
-/// Who may come in. By default everybody.
+/// Allow and deny lists. By default everything is allowed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerPolicy {
     denied: Vec<ServerPattern>,
     allowed: Option<Vec<ServerPattern>>,
 }
 
-/// A server as the settings describe it.
+/// Server pattern of a list entry.
 #[derive(Debug, Clone, PartialEq)]
 enum ServerPattern {
-    /// By its name.
     Name(String),
-    /// By its program and all arguments.
+    /// Program and all arguments.
     Command(Vec<String>),
-    /// By its address; `*` stands for anything.
+    /// URL pattern; `*` matches anything.
     Url(String),
-    /// In a way that we do not know.
+    /// Entry of an unknown form.
     Unknown,
 }
 
 impl ServerPolicy {
-    /// What the settings say.
     pub fn from_settings(values: &Map<String, Value>) -> Self {
-        let guests =
-            |key: &str| values.get(key)?.as_array().map(|list| list.iter().map(ServerPattern::parse).collect());
+        let guests = |key: &str| {
+            values.get(key)?.as_array().map(|list| list.iter().map(ServerPattern::parse).collect())
+        };
         Self { denied: guests("deniedMcpServers").unwrap_or_default(), allowed: guests("allowedMcpServers") }
     }
 
-    /// Why a server may not come in; none if it may.
+    /// Why a server may not start; `None` if it may.
     pub fn denial_reason(&self, name: &str, config: &McpServerConfig) -> Option<String> {
         if matches!(config, McpServerConfig::Sdk(_)) {
             return None;
         }
-        // What cannot be understood keeps out whom it may mean.
+        // A deny entry that is not understood denies every server.
         let denied = |guest: &ServerPattern| *guest == ServerPattern::Unknown || guest.matches(name, config);
         if self.denied.iter().any(denied) {
             return Some("the settings do not let it in (deniedMcpServers).".into());
@@ -74,7 +73,7 @@ impl ServerPattern {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Matches a pattern in which `*` stands for any text.
 fn matches_wildcard(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_settings_say_who_comes_in() {
+    fn lists_decide_which_servers_start() {
         let program = json!({"command": "npx", "args": ["-y", "x"]});
         let address = json!({"type": "http", "url": "https://a.example.com/mcp"});
         let hosted = json!({"type": "sdk", "name": "x"});
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_any_text() {
         for (pattern, text, expected) in [
             ("abc", "abc", true),
             ("abc", "abcd", false),

@@ -1,8 +1,8 @@
-//! Servers that sessions of one process share: equal entries in equal surroundings mean one server. It lives as long as
-//! a session uses it.
+//! Servers shared by the sessions of one process: equal entries with equal dependencies use one server, which runs
+//! while a session uses it.
 //!
-//! Nothing is shared unless a session asks for it, because a server may remember what one session told it. A shared
-//! server can put no question to a person, for it cannot say to whom.
+//! Sharing is opt-in, because a server may keep state from one session. A shared server has no elicitation: it could
+//! not say which session to ask.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,20 +10,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use serde_json::json;
 use whimbrel_wire::options::McpServerConfig;
 
-use super::server::ServerHandle;
 use super::deps::ServerDeps;
+use super::server::ServerHandle;
 
-/// Servers in use, by what they are. Cheap to clone.
+/// Shared servers by a key made of entry and dependencies. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ServerPool(Arc<Mutex<HashMap<String, Weak<ServerHandle>>>>);
 
 impl ServerPool {
-    /// An empty pool.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The server of this entry: one that runs already, or a new one.
+    /// Returns the running server of this entry, or starts one.
     pub(super) fn get_or_start(
         &self,
         name: &str,

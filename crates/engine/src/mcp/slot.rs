@@ -1,4 +1,4 @@
-//! The place of one server in a session, whether the server is there or not.
+//! One entry of the server registry, whatever the state of its server.
 
 use std::sync::Arc;
 
@@ -8,33 +8,32 @@ use super::config::ServerEntry;
 use super::local::LocalServer;
 use super::server::ServerHandle;
 
-/// The place of one server.
+/// Entry of the server registry.
 #[derive(Clone)]
 pub(super) struct ServerSlot {
     pub(super) entry: ServerEntry,
-    /// Whether the host manages it: then it goes when the host no longer names it.
+    /// True for servers set by the host: they are removed once the host no longer names them.
     pub(super) host_managed: bool,
     pub(super) state: SlotState,
 }
 
-/// Whether a server is there.
+/// State of a registry entry.
 #[derive(Clone)]
 pub(super) enum SlotState {
-    /// It is.
+    /// Running, or being connected to.
     Enabled(
         Arc<ServerHandle>,
         #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
     ),
-    /// It is code in this process.
+    /// Implemented in this process.
     InProcess(LocalServer),
-    /// It is switched off.
     Disabled,
-    /// Its entry is bad, and why.
+    /// The entry is invalid; the text says why.
     Invalid(String),
 }
 
 impl SlotState {
-    /// Ends the server, unless others use it.
+    /// Ends the server unless other sessions share it.
     pub(super) async fn shut_down(self) {
         if let Self::Enabled(server, _) = self
             && let Some(server) = Arc::into_inner(server)

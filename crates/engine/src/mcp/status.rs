@@ -1,4 +1,4 @@
-//! How the servers of a session are, as hosts are told.
+//! Server status for the host.
 
 use serde_json::Value;
 use whimbrel_wire::control::{McpConnection, McpServerStatus};
@@ -9,15 +9,15 @@ use super::error::McpError;
 use super::listing::ListedTool;
 use super::registry::ServerRegistry;
 use super::server::ServerPhase;
-use super::slot::{SlotState, ServerSlot};
+use super::slot::{ServerSlot, SlotState};
 
 impl ServerRegistry {
-    /// The servers as `mcp_status` tells them.
+    /// Servers for the `mcp_status` response.
     pub fn status(&self) -> Vec<McpServerStatus> {
         self.all_slots().into_iter().map(|(name, slot)| status(name, &slot)).collect()
     }
 
-    /// The servers as the first notice of a session lists them.
+    /// Servers for the `init` frame.
     pub fn init_servers(&self) -> Vec<InitServer> {
         let listed = |(name, slot): (String, ServerSlot)| InitServer {
             name,
@@ -27,7 +27,7 @@ impl ServerRegistry {
         self.all_slots().into_iter().map(listed).collect()
     }
 
-    /// What was left out of what servers offer, and why.
+    /// Items that were left out of servers' lists, and why.
     pub fn notes(&self) -> Vec<String> {
         let of = |server: std::sync::Arc<super::server::ServerHandle>| {
             let offer = server.state().features;
@@ -99,7 +99,7 @@ fn status_word(status: &McpConnection) -> &str {
 }
 
 impl ServerSlot {
-    /// Where the server comes from, in a word.
+    /// Source of the server for the host.
     pub(super) fn source(&self) -> &'static str {
         match &self.entry.config {
             Ok(McpServerConfig::Sdk(_)) => "sdk",
@@ -108,7 +108,7 @@ impl ServerSlot {
     }
 }
 
-/// An entry without what may be secret in it.
+/// Config as JSON without environment and headers, which may hold secrets.
 fn redact_config(config: &McpServerConfig) -> Value {
     let mut config = config.clone();
     match &mut config {

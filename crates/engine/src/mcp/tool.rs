@@ -1,4 +1,4 @@
-//! A tool of a server, wherever the server is, as the engine's other tools are.
+//! Tool of an MCP server as one of the engine's tools, whatever the transport.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -17,14 +17,14 @@ use super::error::McpError;
 use super::limits::{self, McpLimits};
 use super::listing::ListedTool;
 use super::local::LocalToolFn;
-use super::tool_result::{OutputLimits, fit_blocks, to_tool_output};
 use super::server::ServerHandle;
+use super::tool_result::{OutputLimits, fit_blocks, to_tool_output};
 use crate::deferred_tools::ToolLoading;
-use crate::tools::{AnyTool, ToolContext, ToolOutput, Example, ToolResult, Effects, ToolError};
+use crate::tools::{AnyTool, Effects, Example, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// One tool of one server. It does not keep the server alive.
+/// Tool of a server. It does not keep the server alive.
 pub struct McpTool {
-    /// The whole name.
+    /// Full name.
     name: String,
     owner: ToolOwner,
     listed: ListedTool,
@@ -33,27 +33,27 @@ pub struct McpTool {
     limits: McpLimits,
 }
 
-/// Whose tool it is.
+/// Server that a tool belongs to.
 #[derive(Clone)]
 pub(super) struct ToolOwner {
-    /// The server.
+    /// Server name.
     pub(super) name: Arc<str>,
-    /// The server as it stands in the names of its tools.
+    /// Prefix of the server in its tool names.
     pub(super) prefix: String,
-    /// Where the server comes from, in a word.
+    /// Source of the server for the host, e.g. `project`.
     pub(super) source: &'static str,
 }
 
-/// Where the work is done.
+/// Where a call is executed.
 pub(super) enum ToolBackend {
-    /// At a server.
+    /// At a server, by request.
     Remote(Weak<ServerHandle>),
-    /// In this process, within so much time.
+    /// In this process, with a timeout.
     InProcess { work: LocalToolFn, patience: Duration },
 }
 
 impl McpTool {
-    /// `usual` is what the server's entry says about showing its tools.
+    /// `usual` is `alwaysLoad` of the server's entry.
     pub(super) fn new(
         name: String,
         owner: ToolOwner,
@@ -77,37 +77,51 @@ impl McpTool {
         };
         let patience = request_timeouts(&server.config, self.limits);
         let connected = call.cancel.run_until_cancelled(server.connection()).await;
-        // A call under way does not keep the server alive either.
+        // A call in flight must not keep the server alive either.
         drop(server);
         let connection = connected.ok_or(McpError::Cancelled)??;
         let caller = CallContext { tool: &self.name, tool_use_id: &call.id, cancel: &call.cancel };
         call_tool(&connection, &self.listed.name, arguments, patience, caller).await
     }
 
-    async fn call_local(&self, work: &LocalToolFn, patience: Duration, input: Value, call: &ToolContext) -> ToolResult {
+    async fn call_local(
+        &self,
+        work: &LocalToolFn,
+        patience: Duration,
+        input: Value,
+        call: &ToolContext,
+    ) -> ToolResult {
         let work = timeout(patience, work(input));
-        let worked =
-            call.cancel.run_until_cancelled(work).await.ok_or_else(|| self.to_tool_error(&McpError::Cancelled))?;
-        let blocks = worked.map_err(|_| self.to_tool_error(&McpError::Timeout(patience)))?.map_err(ToolError::Failed)?;
+        let worked = call
+            .cancel
+            .run_until_cancelled(work)
+            .await
+            .ok_or_else(|| self.to_tool_error(&McpError::Cancelled))?;
+        let blocks = worked
+            .map_err(|_| self.to_tool_error(&McpError::Timeout(patience)))?
+            .map_err(ToolError::Failed)?;
         let blocks = fit_blocks(blocks, self.output_limits(call)).await;
         let meta = serde_json::to_value(&blocks).unwrap_or_default();
         Ok(ToolOutput { content: ResultContent::Blocks(blocks), meta })
     }
 
     fn output_limits(&self, call: &ToolContext) -> OutputLimits {
-        OutputLimits { spill_dir: call.workspace.output_dir().to_path_buf(), max_text_bytes: self.limits.max_output_bytes }
+        OutputLimits {
+            spill_dir: call.workspace.output_dir().to_path_buf(),
+            max_text_bytes: self.limits.max_output_bytes,
+        }
     }
 
     fn to_tool_error(&self, fault: &McpError) -> ToolError {
         ToolError::Failed(match fault {
-            // The server's own words.
+            // The server's own text, unprefixed.
             McpError::ErrorResponse(text) => text.clone(),
             fault => format!("MCP server {}: {fault}", self.owner.name),
         })
     }
 }
 
-/// How a tool comes to the model, by what the server's entry says and what the server says about the tool.
+/// Loading of a tool, from `alwaysLoad` of the server's entry and of the tool.
 fn choose_loading(entry: Option<bool>, tool: Option<bool>) -> ToolLoading {
     match (entry, tool) {
         (Some(false), _) => ToolLoading::Deferred,
@@ -116,7 +130,7 @@ fn choose_loading(entry: Option<bool>, tool: Option<bool>) -> ToolLoading {
     }
 }
 
-/// Calls a tool by its name there.
+/// Sends `tools/call` with the tool's name at the server.
 pub(super) async fn call_tool(
     connection: &Connection,
     tool: &str,
@@ -129,7 +143,7 @@ pub(super) async fn call_tool(
     connection.request(request, patience, caller).await
 }
 
-/// How long a call to this server may take. Only of one at an address silence means something: a line may be dead.
+/// Timeouts of a call. The idle timeout applies only to remote servers, whose connection may be dead without notice.
 pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> RequestTimeouts {
     let (own, silence) = match config {
         McpServerConfig::Stdio(server) => (server.timeout, None),
@@ -139,11 +153,11 @@ pub(super) fn request_timeouts(config: &McpServerConfig, limits: McpLimits) -> R
         }
     };
     let own = limits::entry_timeout(own);
-    // Whoever sets a limit has thought about it.
+    // An explicit timeout replaces the idle timeout.
     RequestTimeouts { total: own.unwrap_or(limits.call_timeout), idle: silence.filter(|_| own.is_none()) }
 }
 
-/// What a model fills in must be an object; nothing at all means an empty one.
+/// Tool input must be an object; null means an empty one.
 fn parse_arguments(name: &str, input: &Value) -> Result<JsonObject, ToolError> {
     match input {
         Value::Object(fields) => Ok(fields.clone()),
@@ -178,13 +192,21 @@ impl AnyTool for McpTool {
         Ok(if self.listed.read_only { Effects::Reads(Vec::new()) } else { Effects::RunsProgram })
     }
 
-    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
+    fn run<'a>(
+        &'a self,
+        input: Value,
+        call: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
             let arguments = parse_arguments(&self.name, &input)?;
             match &self.backend {
                 ToolBackend::Remote(server) => {
                     let asked = self.call_server(server, arguments, &call).await;
-                    to_tool_output(asked.map_err(|fault| self.to_tool_error(&fault))?, self.output_limits(&call)).await
+                    to_tool_output(
+                        asked.map_err(|fault| self.to_tool_error(&fault))?,
+                        self.output_limits(&call),
+                    )
+                    .await
                 }
                 ToolBackend::InProcess { work, patience } => {
                     self.call_local(work, *patience, Value::Object(arguments), &call).await
@@ -216,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_entry_and_the_server_say_how_a_tool_comes_to_the_model() {
+    fn loading_depends_on_entry_and_server() {
         for (entry, tool, expected) in [
             (None, None, ToolLoading::IfFits),
             (None, Some(true), ToolLoading::Eager),

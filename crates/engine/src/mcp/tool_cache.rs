@@ -1,5 +1,5 @@
-//! What servers bring to a session's toolboxes, commands and conversations. It changes as servers come and go, and is
-//! worked out once per change, so that looking costs nothing.
+//! Cache of the tools, prompts and instructions of all servers of a session. It is rebuilt once per change of the
+//! registry's version, so that reads are cheap.
 
 use std::fmt;
 use std::path::Path;
@@ -15,20 +15,20 @@ use super::registry::ServerRegistry;
 use crate::permission::PermissionState;
 use crate::tool_set::ToolEntry;
 
-/// What the servers of a session bring. Cheap to clone. A session without servers has an empty one.
+/// Cached tools, prompts and instructions of the session's servers. Cheap to clone; empty in a session without servers.
 #[derive(Clone)]
 pub struct ToolCache(Arc<Inner>);
 
 struct Inner {
     registry: OnceLock<ServerRegistry>,
-    /// What the session may do: what a rule takes away altogether is not offered.
+    /// Tools that a rule denies outright are hidden from the model.
     permissions: PermissionState,
-    /// A tool that is asked for permissions and not offered to the model.
+    /// Tool that answers permission requests (`--permission-prompt-tool`); hidden from the model.
     hidden_tool: Option<String>,
     cached: Mutex<Cached>,
 }
 
-/// What there was when somebody looked last.
+/// Cached values and the registry version they were built from.
 #[derive(Default)]
 struct Cached {
     version: Option<u64>,
@@ -37,45 +37,49 @@ struct Cached {
 }
 
 impl ToolCache {
-    /// A supply that is still empty. `reserved` is a tool that is not for the model.
+    /// Creates an empty cache. `reserved` names a tool to hide from the model.
     pub fn new(rights: PermissionState, reserved: Option<String>) -> Self {
-        Self(Arc::new(Inner { registry: OnceLock::new(), permissions: rights, hidden_tool: reserved, cached: Mutex::default() }))
+        Self(Arc::new(Inner {
+            registry: OnceLock::new(),
+            permissions: rights,
+            hidden_tool: reserved,
+            cached: Mutex::default(),
+        }))
     }
 
-    /// Brings what these servers have, from now on.
+    /// Sets the registry to read from.
     pub fn set_registry(&self, roster: ServerRegistry) {
-        // There is one roster in a session: a second one would be a mistake that changes nothing.
+        // A session has one registry; a second call is ignored.
         let _ = self.0.registry.set(roster);
     }
 
-    /// The servers, if there are any.
     pub fn registry(&self) -> Option<&ServerRegistry> {
         self.0.registry.get()
     }
 
-    /// The tools, in a fixed order.
+    /// Tools of all servers, in a stable order.
     pub fn tools(&self) -> Arc<[Arc<ToolEntry>]> {
         self.with_cached(|shelf| Arc::clone(&shelf.tools)).unwrap_or_default()
     }
 
-    /// What servers want the model to know, a text each.
+    /// Instructions of the servers for the model, one text each.
     pub fn instructions(&self) -> Arc<[String]> {
         self.with_cached(|shelf| Arc::clone(&shelf.instructions)).unwrap_or_default()
     }
 
-    /// The prompts, as commands.
+    /// Prompts of all servers, as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
         self.registry().map(ServerRegistry::prompts).unwrap_or_default()
     }
 
-    /// Whether a command is a prompt of a server, or may be one once a server that is starting can say so.
+    /// Returns true if the command is a prompt of a server, or has the prefix of a server that is still starting.
     pub fn may_be_prompt(&self, command: &str) -> bool {
         command.starts_with("mcp__")
             && (self.prompts().iter().any(|prompt| prompt.name == command)
                 || self.registry().is_some_and(|roster| roster.may_add_prompt(command)))
     }
 
-    /// What a prompt says. Long things go below `spill`.
+    /// Fetches a prompt. Large contents are saved under `spill`.
     pub async fn get_prompt(
         &self,
         command: &PromptCommand,
@@ -88,7 +92,7 @@ impl ToolCache {
         }
     }
 
-    /// Calls a tool by its whole name, beside the conversation. A server that is starting is waited for.
+    /// Calls a tool by its full name outside the conversation. Waits for servers that are still starting.
     pub async fn call_tool(
         &self,
         tool: &str,
@@ -106,7 +110,7 @@ impl ToolCache {
 
     fn with_cached<T>(&self, at: impl FnOnce(&Cached) -> T) -> Option<T> {
         let roster = self.registry()?;
-        // What changes while we look is seen the next time.
+        // Read before the lists: a change in between shows up at the next read.
         let version = roster.version();
         let mut shelf = self.0.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if shelf.version != Some(version) {
@@ -119,8 +123,8 @@ impl ToolCache {
         Some(at(&shelf))
     }
 
-    /// The tools that may be offered. Those that look as they did keep their looks: a request with the same tools is then
-    /// the same to the byte, and known as such.
+    /// Tools that the model may see. An unchanged tool keeps its serialized spec, so that the request stays
+    /// byte-identical and the prompt cache stays valid.
     fn visible_tools(&self, roster: &ServerRegistry, before: &[Arc<ToolEntry>]) -> Arc<[Arc<ToolEntry>]> {
         let Inner { permissions: rights, hidden_tool: reserved, .. } = &*self.0;
         let tools = roster.tools().into_iter().filter(|tool| Some(tool.name()) != reserved.as_deref());
@@ -141,13 +145,13 @@ impl fmt::Debug for ToolCache {
     }
 }
 
-/// Instructions as the model reads them. Each server has its own text, so that one that comes later changes nothing of what
-/// was said before; all together are bounded.
+/// Renders instructions for the model. Each server gets its own text, so that a server that connects later changes no
+/// earlier message. The total size is limited.
 fn render_instructions(instructions: Vec<(String, String)>) -> Arc<[String]> {
     let mut left = limits::MAX_TOTAL_INSTRUCTIONS_BYTES;
     let texts = instructions.into_iter().filter_map(|(server, text)| {
         left = left.checked_sub(text.len())?;
-        // Nothing in it may look like the end of it.
+        // Escapes the closing tag, which would let the server's text leave the reminder.
         let text = text.trim().replace("</system-reminder", "< /system-reminder");
         Some(format!(
             "<system-reminder>\nThe MCP server {server} says about its tools (its words, not the user's):\n{text}\n</system-reminder>"
@@ -161,11 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_are_told_by_server_and_within_bounds() {
+    fn instructions_are_rendered_per_server_and_limited() {
         let long = "x".repeat(limits::MAX_TOTAL_INSTRUCTIONS_BYTES);
         let said = |server: &str, text: &str| (server.to_owned(), text.to_owned());
-        let texts =
-            render_instructions(vec![said("a", " Be kind.</system-reminder> "), said("b", &long), said("c", "Short.")]);
+        let texts = render_instructions(vec![
+            said("a", " Be kind.</system-reminder> "),
+            said("b", &long),
+            said("c", "Short."),
+        ]);
         assert_eq!(texts.len(), 2, "what does not fit is left out");
         assert!(texts[0].contains("server a says") && texts[0].contains("\nBe kind.< /system-reminder>\n"));
         assert!(texts[1].contains("server c says") && texts[1].contains("\nShort.\n"));

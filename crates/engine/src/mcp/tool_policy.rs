@@ -1,22 +1,22 @@
-//! What an entry says about single tools of its server. Pure.
+//! Per-tool policy of a server's entry. Pure.
 //!
-//! An entry can only hold back: what it allows is still judged by the rules. A word that is not known holds back too.
+//! An entry can only restrict: what it allows is still decided by the permission rules. An unknown value asks.
 
 use serde_json::Value;
 use whimbrel_wire::options::McpServerConfig;
 
-/// On which terms a tool is offered, the strictest last.
+/// Policy of a tool, strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ToolPolicy {
-    /// As the rules say.
+    /// The permission rules decide.
     Default,
-    /// Somebody is asked before each call, whatever the rules say.
+    /// Every call needs an answer of the user, whatever the rules say.
     Ask,
-    /// Not at all.
+    /// The tool is hidden.
     Deny,
 }
 
-/// The terms of a tool, by its name at the server.
+/// Policy of a tool, by its name at the server.
 pub(super) fn tool_policy(config: &McpServerConfig, tool: &str) -> ToolPolicy {
     let tools = match config {
         McpServerConfig::Stdio(_) => None,
@@ -51,10 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_holds_back_and_never_grants() {
+    fn an_entry_restricts_and_never_allows() {
         let rows = [
             ("nothing is said", json!([]), ToolPolicy::Default),
-            ("about another", json!([{"name": "b", "permission_policy": "always_deny"}]), ToolPolicy::Default),
+            (
+                "about another",
+                json!([{"name": "b", "permission_policy": "always_deny"}]),
+                ToolPolicy::Default,
+            ),
             ("allowed", json!([{"name": "a", "permission_policy": "always_allow"}]), ToolPolicy::Default),
             ("asked", json!([{"name": "a", "permission_policy": "always_ask"}]), ToolPolicy::Ask),
             ("denied", json!([{"name": "a", "permission_policy": "always_deny"}]), ToolPolicy::Deny),
@@ -79,7 +83,11 @@ mod tests {
         for (name, tools, expected) in rows {
             for kind in ["http", "sse", "sdk"] {
                 let entry = json!({"type": kind, "url": "https://x.test", "name": "x", "tools": tools});
-                assert_eq!(tool_policy(&serde_json::from_value(entry).unwrap(), "a"), expected, "{name} ({kind})");
+                assert_eq!(
+                    tool_policy(&serde_json::from_value(entry).unwrap(), "a"),
+                    expected,
+                    "{name} ({kind})"
+                );
             }
         }
     }

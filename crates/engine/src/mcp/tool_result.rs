@@ -1,4 +1,4 @@
-//! What a server answers to a call, as a tool result: texts, pictures, and files for what a model cannot read.
+//! Converts a `tools/call` result to a tool result: texts, images, and files for content that models cannot read.
 
 #[cfg(test)]
 mod tests;
@@ -13,22 +13,20 @@ use serde_json::Value;
 use whimbrel_wire::content::{Block, ResultContent};
 
 use crate::tasks::{OutputCapture, format_size};
-use crate::tools::{ToolOutput, ToolResult, ToolError, image_block};
+use crate::tools::{ToolError, ToolOutput, ToolResult, image_block};
 use crate::{files, ids};
 
-/// How many pictures of one result the model is shown.
+/// Maximum number of images of a result that the model sees.
 const MAX_IMAGES: usize = 20;
 
-/// Where long things go, and what is long.
+/// Limit of the text shown to the model, and directory for the rest.
 #[derive(Debug, Clone)]
 pub(super) struct OutputLimits {
-    /// The folder.
     pub(super) spill_dir: PathBuf,
-    /// How many bytes of text the model is shown.
     pub(super) max_text_bytes: usize,
 }
 
-/// The result of a call. Pictures are decoded and files written beside the async threads.
+/// Converts the result of a call. Images are decoded and files written on a blocking thread.
 pub(super) async fn to_tool_output(result: ServerResult, shelf: OutputLimits) -> ToolResult {
     let answer = CallResult::parse(result).map_err(ToolError::Failed)?;
     let plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
@@ -36,16 +34,17 @@ pub(super) async fn to_tool_output(result: ServerResult, shelf: OutputLimits) ->
         return answer.into_tool_output(&shelf);
     }
     let work = files::run_blocking(move || answer.into_tool_output(&shelf));
-    work.await.unwrap_or_else(|error| Err(ToolError::Failed(format!("The result could not be read: {error}."))))
+    work.await
+        .unwrap_or_else(|error| Err(ToolError::Failed(format!("The result could not be read: {error}."))))
 }
 
-/// Blocks of a prompt or anything else that a server says.
+/// Converts the content blocks of a prompt.
 pub(super) async fn to_blocks(content: Vec<ContentBlock>, shelf: OutputLimits) -> Vec<Block> {
     let work = files::run_blocking(move || BlockConverter::new(&shelf).convert_all(content));
     work.await.unwrap_or_default()
 }
 
-/// Blocks for the model, their text within the limit.
+/// Truncates the text of blocks to the limit; the whole text goes to a file.
 pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<Block> {
     let length: usize = blocks.iter().filter_map(block_text).map(str::len).sum();
     if length <= shelf.max_text_bytes {
@@ -55,7 +54,7 @@ pub(super) async fn fit_blocks(blocks: Vec<Block>, shelf: OutputLimits) -> Vec<B
     work.await.unwrap_or_else(|error| vec![Block::text(format!("The result could not be read: {error}."))])
 }
 
-/// A text for the model: one that is too long goes into a file, and both ends are shown.
+/// Truncates a text to the limit: the whole goes to a file, the model sees both ends.
 pub(super) async fn fit_text(text: String, shelf: &OutputLimits) -> String {
     if text.len() <= shelf.max_text_bytes {
         return text;
@@ -65,7 +64,7 @@ pub(super) async fn fit_text(text: String, shelf: &OutputLimits) -> String {
     work.await.unwrap_or_else(|error| format!("The text could not be read: {error}."))
 }
 
-/// Puts texts into a file, and says what the model is shown of them.
+/// Writes texts to a file and returns the truncated form for the model.
 fn spill_texts(path: PathBuf, texts: &[&str]) -> String {
     let mut capture = OutputCapture::in_memory(path);
     for text in texts {
@@ -75,7 +74,7 @@ fn spill_texts(path: PathBuf, texts: &[&str]) -> String {
     capture.finish().render_for_model()
 }
 
-/// An answer, as far as it can be read.
+/// Parsed result of a call.
 struct CallResult {
     content: Vec<ContentBlock>,
     structured: Option<Value>,
@@ -96,7 +95,7 @@ impl CallResult {
         }
     }
 
-    /// An answer in which something does not fit: what does is taken, the rest is shown as it is.
+    /// Parses a result that does not match the protocol: valid blocks are used, others are shown as JSON.
     fn parse_leniently(mut value: Value) -> Result<Self, String> {
         let is_error = value.get("isError").and_then(Value::as_bool).unwrap_or(false);
         let content = match value.get_mut("content").map(Value::take) {
@@ -153,7 +152,7 @@ fn block_text(block: &Block) -> Option<&str> {
     }
 }
 
-/// Turns contents into blocks that a model can read.
+/// Converts MCP content to blocks that models can read.
 struct BlockConverter<'a> {
     limits: &'a OutputLimits,
     images: usize,
@@ -198,7 +197,7 @@ impl<'a> BlockConverter<'a> {
         }
     }
 
-    /// A picture for the model. What it says of itself does not count: it must be one.
+    /// Image for the model. The declared type is ignored; the bytes must be a supported image.
     fn image_block(&mut self, data: &str, kind: &str) -> Block {
         self.images += 1;
         if self.images > MAX_IMAGES {
@@ -208,17 +207,19 @@ impl<'a> BlockConverter<'a> {
         shown.unwrap_or_else(|why| Block::text(format!("[an image ({kind}) that cannot be shown: {why}]")))
     }
 
-    /// Bytes that a model cannot read are put into a file.
+    /// Saves content that models cannot read to a file.
     fn file_block(&self, what: &str, data: &str, kind: Option<&str>) -> Block {
         let kind = kind.unwrap_or("application/octet-stream");
         let saved = decode_base64(data).and_then(|bytes| save_bytes(&self.limits.spill_dir, &bytes, kind));
         Block::text(match saved {
-            Ok((path, length)) => format!("[{what}: {kind}, {}, saved to {}]", format_size(length), path.display()),
+            Ok((path, length)) => {
+                format!("[{what}: {kind}, {}, saved to {}]", format_size(length), path.display())
+            }
             Err(why) => format!("[{what}: {kind}, which cannot be read: {why}]"),
         })
     }
 
-    /// Too much text: all of it goes into a file, and both ends are shown.
+    /// Moves all text to a file and shows both ends.
     fn spill_text(&self, blocks: Vec<Block>) -> Vec<Block> {
         let path = self.limits.spill_dir.join(format!("{}.txt", ids::new_task_id('m')));
         let (texts, others): (Vec<Block>, Vec<Block>) =
@@ -237,14 +238,14 @@ fn decode_base64(data: &str) -> Result<Vec<u8>, String> {
     BASE64_STANDARD.decode(data.trim()).map_err(|error| format!("it is no base64: {error}"))
 }
 
-/// Saves bytes under a name of their own, and says where and how many they are.
+/// Saves bytes to a new file; returns path and size.
 pub(super) fn save_bytes(spill: &Path, bytes: &[u8], kind: &str) -> Result<(PathBuf, u64), String> {
     let path = spill.join(format!("{}.{}", ids::new_task_id('m'), extension(kind)));
     files::create(&path, bytes).map_err(|error| format!("it cannot be saved: {error}"))?;
     Ok((path, bytes.len() as u64))
 }
 
-/// An ending by which programs know what is in a file.
+/// File extension for a MIME type.
 fn extension(kind: &str) -> &str {
     let subtype = kind.split([';', '+']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
     match subtype {

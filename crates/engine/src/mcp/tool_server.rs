@@ -1,10 +1,10 @@
-//! The engine's own tools as an MCP server, for any program that speaks the protocol.
+//! Serves the engine's tools over MCP.
 //!
-//! A call is judged and made as in a session that has nobody to ask: the same gate, the same hooks, the same workshop.
-//! What surrounds the calls is in `room`, what becomes of a result in `shape`.
+//! Calls go through the same permission checker, hooks and tool scheduler as in a session without a prompter. `session`
+//! builds that environment, `convert` maps tools and results to the protocol.
 
-mod session;
 mod convert;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +25,10 @@ use self::session::HeadlessSession;
 use crate::engine::Engine;
 use crate::ids;
 use crate::setup::{SetupError, Start};
-use crate::tool_scheduler::{ToolEnv, ToolCallResult, ToolCall, ToolScheduler};
+use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 
-/// Serves the tools over a pair of streams until the other side leaves or `stop` fires. Calls under way when it leaves
-/// have a few seconds to be answered; then everything that was started is ended. `tell` hears what a person should know.
+/// Serves the tools over a pair of streams until the client disconnects or `stop` fires. Calls in flight get a few
+/// seconds to finish; then every process started by them is ended. `tell` receives warnings for the user.
 pub async fn serve_tools(
     engine: Engine,
     start: Start,
@@ -43,7 +43,7 @@ pub async fn serve_tools(
     let desk = McpToolServer { env: room.env.clone(), root: room.root(), call_lock: RwLock::default() };
     match stop.run_until_cancelled(desk.serve_with_ct(streams, stop.child_token())).await {
         Some(Ok(running)) => {
-            // How the loop ended is all the same: the other side is gone.
+            // The client is gone, however the loop ended.
             let _ = running.waiting().await;
         }
         None | Some(Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled)) => {}
@@ -53,17 +53,17 @@ pub async fn serve_tools(
     Ok(())
 }
 
-/// The side of the protocol that answers.
+/// rmcp handler of the server side.
 struct McpToolServer {
     env: ToolEnv,
-    /// The folder that is worked in.
+    /// Working directory.
     root: String,
-    /// Calls that change nothing run side by side, the others one after the other.
+    /// Read lock: parallel-safe calls run concurrently. Write lock: other calls run alone.
     call_lock: RwLock<()>,
 }
 
 impl McpToolServer {
-    /// Makes one call the whole way.
+    /// Runs one call through permission check, hooks and tool.
     async fn run_call(&self, wanted: ToolCall, cancel: &CancellationToken) -> Option<ToolCallResult> {
         let mut bench = self.env.clone();
         bench.context.cancel = cancel.clone();
@@ -74,7 +74,7 @@ impl McpToolServer {
             true => (None, Some(self.call_lock.write().await)),
             false => (Some(self.call_lock.read().await), None),
         };
-        // To a hook each call is a turn of its own: one that stops it does not stop the next.
+        // Each call is a turn of its own: a hook that stops one does not stop the next.
         bench.checker.hooks.begin_turn();
         let mut workshop = ToolScheduler::new(Arc::new(bench));
         workshop.submit(wanted);
@@ -118,7 +118,7 @@ impl ServerHandler for McpToolServer {
             input: Value::Object(call.arguments.unwrap_or_default()),
             bad_input: None,
         };
-        // Whatever is dropped here ends with all that it has started.
+        // Dropping the future ends the call and the processes that it started.
         let made = context.ct.run_until_cancelled(self.run_call(wanted, &context.ct)).await.flatten();
         Ok(made.map_or_else(convert::interrupted_result, convert::to_call_result).into())
     }

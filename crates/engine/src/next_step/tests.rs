@@ -6,7 +6,7 @@ fn replied(stop: StopReason, calls: usize) -> TurnEvent {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table, row by row")]
-fn the_decision_table() {
+fn next_step_decisions() {
     let now = |event| TurnState {
         event,
         aborted: false,
@@ -29,7 +29,11 @@ fn the_decision_table() {
     let halted = |halt| now(TurnEvent::ToolsRan { halt: Some(halt) });
     let rows = [
         ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), NextStep::RunTools),
-        ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), NextStep::RunTools),
+        (
+            "calls are made whatever the stop reason says",
+            now(replied(StopReason::EndTurn, 1)),
+            NextStep::RunTools,
+        ),
         (
             "calls of a reply cut by the output limit are made",
             now(replied(StopReason::MaxTokens, 1)),
@@ -55,7 +59,11 @@ fn the_decision_table() {
             NextStep::End(TurnEnd::Done),
         ),
         ("the last reply's calls are still made", spent(replied(StopReason::ToolUse, 1)), NextStep::RunTools),
-        ("the output limit: go on", now(replied(StopReason::MaxTokens, 0)), NextStep::Continue(Continuation::OutputLimit)),
+        (
+            "the output limit: go on",
+            now(replied(StopReason::MaxTokens, 0)),
+            NextStep::Continue(Continuation::OutputLimit),
+        ),
         (
             "the output limit too often: end",
             tired(replied(StopReason::MaxTokens, 0)),
@@ -66,14 +74,26 @@ fn the_decision_table() {
             spent(replied(StopReason::MaxTokens, 0)),
             NextStep::End(TurnEnd::MaxTurns),
         ),
-        ("a cut connection: go on", now(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }), NextStep::Continue(Continuation::ConnectionCut)),
-        ("cut too often: end", tired(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }), NextStep::End(TurnEnd::ApiError)),
+        (
+            "a cut connection: go on",
+            now(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
+            NextStep::Continue(Continuation::ConnectionCut),
+        ),
+        (
+            "cut too often: end",
+            tired(TurnEvent::Replied { stop_reason: None, tool_calls: 0 }),
+            NextStep::End(TurnEnd::ApiError),
+        ),
         (
             "paused too often: end",
             TurnState { continuations: MAX_PAUSES, ..now(replied(StopReason::PauseTurn, 0)) },
             NextStep::End(TurnEnd::Stalled),
         ),
-        ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), NextStep::Continue(Continuation::Paused)),
+        (
+            "a paused turn: ask again",
+            now(replied(StopReason::PauseTurn, 0)),
+            NextStep::Continue(Continuation::Paused),
+        ),
         ("a refusal: end", now(replied(StopReason::Refusal, 0)), NextStep::End(TurnEnd::Refused)),
         (
             "the reply that uses the budget up: its calls are not made",
@@ -103,7 +123,11 @@ fn the_decision_table() {
         ),
         ("and if there is none: end", now(TurnEvent::Unavailable), NextStep::End(TurnEnd::ApiError)),
         ("a conversation that is too long: make room", now(TurnEvent::ContextTooLong), NextStep::Compact),
-        ("and if that is no use: end", full(TurnEvent::ContextTooLong), NextStep::End(TurnEnd::ContextTooLong)),
+        (
+            "and if that is no use: end",
+            full(TurnEvent::ContextTooLong),
+            NextStep::End(TurnEnd::ContextTooLong),
+        ),
         (
             "a reply that hit the end of the window: make room",
             now(replied(StopReason::ModelContextWindowExceeded, 0)),
@@ -120,7 +144,11 @@ fn the_decision_table() {
             NextStep::RunTools,
         ),
         ("room was made: ask again", full(TurnEvent::Compacted { succeeded: true }), NextStep::CallModel),
-        ("room was not made: end", now(TurnEvent::Compacted { succeeded: false }), NextStep::End(TurnEnd::ContextTooLong)),
+        (
+            "room was not made: end",
+            now(TurnEvent::Compacted { succeeded: false }),
+            NextStep::End(TurnEnd::ContextTooLong),
+        ),
         (
             "aborted while room was made",
             aborted(TurnEvent::Compacted { succeeded: false }),
@@ -132,11 +160,23 @@ fn the_decision_table() {
             aborted(replied(StopReason::ToolUse, 1)),
             NextStep::End(TurnEnd::AbortedStreaming),
         ),
-        ("aborted while the call failed", aborted(TurnEvent::Failed), NextStep::End(TurnEnd::AbortedStreaming)),
+        (
+            "aborted while the call failed",
+            aborted(TurnEvent::Failed),
+            NextStep::End(TurnEnd::AbortedStreaming),
+        ),
         ("aborted while tools ran", aborted(acted.clone()), NextStep::End(TurnEnd::AbortedTools)),
-        ("an answer in the right shape: done", owing(OutputRequirement::Satisfied, acted.clone()), NextStep::End(TurnEnd::Done)),
+        (
+            "an answer in the right shape: done",
+            owing(OutputRequirement::Satisfied, acted.clone()),
+            NextStep::End(TurnEnd::Done),
+        ),
         ("a bad answer: ask again", owing(due(1, 0), acted.clone()), NextStep::CallModel),
-        ("too many bad answers: end", owing(due(2, 0), acted.clone()), NextStep::End(TurnEnd::NoStructuredOutput)),
+        (
+            "too many bad answers: end",
+            owing(due(2, 0), acted.clone()),
+            NextStep::End(TurnEnd::NoStructuredOutput),
+        ),
         (
             "words where an answer is owed: demand it",
             owing(due(0, 1), replied(StopReason::EndTurn, 0)),

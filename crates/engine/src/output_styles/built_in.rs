@@ -1,10 +1,10 @@
-//! The output styles of the engine.
+//! Built-in output styles.
 
 use std::sync::{Arc, LazyLock};
 
 use super::{CodingInstructions, DEFAULT_STYLE, OutputStyle};
 
-/// All of them, the default first. Every session of the process shares them.
+/// All built-in styles, the default first; shared by all sessions of the process.
 pub(super) fn all() -> Vec<Arc<OutputStyle>> {
     static ALL: LazyLock<Vec<Arc<OutputStyle>>> = LazyLock::new(build_all);
     ALL.clone()

@@ -1,4 +1,4 @@
-//! Finding output styles: Markdown files whose head names them and whose body is what they say.
+//! Finds output styles: Markdown files whose front matter names them and whose body is their text.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,17 @@ use serde::Deserialize;
 use whimbrel_wire::options::SettingSource;
 
 use super::{CodingInstructions, DEFAULT_STYLE, OutputStyle, user_styles_dir};
+use crate::config_locations::ConfigLocations;
 use crate::files::{self, FileKind};
 use crate::front_matter;
-use crate::config_locations::ConfigLocations;
 use crate::plugins::Plugins;
 use crate::settings::LayerScope;
 
-/// How large a style may be.
 const MAX_STYLE_BYTES: u64 = 256 * 1024;
 
-/// How many styles there may be.
+/// Maximum number of styles.
 const MAX_STYLES: usize = 200;
 
-/// What the head of a style can say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 struct StyleFrontMatter {
@@ -27,15 +25,15 @@ struct StyleFrontMatter {
     keep_coding_instructions: bool,
 }
 
-/// A folder of styles, or one of them.
+/// Directory of styles, or a single file.
 struct StyleLocation {
-    /// The plugin that it belongs to.
+    /// Plugin that it belongs to.
     plugin: Option<String>,
     scope: LayerScope,
     path: PathBuf,
 }
 
-/// The styles in files, the strongest last: of two with one name the last counts. And what is wrong with them.
+/// Styles in files, strongest last: of two with the same name the last wins. Also returns warnings.
 pub(super) fn find_styles(ground: &ConfigLocations, plugins: &Plugins) -> (Vec<OutputStyle>, Vec<String>) {
     let (mut styles, mut warnings) = (Vec::new(), Vec::new());
     for place in style_locations(ground, plugins) {
@@ -73,11 +71,13 @@ fn style_locations(ground: &ConfigLocations, plugins: &Plugins) -> Vec<StyleLoca
     places
 }
 
-/// The files in a folder, or the file itself.
+/// Style files in a directory, or the file itself.
 fn style_files(path: &Path) -> Vec<PathBuf> {
     let is_style = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "md");
     let mut paths = match files::file_kind(path) {
-        Ok(FileKind::Directory) => files::entry_names(path, MAX_STYLES).into_iter().map(|name| path.join(name)).collect(),
+        Ok(FileKind::Directory) => {
+            files::entry_names(path, MAX_STYLES).into_iter().map(|name| path.join(name)).collect()
+        }
         Ok(FileKind::File(_)) => vec![path.to_owned()],
         _ => Vec::new(),
     };
@@ -110,7 +110,11 @@ fn read_style(ground: &ConfigLocations, place: &StyleLocation, path: &Path) -> R
     Ok(OutputStyle {
         name,
         description: parted.head.description.unwrap_or_default(),
-        coding_instructions: if parted.head.keep_coding_instructions { CodingInstructions::Keep } else { CodingInstructions::Drop },
+        coding_instructions: if parted.head.keep_coding_instructions {
+            CodingInstructions::Keep
+        } else {
+            CodingInstructions::Drop
+        },
         text: parted.body.trim().to_owned(),
     })
 }
@@ -125,7 +129,7 @@ mod tests {
     use crate::output_styles::OutputStyles;
 
     #[test]
-    fn styles_are_found_by_name_and_the_nearest_counts() {
+    fn styles_are_found_by_name_and_the_nearest_wins() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         for (path, text) in [
@@ -159,7 +163,10 @@ mod tests {
         assert_eq!(styles.names(), ["default", "Explanatory", "Learning", "plug:Terse", "Pirate"]);
         let pirate = styles.select(Some("pirate")).unwrap().unwrap();
         assert_eq!((pirate.text.as_str(), pirate.coding_instructions), ("its", CodingInstructions::Keep));
-        assert_eq!(styles.select(Some("Learning")).unwrap().unwrap().coding_instructions, CodingInstructions::Drop);
+        assert_eq!(
+            styles.select(Some("Learning")).unwrap().unwrap().coding_instructions,
+            CodingInstructions::Drop
+        );
         assert_eq!((styles.select(None), styles.select(Some("Default"))), (Ok(None), Ok(None)));
         assert!(styles.select(Some("nosuch")).unwrap_err().contains("Explanatory, Learning"));
         for part in ["default.md", "worse.md", "steal.md"] {

@@ -1,7 +1,7 @@
-//! Output styles: how the agent speaks, and what for. One is chosen by the setting `outputStyle`; it changes the system
-//! prompt. Three are built in; others are Markdown files of the person, the project and plugins.
+//! Output styles: instructions on tone and purpose that become part of the system prompt. The setting `outputStyle`
+//! selects one. Three are built in; others are Markdown files of the user, the project and plugins.
 //!
-//! Rooms: `find` (where they are), `built_in` (those of the engine).
+//! Modules: `discover` (finds the files), `built_in`.
 
 mod built_in;
 mod discover;
@@ -12,42 +12,37 @@ use std::sync::Arc;
 use crate::config_locations::ConfigLocations;
 use crate::plugins::Plugins;
 
-/// The name of the style that changes nothing.
+/// Name of the style without text.
 pub const DEFAULT_STYLE: &str = "default";
 
-/// An output style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputStyle {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// What becomes of the rest of the prompt.
+    /// Whether the coding instructions of the system prompt stay.
     pub coding_instructions: CodingInstructions,
-    /// What it says.
+    /// Text added to the system prompt.
     pub text: String,
 }
 
-/// What a style makes of the instructions for work on code.
+/// Treatment of the coding instructions in the system prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodingInstructions {
-    /// They stay.
     Keep,
-    /// They go: the agent is for something else.
+    /// Removed: the agent has another purpose.
     Drop,
 }
 
-/// The output styles of a session.
 #[derive(Debug, Clone)]
 pub struct OutputStyles(Vec<Arc<OutputStyle>>);
 
 impl OutputStyles {
-    /// The styles that there are, and what is wrong with their files. Touches the disk.
+    /// Finds all styles. Also returns warnings about their files. Reads the disk.
     pub fn discover(ground: &ConfigLocations, plugins: &Plugins) -> (Self, Vec<String>) {
         let mut styles = built_in::all();
         let (found, warnings) = discover::find_styles(ground, plugins);
         for style in found {
-            // A file may take the place of a style of the engine, but not of the default.
+            // A file can replace a built-in style, but not the default.
             match styles.iter_mut().skip(1).find(|known| known.name == style.name) {
                 Some(known) => *known = Arc::new(style),
                 None => styles.push(Arc::new(style)),
@@ -56,12 +51,11 @@ impl OutputStyles {
         (Self(styles), warnings)
     }
 
-    /// The names.
     pub fn names(&self) -> Vec<String> {
         self.0.iter().map(|style| style.name.clone()).collect()
     }
 
-    /// The style by a name; the default without one. The error says which there are.
+    /// Selects a style by name, ignoring case; `None` is the default. The error lists the names.
     pub fn select(&self, name: Option<&str>) -> Result<Option<Arc<OutputStyle>>, String> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
         let exact = self.0.iter().find(|style| style.name == name);
@@ -77,7 +71,7 @@ impl OutputStyles {
     }
 }
 
-/// Where the person's styles are.
+/// Directory of the user's styles.
 pub fn user_styles_dir(ground: &ConfigLocations) -> Option<PathBuf> {
     ground.user_dir.as_ref().map(|config| config.join("output-styles"))
 }

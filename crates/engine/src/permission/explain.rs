@@ -1,4 +1,4 @@
-//! Why a call would be allowed, asked about or refused: the same judgement as in a session, in words.
+//! Explains why a call would be allowed, asked about or denied: the decision of a session, as text and JSON.
 
 use std::path::PathBuf;
 
@@ -12,77 +12,65 @@ use crate::engine::Engine;
 use crate::permission::PermissionState;
 use crate::setup::{Setup, SetupError, Start};
 
-/// A judgement, explained.
+/// Explanation of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The tool.
     pub tool: String,
-    /// The input that was judged.
+    /// Input that was decided on.
     pub input: Value,
-    /// The mode that it was judged in.
     pub mode: PermissionMode,
-    /// What would happen.
     #[serde(flatten)]
     pub judged: ExplainedDecision,
-    /// What would happen if the project were trusted, where that is something else: rules of a project that nobody
-    /// vouches for are held back as far as they grant anything.
+    /// Decision if the project were trusted, where it differs: allow rules of an untrusted project do not apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_trusted: Option<ExplainedDecision>,
-    /// What would allow it from now on, if it is asked about.
+    /// Updates that would allow the call, if it is asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<PermissionUpdate>,
-    /// What is to be said about the settings.
+    /// Warnings about the settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// What would happen to a call, or to a part of it.
+/// Decision on a call or on a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedDecision {
-    /// Whether it is allowed, asked about or denied.
     pub decision: PermissionBehavior,
-    /// Why.
     pub reason: String,
-    /// The rule that decides, if one does.
+    /// Rule that decides, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<DecidingRule>,
-    /// The parts of a command, each with its own judgement.
+    /// Parts of a compound command with their own decisions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<ExplainedPart>,
 }
 
-/// A part of a command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedPart {
-    /// Its text.
     pub text: String,
-    /// What is said about it.
     #[serde(flatten)]
     pub judged: ExplainedDecision,
 }
 
-/// The rule that decides, and where it stands.
+/// Rule that decides, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DecidingRule {
-    /// The rule, as it is written.
+    /// Rule text as written.
     pub text: String,
-    /// What it says.
     pub behavior: PermissionBehavior,
-    /// Who wrote it.
+    /// Setting source of the rule.
     pub source: String,
-    /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The line there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// Explains what a session that starts like this would do with a call, written like a rule: `Bash(git push)`,
-/// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or the bare name of a tool.
+/// Explains what a session with these options would decide on a call, written like a rule: `Bash(git push)`,
+/// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or a bare tool name.
 pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation, SetupError> {
     let setup = Setup::resolve(engine, start)?;
     let rights = &setup.permission_state;
@@ -122,7 +110,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
     })
 }
 
-/// Takes `Tool(detail)` apart.
+/// Splits `Tool(detail)`.
 fn parse_call(call: &str) -> Result<(&str, Option<&str>), SetupError> {
     let call = call.trim();
     let parts = match call.split_once('(') {
@@ -196,5 +184,11 @@ fn locate_rule(rights: &PermissionState, rule: &SourcedRule) -> DecidingRule {
                 || whimbrel_policy::Rule::parse(&other.text).is_ok_and(|other| other == rule.rule))
     };
     let line = settings.effective().rules.iter().find(same).and_then(|rule| rule.line);
-    DecidingRule { text, behavior: rule.behavior, source: rule.source.to_string(), file: rule.file.clone(), line }
+    DecidingRule {
+        text,
+        behavior: rule.behavior,
+        source: rule.source.to_string(),
+        file: rule.file.clone(),
+        line,
+    }
 }

@@ -1,15 +1,15 @@
-//! Rules and directories of settings, as the policy takes them.
+//! Loads rules and directories of settings into the permission set.
 
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{RuleLayer, RuleSource, PermissionSet};
+use whimbrel_policy::{PermissionSet, RuleLayer, RuleSource};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::permission::paths;
-use crate::settings::{self, AdditionalDirectory, EffectiveSettings, ConfiguredRule, Tolerance};
+use crate::settings::{self, AdditionalDirectory, ConfiguredRule, EffectiveSettings, Tolerance};
 use crate::workspace::Workspace;
 
-/// Puts what some sources say now in the place of what they said before. Gives what rules do not do although they seem
-/// to; the error is about a rule that should deny or ask and cannot be read.
+/// Replaces the rules and directories of some setting sources. Returns warnings about rules that do not do what they
+/// seem to; the error is about an unreadable deny or ask rule.
 pub fn replace_sources(
     standing: &mut PermissionSet,
     effective: &EffectiveSettings,
@@ -27,7 +27,7 @@ pub fn replace_sources(
     for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
         match add_rule(standing, rule) {
             Ok(told) => warnings.extend(told),
-            // What the host or an administrator says is never left out.
+            // Rules of the host and of administrators are never dropped.
             Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::LayerSource::Flag => {
                 warnings.push(error);
             }
@@ -42,7 +42,7 @@ pub fn replace_sources(
     Ok(warnings)
 }
 
-/// Each rule is a layer of its own, so that what is to be said about it names its line.
+/// Each rule is its own layer, so that messages can name its line.
 fn add_rule(standing: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<String>, String> {
     let texts = |behavior| if rule.behavior == behavior { vec![rule.text.clone()] } else { Vec::new() };
     let loaded = standing.rules.add_layer(
@@ -64,7 +64,7 @@ fn add_rule(standing: &mut PermissionSet, rule: &ConfiguredRule) -> Result<Vec<S
     }
 }
 
-/// Where a rule stands.
+/// File and line of a rule.
 pub fn rule_location(rule: &ConfiguredRule) -> String {
     match (&rule.file, rule.line) {
         (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
@@ -73,7 +73,6 @@ pub fn rule_location(rule: &ConfiguredRule) -> String {
     }
 }
 
-/// A source as the policy names it.
 pub fn policy_source(source: settings::LayerSource) -> RuleSource {
     match source {
         settings::LayerSource::User => RuleSource::UserSettings,

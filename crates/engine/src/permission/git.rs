@@ -1,7 +1,7 @@
-//! What a git repository makes git run while it is only read. Whoever packs an archive packs its git metadata too, so the
-//! repository of a project that nobody vouches for is looked at before a command reads it unasked.
+//! Detects programs that a git repository makes git run during read-only commands. An archive may contain git metadata,
+//! so the repository of an untrusted project is inspected before such a command is allowed.
 //!
-//! Only files are read here, and git is not started.
+//! Only files are read; git is not started.
 
 mod config;
 
@@ -11,29 +11,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_policy::protected::is_protected;
-use whimbrel_policy::{GitProgram, GitInspector};
+use whimbrel_policy::{GitInspector, GitProgram};
 
 use crate::files::{self, FileKind, FileStamp};
 use crate::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
 use config::{GitSetting, parse_config};
 
-/// The largest settings of a repository that are read.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 
-/// How many repositories inside one another are looked at.
+/// Maximum number of nested repositories to inspect.
 const MAX_NESTED_REPOS: usize = 64;
 
-/// The hook that runs when a command that only reads brings the index up to date.
+/// Hook that runs when a read-only command refreshes the index.
 const INDEX_HOOK: &str = "post-index-change";
 
-/// Repositories that nobody vouches for.
+/// Inspector of untrusted repositories.
 #[derive(Debug, Default)]
 pub(super) struct UntrustedRepos {
-    /// What is inside each repository, as long as its index has not changed.
+    /// Nested repositories by index file, valid while its stamp is unchanged.
     index_cache: Mutex<HashMap<PathBuf, (FileStamp, NestedRepos)>>,
 }
 
-/// The repositories inside one; none if its index is not understood.
+/// Nested repositories; `None` if the index cannot be parsed.
 type NestedRepos = Option<Arc<[PathBuf]>>;
 
 impl GitInspector for UntrustedRepos {
@@ -43,7 +42,9 @@ impl GitInspector for UntrustedRepos {
             let tree = todo.pop()?;
             match self.inspect(&tree) {
                 Ok(inside) => {
-                    todo.extend(inside.iter().map(|path| tree.join(path)).filter(|tree| has_repository(tree)));
+                    todo.extend(
+                        inside.iter().map(|path| tree.join(path)).filter(|tree| has_repository(tree)),
+                    );
                 }
                 Err(program) => return Some(program),
             }
@@ -61,7 +62,7 @@ fn git_program(key: &str, file: &Path) -> GitProgram {
 }
 
 impl UntrustedRepos {
-    /// The repositories inside this one, or what it makes git run.
+    /// Inspects one repository; returns its nested ones, or the program that it makes git run.
     fn inspect(&self, tree: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
         let unclear = || git_program("what is not understood", &tree.join(".git"));
         let (own, shared) = git_dirs(tree).map_err(|_| unclear())?;
@@ -73,7 +74,10 @@ impl UntrustedRepos {
                         hooks = safe_hooks_dir(tree, &setting.value)
                             .ok_or_else(|| git_program("core.hooksPath", &file))?;
                     }
-                    "core.worktree" if files::normalize_path(&own.join(&setting.value)) != files::normalize_path(tree) => {
+                    "core.worktree"
+                        if files::normalize_path(&own.join(&setting.value))
+                            != files::normalize_path(tree) =>
+                    {
                         return Err(git_program("core.worktree", &file));
                     }
                     _ if setting.runs_program() => return Err(git_program(&setting.full_name(), &file)),
@@ -88,7 +92,7 @@ impl UntrustedRepos {
         self.nested_repos(&own.join("index"))
     }
 
-    /// The repositories that an index lists.
+    /// Nested repositories listed in an index.
     fn nested_repos(&self, index: &Path) -> Result<Arc<[PathBuf]>, GitProgram> {
         let unclear = || git_program("what is not understood", index);
         let stamp = match files::file_kind(index) {
@@ -109,7 +113,7 @@ impl UntrustedRepos {
     }
 }
 
-/// The folder of a work tree's repository, and the one that it shares with other work trees.
+/// Git directory of a worktree, and the common one that it shares with other worktrees.
 fn git_dirs(tree: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let git = tree.join(".git");
     let own = match files::file_kind(&git)? {
@@ -136,7 +140,7 @@ fn read_config(file: &Path) -> Result<Vec<GitSetting>, GitProgram> {
     }
 }
 
-/// The folder of hooks that a setting names, unless an agent could put a hook there unasked.
+/// Hooks directory that a setting names, unless an agent could write hooks there without a prompt.
 fn safe_hooks_dir(tree: &Path, value: &str) -> Option<PathBuf> {
     let folder = files::normalize_path(&tree.join(value));
     let plain = !value.starts_with(['~', '%']);

@@ -1,4 +1,4 @@
-//! The switch of a session's mode, for the tools that turn it: whoever turns it, the host is told.
+//! Sets the permission mode of a session for tools and informs the host.
 
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
@@ -7,7 +7,7 @@ use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
 use crate::settings::Trust;
 
-/// Turns the mode of a session. Cheap to clone.
+/// Sets the mode. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ModeSwitch {
     permissions: PermissionState,
@@ -15,28 +15,25 @@ pub struct ModeSwitch {
 }
 
 impl ModeSwitch {
-    /// The switch of these rights.
     pub fn new(permissions: PermissionState, frames: FrameSender) -> Self {
         Self { permissions, frames }
     }
 
-    /// The mode.
     pub fn mode(&self) -> PermissionMode {
         self.permissions.mode()
     }
 
-    /// How far the project is trusted that the session works in.
+    /// Trust in the session's project.
     pub fn trust(&self) -> Trust {
         self.permissions.settings().trust()
     }
 
-    /// Begins plan mode.
     pub async fn enter_plan(&self) {
         self.permissions.set_mode(PermissionMode::Plan);
         self.notify_host().await;
     }
 
-    /// Ends plan mode. If somebody has ended it already, the mode stays as they set it.
+    /// Leaves plan mode. If the mode has changed meanwhile, it stays.
     pub async fn leave_plan(&self) {
         if self.mode() == PermissionMode::Plan {
             self.permissions.leave_plan();
@@ -44,13 +41,13 @@ impl ModeSwitch {
         }
     }
 
-    /// Tells the host what the mode is.
+    /// Sends the mode to the host.
     pub async fn notify_host(&self) {
         let permission_mode = Some(self.mode());
         self.frames.notify(Status { permission_mode, ..Status::default() }).await;
     }
 
-    /// A switch that no host hears of: for tests of tools.
+    /// Without a host, for tests of tools.
     #[cfg(test)]
     pub(crate) fn for_tests(workspace: &std::sync::Arc<crate::workspace::Workspace>) -> Self {
         Self::new(PermissionState::for_tests(workspace), FrameSender::disconnected())

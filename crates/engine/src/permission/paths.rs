@@ -1,14 +1,14 @@
-//! Paths as they really are: links followed, also for files that do not exist yet.
+//! Resolves links in paths, also for files that do not exist yet.
 
 use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// How many links may follow each other, as in the kernel.
+/// Maximum number of links to follow, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// A path with every link in it followed. What does not exist yet is taken by name, below the part that does; a link
-/// that leads nowhere yet is followed all the same.
+/// Resolves every link in a path. A missing rest is appended by name to the existing part; dangling links are followed
+/// too.
 pub fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_behind_a_link_lies_where_the_link_leads() {
+    fn a_new_file_behind_a_link_is_resolved() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();
@@ -55,14 +55,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_something_that_does_not_exist_yet_leads_there() {
+    fn a_dangling_link_is_followed() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::os::unix::fs::symlink("/outside/new", root.join("one")).unwrap();
         std::os::unix::fs::symlink("one", root.join("two")).unwrap();
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
         assert_eq!(resolve_links(&root.join("two")), Path::new("/outside/new"));
-        // Nothing can be written through it; all that counts is that this ends.
+        // Nothing can be written through it; the call only has to return.
         resolve_links(&root.join("loop"));
     }
 }

@@ -1,15 +1,15 @@
-//! What the host is asked about a call.
+//! Builds permission requests to the host.
 
 use serde_json::Value;
 use whimbrel_policy::{PermissionQuestion, ToolFacts, ToolKind, is_invisible};
 use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
 
-/// How many characters of a description a host is shown.
+/// Maximum length of a description.
 const MAX_DESCRIPTION_CHARS: usize = 500;
 
-/// A call, as a question to the host.
+/// Builds the permission request of a call.
 ///
-/// `shown` gives a path as people know it.
+/// `shown` shortens a path for display.
 pub fn build_request(
     (tool, facts): (&str, &ToolFacts),
     id: &str,
@@ -45,7 +45,7 @@ pub fn build_request(
     }
 }
 
-/// What the call is about, in its own words.
+/// Description of the call, from its input.
 fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -> String) -> Option<String> {
     let field = match kind {
         ToolKind::Shell => "description",
@@ -60,7 +60,7 @@ fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -
     Some(strip_invisible(&shown)).filter(|text| !text.is_empty())
 }
 
-/// Without what could play tricks on a screen, and not too long.
+/// Removes control and invisible characters, which could spoof the display, and truncates.
 fn strip_invisible(text: &str) -> String {
     let tricky = |c: &char| c.is_control() && *c != '\n' || is_invisible(*c);
     text.chars().filter(|c| !tricky(c)).take(MAX_DESCRIPTION_CHARS).collect()
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_call_is_about() {
+    fn descriptions_are_taken_from_the_input() {
         let rows = [
             (
                 "Bash",
@@ -87,7 +87,11 @@ mod tests {
         ];
         for (tool, input, expected) in rows {
             let shown = |path: &str| format!("<{}>", path.trim_start_matches("/a/"));
-            assert_eq!(description(tool, ToolKind::from_name(tool), &input, shown).as_deref(), expected, "{tool}");
+            assert_eq!(
+                description(tool, ToolKind::from_name(tool), &input, shown).as_deref(),
+                expected,
+                "{tool}"
+            );
         }
     }
 }

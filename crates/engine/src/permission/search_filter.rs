@@ -1,18 +1,18 @@
-//! What a search may see: files that a rule denies reading are left out of its results and never opened.
+//! Search filter: files that a rule denies reading are left out of search results and never opened.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{ReadFilter, PermissionSet};
+use whimbrel_policy::{PermissionSet, ReadFilter};
 
-/// What may be read, as the rules stood when it was taken. By default everything.
+/// Snapshot of the rules that deny reading. By default nothing is hidden.
 #[derive(Debug, Clone, Default)]
 pub struct SearchFilter {
     rules: Option<FilterRules>,
 }
 
-/// Rules of which at least one denies reading something.
+/// Rules of which at least one denies reading.
 #[derive(Debug, Clone)]
 struct FilterRules {
     standing: Arc<PermissionSet>,
@@ -25,12 +25,12 @@ impl SearchFilter {
         Self { rules: is_limited.then_some(FilterRules { standing, home }) }
     }
 
-    /// Whether a file or folder, by its absolute path, must not be shown, wherever links on the way lead.
+    /// Returns true if the absolute path must not be shown; links are followed.
     pub fn hides(&self, path: &Path) -> bool {
         self.policy_filter().is_some_and(|filter| filter.hides(path))
     }
 
-    /// The same for a path that has no links on its way; it costs no look at the disk.
+    /// Like [`hides`](Self::hides), for a path without links; does not read the disk.
     pub fn hides_unlinked(&self, path: &Path) -> bool {
         self.policy_filter().is_some_and(|filter| filter.hides_resolved(path))
     }

@@ -1,7 +1,7 @@
-//! What a session may do now: mode, rules and directories. One for the whole tree of agents.
+//! Permission state of a session: mode, rules and directories, shared by all its agents.
 
-mod update;
 mod overlay;
+mod update;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::stricter_mode;
 use whimbrel_policy::{
-    UpdateContext, Call, CallContext, PreToolDecision, ResolvedDecision, RuleLayer, GitInspector, RuleSet, RuleSource, PermissionSet, ToolFacts,
-    WorkDirs, apply_update, decide_and_resolve,
+    Call, CallContext, GitInspector, PermissionSet, PreToolDecision, ResolvedDecision, RuleLayer, RuleSet,
+    RuleSource, ToolFacts, UpdateContext, WorkDirs, apply_update, decide_and_resolve,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
@@ -23,81 +23,78 @@ use crate::permission::{PlanLock, SearchFilter, from_settings};
 use crate::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
 use crate::workspace::Workspace;
 
-/// The rights of a session. Cheap to clone; a change is seen by all at once.
+/// Permission state of a session. Cheap to clone; all clones see a change at once.
 #[derive(Debug, Clone)]
 pub struct PermissionState {
     current: watch::Sender<Arc<PermissionSet>>,
-    /// The settings that they were made of. Never held while a file is written.
+    /// Settings that the rules come from. Never locked while a file is written.
     settings: Arc<Mutex<Settings>>,
     shared: Arc<SharedState>,
     workspace: Arc<Workspace>,
-    /// The widest mode that counts here, for an agent that may less than the session.
+    /// Widest mode of this agent, if it is restricted.
     mode_cap: Option<PermissionMode>,
-    /// Rules that count for this agent only.
+    /// Rules of this agent only.
     overlay: Arc<RuleOverlay>,
-    /// What keeps an agent in plan mode until its plan is approved.
+    /// Keeps the agent in plan mode until its plan is approved.
     plan_lock: Option<PlanLock>,
 }
 
-/// What is the same for all agents of a session.
+/// State shared by all agents of a session.
 #[derive(Debug)]
 struct SharedState {
     modes: Mutex<Modes>,
-    /// Changes for files that do not count by themselves, in order: they count for the session.
+    /// Updates that their file does not put in force by itself, in order: they hold for the session.
     session_only: Mutex<Vec<PermissionUpdate>>,
-    /// Held by whoever writes to a settings file and reads the files again.
+    /// Serializes writing a settings file and reading the files again.
     write_lock: Mutex<()>,
     home: Arc<Path>,
-    /// What the session itself is configured by.
+    /// Files that configure this session.
     protected_paths: Box<[PathBuf]>,
-    /// Whether rules that cannot be read stop the start.
+    /// Whether unreadable rules prevent the start.
     tolerance: Tolerance,
     untrusted_repos: UntrustedRepos,
     bypass: Bypass,
 }
 
-/// Modes beside the one that counts.
+/// Modes besides the current one.
 #[derive(Debug, Default)]
 struct Modes {
-    /// The one to go back to when plan mode ends.
+    /// Mode to return to after plan mode.
     before_plan: PermissionMode,
-    /// Those of single MCP servers, by how they stand in the names of their tools.
+    /// Modes of single MCP servers, by tool prefix.
     by_server: BTreeMap<String, PermissionMode>,
 }
 
-/// Whether a session may be switched to `bypassPermissions`.
+/// Whether the session may switch to `bypassPermissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bypass {
-    /// It was started so that it may.
+    /// Allowed by the start options.
     Available,
-    /// It may not.
     Unavailable,
 }
 
-/// What a session begins with, besides its settings.
+/// Initial permissions besides those of the settings.
 #[derive(Debug, Clone, Default)]
 pub struct InitialPermissions {
-    /// The mode.
     pub mode: PermissionMode,
-    /// Rules that allow, from the options.
+    /// Allow rules of the options.
     pub allow: Vec<String>,
-    /// Rules that deny, from the options.
+    /// Deny rules of the options.
     pub deny: Vec<String>,
-    /// Further directories, from the options.
+    /// Additional directories of the options.
     pub directories: Vec<PathBuf>,
 }
 
-/// Rights, and what the host should know about the rules they were made of.
+/// New permission state with its warnings.
 #[derive(Debug)]
 pub struct NewPermissions {
-    /// The rights.
     pub state: PermissionState,
-    /// What rules do not do although they seem to.
+    /// Rules that do not do what they seem to.
     pub warnings: Vec<String>,
 }
 
 impl PermissionState {
-    /// The rights that a session begins with. A rule that should deny or ask and cannot be read is an error.
+    /// Builds the initial state. An unreadable deny or ask rule is an error.
     pub fn new(
         workspace: Arc<Workspace>,
         settings: Settings,
@@ -136,23 +133,26 @@ impl PermissionState {
         Ok(NewPermissions { state: rights, warnings })
     }
 
-    /// The rights of a session that nobody said anything about: for tests.
+    /// State without settings and rules, for tests.
     #[cfg(test)]
     pub(crate) fn for_tests(workspace: &Arc<Workspace>) -> Self {
         let (settings, grants) = (Settings::empty(), InitialPermissions::default());
         Self::new(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().state
     }
 
-    /// The settings.
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
-    /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
-    fn apply_settings(&self, effective: &EffectiveSettings, sources: &[settings::LayerSource]) -> Result<Vec<String>, String> {
+    /// Replaces the rules and directories of these sources by those of the settings. Returns warnings; if a deny or ask
+    /// rule is unreadable, nothing changes.
+    fn apply_settings(
+        &self,
+        effective: &EffectiveSettings,
+        sources: &[settings::LayerSource],
+    ) -> Result<Vec<String>, String> {
         let unkept = self.session_only().clone();
-        // A mode is never among them.
+        // Updates of the mode are never recorded here.
         let bounds = UpdateContext { bypass_available: false, fs: &RealFs };
         let tolerance = self.shared.tolerance;
         let taken = self.update(|standing| {
@@ -162,13 +162,14 @@ impl PermissionState {
             if effective.bypass_disabled && standing.mode == PermissionMode::BypassPermissions {
                 standing.mode = PermissionMode::Default;
             }
-            let warnings = from_settings::replace_sources(standing, effective, sources, &self.workspace, tolerance)?;
+            let warnings =
+                from_settings::replace_sources(standing, effective, sources, &self.workspace, tolerance)?;
             let is_taken = |update: &&PermissionUpdate| {
                 let source = RuleSource::from_destination(update.destination());
                 sources.iter().any(|taken| from_settings::policy_source(*taken) == source)
             };
             for update in unkept.iter().filter(is_taken) {
-                // What is wrong with it was told when it was made.
+                // Its errors were reported when it was made.
                 apply_update(standing, update, &bounds);
             }
             Ok(warnings)
@@ -177,9 +178,8 @@ impl PermissionState {
         taken
     }
 
-    /// Changes how things stand, in one step though others may change them at the same time. The change is tried on a
-    /// copy, so that nobody waits while it looks at the disk; if things have changed meanwhile, it is tried again. An
-    /// error changes nothing.
+    /// Changes the permission set atomically: applies the change to a copy, because it may read the disk, and retries
+    /// if another change came first. An error changes nothing.
     fn update<T, E>(&self, change: impl Fn(&mut PermissionSet) -> Result<T, E>) -> Result<T, E> {
         loop {
             let before = Arc::clone(&self.current.borrow());
@@ -198,20 +198,20 @@ impl PermissionState {
         }
     }
 
-    /// The mode that is in force.
+    /// Mode in effect.
     pub fn mode(&self) -> PermissionMode {
         let mode = self.current.borrow().mode;
         let mode = self.mode_cap.map_or(mode, |cap| stricter_mode(mode, cap));
         if self.needs_plan() { PermissionMode::Plan } else { supported_mode(mode) }
     }
 
-    /// Whether a plan is owed before anything may be changed.
+    /// Returns true if a plan must be approved before anything may be changed.
     pub fn needs_plan(&self) -> bool {
         self.plan_lock.as_ref().is_some_and(PlanLock::is_held)
     }
 
-    /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only
-    /// plans.
+    /// Mode for the tools of an MCP server: the host's override for that server, else the session's mode. Plan mode has
+    /// no overrides.
     pub fn mode_for_server(&self, server: Option<&str>) -> PermissionMode {
         let own = server.and_then(|server| self.modes().by_server.get(server).copied());
         match (self.mode(), own) {
@@ -220,7 +220,7 @@ impl PermissionState {
         }
     }
 
-    /// Gives an MCP server a mode of its own, or takes it away again.
+    /// Sets or clears the mode override of an MCP server.
     pub fn set_server_mode(&self, server: &str, mode: Option<PermissionMode>) {
         let of_servers = &mut self.modes().by_server;
         match mode {
@@ -229,8 +229,8 @@ impl PermissionState {
         }
     }
 
-    /// The same rights for an agent that this one sends, in this mode wherever that is narrower. What is lent to either
-    /// counts for that one alone.
+    /// State for a subagent, limited to `mode` where that is stricter. Turn rules of either agent do not apply to the
+    /// other.
     #[must_use]
     pub fn for_subagent(&self, mode: Option<PermissionMode>) -> Self {
         let cap = match (self.mode_cap, mode) {
@@ -240,19 +240,18 @@ impl PermissionState {
         Self { mode_cap: cap, overlay: self.overlay.for_subagent(), ..self.clone() }
     }
 
-    /// The same rights for an agent that has promised to plan first.
     #[must_use]
     pub fn with_plan_lock(&self, pledge: Option<PlanLock>) -> Self {
         Self { plan_lock: pledge, ..self.clone() }
     }
 
-    /// The same rights for an agent that stands in this place: relative paths mean what they mean there.
+    /// State for an agent with another working directory.
     #[must_use]
     pub fn with_workspace(&self, workspace: &Arc<Workspace>) -> Self {
         Self { workspace: Arc::clone(workspace), ..self.clone() }
     }
 
-    /// Switches the mode. False if the session may not be switched to it.
+    /// Sets the mode. Returns false if the session may not use it.
     pub fn set_mode(&self, mode: PermissionMode) -> bool {
         if mode == PermissionMode::BypassPermissions && !self.can_bypass() {
             return false;
@@ -263,7 +262,7 @@ impl PermissionState {
         true
     }
 
-    /// Whether the settings forbid that permissions are bypassed.
+    /// Returns true if the settings disable `bypassPermissions`.
     pub fn is_bypass_disabled(&self) -> bool {
         self.settings().effective().bypass_disabled
     }
@@ -272,48 +271,53 @@ impl PermissionState {
         self.shared.bypass == Bypass::Available && !self.is_bypass_disabled()
     }
 
-    /// Ends plan mode: the mode is what it was before. Another mode stays.
+    /// Leaves plan mode and restores the mode before it. Other modes stay.
     pub fn leave_plan(&self) {
         if self.mode() == PermissionMode::Plan {
             let before = self.modes().before_plan;
-            // It may have been switched off meanwhile.
+            // The previous mode may have been disabled meanwhile.
             if !self.set_mode(before) {
                 self.set_mode(PermissionMode::Default);
             }
         }
     }
 
-    /// Remembers the mode that plan mode began in.
+    /// Records the mode in which plan mode began.
     fn remember_mode_before_plan(&self, from: PermissionMode) {
         if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
             self.modes().before_plan = from;
         }
     }
 
-    /// A single value is put in at once; a panic elsewhere cannot leave it half changed.
+    /// Values are replaced whole, so a poisoned lock cannot hold a half-written one.
     fn modes(&self) -> MutexGuard<'_, Modes> {
         self.shared.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a rule takes a tool away altogether.
+    /// Returns true if a rule denies the whole tool.
     pub fn denies_tool_named(&self, name: &str) -> bool {
         self.denies_tool(name, &ToolFacts::for_tool(name, &[]))
     }
 
-    /// The same, for a tool of which more is known than its name.
+    /// Like [`denies_tool_named`](Self::denies_tool_named), with known facts about the tool.
     pub fn denies_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
-        // What is lent for a turn is judged call by call: the list of tools stays as it is.
+        // Turn rules are checked per call, so that they do not change the tool list.
         self.current.borrow().rules.rule_removing_tool(facts.name(&call)).is_some()
     }
 
-    /// Judges one call, as things stand.
-    pub fn decide(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<PreToolDecision>) -> ResolvedDecision {
+    /// Decides one call in the current mode.
+    pub fn decide(
+        &self,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<PreToolDecision>,
+    ) -> ResolvedDecision {
         self.decide_in_mode(self.mode(), tool, facts, input, hook)
     }
 
-    /// Judges one call as things stand, but in this mode: an answer that changes the mode is not to be judged by its own
-    /// outcome.
+    /// Decides one call in a given mode: an answer that changes the mode must not be decided by its own effect.
     pub fn decide_in_mode(
         &self,
         mode: PermissionMode,
@@ -333,12 +337,12 @@ impl PermissionState {
         };
         let call = Call { tool, input };
         let judged = decide_and_resolve(&call, &standing.rules, mode, &standing.dirs, &facts);
-        // An agent that only plans asks nobody in a session that never asks.
+        // A planning agent must not ask in a session that never asks.
         let mode = if mode == PermissionMode::Plan { standing.mode } else { mode };
         ResolvedDecision { decision: judged.decision.in_mode(mode), ..judged }
     }
 
-    /// A path as people know it: from where the shell stands, from home, or as it is.
+    /// Path for display: relative to the working directory, to home, or absolute.
     pub fn display_path(&self, path: &str) -> String {
         let path = self.workspace.resolve(path);
         if let Ok(below) = path.strip_prefix(self.workspace.cwd()) {
@@ -350,22 +354,21 @@ impl PermissionState {
         }
     }
 
-    /// Rules, mode and directories, as things stand.
+    /// Current rules, mode and directories of this agent.
     pub fn snapshot(&self) -> Arc<PermissionSet> {
         self.effective()
     }
 
-    /// What a search may see, as things stand.
     pub fn search_filter(&self) -> SearchFilter {
         SearchFilter::new(self.effective(), Arc::clone(&self.shared.home))
     }
 
-    /// The changes that are made from now on.
+    /// Changes from now on.
     pub fn changes(&self) -> PermissionChanges {
         PermissionChanges(self.current.subscribe())
     }
 
-    /// The rights as they would be if the project were trusted. What is done with them does not touch these.
+    /// State as if the project were trusted. It is independent of this one.
     pub fn if_trusted(&self) -> Result<Self, String> {
         let settings = self.settings().as_if_trusted().map_err(|error| error.to_string())?;
         let effective = settings.effective().clone();
@@ -386,12 +389,12 @@ impl PermissionState {
     }
 }
 
-/// Changes of rights.
+/// Subscription to changes of the permission state.
 #[derive(Debug)]
 pub struct PermissionChanges(watch::Receiver<Arc<PermissionSet>>);
 
 impl PermissionChanges {
-    /// Waits for the next one; for ever, once nobody can make any.
+    /// Waits for the next change; forever once no sender is left.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -399,7 +402,7 @@ impl PermissionChanges {
     }
 }
 
-/// Takes in the rules that the options name.
+/// Adds the rules of the start options.
 fn add_option_rules(
     rules: &mut RuleSet,
     root: &Path,
@@ -417,7 +420,7 @@ fn add_option_rules(
     }
 }
 
-/// There is no mode `auto`: whoever wants it is asked as usual.
+/// Maps the unsupported mode `auto` to `default`.
 fn supported_mode(mode: PermissionMode) -> PermissionMode {
     if mode == PermissionMode::Auto { PermissionMode::Default } else { mode }
 }
@@ -437,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn after_plan_mode_the_mode_is_what_it_was_before() {
+    fn leaving_plan_mode_restores_the_mode_before() {
         let rows = [
             ("from the start", Plan, &[][..], Default),
             ("switched to", AcceptEdits, &[Plan], AcceptEdits),
@@ -458,9 +461,10 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_auto_is_never_in_force() {
+    fn mode_auto_is_never_in_effect() {
         let by_session = test_state(PermissionMode::Auto, Bypass::Available);
-        let by_kind = test_state(BypassPermissions, Bypass::Available).for_subagent(Some(PermissionMode::Auto));
+        let by_kind =
+            test_state(BypassPermissions, Bypass::Available).for_subagent(Some(PermissionMode::Auto));
         by_kind.set_server_mode("server", Some(PermissionMode::Auto));
         for mode in [by_session.mode(), by_kind.mode(), by_kind.mode_for_server(Some("server"))] {
             assert_eq!(mode, Default);
@@ -468,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn who_plans_in_a_session_that_never_asks_asks_nobody() {
+    fn a_planning_agent_never_asks_in_dont_ask_sessions() {
         let (facts, input) =
             (ToolFacts::for_tool("Bash", &["command"]), serde_json::json!({"command": "touch a"}));
         for (session, asks) in [(Default, true), (PermissionMode::DontAsk, false)] {
@@ -480,18 +484,23 @@ mod tests {
     }
 
     #[test]
-    fn the_judge_is_told_of_the_repository_and_of_the_configuration() {
+    fn repository_and_config_paths_are_considered() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("work/.git")).unwrap();
         let judged = |trust: Trust, tool: &str, input: Value| {
             let (cwd, config) = (root.join("work"), Some(root.join("work/conf")));
-            let settings =
-                Settings::load(settings::SettingsRequest { config_dir: config, cwd, trust, ..settings::SettingsRequest::default() })
-                    .unwrap();
+            let settings = Settings::load(settings::SettingsRequest {
+                config_dir: config,
+                cwd,
+                trust,
+                ..settings::SettingsRequest::default()
+            })
+            .unwrap();
             let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
             let grants = InitialPermissions { mode: AcceptEdits, ..InitialPermissions::default() };
-            let granted = PermissionState::new(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
+            let granted =
+                PermissionState::new(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
             let facts = ToolFacts::for_tool(tool, &["command", "file_path"]);
             let decision = granted.state.decide(tool, &facts, &input, None).decision;
             matches!(decision, whimbrel_policy::Decision::Allow(_))

@@ -1,44 +1,40 @@
-//! The gate's answer about one call.
+//! Outcome of a permission check.
 
 use serde_json::Value;
 use whimbrel_policy::ResolvedFile;
 
-/// The gate's answer.
+/// Outcome of a permission check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckOutcome {
-    /// Whether the call is made.
     pub decision: CheckDecision,
-    /// What the model is told besides.
+    /// Additional context for the model.
     pub notes: Vec<String>,
     /// Set if the turn ends after the call.
     pub end_turn: Option<EndTurn>,
 }
 
-/// Whether a call is made.
+/// Decision on a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckDecision {
-    /// Make it.
     Allow {
-        /// With this input.
+        /// Input to use.
         input: Value,
-        /// On this file, if it is about one.
+        /// Resolved file that the call is about.
         file: Option<ResolvedFile>,
     },
-    /// Do not.
     Deny {
-        /// What the model is told.
+        /// Message for the model.
         message: String,
-        /// What decided.
         by: DeniedBy,
-        /// The input that was refused, if it is not the model's.
+        /// Denied input, if it is not the model's own.
         changed: Option<Value>,
     },
-    /// Not now: the host takes it up later, with this input.
+    /// The host resumes it later, with this input.
     Defer(Value),
 }
 
 impl CheckDecision {
-    /// The verdict in a few words.
+    /// Summary for the log.
     pub fn summary(&self) -> String {
         match self {
             Self::Allow { .. } => "permitted".into(),
@@ -51,27 +47,23 @@ impl CheckDecision {
     }
 }
 
-/// Why a turn ends after a call.
+/// Why the turn ends after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndTurn {
-    /// Whoever was asked said no, and that everything is to stop.
+    /// Denied with `interrupt`.
     Denied,
-    /// A hook said so.
     Hook,
-    /// The call was put off.
     Deferred,
 }
 
-/// Who refused a call.
+/// What denied a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeniedBy {
     /// A rule or the mode.
     Rules,
-    /// A hook.
     Hook,
-    /// The host said no.
     Host,
-    /// The host could not be asked, or its answer made no sense.
+    /// No prompter, no answer in time, or an invalid answer.
     NoAnswer,
 }
 
@@ -81,10 +73,14 @@ impl CheckOutcome {
     }
 
     pub(super) fn deny(message: String, by: DeniedBy) -> Self {
-        Self { decision: CheckDecision::Deny { message, by, changed: None }, notes: Vec::new(), end_turn: None }
+        Self {
+            decision: CheckDecision::Deny { message, by, changed: None },
+            notes: Vec::new(),
+            end_turn: None,
+        }
     }
 
-    /// The same about an input that is not the model's, unless it is about another one already.
+    /// Records that the denied input is not the model's own, unless that is recorded already.
     pub(super) fn with_changed_input(mut self, input: Value) -> Self {
         if let CheckDecision::Deny { changed, .. } = &mut self.decision {
             changed.get_or_insert(input);

@@ -1,5 +1,5 @@
-//! Asking about a call, and what an answer means. Host and hooks are asked at the same time; the first answer counts. If
-//! a rule or the mode decides meanwhile, the question is taken back.
+//! Permission prompts. Host and hooks are asked concurrently, and the first answer wins. If a rule or mode change
+//! decides meanwhile, the prompt is withdrawn.
 
 use std::future::pending;
 use std::pin::pin;
@@ -8,36 +8,35 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, ResolvedDecision};
 use whimbrel_wire::codec::restore_truncated;
-use whimbrel_wire::control::{ControlError, CanUseTool};
+use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
-use super::{PromptRequest, Prompter, PermissionChecker, EndTurn, RequestHooks, CheckOutcome, DeniedBy, tool_call_ref, prompt_tool};
-use crate::host_requests::HostRequestError;
+use super::{
+    CheckOutcome, DeniedBy, EndTurn, PermissionChecker, PromptRequest, Prompter, RequestHooks, prompt_tool,
+    tool_call_ref,
+};
 use crate::hooks::HookInputBuilder;
+use crate::host_requests::HostRequestError;
 use crate::permission::request::build_request;
 
-/// What came of asking.
+/// Outcome of a prompt.
 pub(super) enum PromptOutcome {
-    /// It may be made.
     Allowed {
-        /// With this input.
         input: Value,
-        /// Who says so.
         by: AnsweredBy,
     },
-    /// It may not, or nobody could answer.
+    /// Denied, or no answer.
     Denied(CheckOutcome),
-    /// Nobody needs to answer any more: this is decided.
+    /// Decided by a change of rules or mode.
     Superseded(ResolvedDecision),
 }
 
-/// Whoever answers a question about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnsweredBy {
-    /// The host, for the person.
+    /// The host, for the user.
     Host,
-    /// A hook, in the person's place.
+    /// A hook, in place of the user.
     Hook,
 }
 
@@ -50,7 +49,7 @@ impl From<AnsweredBy> for DeniedBy {
     }
 }
 
-/// Who was first.
+/// First result of the race.
 enum Winner {
     Hook(PermissionResult),
     Host(Result<PermissionResult, HostRequestError>),
@@ -59,8 +58,12 @@ enum Winner {
 }
 
 impl PermissionChecker {
-    /// Asks about a call.
-    pub(super) async fn request_answer(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> PromptOutcome {
+    /// Sends the permission request and waits for an answer.
+    pub(super) async fn request_answer(
+        &self,
+        asked: &PromptRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> PromptOutcome {
         let tool = asked.listed.tool().name();
         let first = match &self.prompter {
             Prompter::Unavailable => match self.run_request_hooks(asked, cancel).await {
@@ -71,9 +74,13 @@ impl PermissionChecker {
                 let question = CanUseTool {
                     agent_id: self.hooks.agent_id().map(Into::into),
                     mcp_server: asked.listed.provenance().cloned(),
-                    ..build_request((tool, asked.listed.facts()), asked.id, asked.input, asked.question, |path| {
-                        self.permissions.display_path(path)
-                    })
+                    ..build_request(
+                        (tool, asked.listed.facts()),
+                        asked.id,
+                        asked.input,
+                        asked.question,
+                        |path| self.permissions.display_path(path),
+                    )
                 };
                 let waiting = match self.prompter {
                     Prompter::Host(_) => Some(self.state_notifier.requires_action().await),
@@ -96,7 +103,9 @@ impl PermissionChecker {
             Winner::Superseded(decision) => return PromptOutcome::Superseded(decision),
             Winner::TimedOut => return failed_outcome("nobody has answered in time"),
             Winner::Hook(answer) => (Ok(answer), AnsweredBy::Hook),
-            Winner::Host(Err(HostRequestError::Closed)) => return PromptOutcome::Denied(self.deny_host_closed(asked, cancel).await),
+            Winner::Host(Err(HostRequestError::Closed)) => {
+                return PromptOutcome::Denied(self.deny_host_closed(asked, cancel).await);
+            }
             Winner::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
                 if other != asked.id =>
             {
@@ -115,7 +124,7 @@ impl PermissionChecker {
         to_outcome(tool, asked.input, answer, by)
     }
 
-    /// The first answer of hooks or host. Where the host cannot answer the hooks have all the time that they need.
+    /// First answer of hooks or host. If the host cannot answer, the hooks have unlimited time.
     async fn race_answers(
         &self,
         asked: &PromptRequest<'_>,
@@ -139,7 +148,7 @@ impl PermissionChecker {
         }
     }
 
-    /// Tells the hooks that the person should look. Nobody waits for that.
+    /// Runs the Notification hooks in the background.
     fn notify_user(&self, tool: &str, hooks: RequestHooks, cancel: &CancellationToken) {
         if hooks == RequestHooks::AlreadyRun || !self.hooks.has_hooks(HookEvent::Notification) {
             return;
@@ -152,8 +161,12 @@ impl PermissionChecker {
         });
     }
 
-    /// What hooks say in the person's place, if anything.
-    async fn run_request_hooks(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> Option<PermissionResult> {
+    /// Answer of PermissionRequest hooks, if they give one.
+    async fn run_request_hooks(
+        &self,
+        asked: &PromptRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Option<PermissionResult> {
         if asked.request_hooks == RequestHooks::AlreadyRun {
             return None;
         }
@@ -167,17 +180,21 @@ impl PermissionChecker {
         request.await.permission_result
     }
 
-    /// Ends when a change of rules or mode decides the call.
+    /// Returns once a change of rules or mode decides the call.
     async fn wait_superseded(&self, asked: &PromptRequest<'_>) -> ResolvedDecision {
-        // What only a person can answer is not decided by anything else.
+        // Only the user can answer an interactive tool.
         if asked.listed.facts().requires_interaction {
             return pending().await;
         }
         let name = asked.listed.tool().name();
         let mut changes = self.permissions.changes();
         loop {
-            let judged =
-                self.permissions.decide(name, &asked.listed.facts_for_input(asked.input), asked.input, asked.hook.clone());
+            let judged = self.permissions.decide(
+                name,
+                &asked.listed.facts_for_input(asked.input),
+                asked.input,
+                asked.hook.clone(),
+            );
             if !matches!(judged.decision, Decision::Ask(_)) {
                 return judged;
             }
@@ -185,7 +202,7 @@ impl PermissionChecker {
         }
     }
 
-    /// Ends when the question has waited too long.
+    /// Returns when the prompt times out.
     async fn wait_timeout(&self) {
         match self.prompt_timeout {
             Some(patience) => tokio::time::sleep(patience).await,
@@ -193,7 +210,7 @@ impl PermissionChecker {
         }
     }
 
-    /// The host no longer hears anything, and no hook has answered in its place.
+    /// Denies because the host has closed its input and no hook answered.
     async fn deny_host_closed(&self, asked: &PromptRequest<'_>, cancel: &CancellationToken) -> CheckOutcome {
         let message = format!("Tool permission request failed: {}", HostRequestError::Closed);
         let call = tool_call_ref(asked.listed, asked.id, asked.input);
@@ -211,7 +228,7 @@ impl PermissionChecker {
 }
 
 impl Prompter {
-    /// Asks whoever can be asked.
+    /// Sends the request to the prompter.
     async fn send(
         &self,
         question: CanUseTool,
@@ -225,10 +242,15 @@ impl Prompter {
     }
 }
 
-/// What an answer means.
-fn to_outcome(tool: &str, input: &Value, answer: Result<PermissionResult, HostRequestError>, by: AnsweredBy) -> PromptOutcome {
+/// Converts an answer to an outcome.
+fn to_outcome(
+    tool: &str,
+    input: &Value,
+    answer: Result<PermissionResult, HostRequestError>,
+    by: AnsweredBy,
+) -> PromptOutcome {
     match answer {
-        // An input without any field is how some hosts say that they change nothing.
+        // Some hosts send an empty input to say that it is unchanged.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
             PromptOutcome::Allowed { input: restore_truncated_input(input, updated), by }
         }
@@ -248,8 +270,8 @@ fn failed_outcome(error: &str) -> PromptOutcome {
     PromptOutcome::Denied(CheckOutcome::deny(message, DeniedBy::NoAnswer))
 }
 
-/// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a
-/// line: what was cut then means the whole.
+/// Restores truncated values. Hosts often echo the input that they were shown, which may have been truncated to fit a
+/// line.
 fn restore_truncated_input(input: &Value, updated: Map<String, Value>) -> Value {
     let mut updated = Value::Object(updated);
     restore_truncated(&mut updated, input);

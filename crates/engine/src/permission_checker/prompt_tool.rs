@@ -1,15 +1,14 @@
-//! A tool of an MCP server that is asked for permissions in the host's place (`--permission-prompt-tool`). It gets the
-//! tool's name and input, and answers with the JSON of a permission result as its text.
+//! Permission prompt tool (`--permission-prompt-tool`): an MCP tool that answers permission requests in place of the
+//! host. It gets tool name and input, and answers with a permission result as JSON text.
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::control::{ControlError, CanUseTool};
+use whimbrel_wire::control::{CanUseTool, ControlError};
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::host_requests::HostRequestError;
 use crate::mcp::ToolCache;
 
-/// Asks the tool.
 pub(super) async fn ask(
     supply: &ToolCache,
     tool: &str,
@@ -25,7 +24,7 @@ pub(super) async fn ask(
     parse_result(tool, &answer).map_err(request_error)
 }
 
-/// What the tool's result means.
+/// Parses the tool's result.
 fn parse_result(tool: &str, answer: &Value) -> Result<PermissionResult, String> {
     let parts = answer.get("content").and_then(Value::as_array).into_iter().flatten();
     let text: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answer_is_a_permission_result_in_words() {
+    fn the_answer_is_a_permission_result_as_json() {
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
         let rows = [
             ("allowed", text(r#"{"behavior": "allow"}"#), Ok(PermissionResult::allow())),

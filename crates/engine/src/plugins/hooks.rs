@@ -1,4 +1,4 @@
-//! The hooks of a plugin: `hooks/hooks.json`, and what its manifest says besides.
+//! Hooks of a plugin: `hooks/hooks.json` and the manifest's entries.
 
 use serde_json::{Map, Value};
 
@@ -8,20 +8,22 @@ use super::manifest::{ManifestPart, ManifestParts};
 use crate::files::{self, FileKind};
 use crate::settings::hooks::{CommandHookConfig, HookActionConfig, HookConfig, parse_hooks};
 
-/// Where hooks usually stand.
 const DEFAULT_PATH: &str = "hooks/hooks.json";
 
-/// A hook of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginHook {
-    /// When it runs and what it does, the plugin's folder filled in.
+    /// Event and action, with the plugin's directory filled in.
     pub entry: HookConfig,
-    /// Where it stands, for people.
+    /// Source of the hook, for messages.
     pub origin: String,
 }
 
-/// The hooks of a plugin. What is wrong with one does not cost the others.
-pub(super) fn load_hooks(plugin: &Plugin, more: &ManifestParts, flaws: &mut Vec<PluginLoadError>) -> Vec<PluginHook> {
+/// Loads the hooks. An invalid hook does not affect the others.
+pub(super) fn load_hooks(
+    plugin: &Plugin,
+    more: &ManifestParts,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Vec<PluginHook> {
     let mut hooks = Vec::new();
     let usual = plugin.root.join(DEFAULT_PATH);
     if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
@@ -35,7 +37,13 @@ pub(super) fn load_hooks(plugin: &Plugin, more: &ManifestParts, flaws: &mut Vec<
             }
             ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
                 Ok(path) if path == usual => {}
-                Ok(path) => add_hooks(plugin, load::read_object(&path), &path.display().to_string(), &mut hooks, flaws),
+                Ok(path) => add_hooks(
+                    plugin,
+                    load::read_object(&path),
+                    &path.display().to_string(),
+                    &mut hooks,
+                    flaws,
+                ),
                 Err(why) => flaws.push(hook_error(written, &why)),
             },
         }
@@ -54,7 +62,7 @@ fn add_hooks(
         Ok(fields) => fields,
         Err(why) => return flaws.push(hook_error(origin, &why)),
     };
-    // A file may have the events under `hooks`, beside a description, or by themselves.
+    // A file may hold the events under `hooks`, beside a description, or directly.
     let events = fields.remove("hooks").unwrap_or_else(|| fields.into());
     let (entries, wrong) = parse_hooks(&events);
     flaws.extend(wrong.iter().map(|flaw| hook_error(origin, &format!("{} {}", flaw.pointer, flaw.cause))));

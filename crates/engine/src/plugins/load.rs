@@ -1,4 +1,4 @@
-//! A folder to a plugin.
+//! Loads a plugin from its directory.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,18 @@ use super::manifest::{Manifest, ManifestPaths, validate_name};
 use super::{Plugin, hooks, servers};
 use crate::files::{self, FileKind};
 
-/// How large a manifest or another JSON file of a plugin may be.
+/// Maximum size of a manifest or another JSON file.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Where the manifest stands.
 const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
 
-/// A plugin, and what is wrong with parts of it.
+/// Plugin with the errors of its parts.
 pub(super) struct LoadedPlugin {
     pub(super) plugin: Plugin,
     pub(super) errors: Vec<PluginLoadError>,
 }
 
-/// What is wrong with a plugin.
+/// Error of a plugin or of a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PluginLoadError {
     kind: &'static str,
@@ -30,12 +29,12 @@ pub(super) struct PluginLoadError {
 }
 
 impl PluginLoadError {
-    /// A fault of one of the kinds that hosts know.
+    /// `kind` is one of the error kinds of the wire.
     pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
-    /// The fault as hosts are told of it. A plugin that was not loaded at all is known by its path.
+    /// Converts the error for the host. A plugin that was not loaded is identified by its path.
     pub(super) fn into_report(self, plugin: String, path: Option<&Path>) -> PluginError {
         PluginError {
             plugin,
@@ -47,7 +46,6 @@ impl PluginLoadError {
     }
 }
 
-/// Loads the plugin in a folder.
 pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
     if !matches!(config.kind.as_str(), "" | "local") {
         let text =
@@ -82,7 +80,7 @@ fn has_manifest(root: &Path) -> bool {
     !matches!(files::file_kind(&root.join(MANIFEST_PATH)), Ok(FileKind::Missing))
 }
 
-/// What the manifest says. A plugin without one has the name of its folder.
+/// Reads the manifest. Without one, the plugin is named after its directory.
 fn read_manifest(root: &Path) -> Result<Manifest, String> {
     if has_manifest(root) {
         return Manifest::parse(&read_text(&root.join(MANIFEST_PATH))?);
@@ -92,13 +90,13 @@ fn read_manifest(root: &Path) -> Result<Manifest, String> {
     Ok(Manifest { name, ..Manifest::default() })
 }
 
-/// Reads a text file of a plugin.
 fn read_text(path: &Path) -> Result<String, String> {
-    let (bytes, _) = files::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
+    let (bytes, _) =
+        files::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
-/// Reads a JSON file of a plugin.
+/// Reads a JSON object from a file.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(read_text(path)?.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -107,7 +105,12 @@ pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn assemble(config: &PluginConfig, root: &Path, manifest: &Manifest, flaws: &mut Vec<PluginLoadError>) -> Plugin {
+fn assemble(
+    config: &PluginConfig,
+    root: &Path,
+    manifest: &Manifest,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Plugin {
     let mut plugin = Plugin {
         name: manifest.name.clone(),
         root: root.into(),
@@ -126,8 +129,13 @@ fn assemble(config: &PluginConfig, root: &Path, manifest: &Manifest, flaws: &mut
     plugin
 }
 
-/// The usual folder, and what the manifest names besides.
-fn component_paths(root: &Path, usual: &str, more: &ManifestPaths, flaws: &mut Vec<PluginLoadError>) -> Vec<PathBuf> {
+/// The default directory, and paths from the manifest.
+fn component_paths(
+    root: &Path,
+    usual: &str,
+    more: &ManifestPaths,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
     if matches!(files::file_kind(&root.join(usual)), Ok(FileKind::Directory)) {
         paths.push(root.join(usual));
@@ -136,13 +144,14 @@ fn component_paths(root: &Path, usual: &str, more: &ManifestPaths, flaws: &mut V
         match resolve_inside(root, written) {
             Ok(path) if !paths.contains(&path) => paths.push(path),
             Ok(_) => {}
-            Err(why) => flaws.push(PluginLoadError::new("path-not-found", format!("{MANIFEST_PATH}: {written}: {why}."))),
+            Err(why) => flaws
+                .push(PluginLoadError::new("path-not-found", format!("{MANIFEST_PATH}: {written}: {why}."))),
         }
     }
     paths
 }
 
-/// A path that a manifest names. It may not lead out of the plugin.
+/// Resolves a path of the manifest. It must not leave the plugin's directory.
 pub(super) fn resolve_inside(root: &Path, written: &str) -> Result<PathBuf, String> {
     let path = files::normalize_path(&root.join(written));
     if !path.starts_with(root) {
@@ -156,7 +165,6 @@ pub(super) fn resolve_inside(root: &Path, written: &str) -> Result<PathBuf, Stri
 }
 
 impl Plugin {
-    /// Whether it brings nothing.
     fn is_empty(&self) -> bool {
         let parts = [&self.commands, &self.agents, &self.skills, &self.output_styles];
         parts.iter().all(|paths| paths.is_empty()) && self.hooks.is_empty() && self.servers.is_empty()

@@ -1,37 +1,30 @@
-//! `.claude-plugin/plugin.json`: what a plugin says about itself.
+//! Plugin manifest, `.claude-plugin/plugin.json`.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A manifest.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Manifest {
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: Option<String>,
-    /// Further commands: folders or files, relative to the plugin.
+    /// Additional commands: directories or files, relative to the plugin.
     pub commands: ManifestPaths,
-    /// Further kinds of subagent.
+    /// Additional agent definitions.
     pub agents: ManifestPaths,
-    /// Further skills.
     pub skills: ManifestPaths,
-    /// Further output styles.
     pub output_styles: ManifestPaths,
-    /// Further hooks: as they would stand in a file, or files of them.
+    /// Additional hooks, inline or as files.
     pub hooks: ManifestParts,
-    /// Further MCP servers: as they would stand in a file, or files of them.
+    /// Additional MCP servers, inline or as files.
     pub mcp_servers: ManifestParts,
 }
 
-/// Paths, one or several.
+/// One path or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path or a list of paths")]
 pub enum ManifestPaths {
-    /// One.
     One(String),
-    /// Several.
     Several(Vec<String>),
 }
 
@@ -42,7 +35,6 @@ impl Default for ManifestPaths {
 }
 
 impl ManifestPaths {
-    /// Each of them.
     pub fn as_slice(&self) -> &[String] {
         match self {
             Self::One(path) => std::slice::from_ref(path),
@@ -51,13 +43,11 @@ impl ManifestPaths {
     }
 }
 
-/// Parts of a plugin that stand in the manifest or in files that it names.
+/// Parts of a plugin, inline in the manifest or in files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "must be a path, an object or a list of these")]
 pub enum ManifestParts {
-    /// One.
     One(ManifestPart),
-    /// Several.
     Several(Vec<ManifestPart>),
 }
 
@@ -68,7 +58,6 @@ impl Default for ManifestParts {
 }
 
 impl ManifestParts {
-    /// Each of them.
     pub fn as_slice(&self) -> &[ManifestPart] {
         match self {
             Self::One(part) => std::slice::from_ref(part),
@@ -77,18 +66,17 @@ impl ManifestParts {
     }
 }
 
-/// One part.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum ManifestPart {
-    /// In a file, relative to the plugin.
+    /// File, relative to the plugin.
     File(String),
-    /// As it would stand in one.
+    /// Inline, in the form of the file.
     Written(serde_json::Map<String, Value>),
 }
 
 impl Manifest {
-    /// Reads a manifest. The error says what is wrong and where.
+    /// Parses a manifest. The error names the field.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
@@ -102,7 +90,7 @@ impl Manifest {
     }
 }
 
-/// A name goes before those of a plugin's commands, with a colon, and into the names of its tools.
+/// Validates a plugin name, which prefixes command names and becomes part of tool names.
 pub fn validate_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     match name {
@@ -117,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_says_where_things_are() {
+    fn a_manifest_lists_its_parts() {
         let text = r#"{"name": "tools", "version": "1.2.3", "author": {"name": "Ann"}, "commands": "./more",
             "skills": ["./a", "./b"], "hooks": {"hooks": {}}, "mcpServers": ["./x.json", {"y": {}}]}"#;
         let manifest = Manifest::parse(text).unwrap();
@@ -129,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_manifest_is_named() {
+    fn manifest_errors_name_the_field() {
         let rows = [
             ("{nope", "no JSON"),
             ("[]", "not an object"),

@@ -1,10 +1,10 @@
-//! Plugins: folders that the host names and that bring commands, skills, kinds of subagent, output styles, hooks and MCP
-//! servers. What is in one goes by the plugin's name, so that two cannot get into each other's way.
+//! Plugins: directories named by the host that contain commands, skills, agent definitions, output styles, hooks and
+//! MCP servers. Their items are prefixed with the plugin's name, so that plugins cannot collide.
 //!
-//! Rooms: [`manifest`] (what a plugin says about itself), `load` (a folder to a [`Plugin`]), `hooks` and `servers` (its
-//! hooks and MCP servers).
+//! Modules: [`manifest`] (`plugin.json`), `load` (loads a [`Plugin`]), `hooks` and `servers` (its hooks and MCP
+//! servers).
 //!
-//! A plugin that is broken is left out and reported; the session starts without it.
+//! A broken plugin is skipped and reported; the session starts without it.
 
 mod hooks;
 mod load;
@@ -23,33 +23,28 @@ use whimbrel_wire::system::{InitPlugin, PluginError};
 use crate::agents::PluginAgents;
 pub use hooks::PluginHook;
 
-/// The variable that names a plugin's folder, for its commands and in its texts.
+/// Variable with the plugin's directory, in its texts and in the environment of its commands.
 pub const ROOT_VARIABLE: &str = "CLAUDE_PLUGIN_ROOT";
 
-/// A plugin that was loaded.
+/// Loaded plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plugin {
-    /// Its name.
     pub name: String,
-    /// Its folder.
+    /// Directory of the plugin.
     pub root: PathBuf,
-    /// Its version, as it says.
     pub version: Option<String>,
-    /// Folders of commands, and single files.
+    /// Directories of commands, and single files.
     pub commands: Vec<PathBuf>,
-    /// Folders of kinds of subagent, and single files.
+    /// Directories of agent definitions, and single files.
     pub agents: Vec<PathBuf>,
-    /// Folders of skills.
     pub skills: Vec<PathBuf>,
-    /// Folders of output styles, and single files.
+    /// Directories of output styles, and single files.
     pub output_styles: Vec<PathBuf>,
-    /// Its hooks.
     pub hooks: Vec<PluginHook>,
-    /// Its MCP servers, by the names that they have in a session.
+    /// MCP servers by their names in the session.
     pub servers: BTreeMap<String, McpServerConfig>,
 }
 
-/// The plugins of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Plugins {
     loaded: Vec<Arc<Plugin>>,
@@ -58,7 +53,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Loads plugins. Relative paths start from `cwd`. Touches the disk.
+    /// Loads plugins. Relative paths start from `cwd`. Reads the disk.
     pub fn load(configs: &[PluginConfig], cwd: &Path) -> Self {
         let mut plugins = Self { configs: configs.to_vec(), ..Self::default() };
         for (index, config) in configs.iter().enumerate() {
@@ -88,22 +83,22 @@ impl Plugins {
         self.loaded.push(Arc::new(plugin));
     }
 
-    /// The plugins, in the order in which they were named.
+    /// Loaded plugins, in the order of the options.
     pub fn all(&self) -> &[Arc<Plugin>] {
         &self.loaded
     }
 
-    /// What was asked for.
+    /// Requested plugins.
     pub fn configs(&self) -> &[PluginConfig] {
         &self.configs
     }
 
-    /// What could not be loaded.
+    /// Errors of plugins and of parts of them.
     pub fn errors(&self) -> &[PluginError] {
         &self.errors
     }
 
-    /// The plugins as hosts are told of them.
+    /// Plugins for the `init` frame.
     pub fn init_plugins(&self) -> Vec<InitPlugin> {
         let listed = |plugin: &Arc<Plugin>| InitPlugin {
             name: plugin.name.clone(),
@@ -113,32 +108,32 @@ impl Plugins {
         self.loaded.iter().map(listed).collect()
     }
 
-    /// Whether every one of these is among those that were loaded.
+    /// Returns true if all of these are loaded.
     pub fn contains_all(&self, configs: &[PluginConfig], cwd: &Path) -> bool {
         let root = |config: &PluginConfig| crate::files::normalize_path(&cwd.join(&config.path));
         configs.iter().all(|config| self.loaded.iter().any(|plugin| plugin.root == root(config)))
     }
 
-    /// Where plugins have kinds of subagent: the plugin's name, which goes before theirs, and a folder or a single file.
+    /// Locations of agent definitions: the plugin's name as prefix, and a directory or file.
     pub fn agent_dirs(&self) -> Vec<PluginAgents> {
         let all = self.loaded.iter().flat_map(|plugin| plugin.agents.iter().map(move |path| (plugin, path)));
         all.map(|(plugin, path)| PluginAgents { prefix: plugin.name.clone(), path: path.clone() }).collect()
     }
 
-    /// The MCP servers of plugins, by the names `plugin:PLUGIN:SERVER`.
+    /// MCP servers of all plugins, named `plugin:PLUGIN:SERVER`.
     pub fn mcp_servers(&self) -> BTreeMap<String, McpServerConfig> {
         let servers = self.loaded.iter().flat_map(|plugin| &plugin.servers);
         servers.map(|(name, server)| (name.clone(), server.clone())).collect()
     }
 
-    /// The hooks of plugins, with the plugin that each belongs to.
+    /// Hooks of all plugins with their plugin.
     pub fn hooks(&self) -> impl Iterator<Item = (&Plugin, &PluginHook)> {
         self.loaded.iter().flat_map(|plugin| plugin.hooks.iter().map(|hook| (plugin.as_ref(), hook)))
     }
 }
 
 impl Plugin {
-    /// A text with the plugin's folder filled in.
+    /// Replaces `${CLAUDE_PLUGIN_ROOT}` in a text.
     pub fn expand_root(&self, text: &str) -> String {
         text.replace(&format!("${{{ROOT_VARIABLE}}}"), &self.root.display().to_string())
     }

@@ -1,4 +1,4 @@
-//! The MCP servers of a plugin: `.mcp.json`, and what its manifest says besides.
+//! MCP servers of a plugin: `.mcp.json` and the manifest's entries.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,14 @@ use super::manifest::{ManifestPart, ManifestParts};
 use super::{Plugin, ROOT_VARIABLE};
 use crate::files::{self, FileKind};
 
-/// Where servers usually stand.
 const DEFAULT_PATH: &str = ".mcp.json";
 
-/// The servers of a plugin by the names that they have in a session. A bad entry does not cost the others.
-pub(super) fn load_servers(plugin: &Plugin, more: &ManifestParts, flaws: &mut Vec<PluginLoadError>) -> BTreeMap<String, McpServerConfig> {
+/// Loads the servers by their names in the session. An invalid entry does not affect the others.
+pub(super) fn load_servers(
+    plugin: &Plugin,
+    more: &ManifestParts,
+    flaws: &mut Vec<PluginLoadError>,
+) -> BTreeMap<String, McpServerConfig> {
     let mut servers = BTreeMap::new();
     let usual = plugin.root.join(DEFAULT_PATH);
     if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
@@ -22,7 +25,9 @@ pub(super) fn load_servers(plugin: &Plugin, more: &ManifestParts, flaws: &mut Ve
     }
     for part in more.as_slice() {
         match part {
-            ManifestPart::Written(fields) => add_servers(plugin, Ok(fields.clone()), "the manifest", &mut servers, flaws),
+            ManifestPart::Written(fields) => {
+                add_servers(plugin, Ok(fields.clone()), "the manifest", &mut servers, flaws)
+            }
             ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
                 Ok(path) => add_servers(plugin, load::read_object(&path), written, &mut servers, flaws),
                 Err(why) => flaws.push(server_error(plugin, written, &why)),
@@ -59,7 +64,7 @@ fn add_servers(
     }
 }
 
-/// The server as it is started: it finds the plugin's folder in its environment.
+/// Adds the plugin's directory to the server's environment.
 fn with_root_variable(plugin: &Plugin, mut config: McpServerConfig) -> McpServerConfig {
     if let McpServerConfig::Stdio(server) = &mut config {
         let root = || plugin.root.display().to_string();

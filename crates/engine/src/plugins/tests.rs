@@ -1,4 +1,4 @@
-//! Tests of plugins: what is loaded from a folder, and what is said about a broken one.
+//! Tests of loading plugins.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn load(site: &TestDir, paths: &[&str]) -> Plugins {
 const TEST_MANIFEST: &str = r#"{"name": "tools", "version": "1.2.3", "commands": ["./extra/one.md"]}"#;
 
 #[test]
-fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
+fn a_plugin_has_default_and_manifest_parts() {
     let hooks = json!({"description": "d", "hooks": {"Stop": [{"hooks": [
         {"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/stop.sh"}]}]}});
     let servers = json!({"mcpServers": {
@@ -54,10 +54,7 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
         ("tools", Some("1.2.3"), &root)
     );
     assert_eq!(plugin.commands, [root.join("commands"), root.join("extra/one.md")]);
-    assert_eq!(
-        plugins.agent_dirs(),
-        [PluginAgents { prefix: "tools".into(), path: root.join("agents") }]
-    );
+    assert_eq!(plugins.agent_dirs(), [PluginAgents { prefix: "tools".into(), path: root.join("agents") }]);
     let commands: Vec<String> = plugins
         .hooks()
         .map(|(_, hook)| match &hook.entry.action {
@@ -79,7 +76,7 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
 }
 
 #[test]
-fn a_broken_plugin_is_named_and_the_others_are_loaded() {
+fn a_broken_plugin_is_reported_and_others_are_loaded() {
     let site = test_dir(&[
         ("bad/.claude-plugin/plugin.json", "{nope"),
         ("bare/commands/x.md", "x"),
@@ -116,7 +113,7 @@ fn a_broken_plugin_is_named_and_the_others_are_loaded() {
 }
 
 #[test]
-fn servers_are_left_alone_where_the_host_says_so() {
+fn mcp_discovery_can_be_skipped() {
     let site =
         test_dir(&[("p/commands/x.md", "x"), ("p/.mcp.json", r#"{"mcpServers": {"a": {"command": "b"}}}"#)]);
     let config = PluginConfig { skip_mcp_discovery: true, ..PluginConfig::local("p") };

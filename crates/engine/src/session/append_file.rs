@@ -1,4 +1,5 @@
-//! What an appender writes to: a file that is opened with care, or something that fails on demand.
+//! Files that an [`Appender`](super::appender::Appender) writes to: opened without following symlinks, or replaced by a
+//! fake in tests.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,34 +11,33 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use serde::de::IgnoredAny;
 
-/// How much of a file's end is looked at at once.
 const TAIL_CHUNK_SIZE: usize = 64 * 1024;
 
-/// Something that bytes are added to at the end.
+/// An append-only file.
 pub(super) trait AppendFile: Send {
-    /// Adds bytes, perhaps not all.
+    /// Appends bytes, possibly not all of them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Where the last bytes that we added end.
+    /// End offset of our last write.
     fn position(&mut self) -> io::Result<u64>;
-    /// Where all bytes end.
+    /// Length of the file.
     fn length(&mut self) -> io::Result<u64>;
-    /// Takes away what lies beyond a length.
+    /// Truncates the file.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Forces everything onto the disk.
+    /// Syncs the data to disk.
     fn sync(&mut self) -> io::Result<()>;
-    /// Whether this is what lies at a path.
+    /// Checks whether this is the file at a path.
     fn is_at(&self, path: &Path) -> bool;
-    /// Reads bytes back, perhaps fewer than fit.
+    /// Reads bytes, possibly fewer than fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
-    /// Forces the name that it has onto the disk, which is the folders' business.
+    /// Syncs the directory entry of the file.
     fn sync_dir_entry(&mut self, path: &Path) -> io::Result<()> {
         sync_parent_dirs(path)
     }
-    /// Opens the file at a path anew without letting go of it. An error leaves everything as it is.
+    /// Reopens the file while keeping its lock. After an error nothing has changed.
     fn reopen(&mut self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Why nobody is kept from writing there too, though somebody should be; told once.
+    /// Takes the error of a failed attempt to lock the file.
     fn take_lock_error(&mut self) -> Option<io::Error> {
         None
     }
@@ -76,9 +76,8 @@ impl AppendFile for File {
     }
 }
 
-/// Opens a transcript for appending, and makes it and its folders if need be. Only the user can read it; a link at the
-/// path is not followed, and a pipe is not waited for. A line that somebody left half is taken away, one that only
-/// lacks its end gets it.
+/// Opens a transcript for appending; creates it, private to the user, and its parent directories if missing. Symlinks
+/// are rejected, pipes do not block. A partial last line is removed; a complete one without a newline gets one.
 pub(super) fn open_for_append(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -88,8 +87,8 @@ pub(super) fn open_for_append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Forces the folders above a file onto the disk: any of them may be new. Those that we may not open are not, and some disks
-/// do not know what is asked of them.
+/// Syncs all parent directories, each of which may be new. Directories that cannot be opened and filesystems without
+/// directory sync are skipped.
 fn sync_parent_dirs(path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         match File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -107,7 +106,7 @@ fn sync_parent_dirs(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away a line that somebody left half at the end of a transcript, and ends one that only lacks its end.
+/// Removes a partial last line, or terminates a complete one.
 pub(super) fn repair_tail(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     let whole = if length == 0 { 0 } else { last_line_end(file, length)? };
@@ -119,12 +118,12 @@ pub(super) fn repair_tail(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a transcript for reading. A link is not followed, and a pipe is not waited for.
+/// Opens a transcript for reading. Symlinks are rejected, pipes do not block.
 pub(super) fn open_for_reading(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file, and nothing else.
+/// Opens a file, rejecting symlinks and everything that is not a regular file.
 pub(super) fn open_regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = how.custom_flags(flags.bits()).open(path).map_err(|error| match error.raw_os_error() {
@@ -143,7 +142,7 @@ pub(super) fn open_regular(how: &mut OpenOptions, path: &Path) -> io::Result<Fil
     Ok(file)
 }
 
-/// Where the last line that has an end ends.
+/// End of the last terminated line.
 fn last_line_end(file: &mut File, length: u64) -> io::Result<u64> {
     let mut end = length;
     let mut piece = vec![0; TAIL_CHUNK_SIZE];

@@ -1,49 +1,52 @@
-//! A file that only grows by whole lines. Each line is one write; one that fails or is cut short is taken back, kept, and
-//! written again before the next one, so that the file never has a gap that could be closed. A file that somebody takes
-//! away is written anew from what we still hold of it.
+//! Append-only file of whole lines. Each line is one write. A line whose write fails or is cut short is rolled back,
+//! queued, and written again before the next one, so that the file has no gap once writing works again. If another
+//! process removes or replaces the file, it is written again from the old file, which is still open.
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::durability::Durability;
 use super::append_file::{self, AppendFile};
+use super::durability::Durability;
 
-/// How much is copied at once.
 const COPY_CHUNK_SIZE: usize = 64 * 1024;
 
-/// Opens a file, again after it has failed.
+/// Opens the file, and opens it again after a failure.
 type FileOpener = Box<dyn FnMut(&Path) -> io::Result<Box<dyn AppendFile>> + Send>;
 
-/// A file that lines are appended to. It is made, with its folders, by the first line.
+/// Appends lines to a file. The first line creates the file and its parent directories.
 pub struct Appender {
     path: PathBuf,
     open: FileOpener,
     file: Option<Box<dyn AppendFile>>,
     durability: Durability,
-    /// Whether the file ends within a line that could not be taken back.
+    /// The file ends in a partial line that could not be rolled back.
     ends_torn: bool,
-    /// Lines that are not in the file yet.
+    /// Lines not yet in the file.
     pending: VecDeque<Vec<u8>>,
-    /// Lines that are, but perhaps not on the disk. Kept only where that matters.
+    /// Lines written but not yet synced. Empty with [`Durability::System`].
     unsynced: Vec<Vec<u8>>,
-    /// The file that lay at the path before somebody took it away; it can still be read.
+    /// The file that was at the path before another process removed or replaced it; still readable.
     detached_file: Option<Box<dyn AppendFile>>,
-    /// How long the file was when it was last seen at its path.
+    /// Length of the file when it was last seen at its path.
     last_seen_length: u64,
-    /// Whether the file is new, and its name perhaps not on the disk.
+    /// The file is new, and its directory entry may not be synced yet.
     is_new: bool,
-    /// Why others may write there too, if nobody was told yet.
+    /// Locking failed and the host has not been warned yet.
     lock_error: Option<io::Error>,
 }
 
 impl Appender {
-    /// An appender for a path; nothing is touched yet.
+    /// Creates an appender. The file is opened by the first write.
     pub fn new(path: PathBuf, durability: Durability) -> Self {
-        Self::with_opener(path, durability, Box::new(|path| Ok(Box::new(append_file::open_for_append(path)?))))
+        Self::with_opener(
+            path,
+            durability,
+            Box::new(|path| Ok(Box::new(append_file::open_for_append(path)?))),
+        )
     }
 
-    /// An appender whose file is opened in a way of its own.
+    /// Creates an appender with its own function for opening the file.
     pub(super) fn with_opener(path: PathBuf, durability: Durability, open: FileOpener) -> Self {
         let (pending, unsynced) = (VecDeque::new(), Vec::new());
         Self {
@@ -61,12 +64,10 @@ impl Appender {
         }
     }
 
-    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How safe the lines are to be.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -79,31 +80,31 @@ impl Appender {
         }
     }
 
-    /// Why others may write to the file too, though they should not.
+    /// Takes the error of a failed attempt to lock the file.
     pub fn take_lock_error(&mut self) -> Option<io::Error> {
         self.lock_error.take()
     }
 
-    /// How many lines are not in the file yet.
+    /// Number of lines not yet in the file.
     pub fn pending_count(&self) -> usize {
         self.pending.len()
     }
 
-    /// Appends a line, its end included, after those that are owed. An error means that it is owed too.
+    /// Appends a line, including its newline, after the pending ones. After an error the line is pending.
     pub fn append(&mut self, line: Vec<u8>) -> io::Result<()> {
         self.pending.push_back(line);
         self.write_pending()?;
         if self.durability == Durability::Strict { self.sync() } else { Ok(()) }
     }
 
-    /// Ends a turn: everything is written, and on the disk if that is wanted.
+    /// Ends a turn: writes the pending lines, and syncs unless durability is [`Durability::System`].
     pub fn end_turn(&mut self) -> io::Result<()> {
         self.write_pending()?;
         if self.durability == Durability::System { Ok(()) } else { self.sync() }
     }
 
-    /// Looks whether the file is still where it belongs. If somebody has removed or replaced it, what is missing there is
-    /// written again, and that is true.
+    /// Checks that the open file is still the one at the path. If it was removed or replaced, writes the missing lines
+    /// there and returns true.
     pub fn restore_if_detached(&mut self) -> io::Result<bool> {
         match &mut self.file {
             Some(file) if file.is_at(&self.path) => {
@@ -124,8 +125,8 @@ impl Appender {
         Ok(true)
     }
 
-    /// Opens the file. What was lost is put there first: all of it, or what came since the file that lies there now was
-    /// ours.
+    /// Opens the file and first restores lines of the detached file: all of them into an empty file, else those after
+    /// the length last seen.
     fn open_and_restore(&mut self) -> io::Result<()> {
         let mut file = (self.open)(&self.path)?;
         let begin = file.length()?;
@@ -133,7 +134,7 @@ impl Appender {
         if let Some(lost) = &self.detached_file {
             let from = if begin == 0 { 0 } else { self.last_seen_length };
             if let Err(error) = copy_from_offset(lost.as_ref(), from, file.as_mut()) {
-                // Half a copy would be taken for somebody else's file.
+                // A partial copy would later be taken for a foreign file.
                 let _ = file.truncate(begin);
                 return Err(error);
             }
@@ -145,7 +146,6 @@ impl Appender {
         Ok(())
     }
 
-    /// Writes the lines that are owed.
     fn write_pending(&mut self) -> io::Result<()> {
         while let Some(line) = self.pending.pop_front() {
             if let Err(error) = self.write(&line) {
@@ -174,8 +174,8 @@ impl Appender {
         })
     }
 
-    /// Forces the file onto the disk. After an error nobody knows what is there: the file is opened anew, and the lines are
-    /// owed again. It stays ours meanwhile, if that can be.
+    /// Syncs the file. After an error the state on disk is unknown: the file is reopened, keeping its lock if possible,
+    /// and the lines are pending again.
     fn sync(&mut self) -> io::Result<()> {
         let synced = match &mut self.file {
             Some(file) if !self.unsynced.is_empty() => {
@@ -201,7 +201,7 @@ impl std::fmt::Debug for Appender {
     }
 }
 
-/// Forces the name of a file that is new onto the disk, once.
+/// Syncs the directory entry of a new file, once.
 fn sync_dir_entry_once(file: &mut dyn AppendFile, is_new: &mut bool, path: &Path) -> io::Result<()> {
     if *is_new {
         file.sync_dir_entry(path)?;
@@ -210,7 +210,7 @@ fn sync_dir_entry_once(file: &mut dyn AppendFile, is_new: &mut bool, path: &Path
     Ok(())
 }
 
-/// Copies what lies beyond an offset.
+/// Copies the bytes after an offset.
 fn copy_from_offset(from: &dyn AppendFile, mut offset: u64, to: &mut dyn AppendFile) -> io::Result<()> {
     let mut piece = vec![0; COPY_CHUNK_SIZE];
     loop {
@@ -226,7 +226,7 @@ fn copy_from_offset(from: &dyn AppendFile, mut offset: u64, to: &mut dyn AppendF
     }
 }
 
-/// Puts a line at the end, or nothing. The error says whether what was written of it could be taken back.
+/// Writes all bytes or none. The error says whether a partial write was rolled back.
 fn write_or_roll_back(file: &mut dyn AppendFile, line: &[u8]) -> Result<(), (io::Error, bool)> {
     let mut done = 0;
     while done < line.len() {
@@ -240,7 +240,7 @@ fn write_or_roll_back(file: &mut dyn AppendFile, line: &[u8]) -> Result<(), (io:
     Ok(())
 }
 
-/// Takes the last bytes back, unless somebody has written after them.
+/// Truncates the last `count` bytes, unless another process has appended after them.
 fn roll_back(file: &mut dyn AppendFile, count: usize) -> bool {
     if count == 0 {
         return true;

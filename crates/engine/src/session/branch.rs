@@ -1,19 +1,19 @@
-//! Which lines of a transcript are the conversation: from the last thing said on the main line up to its root, to the
-//! summary that took the root's place, or to where it was cleared.
+//! Selects the active branch of a transcript: from the last message of the main branch up to its root, to the last
+//! compaction, or to where the conversation was cleared.
 
 use std::collections::HashSet;
 
-use super::index::{Index, NodeId};
 use super::entry::{EntryBranch, EntryKind};
+use super::index::{Index, NodeId};
 
-/// The last line of the conversation: the last in the file that nothing was said after.
+/// The last message in the file that has no child message.
 pub(super) fn find_leaf(index: &Index) -> Option<NodeId> {
     let said = || (0..index.nodes.len() as NodeId).filter(|place| index.node(*place).is_message());
     let answered: HashSet<NodeId> = said().filter_map(|place| previous_message(index, place)).collect();
     said().rev().find(|place| !answered.contains(place)).or_else(|| said().next_back())
 }
 
-/// The line that a session goes on from: the last of the conversation, or the one at which it was cleared since.
+/// The entry to resume from: the leaf, or a later clear.
 pub(super) fn find_resume_point(index: &Index) -> Option<NodeId> {
     let is_cleared = |place: &NodeId| {
         let node = index.node(*place);
@@ -23,9 +23,9 @@ pub(super) fn find_resume_point(index: &Index) -> Option<NodeId> {
     find_leaf(index).max(cleared)
 }
 
-/// The lines from the root to a leaf. A summary stands for everything before its boundary; a boundary that no summary
-/// follows, because the engine ended in between, stands for nothing. What a subagent said is passed over, also where the
-/// conversation hangs on it.
+/// The entries from the root to a leaf. Stops at a compaction boundary that has a summary; a boundary without one, left
+/// by an engine that was killed, is passed through to its logical parent. Sidechain entries are skipped, even as
+/// ancestors.
 pub(super) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
     let mut path = Vec::new();
     let mut seen = HashSet::new();
@@ -48,7 +48,7 @@ pub(super) fn branch_to(index: &Index, leaf: Option<NodeId>) -> Vec<NodeId> {
     path
 }
 
-/// What was said last before a line, along its branch.
+/// The nearest ancestor that is a message.
 pub(super) fn previous_message(index: &Index, place: NodeId) -> Option<NodeId> {
     let mut next = index.node(place).parent;
     while let Some(place) = next {

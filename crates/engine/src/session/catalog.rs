@@ -1,5 +1,4 @@
-//! Sessions that were kept, on disk or in a store, for programs that look back: list them, read them, search them, name
-//! them, copy them, remove them.
+//! Session catalog: lists, reads, searches, renames, tags, forks and deletes stored sessions, on disk or in a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,17 +6,17 @@ use std::path::{Path, PathBuf};
 use whimbrel_wire::RawJson;
 
 use super::load::LoadRange;
-use super::resume::{ResumedSession, ResumeError};
 use super::paths::project_key;
+use super::resume::{ResumeError, ResumedSession};
 use super::search::{Hit, SearchQuery};
-use super::session_files::{FindError, MetadataEntry, SessionFiles, SessionFile};
+use super::session_files::{FindError, MetadataEntry, SessionFile, SessionFiles};
 use super::store::{Described, FileStore, SessionStore, SharedStore, StoreError, StoreKey};
 use super::summary::SessionSummary;
 use super::transcript::{self, Message, Transcript};
 use crate::permission::paths;
 use crate::{files, ids};
 
-/// The sessions that are kept. Cheap to clone.
+/// Stored sessions. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sessions {
     backend: Backend,
@@ -29,37 +28,37 @@ enum Backend {
     Store { store: SharedStore, project: String },
 }
 
-/// A session in which words were found.
+/// A session that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// Where they were said.
+    /// Matching messages.
     pub hits: Vec<Hit>,
 }
 
-/// How a session is copied.
+/// Options for forking a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copy {
-    /// The last message that is copied; none copies all.
+    /// The last message to copy; none copies all.
     pub at: Option<String>,
-    /// The copy's title; none makes one of what the session is about.
+    /// Title of the fork; none derives one from the session.
     pub title: Option<String>,
 }
 
-/// Why something cannot be done with kept sessions.
+/// Error of an operation on stored sessions.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionsError {
-    /// There is no such session.
+    /// No such session.
     #[error("{0}")]
     Find(#[from] FindError),
-    /// The disk fails, or what was given makes no sense.
+    /// I/O error, or an invalid title or tag.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The store fails.
+    /// Error of the store.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// The session cannot be read or copied.
+    /// The session cannot be loaded or forked.
     #[error("{0}")]
     Resume(#[from] ResumeError),
 }
@@ -67,20 +66,20 @@ pub enum SessionsError {
 type SessionsResult<T> = Result<T, SessionsError>;
 
 impl Sessions {
-    /// Those on disk below a folder of settings, such as `~/.claude`: all of them, or those of one working directory. Here a
-    /// session may be named by the beginning of its id, and the newest by `last`.
+    /// Sessions on disk below a configuration directory such as `~/.claude`: all, or those of one working directory. A
+    /// session can be named by a prefix of its id, and the newest by `last`.
     pub fn on_disk(config: impl Into<PathBuf>, project: Option<&Path>) -> Self {
         let shelf = SessionFiles::new(config.into());
         Self { backend: Backend::Disk { shelf, project: project.map(Path::to_owned) } }
     }
 
-    /// Those of one working directory in a store.
+    /// Sessions of one working directory in a store.
     pub fn in_store(store: impl Into<SharedStore>, project: &Path) -> Self {
         let project = project_key(&paths::resolve_links(project).to_string_lossy());
         Self { backend: Backend::Store { store: store.into(), project } }
     }
 
-    /// What each is about, the newest first. Those with nothing to recognise them by are left out.
+    /// Summaries, newest first. Sessions without anything to identify them are left out.
     pub async fn list(&self) -> SessionsResult<Vec<SessionSummary>> {
         match &self.backend {
             Backend::Store { store, project } => {
@@ -89,13 +88,15 @@ impl Sessions {
             }
             Backend::Disk { .. } => {
                 let all = self.disk_sessions()?;
-                Ok(files::run_blocking(move || all.iter().filter_map(|stored| stored.summary().ok()?).collect())
-                    .await?)
+                Ok(files::run_blocking(move || {
+                    all.iter().filter_map(|stored| stored.summary().ok()?).collect()
+                })
+                .await?)
             }
         }
     }
 
-    /// What was said in a session, in order.
+    /// The messages of a session, in order.
     pub async fn messages(&self, session: &str) -> SessionsResult<Vec<Message>> {
         match &self.backend {
             Backend::Store { .. } => Ok(transcript::messages_from_lines(&self.lines(session).await?)),
@@ -107,7 +108,7 @@ impl Sessions {
         }
     }
 
-    /// All lines of a session's transcript, as they are kept.
+    /// All lines of a session's transcript, verbatim.
     pub async fn lines(&self, session: &str) -> SessionsResult<Vec<RawJson>> {
         let unknown = || FindError::Unknown(session.to_owned());
         match &self.backend {
@@ -122,7 +123,7 @@ impl Sessions {
         }
     }
 
-    /// Where words were said: the first places in each session, at most so many. No words are found nowhere.
+    /// Searches all sessions and returns at most `places` hits per session. A blank query matches nothing.
     pub async fn search(&self, words: &str, places: usize) -> SessionsResult<Vec<Found>> {
         let Some(query) = SearchQuery::new(words) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -137,7 +138,8 @@ impl Sessions {
             Backend::Disk { .. } => {
                 let all = self.disk_sessions()?;
                 let search = move || {
-                    let hits = |stored: &SessionFile| query.search_file(&stored.path, places).unwrap_or_default();
+                    let hits =
+                        |stored: &SessionFile| query.search_file(&stored.path, places).unwrap_or_default();
                     all.into_iter().map(|stored| Found { hits: hits(&stored), session: stored.id }).collect()
                 };
                 found = files::run_blocking(search).await?;
@@ -147,23 +149,27 @@ impl Sessions {
         Ok(found)
     }
 
-    /// Gives a session a title. A title without any letters is refused.
+    /// Sets the title. Blank titles are an error.
     pub async fn rename(&self, session: &str, title: &str) -> SessionsResult<()> {
         match &self.backend {
             Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.rename(title)?),
-            Backend::Store { .. } => self.append(session, &MetadataEntry::title(title, session)?.to_line()?).await,
+            Backend::Store { .. } => {
+                self.append(session, &MetadataEntry::title(title, session)?.to_line()?).await
+            }
         }
     }
 
-    /// Gives a session a tag, or takes it away.
+    /// Sets or removes the tag.
     pub async fn tag(&self, session: &str, tag: Option<&str>) -> SessionsResult<()> {
         match &self.backend {
             Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.tag(tag)?),
-            Backend::Store { .. } => self.append(session, &MetadataEntry::tag(tag, session)?.to_line()?).await,
+            Backend::Store { .. } => {
+                self.append(session, &MetadataEntry::tag(tag, session)?.to_line()?).await
+            }
         }
     }
 
-    /// Copies a session's conversation to a new one, and gives its id. The session itself stays as it is.
+    /// Copies the conversation to a new session and returns its id. The source is not changed.
     pub async fn fork(&self, session: &str, wish: Copy) -> SessionsResult<String> {
         match &self.backend {
             Backend::Disk { shelf, .. } => {
@@ -190,10 +196,12 @@ impl Sessions {
         }
     }
 
-    /// Removes a session and all that belongs to it.
+    /// Deletes a session with its subagent transcripts, tool output and checkpoints.
     pub async fn delete(&self, session: &str) -> SessionsResult<()> {
         match &self.backend {
-            Backend::Store { store, project } => Ok(store.delete(&StoreKey::session(project, session)).await?),
+            Backend::Store { store, project } => {
+                Ok(store.delete(&StoreKey::session(project, session)).await?)
+            }
             Backend::Disk { shelf, .. } => {
                 let (shelf, stored) = (shelf.clone(), shelf.find(session)?);
                 Ok(files::run_blocking(move || shelf.delete(&stored)).await??)
@@ -208,7 +216,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a line to a session that is there: one that is gone stays gone.
+    /// Appends a line. A missing session is an error; it is not created.
     async fn append(&self, session: &str, line: &RawJson) -> SessionsResult<()> {
         let Backend::Store { store, project } = &self.backend else { return Ok(()) };
         let key = StoreKey::session(project, session);
@@ -219,21 +227,21 @@ impl Sessions {
     }
 }
 
-/// The store that a transcript's file lies in, and its key there.
+/// The file store that contains a transcript, and the key in it.
 fn store_of_file(stored: &SessionFile) -> (FileStore, StoreKey) {
     let folder = stored.path.parent().unwrap_or(Path::new("/"));
     let project = folder.file_name().unwrap_or_default().to_string_lossy();
     (FileStore::new(folder.parent().unwrap_or(folder)), StoreKey::session(project, stored.id.as_str()))
 }
 
-/// The title of a copy that was given none.
+/// Title of a fork without a given title.
 fn fork_title(lines: &[RawJson]) -> Option<String> {
     let mut summary = super::store::Summary::default();
     summary.take(lines);
     summary.text().map(|text| format!("{text} (fork)"))
 }
 
-/// A session of a store as lists show it.
+/// Converts the summary of a store to that of lists.
 fn to_session_summary(described: Described) -> Option<SessionSummary> {
     let Described { stored, summary } = described;
     Some(SessionSummary {

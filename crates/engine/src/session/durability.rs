@@ -1,23 +1,22 @@
-//! How much of a transcript survives a machine that loses its power. A killed engine loses nothing in any class: what was
-//! written is the system's.
+//! When transcripts are synced to disk. This matters for power loss only: after a kill of the engine all written lines
+//! are still in the page cache.
 
-/// When a transcript is forced onto the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// When the system sees fit.
+    /// When the operating system decides.
     #[default]
     System,
-    /// Before the result of a turn is told.
+    /// Before the result of a turn is sent.
     Turn,
-    /// Before each message is told, and before a call with effects is made; what cannot be recorded is not begun.
+    /// Before each message is sent and before a tool call with effects runs; calls that cannot be recorded do not run.
     Strict,
 }
 
 impl Durability {
-    /// The variable that names the class.
+    /// Environment variable for this setting.
     pub const VARIABLE: &str = "WHIMBREL_DURABILITY";
 
-    /// Reads the class that a variable names; the error says what it may name.
+    /// Parses the value of [`Self::VARIABLE`]. The error is a text for the user.
     pub fn parse(name: Option<&str>) -> Result<Self, String> {
         match name.map(str::trim) {
             None | Some("" | "none") => Ok(Self::System),

@@ -1,5 +1,4 @@
-//! One line of a transcript, as far as a reader needs it. Nothing here fails on what it does not know: a field of a
-//! wrong shape is a field that is not there.
+//! One entry of a transcript, parsed leniently: a field of the wrong type counts as absent.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,34 +11,32 @@ use whimbrel_wire::codec;
 
 use super::tool_searches;
 
-/// The type of a line that says what the model was told beside the conversation. It is no part of the tree.
+/// Type of an entry with text for the model that is hidden from the user. Not part of the tree.
 pub(super) const HIDDEN_TEXT: &str = "brief";
 
-/// The type of a line that says that a call with effects is about to run. It is no part of the tree.
+/// Type of an entry recording that a tool call with effects is about to run. Not part of the tree.
 pub(super) const TOOL_START: &str = "tool-start";
 
-/// The type of a line that names messages which a provider has refused for good. It is no part of the tree.
+/// Type of an entry listing messages that a provider rejected permanently. Not part of the tree.
 pub(super) const REJECTED: &str = "refused";
 
-/// The type of a line that other engines write: it says which parts of the conversation are kept elsewhere. It is no part of
-/// the tree.
+/// Type of an entry, written by other engines, that names content stored elsewhere. Not part of the tree.
 pub(super) const CONTENT_REPLACEMENT: &str = "content-replacement";
 
-/// The subtype of a system line at which a summary took the place of the conversation.
+/// Subtype of the system entry at which a compaction summary replaced the conversation.
 pub(super) const COMPACT_BOUNDARY: &str = "compact_boundary";
 
-/// The subtype of a system line at which the conversation was cleared.
+/// Subtype of the system entry at which the conversation was cleared.
 pub(super) const CONVERSATION_CLEARED: &str = "conversation_cleared";
 
-/// How often a broken line is searched for a whole one in it.
+/// Limit on offsets at which a broken line is searched for a complete entry.
 const MAX_SALVAGE_ATTEMPTS: usize = 8;
 
-/// Stands for a name (of a line, a call, a text) where many are kept: 16 bytes whatever the name.
+/// Fixed-size key (16 bytes) for a uuid, a call id or a text, used in large sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IdKey(u128);
 
 impl IdKey {
-    /// The key of a name.
     pub fn new(name: &str) -> Self {
         if name.len() == 36
             && let Ok(uuid) = Uuid::try_parse(name)
@@ -55,10 +52,10 @@ impl IdKey {
     }
 }
 
-/// A value that nobody has looked at yet.
+/// A field that is not parsed yet.
 type RawField<'a> = Option<&'a RawValue>;
 
-/// The fields of a line that matter to a reader.
+/// The fields that readers need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TranscriptEntry<'a> {
@@ -114,22 +111,21 @@ pub(super) struct TranscriptEntry<'a> {
     pub(super) message: RawField<'a>,
 }
 
-/// What a line is.
+/// Kind of an entry of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
-    /// Said by the person, the host or a tool.
+    /// Message of the user, the host or a tool.
     User,
-    /// Said by the model.
+    /// Message of the model.
     Assistant,
-    /// The conversation was replaced by a summary here.
+    /// A compaction summary replaced the conversation here.
     CompactBoundary,
-    /// The conversation was cleared here: nothing before it counts.
+    /// The conversation was cleared here; earlier entries are not sent to the model.
     Cleared,
-    /// Another link of the tree, of which the model is told nothing.
+    /// Any other entry; not sent to the model.
     Other,
 }
 
-/// Who a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryBranch {
     /// The conversation itself.
@@ -139,14 +135,15 @@ pub(super) enum EntryBranch {
 }
 
 impl<'a> TranscriptEntry<'a> {
-    /// Reads a line. One that is broken in front may have a whole one at its end: an engine that was killed within a
-    /// line may have left it for the next one to go on in.
+    /// Parses a line. If its beginning is broken, looks for a complete entry at its end: an engine killed within a line
+    /// leaves it for the next writer to continue. Also returns the offset of the entry.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<(Self, usize)> {
         if let Ok(line) = serde_json::from_slice::<Self>(bytes) {
             return Some((line, 0));
         }
         let starts = [&br#"{"parentUuid":"#[..], br#"{"type":"#].map(|start| memmem::find_iter(bytes, start));
-        let mut starts: Vec<usize> = starts.into_iter().flat_map(|found| found.take(MAX_SALVAGE_ATTEMPTS)).collect();
+        let mut starts: Vec<usize> =
+            starts.into_iter().flat_map(|found| found.take(MAX_SALVAGE_ATTEMPTS)).collect();
         starts.sort_unstable();
         let whole = |at: &usize| {
             let line = serde_json::from_slice::<Self>(&bytes[*at..]).ok()?;
@@ -155,21 +152,21 @@ impl<'a> TranscriptEntry<'a> {
         starts.iter().find_map(whole)
     }
 
-    /// Reads the line that bytes begin with, and where it ends: another one may follow without an end between them.
+    /// Parses the first entry of a line and returns where it ends. More entries follow if newlines were lost.
     pub(super) fn parse_first(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let mut lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Self>();
         let line = lines.next()?.ok()?;
         Some((line, lines.byte_offset()))
     }
 
-    /// Tells two lines of one name apart: a line that was written twice has the same one.
+    /// Distinguishes different entries with the same uuid; equal for an entry written twice.
     pub(super) fn fingerprint(&self, length: u32) -> u32 {
         let mut hasher = DefaultHasher::new();
         (length, self.timestamp.map(RawValue::get)).hash(&mut hasher);
         hasher.finish() as u32
     }
 
-    /// What it is in the tree; none if it is no part of it.
+    /// The kind of the entry; none if it is not part of the tree.
     pub(super) fn kind(&self) -> Option<EntryKind> {
         match string_value(self.kind)?.as_ref() {
             "user" => Some(EntryKind::User),
@@ -184,13 +181,14 @@ impl<'a> TranscriptEntry<'a> {
         }
     }
 
-    /// Whether its type has this name.
+    /// Compares the `type` field.
     pub(super) fn is_type(&self, name: &str) -> bool {
         string_value(self.kind).as_deref() == Some(name)
     }
 
     pub(super) fn branch(&self) -> EntryBranch {
-        let side = is_true(self.is_sidechain) || string_value(self.team_name).is_some_and(|name| !name.is_empty());
+        let side =
+            is_true(self.is_sidechain) || string_value(self.team_name).is_some_and(|name| !name.is_empty());
         if side { EntryBranch::Sidechain } else { EntryBranch::Main }
     }
 
@@ -202,17 +200,17 @@ impl<'a> TranscriptEntry<'a> {
         string_value(self.parent_uuid)
     }
 
-    /// The line that a boundary follows, though not in the tree.
+    /// The entry before a compaction boundary, which is not its parent.
     pub(super) fn logical_parent_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.logical_parent_uuid)
     }
 
-    /// The line of the call that is answered here.
+    /// The entry of the tool call that this entry answers.
     pub(super) fn source_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.source)
     }
 
-    /// The line that this one says again, after a summary took its place.
+    /// The prompt that this entry repeats after a compaction.
     pub(super) fn copied_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.copy_of)
     }
@@ -225,7 +223,7 @@ impl<'a> TranscriptEntry<'a> {
         is_true(self.is_compact_summary)
     }
 
-    /// Whether a call of this line that had begun has a line that says so.
+    /// The engine that wrote this entry recorded the start of every call with effects.
     pub(super) fn starts_recorded(&self) -> bool {
         is_true(self.starts_recorded)
     }
@@ -235,17 +233,17 @@ impl<'a> TranscriptEntry<'a> {
         string_value(self.tool_use_id)
     }
 
-    /// The agent that makes that call.
+    /// The agent that runs the call.
     pub(super) fn agent_id(&self) -> Option<Cow<'a, str>> {
         string_value(self.agent_id)
     }
 
-    /// The line before which the model was told [`Line::text`].
+    /// The entry before which the model received [`TranscriptEntry::text`].
     pub(super) fn before_uuid(&self) -> Option<Cow<'a, str>> {
         string_value(self.before_uuid)
     }
 
-    /// The messages that were refused.
+    /// The messages that were rejected.
     pub(super) fn rejected_uuids(&self) -> Vec<String> {
         self.message_uuids.and_then(|names| serde_json::from_str(names.get()).ok()).unwrap_or_default()
     }
@@ -266,7 +264,7 @@ impl<'a> TranscriptEntry<'a> {
         string_value(self.custom_title)
     }
 
-    /// The tools on demand that it says were loaded.
+    /// Names of deferred tools that the entry records as loaded.
     pub(super) fn loaded_tools(&self) -> Vec<String> {
         tool_searches::loaded_tool_names(self.tool_use_result, self.compact_metadata)
     }
@@ -276,18 +274,19 @@ impl<'a> TranscriptEntry<'a> {
     }
 }
 
-/// A line as every parser takes it: with the sign for what cannot be read in the place of each half of a character.
+/// Replaces lone surrogate escapes by U+FFFD, so that every parser accepts the line.
 pub(super) fn replace_lone_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_suspect = [&br"\ud"[..], br"\uD"].iter().any(|half| memmem::find(bytes, half).is_some());
     let text = if is_suspect { std::str::from_utf8(bytes).ok() } else { None };
-    text.and_then(codec::replace_lone_surrogates).map_or(Cow::Borrowed(bytes), |text| Cow::Owned(text.into_bytes()))
+    text.and_then(codec::replace_lone_surrogates)
+        .map_or(Cow::Borrowed(bytes), |text| Cow::Owned(text.into_bytes()))
 }
 
 fn is_true(field: RawField<'_>) -> bool {
     field.is_some_and(|value| value.get() == "true")
 }
 
-/// The text of a field, if it is one.
+/// The value of a field if it is a string.
 fn string_value(field: RawField<'_>) -> Option<Cow<'_, str>> {
     let json = field?.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
@@ -304,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_what_its_type_says_and_a_wrong_field_is_none() {
+    fn entry_kind_follows_type_and_wrong_fields_are_absent() {
         let rows = [
             (r#"{"type":"user","uuid":"a"}"#, Some(EntryKind::User)),
             (r#"{"type":"system","subtype":"compact_boundary"}"#, Some(EntryKind::CompactBoundary)),
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_line_behind_a_broken_one_is_found() {
+    fn complete_entry_after_a_broken_one_is_found() {
         let torn = r#"{"parentUuid":"x","message":{"content":[{"type":"te"#;
         let whole = r#"{"parentUuid":"a\u0062","uuid":"c","type":"user"}"#;
         let both = format!("\0\0{torn}{whole}");
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_names_apart_and_uuids_alike_in_any_case() {
+    fn keys_differ_by_name_and_ignore_uuid_case() {
         assert_eq!(
             IdKey::new("AAAAAAAA-2222-4333-8444-555555555555"),
             IdKey::new("aaaaaaaa-2222-4333-8444-555555555555")

@@ -1,4 +1,4 @@
-//! The second pass over a transcript: reads single lines by where they lie, and what was said in them.
+//! Second pass over a transcript: reads single entries by position and parses their messages.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -8,48 +8,43 @@ use serde_json::value::RawValue;
 use whimbrel_wire::Usage;
 use whimbrel_wire::content::{Block, Role};
 
-use super::index::{Node, Span};
 use super::entry::{self, EntryKind, TranscriptEntry};
+use super::index::{Node, Span};
 use super::repair::MessageContent;
 use crate::conversation::SYNTHETIC_MODEL;
 
-/// How interrupted turns end: said by the engine, not by a person.
+/// Text that the engine writes when the user interrupts a turn.
 const INTERRUPTION_PREFIX: &str = "[Request interrupted by user";
 
-/// Reads lines of a transcript.
 pub(super) struct EntryReader<R> {
     file: BufReader<R>,
-    /// Where the file stands.
+    /// Current offset in the file.
     position: u64,
     line: Vec<u8>,
 }
 
-/// Something that was said.
+/// A message read from a transcript.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedMessage {
     pub(super) uuid: String,
     pub(super) content: MessageContent,
     pub(super) role: TurnRole,
-    /// The permission mode it was said in.
+    /// Permission mode at the time of the message.
     pub(super) mode: Option<String>,
-    /// The model that said it.
     pub(super) model: Option<String>,
-    /// What the provider counted.
     pub(super) usage: Option<Usage>,
-    /// Whether some of it could not be read.
+    /// Some of its content could not be parsed.
     pub(super) is_garbled: bool,
 }
 
-/// What a line is in the course of a turn.
+/// Role of a message within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnRole {
-    /// Begins a turn.
+    /// Starts a turn.
     Prompt,
-    /// Answers a call.
     ToolResult,
-    /// Said by the engine in the person's place.
+    /// Written by the engine with the role of the user.
     EngineNote,
-    /// Said by the model.
     Reply,
 }
 
@@ -66,14 +61,17 @@ struct RawMessage<'a> {
 }
 
 impl<R: Read + Seek> EntryReader<R> {
-    /// A reader of a file that stands at its beginning.
+    /// Creates a reader; the file must be at its start.
     pub(super) fn new(file: BufReader<R>) -> Self {
         Self { file, position: 0, line: Vec::new() }
     }
 
-    /// The bytes of a line, half characters mended.
+    /// Reads a line, with lone surrogates replaced.
     pub(super) fn read_bytes(&mut self, span: Span) -> io::Result<&[u8]> {
-        let by = i64::try_from(span.offset).ok().zip(i64::try_from(self.position).ok()).map(|(to, from)| to - from);
+        let by = i64::try_from(span.offset)
+            .ok()
+            .zip(i64::try_from(self.position).ok())
+            .map(|(to, from)| to - from);
         match by {
             Some(by) => self.file.seek_relative(by)?,
             None => self.file.seek(SeekFrom::Start(span.offset)).map(drop)?,
@@ -88,7 +86,7 @@ impl<R: Read + Seek> EntryReader<R> {
         Ok(&self.line)
     }
 
-    /// What is said in a line; nothing in one that is only a link.
+    /// Reads the message of a node; none for entries without one.
     pub(super) fn read_message(&mut self, node: &Node) -> io::Result<Option<LoadedMessage>> {
         let role = match node.kind {
             EntryKind::User => Role::User,
@@ -96,25 +94,26 @@ impl<R: Read + Seek> EntryReader<R> {
             EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => return Ok(None),
         };
         let bytes = self.read_bytes(node.span)?;
-        // It was read before, so it can be read again, unless somebody has changed the file meanwhile.
-        Ok(serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok().and_then(|line| parse_message(&line, role)))
+        // The line parsed in the first pass, so it parses again unless the file was changed meanwhile.
+        Ok(serde_json::from_slice::<TranscriptEntry<'_>>(bytes)
+            .ok()
+            .and_then(|line| parse_message(&line, role)))
     }
 
-    /// The text of a line that the model was told beside the conversation.
+    /// Reads the text of a hidden-text entry.
     pub(super) fn read_hidden_text(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
         Ok(line.and_then(|line| line.text().map(Cow::into_owned)))
     }
 
-    /// The tools that a line says were loaded.
+    /// Reads the deferred tools that an entry records as loaded.
     pub(super) fn read_loaded_tools(&mut self, span: Span) -> io::Result<Vec<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
         Ok(line.map(|line| line.loaded_tools()).unwrap_or_default())
     }
 
-    /// The name of a line.
     pub(super) fn read_uuid(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.read_bytes(span)?;
         let line = serde_json::from_slice::<TranscriptEntry<'_>>(bytes).ok();
@@ -128,14 +127,16 @@ fn parse_message(line: &TranscriptEntry<'_>, role: Role) -> Option<LoadedMessage
     let is_unread = message.is_none();
     let RawMessage { id, model, content, usage } =
         message.unwrap_or(RawMessage { id: None, model: None, content: None, usage: None });
-    // What no model wrote is for the host only.
+    // Synthetic messages are for the host only.
     let (blocks, lost) = match (model.as_deref(), content) {
         (Some(SYNTHETIC_MODEL), _) | (_, None) => (Vec::new(), 0),
         (_, Some(content)) => parse_blocks(content.get()),
     };
     let part = match role {
         Role::Assistant => TurnRole::Reply,
-        Role::User if blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })) => TurnRole::ToolResult,
+        Role::User if blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })) => {
+            TurnRole::ToolResult
+        }
         Role::User if line.is_meta() || line.is_summary() || is_interruption(&blocks) => TurnRole::EngineNote,
         Role::User => TurnRole::Prompt,
     };
@@ -155,7 +156,7 @@ fn parse_message(line: &TranscriptEntry<'_>, role: Role) -> Option<LoadedMessage
     })
 }
 
-/// The blocks of a message. One that makes no sense is left out and counted; the others stay.
+/// Parses the blocks of a message. Invalid ones are dropped and counted.
 fn parse_blocks(content: &str) -> (Vec<Block>, usize) {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return (vec![Block::text(text)], 0);

@@ -1,5 +1,5 @@
-//! A copy of a conversation under a new id: its lines in order, each hanging on the one before, and nothing of what was
-//! left behind. It appears whole or not at all.
+//! Copies a conversation to a new session: its entries in order, each with the previous one as parent, without
+//! abandoned branches. The new file appears atomically.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -9,35 +9,33 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 
-use super::writer::Mirror;
-use super::metadata::MetadataEntries;
-use super::entry::TOOL_START;
-use super::load::{LoadError, LoadedConversation, LoadRange, load};
-use super::lock::TranscriptLock;
 use super::append_file;
-use super::resume::ResumeError;
-use super::paths::TOOL_RESULTS;
+use super::entry::TOOL_START;
 use super::entry_reader::EntryReader;
+use super::load::{LoadError, LoadRange, LoadedConversation, load};
+use super::lock::TranscriptLock;
+use super::metadata::MetadataEntries;
+use super::paths::TOOL_RESULTS;
+use super::resume::ResumeError;
 use super::session_files::{MetadataEntry, SessionFile};
+use super::writer::Mirror;
 use crate::{clock, files, ids};
 
-/// What only the copied session has.
+/// Fields that belong only to the source session.
 const DROPPED_FIELDS: [&str; 3] = ["teamName", "agentName", "slug"];
 
-/// From which session to which.
+/// Source and target session of a fork.
 #[derive(Debug, Clone, Copy)]
 pub struct Fork<'a> {
-    /// The session.
     pub old: &'a str,
-    /// The new one.
     pub new: &'a str,
 }
 
-/// Long output of tools: it lies beside the transcript that speaks of it, so a copy gets its own.
+/// Files with long tool output. They lie next to the transcript that names them, so a fork needs its own.
 struct ToolOutputLinks {
     from: PathBuf,
     to: PathBuf,
-    /// Both as transcripts spell them.
+    /// Both directories as JSON text with a trailing slash.
     json_prefixes: Option<[String; 2]>,
 }
 
@@ -52,7 +50,7 @@ impl ToolOutputLinks {
         Self { from, to, json_prefixes }
     }
 
-    /// A line that speaks of the copies, and whether it did of the originals.
+    /// Replaces paths of the source by those of the fork; true if the line contained one.
     fn rewrite_paths(&self, line: String) -> (String, bool) {
         match &self.json_prefixes {
             Some([from, to]) if line.contains(from.as_str()) => (line.replace(from.as_str(), to), true),
@@ -60,7 +58,7 @@ impl ToolOutputLinks {
         }
     }
 
-    /// Brings the files over. They are never changed, so one file may have both names.
+    /// Hard-links the files, which are never changed after creation.
     fn link_files(&self) -> io::Result<()> {
         link_tree(&self.from, &self.to)
     }
@@ -84,20 +82,24 @@ fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A copy that is there.
 #[derive(Debug)]
 pub struct ForkedTranscript {
-    /// It is ours as long as this is there.
+    /// Lock on the new transcript.
     pub lock: TranscriptLock,
-    /// Its lines, if the host wants them.
+    /// Its lines, if the host mirrors transcripts.
     pub lines: Vec<RawJson>,
-    /// What it is recognised by in lists.
     pub metadata: MetadataEntries,
 }
 
 impl Fork<'_> {
-    /// Copies what was loaded from one file to another, which must not be there yet.
-    pub fn copy(self, loaded: &LoadedConversation, from: &Path, to: &Path, mirror: Mirror) -> io::Result<ForkedTranscript> {
+    /// Copies a loaded conversation to a new file. It is an error if the target exists.
+    pub fn copy(
+        self,
+        loaded: &LoadedConversation,
+        from: &Path,
+        to: &Path,
+        mirror: Mirror,
+    ) -> io::Result<ForkedTranscript> {
         let folder = to.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut fresh = files::new_temp_file_in(folder)?;
@@ -120,7 +122,7 @@ impl Fork<'_> {
         let fault = TranscriptLock::lock_new_file(fresh.as_file());
         let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
         let lock = TranscriptLock::for_new_file(to, file, fault);
-        // Only now is the name ours, and what lies below it.
+        // From here on the session id, and with it the output directory, belongs to the fork.
         if mentioned && let Err(error) = outputs.link_files() {
             let _ = fs::remove_file(to);
             return Err(error);
@@ -128,8 +130,12 @@ impl Fork<'_> {
         Ok(ForkedTranscript { lock, lines, metadata: labels })
     }
 
-    /// The lines of the copy.
-    pub(super) fn lines(self, loaded: &LoadedConversation, from: impl Read + Seek) -> io::Result<Vec<RawJson>> {
+    /// The lines of the fork.
+    pub(super) fn lines(
+        self,
+        loaded: &LoadedConversation,
+        from: impl Read + Seek,
+    ) -> io::Result<Vec<RawJson>> {
         let mut lines = Vec::new();
         self.for_each_line(loaded, from, |text| {
             lines.push(RawJson::parse(text)?);
@@ -175,7 +181,7 @@ impl Fork<'_> {
             line.remove(field);
         }
         line.insert("sessionId".into(), self.new.into());
-        // What is no part of the chain, a brief say, must not become one.
+        // Entries without a parent, such as hidden texts, must not become part of the chain.
         if let Some(uuid) = line.get("uuid").filter(|_| line.contains_key("parentUuid")).cloned() {
             line.insert("parentUuid".into(), std::mem::replace(last, uuid.clone()));
             line.insert("forkedFrom".into(), json!({"sessionId": self.old, "messageUuid": uuid}));
@@ -184,15 +190,15 @@ impl Fork<'_> {
 }
 
 impl LoadedConversation {
-    /// What a copy is called, if this is called anything.
+    /// Title of a fork of a titled session.
     pub(super) fn fork_title(&self) -> Option<String> {
         self.facts.title.as_ref().map(|title| format!("{title} (fork)"))
     }
 }
 
 impl SessionFile {
-    /// Copies the conversation, up to a message or all of it, to a new session beside this one. Without a title of its own
-    /// the copy is called after this one.
+    /// Copies the conversation, up to a message or all of it, to a new session in the same project. Without a title the
+    /// fork is named after this session.
     pub fn fork(&self, at: Option<&str>, title: Option<&str>) -> Result<Self, ResumeError> {
         let new = ids::new_uuid();
         if let Some(title) = title {
@@ -209,7 +215,7 @@ impl SessionFile {
         Fork { old: &self.id, new: &new }.copy(&loaded, &self.path, &path, Mirror::Off).map_err(failed)?;
         let (modified, size) = (clock::wall(), 0);
         let forked = Self { id: new, path: path.clone(), modified, size };
-        // What was asked first may be too long to be found in the copy; then what was asked last will do.
+        // The first prompt may be too long to be found in the fork; the summary of the source serves then.
         let about = || {
             let found = forked.summary().ok().flatten().or_else(|| self.summary().ok().flatten())?;
             Some(format!("{} (fork)", found.first_prompt.unwrap_or(found.summary)))

@@ -1,8 +1,8 @@
-//! Whether a transcript can be written, and what the host should know about that.
+//! Tracks whether a transcript can be written, and the notices about that for the host.
 
 use std::io;
 
-/// How writing goes: the first failure is news at once, and so is the end of failing.
+/// Write status of a transcript. The first failure and the recovery each produce one notice.
 #[derive(Debug, Default)]
 pub(super) struct WriteHealth {
     failing: bool,
@@ -10,34 +10,33 @@ pub(super) struct WriteHealth {
     lock_state: LockState,
 }
 
-/// Whether others are kept from writing there too.
 #[derive(Debug, Default)]
 enum LockState {
     #[default]
     Locked,
-    /// They are not, and the host does not know.
+    /// Not locked, and not reported yet.
     Unreported(io::Error),
-    /// They are not, and the host has been told once.
+    /// Not locked, reported.
     Reported,
 }
 
-/// What the host should know about a transcript.
+/// A change of a transcript's write status, for the host.
 #[derive(Debug)]
 pub enum TranscriptNotice {
-    /// It cannot be written.
+    /// The transcript cannot be written.
     WriteFailed(io::Error),
-    /// Somebody had taken it away, and it was written anew.
+    /// Another process had removed or replaced the transcript; it was written again.
     Rewritten,
-    /// It cannot be locked, so others may write there too.
+    /// The transcript cannot be locked, so other processes may write to it.
     Unlocked(io::Error),
-    /// It could not be written, and is complete again.
+    /// Writing works again; no line is missing.
     Recovered,
-    /// It could not be written, can be again, and lacks so many lines for good.
+    /// Writing works again, but this number of lines was dropped.
     RecoveredWithGap(usize),
 }
 
 impl WriteHealth {
-    /// Notes how a write went, and how many lines were given up meanwhile.
+    /// Records the result of a write and the number of lines dropped since the last success.
     pub(super) fn record_write(&mut self, written: &io::Result<()>, given_up: usize) {
         match (written, self.failing) {
             (Err(error), false) => {
@@ -48,7 +47,7 @@ impl WriteHealth {
                 self.failing = false;
                 self.notice = match (given_up, &self.notice) {
                     (0, None) => Some(TranscriptNotice::Recovered),
-                    // A host that has not heard of the failure need not hear of its end.
+                    // If the failure was not reported yet, neither is the recovery.
                     (0, Some(_)) => None,
                     (count, _) => Some(TranscriptNotice::RecoveredWithGap(count)),
                 };
@@ -57,26 +56,25 @@ impl WriteHealth {
         }
     }
 
-    /// It was taken away and written anew.
+    /// Records that a removed or replaced file was written again.
     pub(super) fn record_rewrite(&mut self) {
         self.failing = false;
         self.notice = Some(TranscriptNotice::Rewritten);
     }
 
-    /// It has become worse: the host hears of it though it knows of the failure.
+    /// Records a loss that is reported even if a failure was reported before.
     pub(super) fn record_loss(&mut self, error: io::Error) {
         self.failing = true;
         self.notice = Some(TranscriptNotice::WriteFailed(error));
     }
 
-    /// It cannot be locked.
+    /// Records that the transcript cannot be locked; reported once.
     pub(super) fn record_unlocked(&mut self, error: io::Error) {
         if matches!(self.lock_state, LockState::Locked) {
             self.lock_state = LockState::Unreported(error);
         }
     }
 
-    /// What the host does not know yet.
     pub(super) fn take_notice(&mut self) -> Option<TranscriptNotice> {
         if let Some(news) = self.notice.take() {
             return Some(news);
@@ -95,7 +93,7 @@ impl WriteHealth {
     }
 }
 
-/// The same error once more.
+/// Copies an error; `io::Error` is not `Clone`.
 fn clone_error(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

@@ -1,38 +1,40 @@
-//! The first pass over a transcript: where each line of the tree lies and what it hangs on, a few bytes per line.
+//! First pass over a transcript: position and parent of each entry, a few bytes per entry.
 //!
-//! What is broken is mended here as far as the tree goes: a line that says it hangs on one that is not there hangs on the
-//! line before it, so that one spoilt line never costs the conversation before it. A parent is looked for among earlier
-//! lines first; so an id that was given twice means the line that was meant, and nothing goes in circles.
+//! Broken links are repaired: an entry whose parent is missing gets the previous entry as its parent, so that one
+//! damaged line does not lose the conversation before it. Parents are searched among earlier entries first, so a
+//! duplicate uuid resolves to the intended entry and no cycles arise.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
-use super::metadata::MetadataEntries;
-use super::entry::{HIDDEN_TEXT, EntryBranch, IdKey, EntryKind, TranscriptEntry, REJECTED, CONTENT_REPLACEMENT, TOOL_START};
+use super::entry::{
+    CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
+};
 use super::line_reader::{LineReader, ScannedLine};
+use super::metadata::MetadataEntries;
 use super::started_calls::StartedCalls;
 
-/// How many steps may be spent on looking for circles, beside one per line.
+/// Limit on ancestor steps when checking for cycles, in addition to one per entry.
 const MAX_ANCESTOR_STEPS: usize = 1 << 20;
 
-/// A line of the tree, by its number.
+/// Index of a node in [`Index::nodes`].
 pub(super) type NodeId = u32;
 
-/// Where a line lies in the file.
+/// Position of a line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) offset: u64,
     pub(super) length: u32,
 }
 
-/// A line of the tree.
+/// An entry of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) span: Span,
-    /// Tells two lines of one name apart.
+    /// Distinguishes different entries with the same uuid.
     fingerprint: u32,
     pub(super) parent: Option<NodeId>,
-    /// The line that it follows or answers, where that is not its parent.
+    /// For a compaction boundary the entry before it; for a tool result the entry of its call, if recorded.
     pub(super) logical_parent: Option<NodeId>,
     pub(super) kind: EntryKind,
     pub(super) branch: EntryBranch,
@@ -41,29 +43,31 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Whether it is something that was said in the conversation itself.
+    /// True for user and assistant messages of the main branch that the user can see.
     pub(super) fn is_message(&self) -> bool {
-        matches!(self.kind, EntryKind::User | EntryKind::Assistant) && self.branch == EntryBranch::Main && !self.is_meta
+        matches!(self.kind, EntryKind::User | EntryKind::Assistant)
+            && self.branch == EntryBranch::Main
+            && !self.is_meta
     }
 }
 
-/// What was wrong with a transcript, in numbers.
+/// Defects found in a transcript.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepairCounts {
-    /// Lines that could not be read, or not wholly.
+    /// Lines that could not be parsed, fully or in part.
     pub unreadable: usize,
-    /// Lines that stand there twice.
+    /// Entries written twice.
     pub duplicates: usize,
-    /// Lines that hang on one that is not there.
+    /// Entries whose parent is missing.
     pub reparented: usize,
-    /// Calls that have no result.
+    /// Tool calls without a result.
     pub unanswered: usize,
-    /// Results that have no call.
+    /// Tool results without a call.
     pub stray_results: usize,
 }
 
 impl RepairCounts {
-    /// What whoever reads the transcript should know of it, if anything.
+    /// Warning for the user about unreadable lines.
     pub fn warning(&self) -> Option<String> {
         let count = self.unreadable;
         let what = if count == 1 { "line of the transcript was" } else { "lines of the transcript were" };
@@ -73,54 +77,51 @@ impl RepairCounts {
     }
 }
 
-/// What a transcript says beside its tree.
+/// Session state recorded in a transcript outside the message tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TranscriptFacts {
-    /// Where the session worked last.
+    /// Last working directory.
     pub cwd: Option<String>,
-    /// The permission mode of the last prompt.
+    /// Permission mode of the last prompt.
     pub mode: Option<String>,
-    /// The model that spoke last.
+    /// Model of the last reply.
     pub model: Option<String>,
-    /// The session's title.
     pub title: Option<String>,
 }
 
-/// The index of a transcript.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) nodes: Vec<Node>,
-    /// The last line with a name.
+    /// The last node with each uuid.
     by_key: HashMap<IdKey, NodeId>,
-    /// What the model was told before a line.
+    /// Hidden texts by the entry that they precede.
     pub(super) hidden_texts: HashMap<IdKey, Vec<Span>>,
-    /// Calls that had begun.
     pub(super) started: StartedCalls,
-    /// Messages that a provider has refused, and where that is said.
+    /// Messages that a provider rejected, and the entries that record this.
     pub(super) rejected: HashSet<IdKey>,
     pub(super) rejection_spans: Vec<Span>,
-    /// Lines that say which parts of the conversation are kept elsewhere.
+    /// Entries that name content stored elsewhere.
     pub(super) replacement_spans: Vec<Span>,
     pub(super) metadata: MetadataEntries,
     pub(super) facts: TranscriptFacts,
     pub(super) repairs: RepairCounts,
-    /// Lines whose parent was not found among those before them.
+    /// Nodes whose parent was not found among earlier nodes.
     orphans: Vec<(NodeId, IdKey)>,
-    /// Where the lines begin that are taken in; of those before, only facts are noted.
+    /// Entries before this offset contribute only facts.
     start_offset: u64,
-    /// Whether a line answers one that was not found.
+    /// A tool result names a call that was not found.
     has_unresolved_sources: bool,
 }
 
 impl Index {
-    /// Reads a transcript through.
+    /// Indexes a whole transcript.
     pub(super) fn scan(reader: impl BufRead) -> io::Result<Self> {
         let mut index = Self::read(reader, 0)?;
         index.reparent_orphans();
         Ok(index)
     }
 
-    /// Reads a transcript through, and takes in the lines from an offset on; none if they do not stand for themselves.
+    /// Indexes the entries from an offset on; none if they refer to earlier ones.
     pub(super) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
         let index = Self::read(reader, begin)?;
         let has_root = index.nodes.iter().any(|node| node.is_message() && node.parent.is_none());
@@ -128,7 +129,7 @@ impl Index {
         Ok(is_whole.then_some(index))
     }
 
-    /// Reads the transcript of a subagent through: what stands beside a session is its own conversation.
+    /// Indexes the transcript of a subagent, where sidechain entries are the conversation.
     pub(super) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
         let mut index = Self::read(reader, 0)?;
         index.nodes.iter_mut().for_each(|node| node.branch = EntryBranch::Main);
@@ -151,7 +152,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether a transcript has a line of the tree that fits; reads no further than that.
+    /// Checks for a node that matches, and stops reading at the first.
     pub(super) fn any_node(reader: impl BufRead, fits: fn(&Node) -> bool) -> io::Result<bool> {
         let mut index = Self::default();
         let mut lines = LineReader::new(reader);
@@ -167,7 +168,6 @@ impl Index {
         Ok(false)
     }
 
-    /// The line with this name.
     pub(super) fn find(&self, uuid: &str) -> Option<NodeId> {
         self.by_key.get(&IdKey::new(uuid)).copied()
     }
@@ -176,7 +176,7 @@ impl Index {
         &self.nodes[place as usize]
     }
 
-    /// Takes a line in, or several where the ends between them were lost.
+    /// Adds the entry of a line, or several if newlines between them were lost.
     fn add_line(&mut self, mut offset: u64, mut bytes: &[u8]) {
         while let Some((line, end)) = TranscriptEntry::parse_first(bytes) {
             let rest = bytes[end..].trim_ascii_start();
@@ -255,28 +255,39 @@ impl Index {
             kind == EntryKind::User && other.as_ref().is_some_and(|uuid| self.find(uuid).is_none());
         let other = other.and_then(|uuid| self.find(&uuid));
         let (meta, summary) = (line.is_meta(), line.is_summary());
-        self.nodes.push(Node { span, fingerprint: print, parent, logical_parent: other, kind, branch: line.branch(), is_meta: meta, is_summary: summary });
+        self.nodes.push(Node {
+            span,
+            fingerprint: print,
+            parent,
+            logical_parent: other,
+            kind,
+            branch: line.branch(),
+            is_meta: meta,
+            is_summary: summary,
+        });
         self.by_key.insert(key, place);
-        // Whoever knows the prompt by its first name means what is said in its place.
+        // References to the original uuid of a copied prompt resolve to the copy.
         if let Some(first) = line.copied_uuid() {
             self.by_key.insert(IdKey::new(&first), place);
         }
     }
 
-    /// Gives every line a parent that names one it cannot have: the line of that name further down, or the one before it.
+    /// Gives each orphan a parent: a later entry with the wanted uuid, else the entry before it.
     fn reparent_orphans(&mut self) {
         let mut steps = self.nodes.len() + MAX_ANCESTOR_STEPS;
         for (place, wanted) in std::mem::take(&mut self.orphans) {
             self.repairs.reparented += 1;
             let later = self.by_key.get(&wanted).copied();
             let before = self.previous_main_node(place);
-            let fit =
-                later.into_iter().chain(before).find(|parent| !self.is_descendant(*parent, place, &mut steps));
+            let fit = later
+                .into_iter()
+                .chain(before)
+                .find(|parent| !self.is_descendant(*parent, place, &mut steps));
             self.nodes[place as usize].parent = fit;
         }
     }
 
-    /// The line of the conversation before this one. Branches are not mended: nothing hangs on them.
+    /// The previous entry of the main branch; none for sidechain entries, which are not repaired.
     fn previous_main_node(&self, place: NodeId) -> Option<NodeId> {
         if self.node(place).branch == EntryBranch::Sidechain {
             return None;
@@ -284,7 +295,8 @@ impl Index {
         (0..place).rev().find(|earlier| self.node(*earlier).branch == EntryBranch::Main)
     }
 
-    /// Whether a line hangs on another, as far as we can afford to know.
+    /// Checks whether a node descends from another. Returns true when the step budget is exhausted, which rejects the
+    /// candidate parent.
     fn is_descendant(&self, mut place: NodeId, above: NodeId, steps: &mut usize) -> bool {
         loop {
             if place == above || *steps == 0 {

@@ -1,27 +1,25 @@
-//! The lines of a file, one at a time and with a limit, so that no file is too large and no line either.
+//! Reads a file line by line with a length limit, so that memory use is bounded.
 
 use std::io::{self, BufRead};
 
 use memchr::memchr;
 
-/// Longer lines are passed over: no engine writes them.
+/// Longer lines are skipped; no engine writes them.
 pub(super) const MAX_LINE_LEN: usize = 256 << 20;
 
-/// Reads lines.
 pub(super) struct LineReader<R> {
     reader: R,
-    /// Where the next line begins.
+    /// Offset of the next line.
     offset: u64,
     line: Vec<u8>,
 }
 
-/// One step through a file.
 pub(super) enum ScannedLine<'a> {
-    /// A line, and where it begins.
+    /// A line and its offset.
     Complete(u64, &'a [u8]),
-    /// A line without an end, the last of the file.
+    /// The last line of the file, without a newline.
     Unterminated(u64, &'a [u8]),
-    /// A line that is too long to be one.
+    /// A line beyond the length limit.
     TooLong,
 }
 
@@ -30,7 +28,7 @@ impl<R: BufRead> LineReader<R> {
         Self { reader, offset: 0, line: Vec::new() }
     }
 
-    /// The next line, without its end; none at the end of the file.
+    /// Reads the next line without its newline; none at the end of the file.
     pub(super) fn read_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
         self.line.clear();
         let mut begin = self.offset;
@@ -43,7 +41,7 @@ impl<R: BufRead> LineReader<R> {
             if piece.is_empty() {
                 break;
             }
-            // What a power cut left are zeros, perhaps a great many: one stands for all that a line begins with.
+            // A power failure can leave a long run of zero bytes: one zero stands for a run at the start of a line.
             let zeros = piece.iter().take_while(|byte| **byte == 0).count();
             if zeros > 0 && matches!(&self.line[..], [] | [0]) {
                 self.line = vec![0];

@@ -1,5 +1,5 @@
-//! One writer per session: the transcript itself is locked while an engine has it open. The system drops the lock of an
-//! engine that is killed, so nobody is ever locked out by a dead one, and there is no second file to make and remove.
+//! One writer per session: an engine locks the transcript file itself (`flock`) while it has it open. The kernel
+//! releases the lock of a killed engine, so there are no stale locks and no lock file.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -13,66 +13,63 @@ mod owner;
 
 pub use owner::LockOwner;
 
-/// How long one who wants a session waits for an engine that may be on its way out.
+/// Time to wait for an engine that may be shutting down.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long it is before one who waits looks for the first time.
+/// Delay before the first check of a waiting engine.
 const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The longest time between two looks.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often a transcript that is removed or replaced just then is opened again.
+/// Attempts to open a transcript that is being removed or replaced.
 const MAX_OPEN_ATTEMPTS: usize = 16;
 
-/// A transcript that is ours as long as this is there, and through which it is written.
+/// A locked transcript. It is written through this handle and unlocked on drop.
 #[derive(Debug)]
 pub struct TranscriptLock {
     path: PathBuf,
     file: File,
-    /// What the lock is on, if the file was opened anew since: it goes with the first one.
+    /// The file that holds the lock, if the transcript was reopened since: the lock belongs to the first open.
     locked_file: Option<File>,
     access: Access,
-    /// Why it is not locked, though it is open: some disks have no locks.
+    /// The file could not be locked; some filesystems have no locks.
     lock_error: Option<io::Error>,
-    /// Whether the file is there only to keep an id. If nothing is written, it goes again.
+    /// The file only reserves a session id. It is removed on drop if it is still empty.
     is_claim: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Append,
-    /// The file cannot be written, now at least.
+    /// The file is not writable, at least for now.
     Read,
 }
 
-/// Whether a file that is missing is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IfMissing {
     Fail,
     Create,
 }
 
-/// A session that is somebody else's.
+/// The session is locked by another process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match owner {
     Some(owner) => owner.to_string(),
     None => "in use by another process".to_owned(),
 })]
 pub struct BusyError {
-    /// The transcript.
+    /// Path of the transcript.
     pub path: PathBuf,
-    /// Who has it, where the system tells.
+    /// The lock holder, if the operating system reports it.
     pub owner: Option<LockOwner>,
 }
 
-/// Why a session cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has it.
+    /// Another process holds the lock.
     #[error("{0}")]
     Busy(#[from] BusyError),
-    /// Its transcript cannot be opened.
+    /// The transcript cannot be opened.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -87,24 +84,25 @@ impl From<LockError> for io::Error {
 }
 
 impl TranscriptLock {
-    /// Takes a session that is there.
+    /// Locks an existing transcript.
     pub fn acquire(path: &Path) -> Result<Self, LockError> {
         Self::open(path, IfMissing::Fail)
     }
 
-    /// Takes a session, and makes its transcript if need be.
+    /// Locks a transcript, and creates it if it is missing.
     pub fn acquire_or_create(path: &Path) -> Result<Self, LockError> {
         Self::open(path, IfMissing::Create)
     }
 
-    /// Takes a session in which nothing was said yet; none if something was. As long as nothing is, no trace of it stays.
+    /// Reserves a session id with an empty transcript; none if the transcript has content. The file is removed on drop
+    /// if nothing was written.
     pub fn claim(path: &Path) -> Result<Option<Self>, LockError> {
         let mut lock = Self::acquire_or_create(path)?;
         lock.is_claim = lock.file.metadata()?.len() == 0;
         Ok(lock.is_claim.then_some(lock))
     }
 
-    /// Takes a session, and waits for it if need be, but not longer than this.
+    /// Locks a transcript, waiting up to `patience` if another process holds it.
     pub fn acquire_within(path: &Path, patience: Duration) -> Result<Self, LockError> {
         Self::acquire(path).or_else(|error| match error {
             LockError::Busy(busy) => {
@@ -115,14 +113,21 @@ impl TranscriptLock {
         })
     }
 
-    /// Locks a file that nobody else knows yet, before it gets its path.
+    /// Locks a new file before it gets its final path.
     pub(super) fn lock_new_file(file: &File) -> Option<io::Error> {
         file.try_lock().err().map(io::Error::from)
     }
 
-    /// A new file, now at its path, and how locking it went.
+    /// Creates the lock of a new file that is now at its path; `fault` is the error of locking it.
     pub(super) fn for_new_file(path: &Path, file: File, lock_error: Option<io::Error>) -> Self {
-        Self { path: path.to_owned(), file, locked_file: None, access: Access::Append, lock_error, is_claim: false }
+        Self {
+            path: path.to_owned(),
+            file,
+            locked_file: None,
+            access: Access::Append,
+            lock_error,
+            is_claim: false,
+        }
     }
 
     fn open(path: &Path, missing: IfMissing) -> Result<Self, LockError> {
@@ -136,31 +141,37 @@ impl TranscriptLock {
                 Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(TryLockError::Error(error)) => Some(error),
             };
-            // The file may have been removed between our opening and our locking it.
+            // The file may have been removed between opening and locking.
             if file.is_at(path) {
                 let (path, guard) = (path.to_owned(), None);
-                return Ok(Self { path, file, locked_file: guard, access, lock_error: fault, is_claim: false });
+                return Ok(Self {
+                    path,
+                    file,
+                    locked_file: guard,
+                    access,
+                    lock_error: fault,
+                    is_claim: false,
+                });
             }
         }
         Err(io::Error::other("the transcript is replaced again and again").into())
     }
 
-    /// Whether others can still see it: its file may have been removed.
+    /// False if the file was removed or replaced, so that the lock excludes no other process.
     pub fn is_at_path(&self) -> bool {
         self.file.is_at(&self.path)
     }
 
-    /// Whether the transcript can be written through it.
     pub(super) fn can_write(&self) -> bool {
         self.access == Access::Append
     }
 
-    /// Makes the transcript fit for the next line.
+    /// Prepares the end of the file for the next line.
     pub(super) fn repair_tail(&mut self) -> io::Result<()> {
         append_file::repair_tail(&mut self.file)
     }
 
-    /// Adds a line, its end included, to a transcript that nobody writes yet.
+    /// Appends a line, including its newline. Only for a transcript that is not written otherwise yet.
     pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         if !self.can_write() {
             return Err(ErrorKind::PermissionDenied.into());
@@ -174,7 +185,7 @@ impl Drop for TranscriptLock {
     fn drop(&mut self) {
         let is_empty = || self.file.metadata().is_ok_and(|facts| facts.len() == 0);
         if self.is_claim && is_empty() && self.is_at_path() {
-            // An empty transcript that stays does no harm.
+            // An empty transcript left behind is harmless.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -226,10 +237,10 @@ impl AppendFile for TranscriptLock {
 }
 
 impl BusyError {
-    /// Waits until the session is free, but not longer than this: a host often goes on with a session while the engine
-    /// that had it is still on its way out.
+    /// Waits until the lock is released, but at most `patience`: hosts often resume a session while its previous engine
+    /// is shutting down.
     pub async fn wait(&self, patience: Duration) {
-        // A thread that waits for the lock could not be called back: whoever tries again and again would leave ever more.
+        // Polls, because a thread blocked on the lock cannot be cancelled and retries would accumulate threads.
         for pause in poll_intervals(patience) {
             tokio::time::sleep(pause).await;
             if self.is_released() {
@@ -238,7 +249,7 @@ impl BusyError {
         }
     }
 
-    /// The same for those who are not asynchronous.
+    /// Like [`Self::wait`], for synchronous callers.
     #[expect(clippy::disallowed_methods, reason = "the system calls nobody when a lock becomes free")]
     pub fn wait_blocking(&self, patience: Duration) {
         for pause in poll_intervals(patience) {
@@ -249,13 +260,12 @@ impl BusyError {
         }
     }
 
-    /// Whether the session is free by now.
     fn is_released(&self) -> bool {
         !matches!(TranscriptLock::acquire(&self.path), Err(LockError::Busy(_)))
     }
 }
 
-/// The pauses between looks, each a little longer than the one before.
+/// Delays between checks, each longer than the one before; together `patience`.
 fn poll_intervals(patience: Duration) -> impl Iterator<Item = Duration> {
     let next = |pause: &Duration| Some((*pause * 3 / 2).min(MAX_POLL_INTERVAL));
     let pauses = std::iter::successors(Some(FIRST_POLL_INTERVAL), next);
@@ -266,10 +276,12 @@ fn poll_intervals(patience: Duration) -> impl Iterator<Item = Duration> {
     })
 }
 
-/// Opens a transcript; one that cannot be written is opened for reading, which is enough for locking it.
+/// Opens a transcript. One that is not writable is opened for reading, which suffices for locking.
 fn open(path: &Path, missing: IfMissing) -> io::Result<(File, Access)> {
     let append = || append_file::open_regular(OpenOptions::new().read(true).append(true), path);
-    let make = || append_file::open_regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path);
+    let make = || {
+        append_file::open_regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)
+    };
     let opened = match missing {
         IfMissing::Fail => append(),
         IfMissing::Create => match (make(), path.parent()) {

@@ -1,51 +1,49 @@
-//! What a session is recognised by in lists: its titles, its tag, its last prompt. Lists read only the two ends of a
-//! transcript, so what has come to lie far back is written again, to the letter.
+//! Metadata entries by which lists identify a session: titles, tag, last prompt. Lists read only the head and tail of a
+//! transcript, so an entry that is too far from the end is written again verbatim.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
+use super::append_file::AppendFile;
 use super::entry::TranscriptEntry;
 use super::line_reader::{LineReader, ScannedLine};
-use super::append_file::AppendFile;
 
-/// The type of a line that says what was asked last.
+/// Type of the entry that records the last prompt.
 pub(super) const LAST_PROMPT: &str = "last-prompt";
 
-/// The types of such lines.
 const METADATA_TYPES: [&str; 4] = ["custom-title", "ai-title", "tag", LAST_PROMPT];
 
-/// How many bytes may follow such a line: half of what lists read of the end.
+/// Distance from the end beyond which an entry is rewritten: half of what lists read of the tail.
 const MAX_TAIL_DISTANCE: u64 = 32 * 1024;
 
-/// Longer ones are not written again.
+/// Longer entries are not rewritten.
 const MAX_ENTRY_LEN: usize = 8 * 1024;
 
-/// How much of a transcript is looked at again, at most.
+/// Limit on the bytes scanned for new entries.
 const MAX_RESCAN_BYTES: u64 = 16 << 20;
 
-/// The labels of a transcript.
+/// The last metadata entry of each type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MetadataEntries {
-    /// The last line of each kind.
+    /// By entry type.
     lines: BTreeMap<&'static str, LastEntry>,
-    /// Up to where the transcript was looked at.
+    /// The transcript was scanned up to this offset.
     scanned_to: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LastEntry {
     line: String,
-    /// Where it begins.
     offset: u64,
 }
 
 impl MetadataEntries {
-    /// The labels at the end of a transcript that was just written and has so many bytes.
+    /// State for a transcript of this length that was just written.
     pub(super) fn for_new_transcript(length: u64) -> Self {
         Self { lines: BTreeMap::new(), scanned_to: length.saturating_sub(MAX_TAIL_DISTANCE) }
     }
 
-    /// Takes in a line, if it is a label.
+    /// Records an entry if it is metadata.
     pub(super) fn record_entry(&mut self, line: &TranscriptEntry<'_>, bytes: &[u8], at: u64) {
         let Some(kind) = METADATA_TYPES.into_iter().find(|kind| line.is_type(kind)) else { return };
         let text = std::str::from_utf8(bytes.trim_ascii()).ok().filter(|text| text.len() <= MAX_ENTRY_LEN);
@@ -55,17 +53,15 @@ impl MetadataEntries {
         };
     }
 
-    /// The transcript was looked at up to here.
     pub(super) fn mark_scanned(&mut self, until: u64) {
         self.scanned_to = until;
     }
 
-    /// The lines that lie too far back in a transcript. Somebody else may have given a label meanwhile: that is the one that
-    /// counts.
+    /// Entries too far from the end. Entries that another process appended meanwhile replace the known ones.
     pub(super) fn entries_to_rewrite(&mut self, file: &mut dyn AppendFile) -> io::Result<Vec<String>> {
         let length = file.length()?;
         if length < self.scanned_to {
-            // It was made anew.
+            // The file was replaced.
             *self = Self::default();
         }
         let is_far = |at: u64| length.saturating_sub(at) > MAX_TAIL_DISTANCE;
@@ -76,13 +72,16 @@ impl MetadataEntries {
         Ok(self.lines.values().filter(|kept| is_far(kept.offset)).map(|kept| kept.line.clone()).collect())
     }
 
-    /// Looks at what has come since.
+    /// Scans what was appended since the last scan.
     fn rescan(&mut self, file: &dyn AppendFile, length: u64) -> io::Result<()> {
         let from = self.scanned_to.max(length.saturating_sub(MAX_RESCAN_BYTES));
         let mut lines = LineReader::new(BufReader::new(OffsetReader { file, offset: from }));
         while let Some(step) = lines.read_line()? {
-            let (ScannedLine::Complete(offset, bytes) | ScannedLine::Unterminated(offset, bytes)) = step else { continue };
-            // Messages, which may be long, begin with their parent.
+            let (ScannedLine::Complete(offset, bytes) | ScannedLine::Unterminated(offset, bytes)) = step
+            else {
+                continue;
+            };
+            // Messages, which may be long, begin with `parentUuid`.
             if bytes.starts_with(b"{\"type\"")
                 && let Some((line, _)) = TranscriptEntry::parse_first(bytes)
             {
@@ -94,7 +93,7 @@ impl MetadataEntries {
     }
 }
 
-/// A transcript from some place on.
+/// Reads a file from an offset on.
 struct OffsetReader<'a> {
     file: &'a dyn AppendFile,
     offset: u64,
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_far_back_is_due_once_and_the_last_of_its_kind_counts() {
+    fn distant_entries_are_rewritten_once_with_latest_value() {
         let long = format!(r#"{{"parentUuid":null,"text":"{}"}}"#, "x".repeat(40_000));
         let rows: [(&str, &[&str], &[&str]); 6] = [
             ("nothing", &[&long], &[]),
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transcript_that_was_made_anew_is_looked_at_from_its_beginning() {
+    fn replaced_transcript_is_scanned_from_the_start() {
         let (_path, mut open) = transcript_with(&[TAG]);
         let mut labels = MetadataEntries::default();
         labels.mark_scanned(1_000_000);

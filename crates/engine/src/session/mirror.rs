@@ -1,33 +1,31 @@
-//! Copies of lines for a host that keeps a store of its own, in frames that it can read. Pure.
+//! Splits transcript lines into mirror frames for a host that has its own session store. Pure.
 //!
-//! A copy is the line to the letter. Only where a host cannot read a line that is so long, something in it gives way: first
-//! what no model is sent, then pictures, then the ends of long texts. What is left can be gone on with, and says what is
-//! missing.
+//! Lines are mirrored verbatim. Only for hosts with a frame size limit an oversized line is shortened: first data that
+//! no model receives, then images and documents, then the ends of long texts. The result can still be resumed and
+//! states what is missing.
 
 use serde_json::Value;
 use whimbrel_wire::{RawJson, codec};
 
 use super::writer::Mirror;
 
-/// How many bytes of lines one frame has at most, unless a single line is longer. Python's SDK ends on a frame of 1 MiB.
+/// Limit on the lines of one frame, unless a single line is longer. The Python SDK aborts on frames of 1 MiB.
 const MAX_FRAME_BYTES: usize = 900_000;
 
-/// How many bytes of a picture or document are not worth saving.
+/// Images and documents up to this size are kept.
 const MAX_INLINE_ATTACHMENT: usize = 10_000;
 
-/// Stands for what no model is sent.
+/// Replaces data that no model receives.
 const OMITTED_TEXT: &str = "(too long for this copy)";
 
-/// Lines in frames.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct MirrorFrames {
     /// The lines of each frame.
     pub(super) frames: Vec<Vec<RawJson>>,
-    /// How many lines are not whole.
+    /// Number of lines that were shortened.
     pub(super) shortened: usize,
 }
 
-/// Puts lines into frames.
 pub(super) fn split_into_frames(lines: Vec<RawJson>, mirror: Mirror) -> MirrorFrames {
     let mut parcels = MirrorFrames::default();
     let mut room = 0;
@@ -51,7 +49,7 @@ pub(super) fn split_into_frames(lines: Vec<RawJson>, mirror: Mirror) -> MirrorFr
     parcels
 }
 
-/// A line that fits into a frame.
+/// Shortens a line to fit into a frame.
 fn shorten_line(line: RawJson) -> RawJson {
     let Ok(mut value) = line.decode::<Value>() else { return line };
     if let Some(result) = value.get_mut("toolUseResult") {
@@ -63,7 +61,7 @@ fn shorten_line(line: RawJson) -> RawJson {
     RawJson::parse(codec::truncate_json(value.to_string(), MAX_FRAME_BYTES)).unwrap_or(line)
 }
 
-/// Puts words in the place of pictures and documents, also in results.
+/// Replaces images and documents by texts, also in tool results.
 fn replace_attachments(content: &mut Value) {
     for block in content.as_array_mut().into_iter().flatten() {
         let size = block["source"]["data"].as_str().map_or(0, str::len);
@@ -87,8 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_and_in_order_and_no_frame_is_too_long() {
-        let lines: Vec<RawJson> = (0..300).map(|number| raw_line(&json!([number, "w".repeat(20_000)]))).collect();
+    fn frames_keep_order_and_stay_within_the_limit() {
+        let lines: Vec<RawJson> =
+            (0..300).map(|number| raw_line(&json!([number, "w".repeat(20_000)]))).collect();
         let MirrorFrames { frames, shortened } = split_into_frames(lines.clone(), Mirror::SizeLimited);
         assert!(frames.iter().all(|frame| raw_line(&json!(frame)).as_str().len() <= MAX_FRAME_BYTES + 2));
         assert!(frames.len() < 10 && shortened == 0);
@@ -97,14 +96,15 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_reads_lines_of_any_length_gets_them_whole() {
-        let lines = vec![raw_line(&json!("a")), raw_line(&json!("b".repeat(5_000_000))), raw_line(&json!("c"))];
+    fn unlimited_host_gets_whole_lines() {
+        let lines =
+            vec![raw_line(&json!("a")), raw_line(&json!("b".repeat(5_000_000))), raw_line(&json!("c"))];
         let MirrorFrames { frames, shortened } = split_into_frames(lines.clone(), Mirror::Unlimited);
         assert_eq!((frames.concat(), frames.len(), shortened), (lines, 3, 0));
     }
 
     #[test]
-    fn what_is_too_long_gives_way_in_order_and_can_be_gone_on_with() {
+    fn oversized_line_is_shortened_in_order_and_stays_resumable() {
         let picture = json!({"type": "image", "source": {"type": "base64", "data": "QUJD".repeat(300_000)}});
         let long = "w".repeat(1_200_000);
         let rows = [
@@ -127,10 +127,12 @@ mod tests {
             ),
         ];
         for (name, whole, expected) in rows {
-            let MirrorFrames { frames, shortened } = split_into_frames(vec![raw_line(&whole)], Mirror::SizeLimited);
+            let MirrorFrames { frames, shortened } =
+                split_into_frames(vec![raw_line(&whole)], Mirror::SizeLimited);
             assert_eq!((shortened, frames[0][0].decode::<Value>().unwrap()), (1, expected), "{name}");
         }
-        let MirrorFrames { frames, .. } = split_into_frames(vec![raw_line(&json!({"message": {"content": long}}))], Mirror::SizeLimited);
+        let MirrorFrames { frames, .. } =
+            split_into_frames(vec![raw_line(&json!({"message": {"content": long}}))], Mirror::SizeLimited);
         let cut: Value = frames[0][0].decode().unwrap();
         let text = cut["message"]["content"].as_str().unwrap();
         assert!(text.starts_with("www") && text.ends_with("bytes left out to keep the line short]"));

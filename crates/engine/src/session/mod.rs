@@ -1,58 +1,58 @@
-//! What is kept of a session on disk.
+//! Transcripts of sessions: writing, loading, resuming, listing, and file checkpoints.
 //!
-//! Rooms:
-//! - [`place`]: where transcripts lie; [`lock`]: one writer per session
-//! - writing: [`log`] (one session's transcript, append only), [`journal`] (the way into it), [`appender`] (a file, by
-//!   whole lines), `medium` (what that writes to), [`courier`] (the way to a store), [`durability`] (how safe lines are),
-//!   `labels` (what lists look for), `health`, `bulletin` and `copies` (what the host is told about it)
-//! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index`
-//!   (what is there), `live` (what of it still counts), `cut` and `path` (what counts), `reader` and `beside` (what was
-//!   said), `starts` (which calls had begun), `loaded` (which tools were), `refused` (what providers did not take), `mend`
-//!   (in an order that providers take)
-//! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
-//! - [`checkpoint`]: files as they were at each prompt
-//! - for whoever looks back: [`library`] (all that is kept, wherever), [`shelf`] (all sessions on disk), [`summary`] (what
-//!   one is about), [`transcript`] (what was said in it), [`search`]
-//! - [`store`]: transcripts of many sessions behind one door, in files or elsewhere
+//! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
+//! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
+//!   [`appender`] (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
+//!   delivery to a session store), [`durability`], `metadata` (title, tag and last prompt), `health`, `notices` and
+//!   `mirror` (frames for the host)
+//! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
+//!   `partial_index` (skips what a compaction replaced), `truncate` and `branch` (selects the active branch),
+//!   `entry_reader` and `siblings` (second pass), `started_calls`, `tool_searches`, `rejected`, `repair` (makes the
+//!   history acceptable to providers)
+//! - resuming: [`resume`], [`fork`]
+//! - [`checkpoint`]: file contents at each prompt
+//! - listing and viewing: [`catalog`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
+//!   [`summary`], [`transcript`], [`search`]
+//! - [`store`]: the `SessionStore` trait and its implementations
 
+mod append_file;
 pub mod appender;
-mod siblings;
-pub(crate) mod notices;
+mod branch;
+pub mod catalog;
 pub mod checkpoint;
-mod mirror;
-pub mod store_writer;
-mod truncate;
 pub mod durability;
+mod entry;
+mod entry_reader;
 pub mod fork;
 mod health;
 mod index;
-pub mod writer;
-mod metadata;
-pub mod catalog;
-mod entry;
 mod line_reader;
-mod partial_index;
 pub mod load;
-mod tool_searches;
 pub mod lock;
-pub mod transcript_log;
-mod append_file;
+mod metadata;
+mod mirror;
+pub(crate) mod notices;
+mod partial_index;
+pub mod paths;
+pub(crate) mod rejected;
 pub(crate) mod repair;
 pub mod resume;
-mod branch;
-pub mod paths;
-mod entry_reader;
-pub(crate) mod rejected;
 pub mod search;
 pub mod session_files;
+mod siblings;
 mod started_calls;
 pub mod store;
+pub mod store_writer;
 pub mod summary;
+mod tool_searches;
 pub mod transcript;
+pub mod transcript_log;
+mod truncate;
+pub mod writer;
 
-pub use store_writer::StoreWriter;
 pub use durability::Durability;
-pub use writer::{TranscriptWriter, Persistence, Mirror};
-pub use transcript_log::{MessageEntry, TranscriptLog};
-pub use resume::ResumedSession;
 pub use paths::ProjectDir;
+pub use resume::ResumedSession;
+pub use store_writer::StoreWriter;
+pub use transcript_log::{MessageEntry, TranscriptLog};
+pub use writer::{Mirror, Persistence, TranscriptWriter};

@@ -1,4 +1,4 @@
-//! What the host is told about a transcript: copies of its lines, if it wants them, and at once when it cannot be written.
+//! Frames for the host about a transcript: mirrored lines, and warnings when it cannot be written.
 
 use std::io;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use whimbrel_wire::system::SessionWritesLost;
 
 use super::mirror::{MirrorFrames, split_into_frames};
 use super::store_writer::FlushMode;
-use super::writer::{TranscriptWriter, Persistence, TranscriptNotice};
+use super::writer::{Persistence, TranscriptNotice, TranscriptWriter};
 use crate::frame_sender::FrameSender;
 
-/// Sees to it that what was written is where it is kept, and tells the host what it does not know yet.
+/// Flushes the transcript to its store, then sends mirrored lines and the pending notice to the host.
 pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSender) {
     journal.flush().await;
     if let Some(copies) = journal.take_mirrored() {
@@ -42,7 +42,7 @@ pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSe
                     })
                     .await;
             }
-            // What hosts know of is enough said.
+            // Hosts render these two codes themselves.
             if !matches!(code, Some("ENOSPC" | "EDQUOT")) {
                 let text = format!(
                     "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
@@ -72,10 +72,10 @@ pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSe
     }
 }
 
-/// The end of a session: what still waits for a store is delivered, and what cannot be is told.
+/// Flushes the store writer at the end of a session and warns about lines that were not delivered.
 pub(crate) async fn close_store(keeping: &Persistence, patience: Duration, outbox: &FrameSender) {
     let Some(courier) = &keeping.store_writer else { return };
-    // Whether it came to its end is seen by what is still owed.
+    // A timeout shows in the number of undelivered lines.
     let _ = tokio::time::timeout(patience, courier.flush(FlushMode::WithRetries)).await;
     let count = courier.undelivered_count();
     if count > 0 {
@@ -85,7 +85,7 @@ pub(crate) async fn close_store(keeping: &Persistence, patience: Duration, outbo
     }
 }
 
-/// The name of the error if nothing can be written to the disk at all.
+/// Error code of a disk to which nothing can be written.
 fn disk_error_code(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull => Some("ENOSPC"),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_takes_nothing_has_a_code() {
+    fn disk_errors_have_codes() {
         let rows = [
             (Errno::ENOSPC, Some("ENOSPC")),
             (Errno::EDQUOT, Some("EDQUOT")),

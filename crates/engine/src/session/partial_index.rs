@@ -1,29 +1,28 @@
-//! The part of a transcript that still counts. Where a long conversation was replaced by a summary, or cleared, what came
-//! before need not be kept in mind to read the rest: only the lines from there on are indexed, and of the others no more is
-//! noted than what is wrong with them and what they say about the session. Should anything further down speak of a line
-//! before, all lines are indexed after all.
+//! Partial index for long transcripts: after a compaction or a clear, only the entries from there on are indexed;
+//! earlier lines contribute only facts and defects. If a later entry refers to an earlier one, the whole transcript is
+//! indexed instead.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use memchr::{memmem, memrchr};
 
-use super::index::{Index, NodeId};
-use super::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, EntryKind};
 use super::branch;
+use super::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, EntryKind};
+use super::index::{Index, NodeId};
 
-/// From how many bytes on it is worth the search.
+/// Smaller transcripts are indexed completely.
 const MIN_PARTIAL_SIZE: u64 = 4 << 20;
 
-/// How much is searched at once.
+/// Bytes searched at once.
 const CHUNK_SIZE: u64 = 256 * 1024;
 
-/// How much of the next piece is searched too: what is looked for may lie across.
+/// Bytes of the next chunk searched as well, because a match may cross the border.
 const OVERLAP: u64 = 64;
 
-/// Finds the line at which a conversation ends.
+/// Selects the last entry of the conversation.
 pub(super) type LeafFinder = fn(&Index) -> Option<NodeId>;
 
-/// The index of what counts in a transcript.
+/// Indexes the part of a transcript that is still in use.
 pub(super) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Index> {
     if file.seek(SeekFrom::End(0))? >= MIN_PARTIAL_SIZE
         && let Some(index) = index_from_last_break(file, end)?
@@ -34,14 +33,17 @@ pub(super) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFind
     Index::scan(file)
 }
 
-/// The index from the last break on; none if there is no break, or if that is not enough.
-fn index_from_last_break<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Option<Index>> {
+/// Indexes from the last break on; none if there is no break or if the conversation reaches further back.
+fn index_from_last_break<R: Read + Seek>(
+    file: &mut BufReader<R>,
+    end: LeafFinder,
+) -> io::Result<Option<Index>> {
     let Some(offset) = find_last_break(file)? else { return Ok(None) };
     file.rewind()?;
     Ok(Index::scan_from(file, offset)?.filter(|index| begins_with_break(index, end(index))))
 }
 
-/// Whether a conversation goes back to a break in the first line, and no further.
+/// Checks that the conversation starts with the break in the first indexed entry.
 fn begins_with_break(index: &Index, leaf: Option<NodeId>) -> bool {
     let path = branch::branch_to(index, leaf);
     path.first() == Some(&0)
@@ -52,8 +54,7 @@ fn begins_with_break(index: &Index, leaf: Option<NodeId>) -> bool {
         }
 }
 
-/// Where the last line begins that looks like a break. What is quoted in a message does not: its quotation marks are
-/// escaped.
+/// Offset of the last line that looks like a break. Quoted text does not match, because its quotes are escaped.
 fn find_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option<u64>> {
     let marks = [COMPACT_BOUNDARY, CONVERSATION_CLEARED].map(|subtype| format!("\"{subtype}\""));
     let length = file.seek(SeekFrom::End(0))?;
@@ -95,7 +96,7 @@ mod tests {
     const BACK: &str = r#"{"type":"user","uuid":"u3","parentUuid":"a1","message":{"content":"back"}}"#;
     const QUOTED: &str = r#"{"type":"user","uuid":"u4","parentUuid":"u2","message":{"content":"\"subtype\":\"compact_boundary\""}}"#;
 
-    /// Lines with so much between them that no two are in one piece.
+    /// Lines with padding, so that no two are in one chunk.
     fn spaced_file(lines: &[&str]) -> BufReader<Cursor<Vec<u8>>> {
         let text: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
         let filler = format!("{{\"type\":\"x\",\"pad\":\"{}\"}}\n", "y".repeat(CHUNK_SIZE as usize / 3));
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_last_break_is_left_out_unless_something_speaks_of_it() {
+    fn entries_before_last_break_are_skipped_unless_referenced() {
         let rows: [(&str, &[&str], Option<usize>); 9] = [
             ("no break", &[ROOT, REPLY], None),
             ("a summary", &[ROOT, REPLY, BREAK, SUMMARY, NEXT], Some(3)),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_break_is_found_wherever_pieces_begin() {
+    fn break_is_found_at_any_chunk_offset() {
         let line = format!("{CLEAR}\n");
         for after in (CHUNK_SIZE as usize - 200)..(CHUNK_SIZE as usize + 200) {
             let text = format!("{ROOT}\n{line}{}", " ".repeat(after));

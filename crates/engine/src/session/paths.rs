@@ -1,4 +1,4 @@
-//! Where transcripts lie: the same place and names as the official engine uses, so that its readers find them.
+//! Paths of transcripts. Layout and names are those of the official engine, so that its tools find them.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -7,82 +7,87 @@ use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
+use super::append_file;
 use super::entry::TranscriptEntry;
 use super::line_reader::{LineReader, ScannedLine};
-use super::lock::{TranscriptLock, LockError};
-use super::append_file;
+use super::lock::{LockError, TranscriptLock};
 use crate::files::{self, FileKind};
 
-/// How long a folder name may be before it is cut.
+/// Longer keys are truncated and get a hash.
 const MAX_KEY_LEN: usize = 200;
 
-/// The folder of long tool output, below that of its session.
+/// Directory of long tool output, below the session's directory.
 pub(super) const TOOL_RESULTS: &str = "tool-results";
 
-/// The folder of subagents' transcripts, below that of their session.
+/// Directory of subagent transcripts, below the session's directory.
 pub(super) const SUBAGENTS: &str = "subagents";
 
-/// How many lines of a transcript are looked at for the folder of its session.
+/// Lines searched for the working directory of a session.
 const MAX_CWD_SEARCH_LINES: usize = 100;
 
-/// How many names of a folder are looked at.
 const MAX_DIR_ENTRIES: usize = 1_000_000;
 
-/// The folder of all sessions of one working directory.
+/// The directory of all sessions of one working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectDir {
     path: PathBuf,
 }
 
 impl ProjectDir {
-    /// The place for sessions that work in `cwd`, below the configuration folder.
+    /// The directory for sessions that work in `cwd`.
     pub fn new(config: &Path, cwd: &Path) -> Self {
         Self { path: config.join("projects").join(project_key(&cwd.to_string_lossy())) }
     }
 
-    /// The transcript of a session.
+    /// Path of a session's transcript.
     pub fn transcript(&self, session: &str) -> PathBuf {
         self.path.join(format!("{session}.jsonl"))
     }
 
-    /// The place that has a session, and its id as it is spelled there.
+    /// Finds the directory that contains a session, and the spelling of its id there.
     pub fn find_session(&self, session: &str) -> Option<(Self, String)> {
         id_spellings(session).into_iter().find_map(|session| Some((self.find_exact(&session)?, session)))
     }
 
-    /// The place that has a session: this one or, where the folder's name had to be cut, another with the same
-    /// beginning, because engines differ in how they tell cut names apart.
+    /// Finds the directory that contains a session: this one or, for truncated keys, another one with the same prefix,
+    /// because engines differ in the hash they append.
     fn find_exact(&self, session: &str) -> Option<Self> {
-        let holds = |place: &Self| matches!(files::file_kind(&place.transcript(session)), Ok(FileKind::File(_)));
+        let holds =
+            |place: &Self| matches!(files::file_kind(&place.transcript(session)), Ok(FileKind::File(_)));
         if holds(self) {
             return Some(self.clone());
         }
         let name = self.path.file_name()?.to_str()?;
         let (beginning, _) = name.split_at_checked(MAX_KEY_LEN)?;
         let others = files::entry_names(self.path.parent()?, MAX_DIR_ENTRIES);
-        let alike = others.into_iter().filter(|other| other.starts_with(beginning) && other.len() > MAX_KEY_LEN);
+        let alike =
+            others.into_iter().filter(|other| other.starts_with(beginning) && other.len() > MAX_KEY_LEN);
         alike.map(|other| Self { path: self.path.with_file_name(other) }).find(holds)
     }
 
-    /// Whether an id is a session's already: of another folder, or here in another spelling. What is kept beside transcripts
-    /// goes by the id alone.
+    /// Checks whether a session id is in use in another project or here in another spelling. Checkpoints and other
+    /// files next to transcripts are named by the id alone.
     pub fn is_id_used_elsewhere(&self, session: &str) -> bool {
         let is_used = |path: PathBuf| {
             match files::file_kind(&path) {
-                // An empty one is somebody's only as long as it is held.
+                // An empty transcript counts only while it is locked.
                 Ok(FileKind::File(stamp)) => {
                     stamp.size > 0 || matches!(TranscriptLock::acquire(&path), Err(LockError::Busy(_)))
                 }
                 _ => false,
             }
         };
-        // Here by the names that there are: on some disks every spelling finds the session's own file.
+        // Compares names, because on case-insensitive filesystems every spelling opens the same file.
         let own = self.transcript(session);
         let other_spelling = |name: &String| {
             let path = self.path.join(name);
             path != own && path.as_os_str().eq_ignore_ascii_case(&own)
         };
-        let folders = self.path.parent().map(|projects| files::entry_names(projects, MAX_DIR_ENTRIES)).unwrap_or_default();
+        let folders = self
+            .path
+            .parent()
+            .map(|projects| files::entry_names(projects, MAX_DIR_ENTRIES))
+            .unwrap_or_default();
         let places = folders.into_iter().map(|name| Self { path: self.path.with_file_name(name) });
         let mut elsewhere = places
             .filter(|place| place != self)
@@ -94,7 +99,7 @@ impl ProjectDir {
                 .any(|name| is_used(self.path.join(name)))
     }
 
-    /// The sessions here, the last one first.
+    /// Ids of the sessions here, newest first.
     pub fn sessions(&self) -> Vec<String> {
         let mut found: Vec<_> = files::entry_names(&self.path, MAX_DIR_ENTRIES)
             .into_iter()
@@ -110,35 +115,35 @@ impl ProjectDir {
         found.into_iter().rev().map(|(_, session)| session).collect()
     }
 
-    /// Whether a session here says that it works in another folder than this one. Two folders may have one flat name; a
-    /// session that was brought here from a folder of another name is at home here.
+    /// Checks whether a session here belongs to another directory with the same key. A session moved here from a
+    /// directory with another key belongs here.
     pub fn belongs_to_other_dir(&self, session: &str, folder: &Path) -> bool {
         has_other_cwd(&self.transcript(session), folder)
     }
 
-    /// The folder for the transcripts of a session's subagents.
+    /// Directory of a session's subagent transcripts.
     pub fn subagents_dir(&self, session: &str) -> PathBuf {
         self.path.join(session).join(SUBAGENTS)
     }
 
-    /// The folder for a session's long tool output.
+    /// Directory of a session's long tool output.
     pub fn tool_results_dir(&self, session: &str) -> PathBuf {
         self.path.join(session).join(TOOL_RESULTS)
     }
 }
 
-/// Whether a text can be the id of a session: a UUID in its usual form.
+/// Checks for a UUID in its hyphenated form.
 pub fn is_session_id(text: &str) -> bool {
     text.len() == 36 && Uuid::try_parse(text).is_ok()
 }
 
-/// The ways to spell an id, beginning with the one that is given: some systems use capitals.
+/// Possible spellings of an id, the given one first; some systems write uppercase.
 fn id_spellings(session: &str) -> [String; 3] {
     [session.to_owned(), session.to_ascii_lowercase(), session.to_ascii_uppercase()]
 }
 
-/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but letters
-/// and digits becomes `-`; long names get a hash.
+/// Directory name for a working directory, normalised to NFC: everything but ASCII letters and digits becomes `-`; long
+/// names get a hash.
 pub fn project_key(path: &str) -> String {
     let path: &str = &path.nfc().collect::<String>();
     let key: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -148,7 +153,7 @@ pub fn project_key(path: &str) -> String {
     format!("{}-{}", &key[..MAX_KEY_LEN], base36(sdk_path_hash(path)))
 }
 
-/// Whether a transcript says that its session works in another folder of the same flat name.
+/// Checks whether a transcript records a different working directory with the same key.
 pub(super) fn has_other_cwd(transcript: &Path, folder: &Path) -> bool {
     let Some(cwd) = append_file::open_for_reading(transcript).ok().and_then(first_cwd) else { return false };
     let spelled = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
@@ -158,11 +163,15 @@ pub(super) fn has_other_cwd(transcript: &Path, folder: &Path) -> bool {
         && files::real_path(Path::new(&cwd)).is_none_or(|real| spelled(&real) != here)
 }
 
-/// The folder that a session began to work in.
+/// The first working directory recorded in a transcript.
 fn first_cwd(transcript: File) -> Option<String> {
     let mut lines = LineReader::new(BufReader::new(transcript));
     for _ in 0..MAX_CWD_SEARCH_LINES {
-        let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) = lines.read_line().ok()?? else { continue };
+        let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) =
+            lines.read_line().ok()??
+        else {
+            continue;
+        };
         if let Some(cwd) = TranscriptEntry::parse(line).and_then(|(line, _)| Some(line.cwd()?.into_owned())) {
             return Some(cwd);
         }
@@ -193,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_working_directory_becomes_a_flat_name() {
+    fn working_directory_becomes_project_key() {
         assert_eq!(project_key("/home/ann/my.app"), "-home-ann-my-app");
         assert_eq!(
             project_key("/cafe\u{301}"),
@@ -203,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_found_by_time_and_by_the_beginning_of_a_long_name() {
+    fn sessions_are_listed_by_time_and_found_by_truncated_key() {
         let folder = tempfile::tempdir().unwrap();
         let long = format!("/{}", "x".repeat(250));
         let place = ProjectDir::new(folder.path(), Path::new(&long));
@@ -225,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_one_sessions_in_all_folders_and_spellings() {
+    fn id_in_use_is_found_across_projects_and_spellings() {
         let config = tempfile::tempdir().unwrap();
         let [here, there] = ["/a", "/b"].map(|folder| ProjectDir::new(config.path(), Path::new(folder)));
         let id = "aaaaaaaa-2222-4333-8444-555555555555";
@@ -245,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_the_same_flat_name_is_told_apart() {
+    fn directories_with_equal_keys_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("app/api")).unwrap();
@@ -271,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_and_stays_distinct() {
+    fn long_keys_are_truncated_and_distinct() {
         let (one, two) = ("/x".repeat(150), format!("{}/y", "/x".repeat(150)));
         let (one, two) = (project_key(&one), project_key(&two));
         assert!(one.len() < 210 && one[..200] == two[..200] && one != two);

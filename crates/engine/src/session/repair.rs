@@ -1,5 +1,5 @@
-//! What was said, put in an order that every provider takes: roles alternate, each call has exactly one result, right
-//! after it, and each result has its call. Pure; what is intact is kept, what is missing is said to be missing.
+//! Repairs a loaded history so that every provider accepts it: roles alternate, each tool call is followed by exactly
+//! one result, and each result has its call. Pure. Intact parts are kept; missing ones get placeholders.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -12,56 +12,53 @@ use whimbrel_wire::content::{Block, ResultContent};
 use super::started_calls::StartedCalls;
 use crate::context::sanitize::is_valid_source;
 
-/// Stands in for a prompt without content; providers refuse blank text.
+/// Replaces an empty prompt; providers reject blank text.
 pub(crate) const EMPTY_PROMPT: &str = "(The message was empty.)";
 
-/// Stands where the model would speak first.
+/// Inserted where the history would start with the model.
 const LOST_BEGINNING: &str = "(The beginning of the conversation is lost.)";
 
-/// Stands where something was that nobody can read.
+/// Replaces an unreadable block.
 const UNREADABLE_BLOCK: &str = "(Something that cannot be read stood here.)";
 
-/// One line of what was said.
+/// Content of one message entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MessageContent {
-    /// Who said it.
     pub(super) role: Role,
-    /// The reply that it is a part of.
+    /// Id of the reply that the entry is a part of.
     pub(super) reply: Option<String>,
-    /// What was said.
     pub(super) blocks: Vec<Block>,
-    /// Whether a call of it that had begun is known to have begun.
+    /// The engine recorded the start of every call with effects, so a call without a record had none.
     pub(super) starts_recorded: bool,
 }
 
-/// A conversation in order.
 #[derive(Debug, Default)]
 pub(super) struct RepairedHistory {
     pub(super) history: History,
-    /// The ids of its calls.
+    /// Ids of all tool calls.
     pub(super) calls: HashSet<String>,
-    /// The calls that had no result.
+    /// Ids of calls without a result.
     pub(super) unanswered: Vec<String>,
-    /// How many results had no call.
+    /// Number of results without a call.
     pub(super) stray_results: usize,
-    /// Whether there is thinking in it that nobody has signed.
+    /// The history contains thinking without a signature.
     pub(super) has_unsigned_thinking: bool,
 }
 
-/// What is known of a call that has no result.
+/// State of a call without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CallState {
-    /// It had begun.
+    /// It had started.
     Started,
-    /// This agent was at it.
+    /// This agent was running it.
     Delegated(String),
-    /// It had not begun, or touches nothing.
+    /// It had not started, or it has no effects.
     NoEffect,
-    /// Nothing.
+    /// The transcript does not say.
     Unknown,
 }
 
-/// Puts a conversation in order; `started` has the calls that had begun.
+/// Repairs a history; `started` contains the calls that had started.
 pub(super) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
     let (answers, reply, mended) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
     let mut bench = Repairer { results: answers, started, reply, repaired: mended };
@@ -80,7 +77,7 @@ pub(super) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> Repai
 struct Repairer<'a> {
     results: HashMap<String, Block>,
     started: &'a StartedCalls,
-    /// The reply that is still open.
+    /// The reply being assembled.
     reply: OpenReply,
     repaired: RepairedHistory,
 }
@@ -89,12 +86,12 @@ struct Repairer<'a> {
 struct OpenReply {
     id: Option<String>,
     blocks: Vec<Block>,
-    /// The calls in it, and what is known of each should it have no result.
+    /// Its calls, each with the state to report if there is no result.
     calls: Vec<(String, CallState)>,
 }
 
 impl Repairer<'_> {
-    /// Takes all results out of what was said. Of two for one call the first counts.
+    /// Removes all tool results from the messages. Of several results for one call the first is used.
     fn extract_results(&mut self, said: Vec<MessageContent>) -> Vec<MessageContent> {
         let mut rest = Vec::with_capacity(said.len());
         for mut said in said {
@@ -133,7 +130,7 @@ impl Repairer<'_> {
         }
     }
 
-    /// Adds to the open reply if this is a part of it, though results may stand between.
+    /// Adds to the open reply if the entry is part of it, even after tool results.
     fn add_reply_part(&mut self, said: MessageContent) {
         if said.reply.is_none() || said.reply != self.reply.id {
             self.close_reply();
@@ -156,7 +153,7 @@ impl Repairer<'_> {
         }
     }
 
-    /// Ends the open reply and answers its calls. Providers refuse a reply that ends in thinking.
+    /// Ends the open reply and appends the results of its calls. Providers reject a reply that ends in thinking.
     fn close_reply(&mut self) {
         let OpenReply { mut blocks, calls, .. } = std::mem::take(&mut self.reply);
         while blocks.last().is_some_and(is_thinking) {
@@ -182,7 +179,7 @@ impl Repairer<'_> {
     }
 }
 
-/// The result of a call that has none.
+/// Placeholder for the result of a call.
 fn missing_result(id: String, fate: &CallState) -> Block {
     let text = match fate {
         CallState::Delegated(agent) => &format!(
@@ -205,7 +202,7 @@ fn missing_result(id: String, fate: &CallState) -> Block {
     }
 }
 
-/// A block that providers can read: a picture or document that is not base64 is none, whoever has cut it.
+/// Replaces images and documents that are not valid base64, for example because another engine truncated them.
 fn replace_unreadable(block: Block) -> Block {
     match block {
         Block::Image { ref source } | Block::Document { ref source, .. } if !is_valid_source(source) => {
@@ -223,7 +220,6 @@ fn is_thinking(block: &Block) -> bool {
     matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. })
 }
 
-/// Text without anything to read.
 pub(crate) fn is_blank(block: &Block) -> bool {
     matches!(block, Block::Text { text, .. } if text.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! A session that is gone on with: finding it, making it ours, reading it back.
+//! Resuming of sessions: locks a transcript and loads its conversation.
 
 use std::collections::HashSet;
 use std::io::{self, Cursor};
@@ -6,60 +6,59 @@ use std::path::{Path, PathBuf};
 
 use whimbrel_wire::RawJson;
 
-use super::store_writer::with_load_timeout;
-use super::fork::Fork;
-use super::writer::Mirror;
 use super::entry::{HIDDEN_TEXT, TranscriptEntry};
-use super::load::{self, LoadError, LoadedConversation, LoadRange};
-use super::lock::{BusyError, TranscriptLock, LockError};
+use super::fork::Fork;
+use super::load::{self, LoadError, LoadRange, LoadedConversation};
+use super::lock::{BusyError, LockError, TranscriptLock};
 use super::session_files::{MetadataEntry, normalize_name};
 use super::store::{SessionStore, StoreError, StoreKey, to_single_line};
+use super::store_writer::with_load_timeout;
+use super::writer::Mirror;
 use super::{ProjectDir, append_file};
 
-/// What a session that is gone on with begins with.
+/// Initial state of a resumed session.
 #[derive(Debug, Default)]
 pub struct ResumedSession {
-    /// The conversation so far.
     pub loaded: LoadedConversation,
-    /// The lock on it, if it is held already.
+    /// Lock on the transcript, if it is already held.
     pub lock: Option<TranscriptLock>,
-    /// Lines that are in the transcript and that the host has no copy of.
+    /// Lines in the transcript that the host has not mirrored yet.
     pub mirror_lines: Vec<RawJson>,
 }
 
-/// Why a session cannot be gone on with.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// Somebody else has it.
+    /// Another process holds the session.
     #[error("{0}")]
     Busy(#[from] BusyError),
-    /// It cannot be read.
+    /// The transcript cannot be loaded.
     #[error("{0}")]
     Load(#[from] LoadError),
-    /// It cannot be copied.
+    /// The transcript cannot be copied.
     #[error("The session cannot be copied to {0}: {1}.")]
     Copy(PathBuf, io::Error),
-    /// There is nothing in it.
+    /// The session has no messages.
     #[error("Nothing was said in the session {0}, so there is nothing to copy.")]
     Empty(String),
-    /// The copy cannot be called that.
+    /// The title of the fork is invalid.
     #[error("{0}")]
     Title(io::Error),
-    /// The store that has it fails.
+    /// Error of the session store.
     #[error("{0}")]
     Store(#[from] StoreError),
 }
 
 impl ResumedSession {
-    /// Whether anything was said in a session.
+    /// Checks whether a session contains messages.
     pub fn has_messages(place: &ProjectDir, session: &str) -> bool {
-        append_file::open_for_reading(&place.transcript(session)).is_ok_and(|file| load::has_messages(file).unwrap_or(false))
+        append_file::open_for_reading(&place.transcript(session))
+            .is_ok_and(|file| load::has_messages(file).unwrap_or(false))
     }
 
-    /// Reads a session back, to be gone on with under its own id.
+    /// Locks and loads a session, to be continued under its id.
     pub fn resume(place: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
         let path = place.transcript(session);
-        // First the lock: what is read then is what is gone on from.
+        // Locks before loading, so that no other engine appends in between.
         let lock = TranscriptLock::acquire(&path).map_err(|error| match error {
             LockError::Busy(busy) => ResumeError::Busy(busy),
             LockError::Io(error) => LoadError::Io(error).into(),
@@ -67,25 +66,25 @@ impl ResumedSession {
         Ok(Self { lock: Some(lock), ..Self::read(place, session, until)? })
     }
 
-    /// Reads a session back without touching it.
+    /// Loads a session without locking it.
     pub fn read(place: &ProjectDir, session: &str, until: &LoadRange) -> Result<Self, ResumeError> {
         let file = append_file::open_for_reading(&place.transcript(session)).map_err(LoadError::Io)?;
         Ok(Self { loaded: load::load(file, until)?, lock: None, mirror_lines: Vec::new() })
     }
 
-    /// Reads the transcript of a subagent back.
+    /// Loads a subagent's transcript from a file.
     pub(crate) fn from_subagent_file(path: &Path) -> Result<Self, ResumeError> {
         let file = append_file::open_for_reading(path).map_err(LoadError::Io)?;
         Ok(Self { loaded: load::load_subagent(file)?, lock: None, mirror_lines: Vec::new() })
     }
 
-    /// Reads the transcript of a subagent back whose lines are at hand.
+    /// Loads a subagent's transcript from lines.
     pub(crate) fn from_subagent_lines(lines: &[RawJson]) -> Result<Self, ResumeError> {
         let loaded = load::load_subagent(Cursor::new(join_lines(lines)))?;
         Ok(Self { loaded, lock: None, mirror_lines: Vec::new() })
     }
 
-    /// Copies what was read to a new session, which is ours.
+    /// Copies the loaded conversation to a new session and locks it.
     pub fn fork(
         mut self,
         from: &ProjectDir,
@@ -103,8 +102,7 @@ impl ResumedSession {
         Ok(self)
     }
 
-    /// Calls the session something, and writes it down at once if it is written through this: false if it is not, so that
-    /// somebody else has to.
+    /// Writes a title through the lock. Returns false if no lock is held; the caller must write the title then.
     pub(crate) fn rename(&mut self, title: &str, session: &str) -> io::Result<bool> {
         let Some(lock) = &mut self.lock else { return Ok(false) };
         let line = MetadataEntry::title(title, session)?.to_line()?;
@@ -114,7 +112,7 @@ impl ResumedSession {
         Ok(true)
     }
 
-    /// Reads a session back from a store; none if it has no such session.
+    /// Loads a session from a store; none if it has no such session.
     pub async fn from_store(
         store: &dyn SessionStore,
         key: &StoreKey,
@@ -122,27 +120,27 @@ impl ResumedSession {
     ) -> Result<Option<StoredSession>, ResumeError> {
         let Some(lines) = with_load_timeout(store.load(key)).await? else { return Ok(None) };
         let text = join_lines(&lines);
-        let past = Self { loaded: load::load(Cursor::new(&text), until)?, lock: None, mirror_lines: Vec::new() };
+        let past =
+            Self { loaded: load::load(Cursor::new(&text), until)?, lock: None, mirror_lines: Vec::new() };
         Ok(Some(StoredSession { resumed: past, text }))
     }
 }
 
-/// A session that was read back from a store.
+/// A session loaded from a store.
 #[derive(Debug)]
 pub struct StoredSession {
-    /// What it begins with.
     pub resumed: ResumedSession,
-    /// The lines that it was read from.
+    /// The lines it was loaded from.
     text: Vec<u8>,
 }
 
 impl StoredSession {
-    /// Whether anything was said in it.
+    /// Checks whether the session contains messages.
     pub fn has_messages(&self) -> bool {
         load::has_messages(self.text.as_slice()).unwrap_or(false)
     }
 
-    /// The lines of a copy of it, which this is from now on.
+    /// Turns this into a fork and returns the fork's lines.
     pub fn fork_lines(&mut self, old: &str, new: &str) -> io::Result<Vec<RawJson>> {
         let lines = Fork { old, new }.lines(&self.resumed.loaded, Cursor::new(&self.text))?;
         self.resumed.loaded.facts.title = self.resumed.loaded.fork_title();
@@ -150,13 +148,14 @@ impl StoredSession {
     }
 }
 
-/// Lines as a file has them. What the model was told has no id: if it was delivered twice, it stands there twice, to the
-/// letter, and counts once.
+/// Joins lines to the text of a file. Hidden texts have no uuid, so a repeated delivery is recognised by equal lines
+/// and dropped here.
 pub(super) fn join_lines(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());
     let mut told = HashSet::new();
-    let is_brief =
-        |line: &RawJson| TranscriptEntry::parse(line.as_str().as_bytes()).is_some_and(|(line, _)| line.is_type(HIDDEN_TEXT));
+    let is_brief = |line: &RawJson| {
+        TranscriptEntry::parse(line.as_str().as_bytes()).is_some_and(|(line, _)| line.is_type(HIDDEN_TEXT))
+    };
     for line in lines {
         if is_brief(line) && !told.insert(line.as_str()) {
             continue;
@@ -174,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_delivered_twice_is_told_once_and_a_title_that_came_back_counts() {
+    fn duplicate_hidden_texts_are_dropped_and_titles_kept() {
         let line = |value: serde_json::Value| RawJson::from_value(&value).unwrap();
         let brief = line(json!({"type": "brief", "beforeUuid": "a", "text": "x", "timestamp": "t"}));
         let title = |name: &str| line(json!({"type": "custom-title", "customTitle": name}));

@@ -1,4 +1,4 @@
-//! Looking for words in what was said in stored sessions.
+//! Text search in the messages of stored sessions.
 
 use std::io;
 use std::path::Path;
@@ -11,30 +11,30 @@ use whimbrel_wire::RawJson;
 
 use super::transcript::{self, Message};
 
-/// How many characters are shown on each side of what was found.
+/// Characters shown on each side of a match.
 const EXCERPT_CONTEXT: usize = 50;
 
-/// Words that are looked for; large and small letters are the same.
+/// A case-insensitive search for a text.
 pub struct SearchQuery {
     matcher: RegexMatcher,
-    /// Whether the words stand in a line of JSON as they were typed, so that most lines need not be read.
+    /// The text has the same form in raw JSON, so lines can be filtered before parsing.
     can_match_raw: bool,
 }
 
-/// A place where the words were found.
+/// A message that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
-    /// The message.
+    /// Uuid of the message.
     pub uuid: String,
-    /// Who said it: `user` or `assistant`.
+    /// `user` or `assistant`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The words, with some text around them.
+    /// The match with some text around it.
     pub text: String,
 }
 
 impl SearchQuery {
-    /// Looks for these words; none if there are none.
+    /// Creates a query; none for blank text.
     pub fn new(words: &str) -> Option<Self> {
         let words = words.trim();
         if words.is_empty() {
@@ -48,7 +48,7 @@ impl SearchQuery {
         Some(Self { matcher, can_match_raw: is_plain })
     }
 
-    /// The first places in a transcript, at most so many.
+    /// The first matching messages of a transcript, at most `limit`.
     pub fn search_file(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
         let maybe = |line: &[u8]| !self.can_match_raw || self.matcher.is_match(line).unwrap_or(true);
@@ -59,18 +59,19 @@ impl SearchQuery {
         Ok(hits)
     }
 
-    /// The same where the lines are at hand.
+    /// Like [`Self::search_file`], for lines in memory.
     pub fn search_lines(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
         let said = lines.iter().filter_map(transcript::message_from_line);
         said.filter_map(|message| self.match_message(message)).take(limit).collect()
     }
 
     fn match_message(&self, message: Message) -> Option<Hit> {
-        let text = content_texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
+        let text =
+            content_texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
         Some(Hit { uuid: message.uuid, kind: message.kind, text })
     }
 
-    /// The words in a text, with what stands around them.
+    /// The match with some text around it, on one line.
     fn excerpt(&self, text: &str) -> Option<String> {
         let found = self.matcher.find(text.as_bytes()).ok()??;
         let (before, rest) = text.split_at_checked(found.start())?;
@@ -89,7 +90,7 @@ impl SearchQuery {
     }
 }
 
-/// All texts in a message's content: what was said, what calls were given, what they gave back.
+/// All texts in a message's content: text blocks, inputs of calls and their results.
 fn content_texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.clone()],
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_wherever_they_were_said() {
+    fn text_is_found_in_messages_calls_and_results() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         let lines = [
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_short_and_cut_between_letters() {
+    fn excerpt_is_cut_at_character_boundaries() {
         let text = format!("{}needle{}", "é".repeat(200), "ü".repeat(200));
         let shown = SearchQuery::new("NEEDLE").unwrap().excerpt(&text).unwrap();
         assert_eq!(shown, format!("…{}needle{}…", "é".repeat(50), "ü".repeat(50)));

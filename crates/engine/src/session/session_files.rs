@@ -1,4 +1,4 @@
-//! All sessions that are kept on disk: finding them, naming them, removing them. What is in them is read elsewhere.
+//! Session files on disk: listing, finding, renaming, tagging and deleting them.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -13,62 +13,58 @@ use uuid::Uuid;
 use whimbrel_wire::RawJson;
 
 use super::checkpoint;
-use super::lock::{self, TranscriptLock, LockError};
-use super::paths::{project_key, has_other_cwd};
+use super::lock::{self, LockError, TranscriptLock};
+use super::paths::{has_other_cwd, project_key};
 use super::summary::SessionSummary;
 use crate::files::{self, FileKind};
 use crate::permission::{is_invisible, paths};
 
-/// The word for the newest session.
+/// Name of the newest session.
 pub const LAST_KEYWORD: &str = "last";
-/// The shortest beginning of an id that is looked for.
+/// Shortest id prefix that is accepted.
 const MIN_ID_PREFIX: usize = 4;
-/// How long the name of a project's folder is before a hash, which differs between programs.
+/// Length of a project key before its hash, which differs between programs.
 const MAX_KEY_LEN: usize = 200;
 
-/// Where sessions are kept.
+/// All sessions below a configuration directory.
 #[derive(Debug, Clone)]
 pub struct SessionFiles {
     config_dir: PathBuf,
 }
 
-/// A session that is kept.
+/// A session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFile {
-    /// Its id.
     pub id: String,
-    /// Its transcript.
+    /// Path of the transcript.
     pub path: PathBuf,
-    /// When that was changed last.
     pub modified: SystemTime,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// Why no session was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is none of that name.
+    /// No session matches.
     #[error("No session {0} is kept. `whimbrel sessions` lists those that are.")]
     Unknown(String),
-    /// The name is not clear.
+    /// Several sessions match.
     #[error("{0} could be any of {1}. Give more of the id.")]
     Ambiguous(String, String),
-    /// The name cannot be one.
+    /// The name is neither an id, a prefix of one, nor `last`.
     #[error("{0:?} is no session: give an id, at least four letters of its beginning, or `last`.")]
     InvalidName(String),
-    /// The folder could not be read.
+    /// The directory cannot be read.
     #[error("The sessions cannot be read: {0}.")]
     Unreadable(#[from] io::Error),
 }
 
 impl SessionFiles {
-    /// The sessions below a folder of settings.
     pub fn new(config_dir: PathBuf) -> Self {
         Self { config_dir }
     }
 
-    /// All sessions, or those of one working directory; the newest first. An id that is there twice counts once.
+    /// All sessions, or those of one working directory; newest first. Of files with the same id the newest is listed.
     pub fn list(&self, project: Option<&Path>) -> io::Result<Vec<SessionFile>> {
         let mut newest: HashMap<String, SessionFile> = HashMap::new();
         let here = project.map(paths::resolve_links);
@@ -87,7 +83,7 @@ impl SessionFiles {
         Ok(sessions)
     }
 
-    /// The folders of projects.
+    /// Directories of all projects, or of one.
     fn project_dirs(&self, project: Option<&Path>) -> io::Result<Vec<PathBuf>> {
         let root = self.config_dir.join("projects");
         let names = match files::file_kind(&root)? {
@@ -104,7 +100,7 @@ impl SessionFiles {
         Ok(names.into_iter().filter(is_meant).map(|name| root.join(name)).collect())
     }
 
-    /// Finds a session by its id, the beginning of it, or `last`.
+    /// Finds a session by its id, a prefix of it, or `last`.
     pub fn find(&self, name: &str) -> Result<SessionFile, FindError> {
         let name = name.trim().to_lowercase();
         let is_id = name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
@@ -127,15 +123,17 @@ impl SessionFiles {
         }
     }
 
-    /// Removes a session and all that belongs to it: what its subagents said, long output, copies of files. The
-    /// transcript goes last, so that a removal that broke off can be repeated. A session that an engine has is not removed.
+    /// Deletes a session with its subagent transcripts, tool output and checkpoints. The transcript is deleted last, so
+    /// that an interrupted deletion can be repeated. A locked session is an error.
     pub fn delete(&self, stored: &SessionFile) -> io::Result<()> {
         self.delete_within(stored, lock::BUSY_TIMEOUT)
     }
 
     fn delete_within(&self, stored: &SessionFile, patience: Duration) -> io::Result<()> {
         let _lock = match files::file_kind(&stored.path)? {
-            FileKind::File(_) => Some(TranscriptLock::acquire_within(&stored.path, patience).map_err(lock_error_to_io)?),
+            FileKind::File(_) => {
+                Some(TranscriptLock::acquire_within(&stored.path, patience).map_err(lock_error_to_io)?)
+            }
             _ => None,
         };
         files::remove_dir(&checkpoint::checkpoint_dir(&self.config_dir, &stored.id))?;
@@ -153,7 +151,6 @@ fn lock_error_to_io(error: LockError) -> io::Error {
     }
 }
 
-/// The sessions in the folder of a project.
 fn session_files_in(folder: &Path) -> Vec<SessionFile> {
     let stored = |name: String| {
         let id = name.strip_suffix(".jsonl").filter(|id| id.len() == 36 && Uuid::try_parse(id).is_ok())?;
@@ -168,10 +165,10 @@ fn session_files_in(folder: &Path) -> Vec<SessionFile> {
     files::entry_names(folder, usize::MAX).into_iter().filter_map(stored).collect()
 }
 
-/// How many characters a title or a tag may have: lists read only the ends of a transcript.
+/// Limit on titles and tags, because lists read only the head and tail of a transcript.
 const MAX_NAME_CHARS: usize = 1_000;
 
-/// A line that names a session; the official SDKs write and read the same.
+/// A metadata entry, in the format of the official SDKs.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(super) enum MetadataEntry<'a> {
@@ -180,12 +177,12 @@ pub(super) enum MetadataEntry<'a> {
 }
 
 impl<'a> MetadataEntry<'a> {
-    /// A title. One without any letters is refused, and so is one that no list could show.
+    /// Creates a title entry. Blank and overlong titles are errors.
     pub(super) fn title(text: &str, session_id: &'a str) -> io::Result<Self> {
         Ok(Self::CustomTitle { custom_title: validate_title(text)?, session_id })
     }
 
-    /// A tag, or that there is none any more.
+    /// Creates a tag entry; none removes the tag.
     pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
         let tag = match tag {
             Some(tag) => validate_name("A tag", tag)?,
@@ -200,27 +197,27 @@ impl<'a> MetadataEntry<'a> {
 }
 
 impl SessionFile {
-    /// What it is about; none if there is nothing to recognise it by.
+    /// Summary for lists; none if there is nothing to identify the session by.
     pub fn summary(&self) -> io::Result<Option<SessionSummary>> {
         SessionSummary::read(&self.id, &self.path)
     }
 
-    /// Gives it a title. A title without any letters is refused.
+    /// Sets the title. Blank titles are an error.
     pub fn rename(&self, title: &str) -> io::Result<()> {
         self.append(&MetadataEntry::title(title, &self.id)?)
     }
 
-    /// Gives it a tag, or takes it away.
+    /// Sets or removes the tag.
     pub fn tag(&self, tag: Option<&str>) -> io::Result<()> {
         self.append(&MetadataEntry::tag(tag, &self.id)?)
     }
 
-    /// Appends a line in one write. The file is never made anew: a session that is gone stays gone.
+    /// Appends an entry in one write. The file is never created: a deleted session stays deleted.
     fn append(&self, label: &MetadataEntry<'_>) -> io::Result<()> {
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let mut file = OpenOptions::new().append(true).custom_flags(flags.bits()).open(&self.path)?;
         let end = files::read_head_tail(&self.path, 1)?.tail;
-        // The last line may be cut off.
+        // The last line may be unterminated.
         let mut line = if end.is_empty() || end == b"\n" { Vec::new() } else { vec![b'\n'] };
         serde_json::to_writer(&mut line, label)?;
         line.push(b'\n');
@@ -228,7 +225,7 @@ impl SessionFile {
     }
 }
 
-/// A text on one line, without letters that show nothing; none if nothing is left.
+/// Puts a text on one line and removes invisible characters; none if nothing is left.
 pub(super) fn normalize_name(text: &str) -> Option<String> {
     let is_hidden = |letter: char| is_invisible(letter) || matches!(letter, '\u{e000}'..='\u{f8ff}');
     let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).collect();
@@ -237,12 +234,12 @@ pub(super) fn normalize_name(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A title as it is kept.
+/// Normalises a title, or says why it is invalid.
 pub(crate) fn validate_title(text: &str) -> io::Result<String> {
     validate_name("A title", text)
 }
 
-/// The same, but one that is too long is cut; none if nothing is left.
+/// Normalises a title and truncates it if it is too long; none if nothing is left.
 pub(super) fn truncate_title(text: &str) -> Option<String> {
     Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
 }
@@ -268,7 +265,7 @@ mod tests {
     const ONE: &str = "11111111-2222-4333-8444-555555555555";
     const TWO: &str = "11111111-aaaa-4333-8444-555555555555";
 
-    /// A folder of settings with sessions: project, id, text, age.
+    /// A configuration directory with sessions given as project, id, text and age.
     fn session_files(sessions: &[(&str, &str, &str, u64)]) -> (tempfile::TempDir, SessionFiles) {
         let folder = tempfile::tempdir().unwrap();
         for (project, id, text, age) in sessions {
@@ -287,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_found_by_project_and_by_name_the_newest_first() {
+    fn sessions_are_listed_newest_first_and_found_by_prefix() {
         let hi = prompt("hi");
         let (folder, shelf) = session_files(&[
             ("-w", ONE, &hi, 20),
@@ -296,7 +293,8 @@ mod tests {
             ("-w", "notes", "", 0),
         ]);
         symlink("gone", folder.path().join(format!("projects/-w/{}.jsonl", TWO.replace('1', "3")))).unwrap();
-        let ids = |sessions: Vec<SessionFile>| sessions.into_iter().map(|stored| stored.id).collect::<Vec<_>>();
+        let ids =
+            |sessions: Vec<SessionFile>| sessions.into_iter().map(|stored| stored.id).collect::<Vec<_>>();
         assert_eq!(ids(shelf.list(None).unwrap()), [TWO, ONE]);
         assert_eq!(ids(shelf.list(Some(Path::new("/w"))).unwrap()), [ONE]);
         assert_eq!(ids(shelf.list(Some(Path::new("/gone"))).unwrap()), [""; 0]);
@@ -314,8 +312,9 @@ mod tests {
     }
 
     #[test]
-    fn a_title_and_a_tag_are_lines_of_their_own_also_after_a_torn_one() {
-        let (_folder, shelf) = session_files(&[("-w", ONE, &format!("{}{{\"type\":\"assi", prompt("hi")), 0)]);
+    fn title_and_tag_are_appended_after_unterminated_line() {
+        let (_folder, shelf) =
+            session_files(&[("-w", ONE, &format!("{}{{\"type\":\"assi", prompt("hi")), 0)]);
         let stored = shelf.find(ONE).unwrap();
         stored.rename("  My\n title\u{202e} ").unwrap();
         stored.tag(Some("work")).unwrap();
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_long_output_of_its_own() {
+    fn fork_has_its_own_tool_output() {
         let (folder, shelf) = session_files(&[("-w", ONE, "", 0)]);
         let old = folder.path().join(format!("projects/-w/{ONE}/tool-results"));
         fs::create_dir_all(old.join("tasks")).unwrap();
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_an_engine_has_is_not_removed() {
+    fn locked_session_is_not_deleted() {
         let (_folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0)]);
         let stored = shelf.find(ONE).unwrap();
         let held = TranscriptLock::acquire(&stored.path).unwrap();
@@ -376,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_with_all_that_belongs_to_it_and_nothing_else() {
+    fn delete_removes_everything_of_one_session() {
         let (folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0), ("-w", TWO, &prompt("ho"), 0)]);
         let below = [
             format!("projects/-w/{ONE}/subagents"),

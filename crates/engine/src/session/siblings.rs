@@ -1,29 +1,28 @@
-//! What belongs to the conversation though it stands beside its path. Of calls that run side by side, the official
-//! engine hangs each result on its own call: so all results but one stand beside the path, and so may parts of a reply.
-//! What stands there because somebody went back to an earlier message does not belong.
+//! Entries off the active branch that still belong to the conversation. The official engine attaches each result of
+//! parallel tool calls to its own call, so all results but one, and sometimes parts of a reply, are siblings of the
+//! branch. Siblings left by a rewind to an earlier message are excluded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek};
 
 use whimbrel_wire::content::Block;
 
-use super::index::{Index, NodeId, Span};
-use super::entry::EntryKind;
 use super::branch;
-use super::entry_reader::{LoadedMessage, TurnRole, EntryReader};
+use super::entry::EntryKind;
+use super::entry_reader::{EntryReader, LoadedMessage, TurnRole};
+use super::index::{Index, NodeId, Span};
 
-/// A line of the conversation.
+/// An entry of the conversation.
 #[derive(Debug)]
 pub(super) struct BranchEntry {
     pub(super) span: Span,
-    /// What is said in it, if anything.
+    /// The message in it; none for entries that only link others.
     pub(super) message: Option<LoadedMessage>,
-    /// Whether that is for everybody to read, not only for the model.
+    /// Visible to the user, not only to the model.
     pub(super) is_visible: bool,
 }
 
-/// Reads the lines of a path, and puts what belongs to them where it belongs: nothing that came after the last line that
-/// is wanted, if one is.
+/// Reads the entries of a branch and inserts the siblings that belong to them, none after `last` if it is given.
 pub(super) fn collect_entries<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,
@@ -33,7 +32,14 @@ pub(super) fn collect_entries<R: Read + Seek>(
     let mut steps: HashMap<NodeId, BranchEntry> = HashMap::with_capacity(path.len());
     for place in path {
         let node = index.node(*place);
-        steps.insert(*place, BranchEntry { span: node.span, message: reader.read_message(node)?, is_visible: node.is_message() });
+        steps.insert(
+            *place,
+            BranchEntry {
+                span: node.span,
+                message: reader.read_message(node)?,
+                is_visible: node.is_message(),
+            },
+        );
     }
     let mut open = unanswered_calls(steps.values());
     let mut after: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -53,10 +59,15 @@ pub(super) fn collect_entries<R: Read + Seek>(
         let Some(mut heard) = reader.read_message(node)? else { continue };
         let belongs = match node.kind {
             EntryKind::User => {
-                heard.content.blocks.retain(|block| answered_call_id(block).is_some_and(|id| open.remove(id)));
+                heard
+                    .content
+                    .blocks
+                    .retain(|block| answered_call_id(block).is_some_and(|id| open.remove(id)));
                 !heard.content.blocks.is_empty()
             }
-            EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => is_same_reply(&heard, beside),
+            EntryKind::Assistant | EntryKind::CompactBoundary | EntryKind::Cleared | EntryKind::Other => {
+                is_same_reply(&heard, beside)
+            }
         };
         if belongs {
             open.extend(heard.content.blocks.iter().filter_map(started_call_id).map(str::to_owned));
@@ -73,9 +84,13 @@ pub(super) fn collect_entries<R: Read + Seek>(
     Ok(gathered)
 }
 
-/// Which lines were left behind when somebody went back: those between a prompt and the message that it hangs on. A prompt
-/// hangs on the last thing said, unless it is meant to follow an earlier one.
-fn abandoned_ranges(index: &Index, path: &[NodeId], steps: &HashMap<NodeId, BranchEntry>) -> BTreeMap<NodeId, NodeId> {
+/// Ranges of entries that a rewind abandoned: those between a prompt and its parent message. A prompt follows the last
+/// message unless the user went back to an earlier one.
+fn abandoned_ranges(
+    index: &Index,
+    path: &[NodeId],
+    steps: &HashMap<NodeId, BranchEntry>,
+) -> BTreeMap<NodeId, NodeId> {
     let role = |place: &NodeId| Some(steps.get(place)?.message.as_ref()?.role);
     let prompts = path.iter().filter(|place| role(place) == Some(TurnRole::Prompt));
     prompts.filter_map(|prompt| Some((branch::previous_message(index, *prompt)?, *prompt))).collect()
@@ -85,7 +100,7 @@ fn is_within(gaps: &BTreeMap<NodeId, NodeId>, place: NodeId) -> bool {
     gaps.range(..place).next_back().is_some_and(|(_, end)| place < *end)
 }
 
-/// The calls that have no result.
+/// Ids of tool calls without a result.
 fn unanswered_calls<'a>(steps: impl Iterator<Item = &'a BranchEntry> + Clone) -> HashSet<String> {
     let blocks = steps.filter_map(|step| step.message.as_ref()).flat_map(|heard| &heard.content.blocks);
     let answered: HashSet<&str> = blocks.clone().filter_map(answered_call_id).collect();

@@ -1,8 +1,9 @@
-//! Brings the lines of one session's transcripts to a store, in the order in which they were written. What the store does
-//! not take waits and is offered again; so much may wait and no more, and whatever is given up is told.
+//! Buffered writer of one session's transcripts to a session store, in the order in which the lines were written. Lines
+//! that the store does not accept stay in the buffer and are sent again. The buffer is bounded; dropped lines are
+//! reported to the host.
 //!
-//! A delivery that is broken off, because its turn was stopped or the store took too long, may have arrived all the same.
-//! Then its lines come twice, which a store sees by their ids.
+//! A cancelled or timed-out append may have been stored all the same. Its lines are then sent twice, and the store
+//! drops the duplicates by uuid.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,25 +13,22 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use whimbrel_wire::RawJson;
 
-use super::health::{WriteHealth, TranscriptNotice};
+use super::health::{TranscriptNotice, WriteHealth};
 use super::store::{SharedStore, StoreError, StoreKey};
 
-/// How long a store may take for one batch.
+/// Time limit for appending one batch.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take to read something back, which may be much.
+/// Time limit for reading, which may return a lot of data.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many lines a batch has at most.
 const MAX_BATCH_LINES: usize = 500;
-/// How many bytes of lines may wait.
 const MAX_BUFFERED_BYTES: usize = 64 << 20;
-/// How long a store that has failed is left alone at first; each further failure makes it four times as long.
+/// Delay before the next attempt after a failure; quadruples with each further failure.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
-/// The longest such pause.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// How often a delivery that must succeed is tried.
+/// Attempts of a flush with [`FlushMode::WithRetries`].
 const FINAL_FLUSH_ATTEMPTS: u32 = 3;
 
-/// Brings lines to a store. Cheap to clone; all transcripts of a session share one.
+/// Writes lines to a session store. Cheap to clone; all transcripts of a session share one.
 #[derive(Debug, Clone)]
 pub struct StoreWriter {
     shared: Arc<Shared>,
@@ -41,9 +39,8 @@ struct Shared {
     store: SharedStore,
     project: String,
     buffer: Mutex<Buffer>,
-    /// One delivery at a time.
+    /// Held while lines are sent, so that only one flush runs at a time.
     retry: tokio::sync::Mutex<RetryState>,
-    /// How many bytes may wait.
     max_buffered_bytes: usize,
 }
 
@@ -51,59 +48,66 @@ struct Shared {
 struct Buffer {
     lines: VecDeque<(Arc<StoreKey>, RawJson)>,
     bytes: usize,
-    /// Lines for which there was no room.
+    /// Lines dropped because the buffer was full.
     dropped_lines: usize,
     health: WriteHealth,
 }
 
-/// How the store has behaved.
+/// Backoff after failed appends.
 #[derive(Debug, Default)]
 struct RetryState {
     failures: u32,
     retry_after: Option<Instant>,
 }
 
-/// How much a delivery matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushMode {
-    /// A store that has just failed is left alone.
+    /// Return an error at once while the backoff lasts.
     RespectBackoff,
-    /// It is tried once in any case.
+    /// Try once, regardless of the backoff.
     Once,
-    /// It is tried several times.
+    /// Try several times.
     WithRetries,
 }
 
 impl StoreWriter {
-    /// Brings the transcripts of a project to a store.
+    /// Creates a writer for the transcripts of a project.
     pub fn new(store: SharedStore, project: impl Into<String>) -> Self {
         Self::with_buffer_limit(store, project, MAX_BUFFERED_BYTES)
     }
 
     fn with_buffer_limit(store: SharedStore, project: impl Into<String>, room: usize) -> Self {
         let (bag, way) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { shared: Arc::new(Shared { store, project: project.into(), buffer: bag, retry: way, max_buffered_bytes: room }) }
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                project: project.into(),
+                buffer: bag,
+                retry: way,
+                max_buffered_bytes: room,
+            }),
+        }
     }
 
-    /// The project that it works for.
     pub fn project(&self) -> &str {
         &self.shared.project
     }
 
-    /// How many lines the store has not taken: those that wait, and those for which there was no room.
+    /// Number of lines not in the store: those in the buffer and those dropped.
     pub fn undelivered_count(&self) -> usize {
         let bag = self.buffer();
         bag.lines.len() + bag.dropped_lines
     }
 
-    /// Reads a transcript below a session; none if the store has none.
+    /// Loads a transcript of a subagent; none if the store has none.
     pub(crate) async fn load(&self, session: &str, below: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
-        // What was said a moment ago may still be on its way.
+        // Recent lines may still be in the buffer.
         let _ = self.flush(FlushMode::Once).await;
-        with_load_timeout(self.shared.store.load(&StoreKey::session(self.project(), session).below(below))).await
+        with_load_timeout(self.shared.store.load(&StoreKey::session(self.project(), session).below(below)))
+            .await
     }
 
-    /// What lies below a session. A store that cannot tell has nothing there.
+    /// Lists the subpaths of a session. A store that cannot list them counts as having none.
     pub(crate) async fn subkeys(&self, session: &str) -> Result<Vec<String>, StoreError> {
         match with_load_timeout(self.shared.store.subkeys(self.project(), session)).await {
             Err(StoreError::Unsupported(_)) => Ok(Vec::new()),
@@ -111,12 +115,11 @@ impl StoreWriter {
         }
     }
 
-    /// What the host does not know yet.
     pub(super) fn take_notice(&self) -> Option<TranscriptNotice> {
         self.buffer().health.take_notice()
     }
 
-    /// Takes a line along.
+    /// Adds a line to the buffer, or drops it if the buffer is full.
     pub(super) fn push(&self, key: &Arc<StoreKey>, line: RawJson) {
         let mut bag = self.buffer();
         let size = line.as_str().len();
@@ -133,13 +136,14 @@ impl StoreWriter {
         }
     }
 
-    /// Delivers everything that waits. An error means that some of it still does.
+    /// Sends all buffered lines. After an error some of them are still in the buffer.
     pub(crate) async fn flush(&self, urgency: FlushMode) -> io::Result<()> {
         let mut way = self.shared.retry.lock().await;
         if self.buffer().lines.is_empty() {
             return Ok(());
         }
-        if urgency == FlushMode::RespectBackoff && way.retry_after.is_some_and(|until| Instant::now() < until) {
+        if urgency == FlushMode::RespectBackoff && way.retry_after.is_some_and(|until| Instant::now() < until)
+        {
             return Err(io::Error::other("the store has just failed"));
         }
         let tries = if urgency == FlushMode::WithRetries { FINAL_FLUSH_ATTEMPTS } else { 1 };
@@ -180,7 +184,7 @@ impl StoreWriter {
         done
     }
 
-    /// The first lines that go to one transcript. They stay in the bag until they have been taken.
+    /// The first buffered lines of one transcript. They stay in the buffer until the store has accepted them.
     fn next_batch(&self) -> Option<(Arc<StoreKey>, Vec<RawJson>)> {
         let bag = self.buffer();
         let key = Arc::clone(&bag.lines.front()?.0);
@@ -202,8 +206,10 @@ impl Buffer {
     }
 }
 
-/// What a store answers, if it does so in time.
-pub(crate) async fn with_load_timeout<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+/// Awaits a read from the store, at most [`LOAD_TIMEOUT`].
+pub(crate) async fn with_load_timeout<T>(
+    asked: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
     timeout(LOAD_TIMEOUT, asked).await.unwrap_or_else(|_| Err(timeout_error(LOAD_TIMEOUT)))
 }
 
@@ -212,7 +218,7 @@ fn timeout_error(patience: Duration) -> StoreError {
     io::Error::new(io::ErrorKind::TimedOut, text).into()
 }
 
-/// How long a store is left alone after so many failures in a row.
+/// Backoff after a number of failures in a row.
 fn backoff(failures: u32) -> Duration {
     INITIAL_BACKOFF.saturating_mul(4u32.saturating_pow(failures.saturating_sub(1))).min(MAX_BACKOFF)
 }

@@ -1,8 +1,9 @@
-//! What a stored session is about, found at the two ends of its transcript. Pure, except for [`Summary::read`].
+//! Summary of a stored session for lists, read from the head and tail of its transcript. Pure, except for
+//! [`SessionSummary::read`].
 //!
-//! The fields and the way they are found are those of the official SDKs' lists, so that all lists agree: a title that
-//! somebody gave, else one that a model gave, else the last prompt, a summary, the first prompt. Fields are looked for
-//! as text, because at the ends of a long file lines are cut.
+//! Fields and their precedence are those of the official SDKs, so that all lists agree: the user's title, a generated
+//! title, the last prompt, a summary, the first prompt. Fields are searched as text, because lines are cut at the ends
+//! of a long file.
 
 use std::io;
 use std::path::Path;
@@ -15,46 +16,44 @@ use whimbrel_wire::codec;
 use super::entry::replace_lone_surrogates;
 use crate::files::{self, HeadTail};
 
-/// How many bytes are read at each end.
 const HEAD_TAIL_BYTES: usize = 64 * 1024;
-/// How many characters of a prompt are shown.
 const MAX_PROMPT_CHARS: usize = 200;
 
-/// A stored session in short.
+/// Summary of a stored session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
-    /// The session's id.
+    /// Id of the session.
     pub session_id: String,
-    /// The best there is to recognise it by.
+    /// The best text to identify the session by.
     pub summary: String,
-    /// When it was changed last, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     pub last_modified: u64,
-    /// How many bytes its transcript has, if it is a file.
+    /// Size of the transcript in bytes, if it is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_size: Option<u64>,
-    /// A title that somebody, or else a model, gave it.
+    /// Title set by the user, else a generated one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_title: Option<String>,
-    /// The first prompt.
+    /// First prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_prompt: Option<String>,
-    /// The branch it worked on last.
+    /// Last git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// Where it works.
+    /// Working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// A word to sort it by.
+    /// Tag set by the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<u64>,
 }
 
 impl SessionSummary {
-    /// Reads what a transcript is about. None if there is nothing to recognise it by, or if it is a subagent's.
+    /// Reads the summary of a transcript. None for a subagent's, or if there is nothing to identify it by.
     pub fn read(session: &str, path: &Path) -> io::Result<Option<Self>> {
         let HeadTail { head, tail, stamp } = files::read_head_tail(path, HEAD_TAIL_BYTES)?;
         let found = from_head_tail(&String::from_utf8_lossy(&head), &String::from_utf8_lossy(&tail));
@@ -72,7 +71,6 @@ fn unix_millis(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What both ends of a transcript say.
 fn from_head_tail(head: &str, tail: &str) -> Option<SessionSummary> {
     if has_flag(head.lines().next()?, "isSidechain") {
         return None;
@@ -100,18 +98,18 @@ fn from_head_tail(head: &str, tail: &str) -> Option<SessionSummary> {
     })
 }
 
-/// Whether a line has this switch set.
+/// Checks for a field that is `true`.
 fn has_flag(line: &str, key: &str) -> bool {
     line.contains(&format!("\"{key}\":true")) || line.contains(&format!("\"{key}\": true"))
 }
 
-/// The first value of a field, if it is not empty.
+/// The first value of a field, unless it is empty.
 fn first_value(text: &str, key: &str) -> Option<String> {
     let found = |pattern: &str| parse_string(&text[text.find(pattern)? + pattern.len()..]);
     key_patterns(key).iter().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
 }
 
-/// The last value of a field, if it is not empty.
+/// The last value of a field, unless it is empty.
 fn last_value(text: &str, key: &str) -> Option<String> {
     let found = |pattern: &str| {
         let places: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
@@ -124,7 +122,7 @@ fn key_patterns(key: &str) -> [String; 2] {
     [format!("\"{key}\":\""), format!("\"{key}\": \"")]
 }
 
-/// The JSON string whose opening quote has just been passed; none if it is cut off.
+/// Parses a JSON string after its opening quote; none if it is cut off.
 fn parse_string(text: &str) -> Option<String> {
     let text = text.lines().next()?;
     let mut escaped = false;
@@ -139,7 +137,7 @@ fn parse_string(text: &str) -> Option<String> {
     Some(serde_json::from_str(&quoted).ok().or_else(mended).unwrap_or_else(|| raw.to_owned()))
 }
 
-/// The first prompt that a person wrote. A command counts only if there is nothing else.
+/// The first prompt of the user; a command only if there is no other prompt.
 fn first_prompt(head: &str) -> Option<String> {
     let mut command = None;
     for line in head.lines() {
@@ -150,7 +148,9 @@ fn first_prompt(head: &str) -> Option<String> {
         {
             continue;
         }
-        let Ok(entry) = serde_json::from_slice::<Value>(&replace_lone_surrogates(line.as_bytes())) else { continue };
+        let Ok(entry) = serde_json::from_slice::<Value>(&replace_lone_surrogates(line.as_bytes())) else {
+            continue;
+        };
         if entry["type"] != "user" {
             continue;
         }
@@ -165,15 +165,13 @@ fn first_prompt(head: &str) -> Option<String> {
     command.filter(|name| !name.is_empty())
 }
 
-/// What a session can be recognised by in a text that was said in it: its beginning on one line, or the command that it
-/// calls.
+/// Text of a message to identify a session by: its beginning on one line, or the name of the command in it.
 pub(super) fn prompt_excerpt(text: &str) -> Option<String> {
     let text = text.replace('\n', " ");
     let text = command_name(&text).unwrap_or(&text).trim();
     (!text.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(text))
 }
 
-/// The texts in a message's content.
 pub(super) fn content_texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
@@ -191,7 +189,7 @@ pub(super) fn command_name(text: &str) -> Option<&str> {
     rest.split_once("</command-name>").map(|(name, _)| name)
 }
 
-/// Whether a program put this among the prompts.
+/// Recognises text with the role of the user that the engine or an IDE wrote.
 pub(super) fn is_synthetic_prompt(text: &str) -> bool {
     let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
     ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_there_is_stands_for_a_session() {
+    fn summary_text_follows_precedence() {
         let (custom, ai) = (r#"{"customTitle":"Mine"}"#, r#"{"type":"ai-title","aiTitle": "Its"}"#);
         let (prompt, summary) = (r#"{"lastPrompt":"And?"}"#, r#"{"summary":"S"}"#);
         let rows: [(&str, &[&str], Option<&str>); 14] = [
@@ -265,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_fields_are_found_too() {
+    fn other_fields_are_found() {
         let text = [
             PROMPT,
             r#"{"gitBranch":"side"}"#,

@@ -1,5 +1,5 @@
-//! Which lines of a transcript say that tools on demand were loaded: results of ToolSearch, and the boundary of a
-//! compaction, which keeps what was loaded before.
+//! Entries that record the loading of deferred tools: results of ToolSearch, and compaction boundaries, which carry
+//! over the tools loaded before.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use whimbrel_wire::content::Block;
 
 use crate::tools::TOOL_SEARCH;
 
-/// Whether a message answers a search; calls of ToolSearch in it are noted.
+/// Records ToolSearch calls of a message in `searches`; returns true if the message contains a result of one.
 pub(super) fn track_tool_search(blocks: &[Block], searches: &mut HashSet<String>) -> bool {
     let mut answers = false;
     for block in blocks {
@@ -24,7 +24,7 @@ pub(super) fn track_tool_search(blocks: &[Block], searches: &mut HashSet<String>
     answers
 }
 
-/// The names in what a search told the host, or in what a boundary keeps. What makes no sense names nothing.
+/// Tool names in the result of a search or in the metadata of a boundary. Invalid data yields none.
 pub(super) fn loaded_tool_names(result: Option<&RawValue>, boundary: Option<&RawValue>) -> Vec<String> {
     #[derive(Default, Deserialize)]
     struct Search {

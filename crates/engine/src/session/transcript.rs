@@ -1,5 +1,5 @@
-//! A transcript for whoever looks back: which lines make up the conversation, and what they say. The conversation is the
-//! one that would be gone on with, mended alike; what only the model was told is not shown.
+//! Reads the messages of a transcript for display. The conversation is the one that would be resumed, with the same
+//! repairs; texts hidden from the user are left out.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor};
@@ -9,36 +9,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use super::index::{RepairCounts, Span};
 use super::entry::{TranscriptEntry, replace_lone_surrogates};
+use super::index::{RepairCounts, Span};
 use super::line_reader::{LineReader, ScannedLine};
 use super::load;
 use super::resume::join_lines;
 use crate::files;
 
-/// How much is read at once.
 const READ_BUFFER_SIZE: usize = 64 * 1024;
 
-/// A message of a conversation, in the form in which the official SDKs give it.
+/// A message of a conversation, in the format of the official SDKs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     /// `user` or `assistant`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its id.
+    /// Uuid of the message.
     pub uuid: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// What was said.
+    /// The message, in the format of the Messages API.
     pub message: Value,
     /// Always null in the main conversation.
     pub parent_tool_use_id: Option<String>,
-    /// When it was said.
+    /// Time of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }
 
-/// The fields of a line that matter here. What has another type than it should counts as not there.
+/// The fields needed here. Values of the wrong type count as absent.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct EntryFields {
@@ -53,28 +52,25 @@ struct EntryFields {
     message: Value,
 }
 
-/// A transcript whose lines are known.
+/// An open transcript with the positions of its visible messages.
 pub struct Transcript {
     file: File,
-    /// The lines of the conversation, in order.
+    /// Positions of the messages, in order.
     spans: Vec<Span>,
     repairs: RepairCounts,
 }
 
 impl Transcript {
-    /// Opens a transcript and finds the lines of its conversation.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (file, _) = files::open_regular(path)?;
         let (order, repairs) = load::conversation_spans(&file)?;
         Ok(Self { file, spans: order, repairs })
     }
 
-    /// What was wrong with it.
     pub fn repairs(&self) -> RepairCounts {
         self.repairs
     }
 
-    /// The messages, in order.
     pub fn messages(&self) -> impl Iterator<Item = io::Result<Message>> {
         self.spans.iter().filter_map(|span| {
             let line = files::read_range(&self.file, span.offset, span.length as usize);
@@ -83,7 +79,7 @@ impl Transcript {
     }
 }
 
-/// The messages of a conversation whose lines are at hand, in order.
+/// The messages of a conversation given as lines, in order.
 pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
     let text = join_lines(lines);
     // Reading from memory does not fail.
@@ -92,12 +88,13 @@ pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
     order.iter().filter_map(|span| parse_message(line(span)?)).collect()
 }
 
-/// What a line says; none if it is not part of the conversation.
+/// Parses a line; none if it is not a visible message.
 pub fn message_from_line(line: &RawJson) -> Option<Message> {
     parse_message(line.as_str().as_bytes())
 }
 
-/// Looks at what was said in a transcript, line by line in the order of the file, until `look` says false.
+/// Passes the messages of a transcript to `look` in file order, until it returns false. Only lines accepted by `maybe`
+/// are parsed.
 pub fn scan_messages(
     path: &Path,
     maybe: impl Fn(&[u8]) -> bool,
@@ -117,14 +114,14 @@ pub fn scan_messages(
     Ok(())
 }
 
-/// Reads a line, or the whole one at the end of a broken one.
+/// Parses a line, or the complete entry at the end of a broken one.
 fn parse_fields(bytes: &[u8]) -> Option<EntryFields> {
     let parse = |bytes: &[u8]| serde_json::from_slice(&replace_lone_surrogates(bytes)).ok();
-    let behind = || TranscriptEntry::parse(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
+    let behind =
+        || TranscriptEntry::parse(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
     parse(bytes).or_else(behind)
 }
 
-/// A text that is not empty.
 fn non_empty_text(value: Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text),
@@ -132,7 +129,7 @@ fn non_empty_text(value: Value) -> Option<String> {
     }
 }
 
-/// Whether a switch is set, however it is spelled.
+/// Interprets a value as a boolean, as JavaScript does.
 fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
@@ -142,7 +139,7 @@ fn is_truthy(value: &Value) -> bool {
     }
 }
 
-/// What a line says; none if it is not part of the conversation.
+/// Parses a line; none if it is not a visible message.
 fn parse_message(bytes: &[u8]) -> Option<Message> {
     let line = parse_fields(bytes)?;
     let kind = non_empty_text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
@@ -190,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conversation_is_the_last_branch() {
+    fn last_branch_is_shown() {
         let lines = [
             line("user", "a", None),
             line("assistant", "b", Some("a")),
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_circles_and_gaps_do_no_harm() {
+    fn garbage_cycles_and_missing_parents_are_tolerated() {
         let lines = [
             json!("not JSON"),
             json!("\u{0}\u{0}\u{0}"),
@@ -216,7 +213,10 @@ mod tests {
             json!("{\"type\":\"assistant\",\"uuid\":\"torn"),
         ];
         assert_eq!(message_uuids(&lines), ["a", "b", "c"]);
-        assert_eq!(message_uuids(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]), ["x", "y"]);
+        assert_eq!(
+            message_uuids(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]),
+            ["x", "y"]
+        );
         let circle =
             [line("user", "x", Some("y")), line("user", "y", Some("x")), line("user", "z", Some("y"))];
         assert_eq!(message_uuids(&circle), ["x", "y", "z"]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_ran_side_by_side_are_put_back() {
+    fn parallel_calls_and_results_are_reordered() {
         let lines = [
             line("user", "a", None),
             block("call-1", "a", "r"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_would_be_gone_on_with() {
+    fn shown_messages_are_those_that_would_be_resumed() {
         let mut side = line("assistant", "side", Some("b"));
         side["isSidechain"] = true.into();
         let glued = format!("{{\"type\":\"assi{}", line("assistant", "b", Some("a")));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_whose_ends_were_lost_are_all_there() {
+    fn entries_without_newlines_between_them_are_found() {
         let [a, b, c] = [("user", "a", None), ("assistant", "b", Some("a")), ("user", "c", Some("b"))]
             .map(|(kind, uuid, parent)| line(kind, uuid, parent));
         let glued = |text: String| message_uuids(&[json!(text)]);
@@ -288,9 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_subagent_is_not_heard() {
+    fn sidechain_messages_are_hidden() {
         let mut side = line("assistant", "side", Some("b"));
         side["isSidechain"] = true.into();
-        assert_eq!(message_uuids(&[line("user", "a", None), line("assistant", "b", Some("a")), side]), ["a", "b"]);
+        assert_eq!(
+            message_uuids(&[line("user", "a", None), line("assistant", "b", Some("a")), side]),
+            ["a", "b"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! One session's transcript: an append-only tree of lines, each naming its parent. Nothing is ever edited.
+//! Writes the entries of one session's transcript: an append-only tree in which each entry names its parent.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,53 +10,50 @@ use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use super::appender::Appender;
-use super::writer::{TranscriptWriter, Persistence};
-use super::metadata::LAST_PROMPT;
-use super::entry::{COMPACT_BOUNDARY, HIDDEN_TEXT, CONVERSATION_CLEARED, IdKey, REJECTED};
+use super::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, IdKey, REJECTED};
 use super::lock::TranscriptLock;
+use super::metadata::LAST_PROMPT;
 use super::paths::SUBAGENTS;
 use super::summary::prompt_excerpt;
+use super::writer::{Persistence, TranscriptWriter};
 use crate::clock;
 
-/// What every line of a session shares.
+/// Fields shared by all entries of a session.
 #[derive(Debug, Clone)]
 pub struct SessionIdentity {
-    /// The session.
     pub session: String,
-    /// Where it works.
     pub cwd: String,
-    /// The branch checked out there, if any.
+    /// Git branch of the working directory; may be empty.
     pub git_branch: String,
     /// How the engine was started (`sdk-ts`, `sdk-py`, `cli`, ...).
     pub entrypoint: String,
 }
 
-/// A transcript that is being written.
+/// Builds transcript entries and passes them to the [`TranscriptWriter`].
 #[derive(Debug)]
 pub struct TranscriptLog {
     identity: SessionIdentity,
     writer: TranscriptWriter,
     leaf: Option<String>,
-    /// The subagent whose branch this is.
+    /// The subagent that this transcript belongs to.
     agent_id: Option<String>,
-    /// What the model was told since the last message; it is written with the next one.
+    /// Hidden texts since the last message; written before the next one.
     pending_hidden: Vec<String>,
-    /// What was asked in this turn.
+    /// Prompt of this turn, for the metadata entry.
     last_prompt: Option<String>,
-    /// The ids that are taken.
+    /// Uuids already used in the conversation.
     used_uuids: HashSet<IdKey>,
 }
 
-/// A line of the conversation.
+/// A user or assistant message to append.
 #[derive(Debug)]
 pub struct MessageEntry<'a> {
     /// `user` or `assistant`.
     pub kind: &'static str,
-    /// Its id; the same as on the wire.
+    /// The same as on the wire.
     pub uuid: &'a str,
-    /// The message.
     pub message: RawJson,
-    /// Further fields.
+    /// Additional fields of the entry.
     pub extra_fields: Vec<(&'static str, Value)>,
 }
 
@@ -83,9 +80,14 @@ struct EntryLine<'a> {
 }
 
 impl TranscriptLog {
-    /// The transcript of a session at `path`, made with its first line; none keeps nothing on disk. Nobody else writes
-    /// to it while this one is there: the lock is taken with the first line, unless it is held already.
-    pub fn new(identity: SessionIdentity, path: Option<PathBuf>, keeping: &Persistence, held: Option<TranscriptLock>) -> Self {
+    /// Creates the transcript of a session. The file is created and locked by its first entry, unless the lock is
+    /// passed in; without a path nothing is stored on disk.
+    pub fn new(
+        identity: SessionIdentity,
+        path: Option<PathBuf>,
+        keeping: &Persistence,
+        held: Option<TranscriptLock>,
+    ) -> Self {
         if let Some(courier) = &keeping.store_writer {
             let journal = TranscriptWriter::for_store(&identity.session, None, courier, keeping.durability);
             return Self::with_writer(identity, journal, None);
@@ -96,7 +98,8 @@ impl TranscriptLog {
                 path,
                 keeping.durability,
                 Box::new(move |path| {
-                    // One that nobody sees any more keeps nobody out, and one that could only be read may do better now.
+                    // A lock on a removed file excludes no other process, and a file that was read-only may be writable
+                    // now: lock again.
                     let ours = held.take().filter(|lock| lock.can_write() && lock.is_at_path());
                     let mut lock = ours.map_or_else(|| TranscriptLock::acquire_or_create(path), Ok)?;
                     lock.repair_tail()?;
@@ -113,9 +116,14 @@ impl TranscriptLog {
         Self { identity, writer, leaf: None, agent_id, pending_hidden, last_prompt: None, used_uuids }
     }
 
-    /// The transcript of a subagent, below that of its session: in the store, or in a file of its own below `folder`; none
-    /// keeps nothing on disk.
-    pub fn sidechain(identity: SessionIdentity, agent_id: &str, folder: Option<&Path>, keeping: &Persistence) -> Self {
+    /// Creates the transcript of a subagent: in the session store, or in a file in `folder`; without a directory
+    /// nothing is stored on disk.
+    pub fn sidechain(
+        identity: SessionIdentity,
+        agent_id: &str,
+        folder: Option<&Path>,
+        keeping: &Persistence,
+    ) -> Self {
         let name = format!("agent-{agent_id}");
         let journal = match &keeping.store_writer {
             Some(courier) => {
@@ -131,18 +139,18 @@ impl TranscriptLog {
         Self::with_writer(identity, journal, Some(agent_id.to_owned()))
     }
 
-    /// Goes on after this line, in a conversation in which these ids are taken.
+    /// Continues after an entry of a loaded conversation that uses these uuids.
     pub fn resume_after(&mut self, leaf: Option<String>, names: HashSet<IdKey>) {
         self.leaf = leaf;
         self.used_uuids.extend(names);
     }
 
-    /// Takes an id for a line; false if it is taken already.
+    /// Reserves a uuid; false if it is in use.
     pub fn claim_uuid(&mut self, uuid: &str) -> bool {
         self.used_uuids.insert(IdKey::new(uuid))
     }
 
-    /// Notes what was asked, by which the session is recognised in lists.
+    /// Records the prompt for the metadata that lists show.
     pub fn record_prompt(&mut self, content: &Content) {
         let blocks = match content {
             Content::Text(text) => return self.record_prompt_texts(&[text]),
@@ -159,7 +167,7 @@ impl TranscriptLog {
         self.last_prompt = texts.iter().find_map(|text| prompt_excerpt(text)).or(self.last_prompt.take());
     }
 
-    /// Ends a turn: what lists look for stands at the end, and everything is as safe as it is to be.
+    /// Ends a turn: writes the metadata entries, and syncs if durability requires it.
     pub async fn end_turn(&mut self) {
         if self.agent_id.is_none() {
             if let Some(prompt) = self.last_prompt.take() {
@@ -176,12 +184,11 @@ impl TranscriptLog {
         self.writer.end_turn().await;
     }
 
-    /// The way into the file.
     pub fn writer(&self) -> &TranscriptWriter {
         &self.writer
     }
 
-    /// Appends a line below the last one.
+    /// Appends a message as a child of the last entry.
     pub fn append(&mut self, entry: MessageEntry<'_>) {
         for text in std::mem::take(&mut self.pending_hidden) {
             let line = json!({
@@ -215,13 +222,13 @@ impl TranscriptLog {
         self.write_title();
     }
 
-    /// What the model is told beside the conversation. It is no message, so it is no part of the tree: readers that look
-    /// for messages do not find it.
+    /// Adds text for the model that is hidden from the user. It is stored outside the tree, so readers of messages skip
+    /// it.
     pub fn push_hidden(&mut self, text: &str) {
         self.pending_hidden.push(text.to_owned());
     }
 
-    /// Marks that the model goes on from a summary, with these tools loaded: what follows has no parent in the tree.
+    /// Appends a compaction boundary with the tools loaded so far. It has no parent; later entries descend from it.
     pub fn append_boundary(&mut self, uuid: &str, boundary: &CompactBoundary, tools: &[String]) {
         self.pending_hidden.clear();
         let facts = &boundary.compact_metadata;
@@ -235,7 +242,7 @@ impl TranscriptLog {
         self.append_system(uuid, COMPACT_BOUNDARY, None, line);
     }
 
-    /// Marks messages that the provider has refused for good: they stay, and are not sent again.
+    /// Records messages that the provider rejected permanently. They stay in the transcript and are not sent again.
     pub fn append_rejection(&mut self, messages: &[String]) {
         self.pending_hidden.clear();
         let line = json!({
@@ -247,19 +254,19 @@ impl TranscriptLog {
         self.write(&line);
     }
 
-    /// Marks that the model has forgotten what came before: what follows hangs on nothing older than this.
+    /// Records that the conversation was cleared: later entries have no ancestor before this one.
     pub fn append_cleared(&mut self, uuid: &str) {
         self.pending_hidden.clear();
         self.append_system(uuid, CONVERSATION_CLEARED, None, json!({}));
     }
 
-    /// A command that the engine answers itself, or its answer.
+    /// Records a local command of the user, or its output.
     pub fn append_local_command(&mut self, uuid: &str, text: &str) {
         let parent = self.leaf.clone();
         self.append_system(uuid, "local_command", parent.as_deref(), json!({"content": text}));
     }
 
-    /// Appends a line that is no part of what the model is sent.
+    /// Appends a system entry, which is not sent to the model.
     fn append_system(&mut self, uuid: &str, subtype: &str, parent: Option<&str>, more: Value) {
         let mut line = json!({
             "parentUuid": parent,
@@ -281,13 +288,13 @@ impl TranscriptLog {
         self.write_title();
     }
 
-    /// Writes what the session is called, if that is due. What could not be written is kept like any other line.
+    /// Writes the title if it has changed. A failed write stays pending like any other line.
     fn write_title(&self) {
         let _ = self.writer.write_title();
     }
 
     fn write(&self, line: &impl Serialize) {
-        // What could not be written is kept by the journal, and told from there.
+        // The writer keeps and reports lines that could not be written.
         let _ = self.writer.write_line(serde_json::to_string(line));
     }
 }

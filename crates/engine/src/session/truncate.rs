@@ -1,13 +1,13 @@
-//! Up to where a conversation is read back, and whether what is dropped by that is what the host means to drop.
+//! Selects the last entry to load, and checks that `--resume-drops-turn` drops only the turn that the host named.
 
 use std::io::{Read, Seek};
 
+use super::branch;
+use super::entry_reader::{EntryReader, TurnRole};
 use super::index::{Index, NodeId};
 use super::load::{LoadError, LoadRange};
-use super::branch;
-use super::entry_reader::{TurnRole, EntryReader};
 
-/// The last line that counts.
+/// The last entry to load.
 pub(super) fn select_leaf<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,
@@ -30,7 +30,7 @@ pub(super) fn select_leaf<R: Read + Seek>(
     Ok(at)
 }
 
-/// Whether all these lines are of the turn that began with a prompt.
+/// Checks that all dropped entries belong to the turn of a prompt.
 fn check_dropped_entries<R: Read + Seek>(
     index: &Index,
     reader: &mut EntryReader<R>,

@@ -1,6 +1,6 @@
-//! The way into a transcript, in a file or a store, for whoever writes there: the conversation its messages, the workshop
-//! the start of each call with effects. Cheap to clone. It knows what could not be written, and what the host wants a copy
-//! of.
+//! Handle for writing to one transcript, in a file or a session store. Cheap to clone; used by the conversation for
+//! messages and by the tool scheduler for starts of calls with effects. Tracks failed writes and collects lines for
+//! mirroring hosts.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,55 +10,53 @@ use serde_json::json;
 use whimbrel_wire::RawJson;
 
 use super::appender::Appender;
-use super::store_writer::{StoreWriter, FlushMode};
 use super::durability::Durability;
-use super::health::WriteHealth;
-pub use super::health::TranscriptNotice;
-use super::metadata::MetadataEntries;
 use super::entry::TOOL_START;
+pub use super::health::TranscriptNotice;
+use super::health::WriteHealth;
+use super::metadata::MetadataEntries;
 use super::session_files::{MetadataEntry, truncate_title};
 use super::store::StoreKey;
+use super::store_writer::{FlushMode, StoreWriter};
 use crate::clock;
 
-/// How transcripts are kept.
+/// How and where transcripts are stored.
 #[derive(Debug, Clone, Default)]
 pub struct Persistence {
-    /// How safe they are.
     pub durability: Durability,
-    /// Whether the host gets a copy of each line.
+    /// Mirroring of lines to the host.
     pub mirror: Mirror,
-    /// The way to the store that keeps them, if that is not the disk.
+    /// Writer to the session store, if transcripts are not stored on disk.
     pub store_writer: Option<StoreWriter>,
-    /// Why they cannot be kept, where they should be.
+    /// Reason why transcripts that should be stored cannot be.
     pub unavailable: Option<Arc<str>>,
 }
 
-/// Whether the host gets a copy of each line.
+/// Whether the host receives a copy of each line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mirror {
-    /// It does not.
+    /// No.
     #[default]
     Off,
-    /// It does, and cannot read a line of more than a megabyte.
+    /// Yes; lines of more than a megabyte are shortened.
     SizeLimited,
-    /// It does, and reads lines of any length.
+    /// Yes; lines of any length.
     Unlimited,
 }
 
 impl Mirror {
-    /// For a host that wants copies. Of the official SDKs, TypeScript's reads lines of any length; Python's ends on a long
-    /// one.
+    /// Mirroring mode for a host that asked for it. The TypeScript SDK reads lines of any length; the Python SDK aborts
+    /// on long ones.
     pub fn for_host(entrypoint: Option<&str>) -> Self {
         if entrypoint == Some("sdk-ts") { Self::Unlimited } else { Self::SizeLimited }
     }
 
-    /// Whether the host gets copies at all.
     pub fn is_on(self) -> bool {
         self != Self::Off
     }
 }
 
-/// The way into a transcript; into nowhere if nothing is kept.
+/// Writes to one transcript, or discards everything if the session is not stored.
 #[derive(Debug, Clone)]
 pub struct TranscriptWriter {
     session: Arc<str>,
@@ -66,18 +64,17 @@ pub struct TranscriptWriter {
     title: Arc<Mutex<TitleState>>,
 }
 
-/// What the session is called.
 #[derive(Debug, Default)]
 struct TitleState {
     text: Option<String>,
-    /// Whether the transcript does not say so yet.
+    /// The transcript does not contain this title yet.
     is_unsaved: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Sink {
     Discard,
-    /// Nowhere, though what cannot be recorded must not be begun; and why.
+    /// Nothing can be stored although durability is strict, so calls with effects must not run; with the reason.
     Unavailable(Arc<str>),
     File(Arc<Mutex<FileSink>>),
     Store {
@@ -96,19 +93,17 @@ struct FileSink {
     health: WriteHealth,
 }
 
-/// Lines that were added to a transcript.
+/// New lines of a transcript, for a mirroring host.
 #[derive(Debug)]
 pub struct MirroredLines {
-    /// The transcript.
+    /// Path of the transcript.
     pub path: PathBuf,
-    /// The lines.
     pub lines: Vec<RawJson>,
-    /// Which host they are for.
     pub mirror: Mirror,
 }
 
 impl TranscriptWriter {
-    /// The way into a file; none keeps nothing.
+    /// Creates a writer to a file; without a file it discards everything.
     pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
         let pages = |file| FileSink {
             file,
@@ -121,29 +116,37 @@ impl TranscriptWriter {
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
-    /// The way into a file; where there is none, nothing is kept, or nothing can be.
+    /// Creates a writer to a file; without one it discards everything, or reports why nothing can be stored if
+    /// durability is strict.
     pub(super) fn with_persistence(session: &str, file: Option<Appender>, keeping: &Persistence) -> Self {
         let lost = keeping.unavailable.clone().filter(|_| keeping.durability == Durability::Strict);
         match (file, lost) {
-            (None, Some(why)) => Self { sink: Sink::Unavailable(why), ..Self::new(session, None, keeping.mirror) },
+            (None, Some(why)) => {
+                Self { sink: Sink::Unavailable(why), ..Self::new(session, None, keeping.mirror) }
+            }
             (file, _) => Self::new(session, file, keeping.mirror),
         }
     }
 
-    /// The way into a store: to a session's own transcript, or to one below it.
-    pub fn for_store(session: &str, below: Option<&str>, courier: &StoreWriter, durability: Durability) -> Self {
+    /// Creates a writer to a session's own transcript in a store, or to one of its subpaths.
+    pub fn for_store(
+        session: &str,
+        below: Option<&str>,
+        courier: &StoreWriter,
+        durability: Durability,
+    ) -> Self {
         let own = StoreKey::session(courier.project(), session);
         let key = Arc::new(below.map_or_else(|| own.clone(), |below| own.below(below)));
         let sink = Sink::Store { store_writer: courier.clone(), key, durability };
         Self { session: session.into(), sink, title: Arc::default() }
     }
 
-    /// The file, if there is one.
+    /// Path of the file, if the transcript is in one.
     pub fn path(&self) -> Option<PathBuf> {
         self.file_sink().map(|pages| pages.file.path().to_owned())
     }
 
-    /// Writes one line, given without its end. Into a file it is written at once, to a store with [`Journal::deliver`].
+    /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
     pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
         let line = line.map_err(io::Error::other)?;
         if let Sink::Store { store_writer: courier, key, .. } = &self.sink {
@@ -162,7 +165,7 @@ impl TranscriptWriter {
         pages.record_write(written)
     }
 
-    /// Adds what stands in a file beside the transcript: a store, and a host that wants copies, have it as a line.
+    /// Records the content of a sidecar file as a line, for stores and mirroring hosts, which have no sidecar files.
     pub(crate) fn write_sidecar_line(&self, line: RawJson) {
         match &self.sink {
             Sink::Store { store_writer: courier, key, .. } => courier.push(key, line),
@@ -170,25 +173,23 @@ impl TranscriptWriter {
         }
     }
 
-    /// What the session is called, if it is called anything.
     pub fn title(&self) -> Option<String> {
         self.title_state().text.clone()
     }
 
-    /// What the session was called before.
+    /// Sets the title that a resumed session already has.
     pub(crate) fn restore_title(&self, title: Option<String>) {
         self.title_state().text = title;
     }
 
-    /// Calls the session something. It is written behind the next message; a title without any letters is none, and one that
-    /// is too long is cut.
+    /// Sets the title; it is written after the next message. Blank titles are ignored, long ones truncated.
     pub(crate) fn set_title(&self, title: &str) {
         if let Some(title) = truncate_title(title) {
             *self.title_state() = TitleState { text: Some(title), is_unsaved: true };
         }
     }
 
-    /// Calls the session something, and writes that down at once.
+    /// Sets the title and writes it at once.
     pub(crate) async fn rename(&self, title: &str) -> io::Result<()> {
         self.set_title(title);
         self.write_title()?;
@@ -198,34 +199,34 @@ impl TranscriptWriter {
         }
     }
 
-    /// Writes down what the session is called, if it was called something since.
+    /// Writes the title if it has changed.
     pub(crate) fn write_title(&self) -> io::Result<()> {
         let due = {
             let mut title = self.title_state();
             std::mem::take(&mut title.is_unsaved).then(|| title.text.clone()).flatten()
         };
         match due {
-            Some(title) => {
-                self.write_line(Ok(MetadataEntry::title(&title, &self.session)?.to_line()?.as_str().to_owned()))
-            }
+            Some(title) => self
+                .write_line(Ok(MetadataEntry::title(&title, &self.session)?.to_line()?.as_str().to_owned())),
             None => Ok(()),
         }
     }
 
-    /// What the transcript of a session that goes on is recognised by.
+    /// Sets the metadata entries of a resumed session.
     pub(crate) fn restore_metadata(&self, labels: MetadataEntries) {
         if let Some(mut pages) = self.file_sink() {
             pages.metadata = labels;
         }
     }
 
-    /// Writes again what lists would not find any more. A store reads all lines, so there it is found.
+    /// Writes metadata entries again that are too far from the end of the file to be found by lists. Not needed in
+    /// stores, where all lines are read.
     pub(super) fn rewrite_metadata(&self) {
         let due = self.file_sink().map(|mut pages| {
             let FileSink { file, metadata: labels, .. } = &mut *pages;
             file.open_file().map_or(Ok(Vec::new()), |file| labels.entries_to_rewrite(file))
         });
-        // What cannot be read now is looked at again after the next turn.
+        // A read error is not reported; the next turn tries again.
         for line in due.and_then(Result::ok).unwrap_or_default() {
             let _ = self.write_line(Ok(line));
         }
@@ -235,14 +236,14 @@ impl TranscriptWriter {
         self.title.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that what was written is in the store, if that is where it goes. What went wrong is news.
+    /// Flushes the store writer, if there is one. Errors become notices.
     pub(crate) async fn flush(&self) {
         if let Sink::Store { store_writer: courier, .. } = &self.sink {
             let _ = courier.flush(FlushMode::RespectBackoff).await;
         }
     }
 
-    /// Notes that a call with effects is about to run. The error says why it must not.
+    /// Records that a tool call with effects is about to run. The error is the reason why it must not.
     pub async fn record_call_start(&self, call: &str, tool: &str) -> Result<(), String> {
         let line = json!({
             "type": TOOL_START,
@@ -256,9 +257,15 @@ impl TranscriptWriter {
         let (written, durability) = match &self.sink {
             Sink::Discard => return Ok(()),
             Sink::Unavailable(why) => (Err(io::Error::other(why.to_string())), Durability::Strict),
-            Sink::File(_) => (written, self.file_sink().map(|pages| pages.file.durability()).unwrap_or_default()),
+            Sink::File(_) => {
+                (written, self.file_sink().map(|pages| pages.file.durability()).unwrap_or_default())
+            }
             Sink::Store { store_writer: courier, durability, .. } => {
-                let urgency = if *durability == Durability::Strict { FlushMode::Once } else { FlushMode::RespectBackoff };
+                let urgency = if *durability == Durability::Strict {
+                    FlushMode::Once
+                } else {
+                    FlushMode::RespectBackoff
+                };
                 (courier.flush(urgency).await, *durability)
             }
         };
@@ -277,7 +284,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// Notes which agent makes a call that has begun. What could not be written is kept like any other line.
+    /// Records which agent runs a started call. A failed write stays pending like any other line.
     pub(crate) async fn record_call_agent(&self, call: &str, agent: &str) {
         let line = json!({
             "type": TOOL_START,
@@ -290,7 +297,7 @@ impl TranscriptWriter {
         self.flush().await;
     }
 
-    /// Ends a turn: everything is written, and on the disk if that is wanted. What went wrong is news.
+    /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.
     pub async fn end_turn(&self) {
         if let Sink::Store { store_writer: courier, .. } = &self.sink {
             let _ = courier.flush(FlushMode::WithRetries).await;
@@ -301,7 +308,6 @@ impl TranscriptWriter {
         }
     }
 
-    /// What the host does not know yet about the transcript.
     pub fn take_notice(&self) -> Option<TranscriptNotice> {
         match &self.sink {
             Sink::Discard | Sink::Unavailable(_) => None,
@@ -310,7 +316,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// The lines that the host wants a copy of and has not got yet.
+    /// Takes the lines not yet mirrored to the host.
     pub fn take_mirrored(&self) -> Option<MirroredLines> {
         let mut pages = self.file_sink()?;
         let lines = std::mem::take(&mut pages.mirrored);
@@ -321,7 +327,7 @@ impl TranscriptWriter {
         })
     }
 
-    /// Lines that are in the file already, for the host that wants a copy.
+    /// Adds lines to mirror that the file already contains.
     pub(crate) fn mirror_lines(&self, lines: Vec<RawJson>) {
         if let Some(mut pages) = self.file_sink().filter(|pages| pages.mirror.is_on()) {
             pages.mirrored.extend(lines);
@@ -337,7 +343,7 @@ impl TranscriptWriter {
 }
 
 impl FileSink {
-    /// Sees to it that the file is where it belongs.
+    /// Writes the file again if it was removed or replaced.
     fn restore_if_detached(&mut self) -> io::Result<()> {
         match self.file.restore_if_detached() {
             Ok(false) => Ok(()),
@@ -349,7 +355,7 @@ impl FileSink {
         }
     }
 
-    /// Notes how a write went.
+    /// Records the result of a write.
     fn record_write(&mut self, written: io::Result<()>) -> io::Result<()> {
         if let Some(error) = self.file.take_lock_error() {
             self.health.record_unlocked(error);
@@ -366,7 +372,7 @@ mod tests {
     use super::*;
     use crate::session::append_file;
 
-    /// A journal whose file cannot be opened as long as the switch is off.
+    /// A writer whose file cannot be opened until the switch is on.
     fn failing_writer(path: PathBuf, durability: Durability) -> (TranscriptWriter, Arc<AtomicBool>) {
         let works = Arc::new(AtomicBool::new(false));
         let switch = Arc::clone(&works);
@@ -374,12 +380,19 @@ mod tests {
             true => Ok(Box::new(append_file::open_for_append(path)?) as Box<dyn append_file::AppendFile>),
             false => Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32)),
         };
-        (TranscriptWriter::new("s", Some(Appender::with_opener(path, durability, Box::new(open))), Mirror::SizeLimited), works)
+        (
+            TranscriptWriter::new(
+                "s",
+                Some(Appender::with_opener(path, durability, Box::new(open))),
+                Mirror::SizeLimited,
+            ),
+            works,
+        )
     }
 
     #[test]
-    fn a_disk_without_locks_is_told_of_once_and_written_to() {
-        /// A file on a disk that has no locks.
+    fn filesystem_without_locks_is_reported_once() {
+        /// A file on a filesystem without locks.
         struct UnlockableFile(std::fs::File);
 
         impl append_file::AppendFile for UnlockableFile {
@@ -411,8 +424,10 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");
-        let open =
-            |path: &std::path::Path| Ok(Box::new(UnlockableFile(append_file::open_for_append(path)?)) as Box<dyn append_file::AppendFile>);
+        let open = |path: &std::path::Path| {
+            Ok(Box::new(UnlockableFile(append_file::open_for_append(path)?))
+                as Box<dyn append_file::AppendFile>)
+        };
         let file = Appender::with_opener(path.clone(), Durability::System, Box::new(open));
         let journal = TranscriptWriter::new("s", Some(file), Mirror::Off);
         journal.write_line(Ok("1".to_owned())).unwrap();
@@ -426,7 +441,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_recorded_is_made_all_the_same_unless_strict() {
+    async fn unrecordable_call_fails_only_if_strict() {
         let folder = tempfile::tempdir().unwrap();
         for (durability, made) in
             [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
@@ -434,7 +449,8 @@ mod tests {
             let (journal, _) = failing_writer(folder.path().join("x.jsonl"), durability);
             assert_eq!(journal.record_call_start("t1", "Bash").await.is_ok(), made, "{durability:?}");
             let nowhere = |lost: Option<&str>| {
-                let keeping = Persistence { durability, unavailable: lost.map(Into::into), ..Persistence::default() };
+                let keeping =
+                    Persistence { durability, unavailable: lost.map(Into::into), ..Persistence::default() };
                 TranscriptWriter::with_persistence("s", None, &keeping)
             };
             let lost = nowhere(Some("no home")).record_call_start("t1", "Bash").await;
@@ -447,13 +463,15 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_once_and_its_end_too_and_nothing_is_missing_then() {
+    fn write_failure_and_recovery_are_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");
         let (journal, works) = failing_writer(path.clone(), Durability::System);
         let write = |line: &str| journal.write_line(Ok(line.to_owned())).is_ok();
         assert!(!write("1"));
-        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.raw_os_error().is_some()));
+        assert!(
+            matches!(journal.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.raw_os_error().is_some())
+        );
         assert!(!write("2"));
         assert!(journal.take_notice().is_none());
         works.store(true, Ordering::Relaxed);

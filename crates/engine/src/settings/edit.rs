@@ -1,5 +1,4 @@
-//! A change to the text of a settings file, pure: only the touched list or value changes, everything else stays as it
-//! is written.
+//! Edits the text of a settings file. Pure. Only the changed list or value is rewritten; formatting elsewhere is kept.
 
 use std::path::Path;
 
@@ -14,29 +13,17 @@ use super::read::STRICT_JSON;
 /// A change to a settings file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SettingsChange {
-    /// To one of the lists.
-    List {
-        /// Which.
-        list: PermissionList,
-        /// How.
-        action: ListAction,
-        /// With what.
-        entries: Vec<String>,
-    },
-    /// Another mode to start in.
+    /// Changes a permission list.
+    List { list: PermissionList, action: ListAction, entries: Vec<String> },
+    /// Sets the default permission mode.
     Mode(PermissionMode),
-    /// Another value of a key at the top.
-    Value {
-        /// The key.
-        key: String,
-        /// The value.
-        value: Value,
-    },
-    /// One entry of an object further down. Objects on the way are made if they are missing.
+    /// Sets a top-level key.
+    Value { key: String, value: Value },
+    /// Sets one entry of a nested object. Missing objects on the way are created.
     Entry {
-        /// The keys that lead there.
+        /// The keys that lead to it.
         path: Vec<String>,
-        /// The entry; none takes it away.
+        /// The entry; none removes it.
         value: Option<Value>,
     },
 }
@@ -44,14 +31,14 @@ pub enum SettingsChange {
 /// A list under `permissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionList {
-    /// The rules that say this.
+    /// Rules with this behavior.
     Rules(PermissionBehavior),
-    /// The directories.
+    /// Additional directories.
     Directories,
 }
 
 impl PermissionList {
-    /// Its key.
+    /// Key of the list under `permissions`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Rules(behavior) => behavior.as_str(),
@@ -67,20 +54,19 @@ impl PermissionList {
     }
 }
 
-/// What is done with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListAction {
-    /// Entries that are not there yet are added.
+    /// Adds entries that are missing.
     Add,
-    /// Entries that are there are removed.
+    /// Removes entries that exist.
     Remove,
-    /// The entries become the whole list.
+    /// Replaces the whole list.
     Replace,
 }
 
 impl SettingsChange {
-    /// The change that an update asks for, and the rules in it that cannot be written: those that could not be taken
-    /// either. So it is with directories that are not named by their whole path.
+    /// Converts a permission update; also returns the rules that cannot be written because they are invalid. Relative
+    /// directories are dropped.
     pub fn from_update(update: &PermissionUpdate) -> (Self, Vec<RuleValue>) {
         let rules = |act, behavior, rules: &[RuleValue]| {
             let (mut entries, mut bad) = (Vec::new(), Vec::new());
@@ -97,7 +83,9 @@ impl SettingsChange {
             (Self::List { list: PermissionList::Directories, action: act, entries }, Vec::new())
         };
         match update {
-            PermissionUpdate::AddRules { rules: given, behavior, .. } => rules(ListAction::Add, *behavior, given),
+            PermissionUpdate::AddRules { rules: given, behavior, .. } => {
+                rules(ListAction::Add, *behavior, given)
+            }
             PermissionUpdate::RemoveRules { rules: given, behavior, .. } => {
                 rules(ListAction::Remove, *behavior, given)
             }
@@ -105,13 +93,17 @@ impl SettingsChange {
                 rules(ListAction::Replace, *behavior, given)
             }
             PermissionUpdate::SetMode { mode, .. } => (Self::Mode(*mode), Vec::new()),
-            PermissionUpdate::AddDirectories { directories: given, .. } => directories(ListAction::Add, given),
-            PermissionUpdate::RemoveDirectories { directories: given, .. } => directories(ListAction::Remove, given),
+            PermissionUpdate::AddDirectories { directories: given, .. } => {
+                directories(ListAction::Add, given)
+            }
+            PermissionUpdate::RemoveDirectories { directories: given, .. } => {
+                directories(ListAction::Remove, given)
+            }
         }
     }
 }
 
-/// The text of a rule; none if it is one that nobody could take from the file.
+/// The text of a rule; none if it would be invalid in a file.
 fn render_rule(value: &RuleValue, behavior: PermissionBehavior, act: ListAction) -> Option<String> {
     let mut rule = Rule::from_value(value).ok()?;
     if act != ListAction::Remove {
@@ -119,19 +111,18 @@ fn render_rule(value: &RuleValue, behavior: PermissionBehavior, act: ListAction)
         rules.add_rule(rule.clone(), behavior, RuleSource::UserSettings, &RealFs).ok()?;
     }
     if behavior != PermissionBehavior::Allow {
-        // Without anything between its brackets it means the whole tool.
+        // Empty brackets mean the whole tool.
         rule.content = rule.content.filter(|content| !content.is_empty());
     }
     Some(rule.to_string())
 }
 
-/// Whether two texts are the same rule, however they are written.
+/// Compares rules by meaning.
 fn is_same_rule(one: &str, other: &str, behavior: PermissionBehavior) -> bool {
     matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one.is_equivalent(&other, behavior))
 }
 
-/// Makes a change to a text that is strict JSON. None if it says so already; an error if a key in the way has another
-/// shape.
+/// Applies a change to strict JSON. None if nothing changes; an error if a key on the way has another type.
 pub fn apply_change(text: &str, change: &SettingsChange) -> Result<Option<String>, String> {
     let root = CstRootNode::parse(text, &STRICT_JSON).map_err(|error| error.to_string())?;
     let object = root.object_value().ok_or("it does not hold an object")?;
@@ -191,13 +182,18 @@ fn to_cst_value(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(items) => CstInputValue::Array(items.iter().map(to_cst_value).collect()),
-        Value::Object(fields) => {
-            CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), to_cst_value(value))).collect())
-        }
+        Value::Object(fields) => CstInputValue::Object(
+            fields.iter().map(|(key, value)| (key.clone(), to_cst_value(value))).collect(),
+        ),
     }
 }
 
-fn edit_list(object: &CstObject, list: PermissionList, act: ListAction, entries: &[String]) -> Result<bool, String> {
+fn edit_list(
+    object: &CstObject,
+    list: PermissionList,
+    act: ListAction,
+    entries: &[String],
+) -> Result<bool, String> {
     let not_a_list = format!("\"permissions.{}\" is not a list", list.key());
     let there = match object.get("permissions") {
         None => None,

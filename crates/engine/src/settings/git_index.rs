@@ -1,7 +1,7 @@
-//! Whether git tracks a file: then it came with the repository, whatever it is called.
+//! Checks whether git tracks a file, which then came with the repository.
 //!
-//! Git's index is read directly; no program of the repository's choosing is run for it. What cannot be understood is
-//! taken for tracked, so that doubt never makes anything count for more.
+//! Reads the git index directly, because running git could run programs that the repository configures. An index that
+//! cannot be parsed counts as tracking the file, so that no doubt increases trust.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,10 +10,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::files::{self, FileKind};
 
-/// The largest index that is read: that of a repository with some million files.
+/// Size limit for the index: a repository with some million files.
 pub(crate) const MAX_INDEX_SIZE: u64 = 512 * 1024 * 1024;
 
-/// Whether a repository that the file lies in tracks it.
+/// Whether any repository around the file tracks it.
 pub fn is_tracked(file: &Path) -> bool {
     let Some((folder, name)) = file.parent().and_then(files::real_path).zip(file.file_name()) else {
         return false;
@@ -28,7 +28,7 @@ pub fn is_tracked(file: &Path) -> bool {
     })
 }
 
-/// The index of the repository whose work tree is at `root`. None if there is no repository, or nothing was ever added.
+/// The index of the repository at `root`; none without a repository or index.
 fn read_index(root: &Path) -> io::Result<Option<Vec<u8>>> {
     let git = root.join(".git");
     let folder = match files::file_kind(&git)? {
@@ -38,7 +38,9 @@ fn read_index(root: &Path) -> io::Result<Option<Vec<u8>>> {
             None => return Ok(None),
         },
         FileKind::Missing => return Ok(None),
-        FileKind::Pipe | FileKind::Socket | FileKind::Device => return Err(io::ErrorKind::InvalidInput.into()),
+        FileKind::Pipe | FileKind::Socket | FileKind::Device => {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
     };
     match files::read(&folder.join("index"), MAX_INDEX_SIZE) {
         Ok((bytes, _)) => Ok(Some(bytes)),
@@ -47,7 +49,7 @@ fn read_index(root: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Where a `.git` that is a file says the repository is.
+/// The git directory that a `.git` file names.
 pub(crate) fn git_dir_from_file(git: &Path, root: &Path) -> io::Result<Option<PathBuf>> {
     const MAX_GIT_FILE_SIZE: u64 = 64 * 1024;
     let (bytes, _) = files::read(git, MAX_GIT_FILE_SIZE)?;
@@ -55,7 +57,7 @@ pub(crate) fn git_dir_from_file(git: &Path, root: &Path) -> io::Result<Option<Pa
     Ok(text.trim_end().strip_prefix("gitdir:").map(|folder| root.join(folder.trim_start())))
 }
 
-/// A path as git writes it.
+/// A path in the form of the index.
 fn git_path(relative: &Path) -> Option<Vec<u8>> {
     let parts: Option<Vec<&str>> = relative
         .components()
@@ -67,13 +69,13 @@ fn git_path(relative: &Path) -> Option<Vec<u8>> {
     Some(parts?.join("/").into_bytes())
 }
 
-/// Whether an index lists a path. What is no index that we understand lists everything.
+/// Whether an index lists a path. True for an index that cannot be parsed.
 fn is_listed(index: &[u8], path: &[u8]) -> bool {
-    // The index does not say how long its hashes are.
+    // The index does not record its hash length.
     [20, 32].iter().find_map(|hash| search_index(index, path, *hash)).unwrap_or(true)
 }
 
-/// None if the bytes are no index with hashes of this length.
+/// None if the index cannot be parsed with this hash length.
 fn search_index(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
     let mut found = false;
     let end = walk_entries(index, hash, |mode, name| {
@@ -82,7 +84,7 @@ fn search_index(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
     Some(found || is_split(index, end, hash))
 }
 
-/// The repositories that an index lists as parts of its own, by their paths. None if it is not understood.
+/// Paths of submodules in an index; none if it cannot be parsed.
 pub(crate) fn submodule_paths(index: &[u8]) -> Option<Vec<PathBuf>> {
     [20, 32].iter().find_map(|hash| {
         let mut found = Vec::new();
@@ -95,10 +97,10 @@ pub(crate) fn submodule_paths(index: &[u8]) -> Option<Vec<PathBuf>> {
     })
 }
 
-/// How a folder that is not taken apart stands in an index.
+/// Mode of a sparse directory entry.
 const DIR_MODE: u32 = 0o040_000;
 
-/// Goes through the entries, each with its mode and name, and says where they end.
+/// Calls `each` with mode and name of all entries; returns the offset after them.
 fn walk_entries(index: &[u8], hash: usize, mut each: impl FnMut(u32, &[u8])) -> Option<usize> {
     let version = read_u32(index, 4)?;
     if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
@@ -137,7 +139,7 @@ fn walk_entries(index: &[u8], hash: usize, mut each: impl FnMut(u32, &[u8])) -> 
     Some(at)
 }
 
-/// Whether more files are listed in another file.
+/// Whether the index refers to a shared index with more entries.
 fn is_split(index: &[u8], mut at: usize, hash: usize) -> bool {
     while at + 8 <= index.len().saturating_sub(hash) {
         match (index.get(at..at + 4), read_u32(index, at + 4)) {
@@ -152,7 +154,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A number as git writes offsets: seven bits a byte. Also where the next thing begins.
+/// Parses a variable-length offset (seven bits per byte); also returns the position after it.
 fn read_varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);

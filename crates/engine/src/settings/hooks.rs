@@ -1,4 +1,4 @@
-//! Hooks as settings write them: `{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", ...}]}]}`.
+//! Parses hooks of settings: `{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", ...}]}]}`.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -9,37 +9,34 @@ use whimbrel_wire::hook::HookEvent;
 use super::read::pointer_token;
 use crate::hooks::HttpHook;
 
-/// One hook: when it runs, and what it does.
+/// One hook of a settings file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookConfig {
-    /// The event.
     pub event: HookEvent,
-    /// Which of these events, as it is written; none means all.
+    /// Matcher text; none matches everything.
     pub matcher: Option<String>,
-    /// What is done.
     pub action: HookActionConfig,
-    /// Where it stands, as a JSON pointer.
+    /// JSON pointer to the hook.
     pub pointer: String,
 }
 
-/// What a hook does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookActionConfig {
     /// Runs a command.
     Command(CommandHookConfig),
-    /// Tells a web address.
+    /// Sends the event to a URL.
     Http(HttpHook),
-    /// Something else that hooks can do: asks a model, an agent or an MCP server.
+    /// An action that this version does not support.
     Other {
-        /// What: `prompt`, `agent` or `mcp_tool`.
+        /// `prompt`, `agent` or `mcp_tool`.
         kind: String,
-        /// How, as it is written.
+        /// Fields as written.
         fields: Map<String, Value>,
     },
 }
 
 impl HookActionConfig {
-    /// Whether nothing goes on without it.
+    /// Whether `onFailure` is `block`: a failure of the hook blocks what it is asked about.
     pub fn blocks_on_failure(&self) -> bool {
         match self {
             Self::Command(hook) => hook.on_failure == Some(OnFailure::Block),
@@ -49,53 +46,51 @@ impl HookActionConfig {
     }
 }
 
-/// A hook that runs a command.
+/// A command hook.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandHookConfig {
-    /// The command, for a shell; with `args`, the program.
+    /// Shell command; with `args`, the program.
     pub command: String,
-    /// Arguments for the program. With them, no shell is involved.
+    /// Arguments of the program, which is then run without a shell.
     #[serde(default)]
     pub args: Option<Vec<String>>,
-    /// The shell: `bash` or `powershell`.
+    /// `bash` or `powershell`.
     #[serde(default)]
     pub shell: Option<String>,
-    /// A permission rule that the call must match.
+    /// Permission rule that the tool call must match.
     #[serde(default, rename = "if")]
     pub condition: Option<String>,
-    /// How long it may take, in seconds.
+    /// Timeout in seconds.
     #[serde(default)]
     pub timeout: Option<f64>,
-    /// Whether nobody waits for it.
+    /// The engine does not wait for the hook.
     #[serde(default, rename = "async")]
     pub is_async: bool,
-    /// Whether nobody waits for it, but the model hears of exit code 2.
+    /// The engine does not wait for the hook, but the model is notified of exit code 2.
     #[serde(default, rename = "asyncRewake")]
     pub is_async_rewake: bool,
-    /// What its failure means.
     #[serde(default)]
     pub on_failure: Option<OnFailure>,
-    /// Whether it runs only once.
+    /// The hook runs only once.
     #[serde(default)]
     pub once: bool,
-    /// What to show while it runs.
+    /// Text to show while the hook runs.
     #[serde(default)]
     pub status_message: Option<String>,
 }
 
-/// Something about a hook that is wrong or unknown.
+/// An invalid or unknown part of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationError {
-    /// Where, as a JSON pointer.
+    /// JSON pointer to it.
     pub pointer: String,
-    /// What.
     pub cause: String,
-    /// Whether a hook that should guard something may be lost by it.
+    /// A restriction, such as a blocking hook or a deny rule, may be lost by it.
     pub is_critical: bool,
 }
 
-/// Reads the value of `hooks`, and what is wrong with it. What is right is read all the same.
+/// Parses the value of `hooks`. Returns the valid hooks and the errors.
 pub fn parse_hooks(value: &Value) -> (Vec<HookConfig>, Vec<ValidationError>) {
     let mut entries = Vec::new();
     let mut flaws = Vec::new();
@@ -140,7 +135,9 @@ fn parse_group(
         let pointer = format!("{pointer}/hooks/{index}");
         flaws.extend(unknown_fields(hook, &pointer));
         match parse_action(hook) {
-            Ok(handler) => entries.push(HookConfig { event, matcher: matcher.clone(), action: handler, pointer }),
+            Ok(handler) => {
+                entries.push(HookConfig { event, matcher: matcher.clone(), action: handler, pointer })
+            }
             Err(cause) => flaws.push(critical_error(&pointer, &cause)),
         }
     }
@@ -176,15 +173,15 @@ fn deserialize_hook<T: DeserializeOwned>(hook: &Value, kind: &str) -> Result<T, 
         .map_err(|error| format!("is not a hook of the type {kind}: {}: {}", error.path(), error.inner()))
 }
 
-/// What every hook may say.
+/// Fields of all hook types.
 const COMMON_FIELDS: &[&str] = &["type", "if", "timeout", "onFailure", "once", "statusMessage"];
 
-/// Fields of a hook that nobody reads. A newer version may; a slip of the pen should be seen.
+/// Reports unknown fields of a hook: a typo, or a field of a newer version.
 fn unknown_fields(hook: &Value, pointer: &str) -> Vec<ValidationError> {
     let own: &[&str] = match hook.get("type").and_then(Value::as_str) {
         Some("command") => &["command", "args", "shell", "async", "asyncRewake"],
         Some("http") => &["url", "headers", "allowedEnvVars"],
-        // Nobody reads them, whatever they say.
+        // Fields of unsupported types are not checked.
         Some(_) | None => return Vec::new(),
     };
     let is_known = |name: &str| COMMON_FIELDS.contains(&name) || own.contains(&name);
@@ -192,7 +189,11 @@ fn unknown_fields(hook: &Value, pointer: &str) -> Vec<ValidationError> {
     let unknown = names.filter(|name| !is_known(name));
     let cause = || "is a field that this version does not know; it says nothing".into();
     unknown
-        .map(|name| ValidationError { pointer: format!("{pointer}{}", pointer_token(name)), cause: cause(), is_critical: false })
+        .map(|name| ValidationError {
+            pointer: format!("{pointer}{}", pointer_token(name)),
+            cause: cause(),
+            is_critical: false,
+        })
         .collect()
 }
 

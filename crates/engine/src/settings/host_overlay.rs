@@ -1,21 +1,24 @@
-//! Settings that the host changes while the session runs, pure. They lie over those it gave at the start.
+//! Settings that the host changes during the session, as an overlay over those it passed at the start. Pure.
 //!
-//! A key that the host names replaces the whole value that it had in the host's settings; null takes the key away there,
-//! so that the weaker sources count again. One thing stays whatever the host names later: what it forbade at the start.
-//! Whoever changes one permission does not mean to lift the others, and would not notice.
+//! A key in the overlay replaces the whole value of the host's settings; null removes it, so that weaker sources apply
+//! again. Restrictive permission keys from the start always remain: a host that changes one permission does not intend
+//! to lift the others.
 
 use serde_json::{Map, Value};
 
-/// Adds changes to earlier ones.
+/// Adds changes to the overlay.
 pub fn apply_changes(overlay: &mut Map<String, Value>, changes: Map<String, Value>) {
     overlay.extend(changes);
 }
 
-/// What forbids something, under `permissions`.
+/// Restrictive keys under `permissions`.
 const RESTRICTIVE_KEYS: &[&str] = &["deny", "ask", "disableBypassPermissionsMode", "disableAutoMode"];
 
-/// What still counts of the settings given at the start.
-pub fn remaining_start_settings(mut start: Map<String, Value>, overlay: &Map<String, Value>) -> Map<String, Value> {
+/// The part of the start settings that remains in force under the overlay.
+pub fn remaining_start_settings(
+    mut start: Map<String, Value>,
+    overlay: &Map<String, Value>,
+) -> Map<String, Value> {
     start.retain(|key, value| match value {
         _ if !overlay.contains_key(key) => true,
         Value::Object(permissions) if key == "permissions" => {
@@ -27,7 +30,7 @@ pub fn remaining_start_settings(mut start: Map<String, Value>, overlay: &Map<Str
     start
 }
 
-/// What the changes themselves say.
+/// The settings in the overlay, without removed keys.
 pub fn overlay_settings(overlay: &Map<String, Value>) -> Map<String, Value> {
     overlay
         .iter()
@@ -50,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_replaces_whole_keys_and_null_takes_them_away() {
+    fn change_replaces_whole_keys_and_null_removes_them() {
         let rows = [
             ("nothing", json!({}), json!({"model": "m", "env": {"A": "1"}}), json!({})),
             ("another value", json!({"model": "n"}), json!({"env": {"A": "1"}}), json!({"model": "n"})),
@@ -62,12 +65,16 @@ mod tests {
             let mut overlay = Map::new();
             apply_changes(&mut overlay, map(changes));
             let start = map(json!({"model": "m", "env": {"A": "1"}}));
-            assert_eq!((remaining_start_settings(start, &overlay), overlay_settings(&overlay)), (map(under), map(over)), "{name}");
+            assert_eq!(
+                (remaining_start_settings(start, &overlay), overlay_settings(&overlay)),
+                (map(under), map(over)),
+                "{name}"
+            );
         }
     }
 
     #[test]
-    fn what_was_forbidden_at_the_start_stays_forbidden() {
+    fn restrictions_from_the_start_remain() {
         let start = map(json!({"permissions": {"allow": ["A"], "deny": ["D"], "ask": ["Q"]}}));
         let forbids = map(json!({"permissions": {"deny": ["D"], "ask": ["Q"]}}));
         for changes in [json!({"permissions": {"allow": ["B"]}}), json!({"permissions": null})] {
@@ -78,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn later_changes_win_over_earlier_ones() {
+    fn later_changes_replace_earlier_ones() {
         let mut overlay = Map::new();
         apply_changes(&mut overlay, map(json!({"model": "a", "x": 1})));
         apply_changes(&mut overlay, map(json!({"model": null})));

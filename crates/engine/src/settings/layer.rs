@@ -1,4 +1,4 @@
-//! One layer of settings: what one source says, checked, with what does not count taken out.
+//! One layer of settings: the values of one source, validated and filtered by trust.
 
 use std::path::PathBuf;
 
@@ -7,86 +7,73 @@ use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::error::{InvalidKeyError, escape_text};
-use super::hooks::{ValidationError, HookActionConfig};
+use super::hooks::{HookActionConfig, ValidationError};
 use super::http_hooks::Authority;
-use super::typos;
 use super::read::SettingsDocument;
 use super::schema::{self, dotted_key};
 use super::sources::{LayerOrigin, LayerSource};
 use super::trust::{self, Trust};
+use super::typos;
 
-/// A permission rule, and where it comes from.
+/// A permission rule and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredRule {
-    /// What it says about the calls that it matches.
     pub behavior: PermissionBehavior,
-    /// Its text.
     pub text: String,
-    /// Who wrote it.
     pub source: LayerSource,
-    /// What a path in it that begins with one `/` starts from.
+    /// Base of paths in the rule that begin with one `/`.
     pub base: PathBuf,
-    /// The file that it stands in.
     pub file: Option<PathBuf>,
-    /// The line there.
     pub line: Option<u32>,
 }
 
-/// A hook, and where it comes from.
+/// A hook and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfiguredHook {
-    /// When it runs.
     pub event: HookEvent,
-    /// Which of these events, as it is written; none means all.
+    /// Matcher text; none matches everything.
     pub matcher: Option<String>,
-    /// What it does.
     pub action: HookActionConfig,
-    /// Who wrote it.
     pub source: LayerSource,
-    /// How much its writer may decide.
     pub authority: Authority,
-    /// The file that it stands in.
     pub file: Option<PathBuf>,
-    /// The line there.
     pub line: Option<u32>,
 }
 
-/// What one source says.
+/// The settings of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingsLayer {
-    /// Where it comes from.
     pub origin: LayerOrigin,
-    /// All that it says, as it was written.
+    /// All values as written.
     pub raw: Map<String, Value>,
-    /// What counts of it.
+    /// The values in force: valid, and permitted by trust.
     pub values: Map<String, Value>,
-    /// Its rules.
     pub rules: Vec<ConfiguredRule>,
-    /// Its hooks.
     pub hooks: Vec<ConfiguredHook>,
 }
 
-/// A layer, and what is to be said about it.
+/// A layer and the problems found in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedLayer {
-    /// The layer.
     pub layer: SettingsLayer,
-    /// What may have cost a guard.
+    /// Errors by which a restriction may be lost.
     pub critical: Vec<InvalidKeyError>,
-    /// What else is wrong.
+    /// Other errors.
     pub minor: Vec<InvalidKeyError>,
-    /// What is held back because it came with the project.
+    /// Warning about values withheld because they came with the project.
     pub withheld: Option<String>,
 }
 
-/// Makes a layer of what a source says.
+/// Builds a layer from a document.
 pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust) -> CheckedLayer {
     let (values, held) = trust::filter_values(document.values.clone(), origin.scope, trust);
     let held = trust::render_warning(&origin.display_name(), &held);
     let checked = schema::check_values(values);
     let flaws = checked.errors.into_iter().chain(typos::find_typos(&document.values));
-    let (grave, slight): (Vec<ValidationError>, Vec<ValidationError>) = flaws.partition(|flaw| flaw.is_critical);
-    let problems = |flaws: &[ValidationError]| flaws.iter().map(|flaw| to_key_error(flaw, &origin, &document)).collect();
+    let (grave, slight): (Vec<ValidationError>, Vec<ValidationError>) =
+        flaws.partition(|flaw| flaw.is_critical);
+    let problems =
+        |flaws: &[ValidationError]| flaws.iter().map(|flaw| to_key_error(flaw, &origin, &document)).collect();
     let (grave, slight) = (problems(&grave), problems(&slight));
     let rules = checked.rules.into_iter().map(|rule| ConfiguredRule {
         behavior: rule.behavior,
@@ -110,7 +97,16 @@ pub fn check_layer(origin: LayerOrigin, document: SettingsDocument, trust: Trust
     CheckedLayer { layer, critical: grave, minor: slight, withheld: held }
 }
 
-fn to_key_error(flaw: &ValidationError, origin: &LayerOrigin, document: &SettingsDocument) -> InvalidKeyError {
+fn to_key_error(
+    flaw: &ValidationError,
+    origin: &LayerOrigin,
+    document: &SettingsDocument,
+) -> InvalidKeyError {
     let line = document.line(&flaw.pointer);
-    InvalidKeyError { name: origin.display_name(), line, key: escape_text(&dotted_key(&flaw.pointer)), cause: escape_text(&flaw.cause) }
+    InvalidKeyError {
+        name: origin.display_name(),
+        line,
+        key: escape_text(&dotted_key(&flaw.pointer)),
+        cause: escape_text(&flaw.cause),
+    }
 }

@@ -1,48 +1,51 @@
-//! Gathering the layers: which files are read, whose word each is, and what to do with one that is broken.
+//! Reads the settings files and builds the layers: which files, their scope, and the handling of invalid ones.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::SettingSource;
 
-use super::error::{SettingsError, join_first, display_path};
+use super::error::{SettingsError, display_path, join_first};
+use super::git_index::is_tracked;
 use super::host_overlay;
 use super::layer::{SettingsLayer, check_layer};
 use super::provenance;
 use super::read::{self, SettingsDocument};
-use super::sources::{self, LayerOrigin, SettingsRequest, LayerScope, LayerSource, Tolerance};
-use super::git_index::is_tracked;
+use super::sources::{self, LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance};
 use super::trust::Trust;
 use crate::files;
 
-/// What stands in the files, before anything is judged.
+/// The parsed files, before validation.
 #[derive(Debug, Clone, Default)]
 pub struct SettingsDocuments {
-    /// The person's and the project's, the weakest first.
+    /// Files of the user and the project, weakest first.
     files: Vec<(LayerOrigin, SettingsDocument)>,
-    /// The host's, as it was at the start.
+    /// Settings of the host, as passed at the start.
     host: Option<(LayerOrigin, SettingsDocument)>,
-    /// The administrator's, the weakest first.
+    /// Settings of the administrator, weakest first.
     managed: Vec<(LayerOrigin, SettingsDocument)>,
-    /// What could not be read, where that is tolerated.
+    /// Warnings about files that were not read.
     warnings: Vec<String>,
 }
 
-/// The layers, the weakest first, and what the host should know about them.
+/// The layers, weakest first, and warnings about them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedLayers {
-    /// The layers.
     pub layers: Vec<SettingsLayer>,
-    /// What the host should know.
     pub warnings: Vec<String>,
 }
 
-/// Reads all that was asked for. Touches the disk.
+/// Reads all requested settings. Reads files.
 pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
-    let mut found = SettingsDocuments { host: read_host_settings(request)?, managed: read_managed(request)?, ..SettingsDocuments::default() };
+    let mut found = SettingsDocuments {
+        host: read_host_settings(request)?,
+        managed: read_managed(request)?,
+        ..SettingsDocuments::default()
+    };
     for (source, file, base) in request.setting_files() {
-        let read = read::read_text(&file)
-            .and_then(|text| text.map(|text| Ok((read::parse_document(&text, &display_path(&file))?, text))).transpose());
+        let read = read::read_text(&file).and_then(|text| {
+            text.map(|text| Ok((read::parse_document(&text, &display_path(&file))?, text))).transpose()
+        });
         match read {
             Ok(Some((document, text))) => {
                 let scope = layer_scope(source, &file, &text, request);
@@ -66,21 +69,23 @@ pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, Se
     Ok(found)
 }
 
-/// Whose word a file is. A local file that came with the repository, or that a link leads away from, is the project's;
-/// and so is one that nobody vouches for: it may have come with an archive.
+/// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
+/// have come with an archive because neither the host nor a record vouches for it.
 fn layer_scope(source: LayerSource, file: &Path, text: &str, request: &SettingsRequest) -> LayerScope {
     let came_along = match source {
         LayerSource::User | LayerSource::Flag | LayerSource::Managed => false,
         LayerSource::Project => true,
         LayerSource::Local => {
-            is_behind_symlink(file, &request.local_root) || is_tracked(file) || !is_user_file(file, text, request)
+            is_behind_symlink(file, &request.local_root)
+                || is_tracked(file)
+                || !is_user_file(file, text, request)
         }
     };
     if came_along { LayerScope::Project } else { LayerScope::User }
 }
 
-/// Whether a local file is the person's: the project is trusted as far as is customary, the host asked for the file by
-/// name, or the engine wrote it on the person's word.
+/// Whether a local file belongs to the user: the project has at least limited trust, the host named the local source,
+/// or this engine wrote the file for the user.
 fn is_user_file(file: &Path, text: &str, request: &SettingsRequest) -> bool {
     request.trust >= Trust::Limited
         || request.named_sources.contains(&SettingSource::Local)
@@ -98,8 +103,10 @@ fn host_origin(file: Option<PathBuf>, base: &Path) -> LayerOrigin {
     LayerOrigin { source: LayerSource::Flag, scope: LayerScope::User, file, base: base.into() }
 }
 
-/// What the host gave at the start.
-fn read_host_settings(request: &SettingsRequest) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
+/// The settings that the host passed at the start.
+fn read_host_settings(
+    request: &SettingsRequest,
+) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
     let Some(given) = &request.flag else { return Ok(None) };
     let Some(file) = sources::host_settings_file(given, &request.cwd) else {
         let document = read::parse_document(given, "--settings")?;
@@ -113,8 +120,12 @@ fn read_host_settings(request: &SettingsRequest) -> Result<Option<(LayerOrigin, 
 }
 
 fn read_managed(request: &SettingsRequest) -> Result<Vec<(LayerOrigin, SettingsDocument)>, SettingsError> {
-    let origin =
-        |file, base: &Path| LayerOrigin { source: LayerSource::Managed, scope: LayerScope::User, file, base: base.into() };
+    let origin = |file, base: &Path| LayerOrigin {
+        source: LayerSource::Managed,
+        scope: LayerScope::User,
+        file,
+        base: base.into(),
+    };
     let mut documents = Vec::new();
     if let Some(values) = &request.managed {
         documents.push((origin(None, &request.cwd), SettingsDocument::from_values(values.clone())));
@@ -128,8 +139,8 @@ fn read_managed(request: &SettingsRequest) -> Result<Vec<(LayerOrigin, SettingsD
     Ok(documents)
 }
 
-/// Judges what was found, with what the host changed since the start over it; pure. All that may have cost a guard is
-/// told at once.
+/// Validates the documents, with the host's overlay applied, and builds the layers. Pure. All critical errors are
+/// reported at once.
 pub fn build_layers(
     request: &SettingsRequest,
     found: &SettingsDocuments,
@@ -139,9 +150,14 @@ pub fn build_layers(
         document.values = host_overlay::remaining_start_settings(document.values, overlay);
         (origin, document)
     });
-    let since =
-        (!overlay.is_empty()).then(|| (host_origin(None, &request.cwd), SettingsDocument::from_values(host_overlay::overlay_settings(overlay))));
-    let documents = found.files.iter().cloned().chain(start).chain(since).chain(found.managed.iter().cloned());
+    let since = (!overlay.is_empty()).then(|| {
+        (
+            host_origin(None, &request.cwd),
+            SettingsDocument::from_values(host_overlay::overlay_settings(overlay)),
+        )
+    });
+    let documents =
+        found.files.iter().cloned().chain(start).chain(since).chain(found.managed.iter().cloned());
     let mut gathered = LoadedLayers { warnings: found.warnings.clone(), ..LoadedLayers::default() };
     let mut grave = Vec::new();
     let mut held = Vec::new();
@@ -149,7 +165,7 @@ pub fn build_layers(
         let trust = if origin.scope == LayerScope::Project { request.trust } else { Trust::Full };
         let judged = check_layer(origin, document, trust);
         let mut slight = judged.minor;
-        // What the host or an administrator says is never left out without a word.
+        // Errors in settings of the host or an administrator are never tolerated.
         if request.tolerance == Tolerance::Tolerant && judged.layer.origin.source < LayerSource::Flag {
             slight.extend(judged.critical);
         } else {

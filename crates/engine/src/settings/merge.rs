@@ -1,15 +1,15 @@
-//! Many layers to one, pure.
+//! Merges layers. Pure.
 //!
 //! In this order:
-//! 1. a single value: the strongest source that has it counts; objects are merged key by key
-//! 2. lists: all of them together, the strongest source first, nothing twice
-//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules count, and what the host forbids besides; if one
-//!    of the administrator's files says so, the host's managed layer may still forbid, but no longer allow
+//! 1. a single value: the strongest source applies; objects are merged key by key
+//! 2. lists: concatenated, strongest source first, without duplicates
+//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules apply, and restrictive ones of the host; if a
+//!    file of the administrator sets it, the host's managed layer may deny but not allow
 //! 4. `allowManagedHooksOnly`: only an administrator's hooks run
-//! 5. `disableAllHooks`: said by an administrator, no hook runs; by the person or the host, only an administrator's run;
-//!    by the project, the project's own do not run: it cannot switch off what guards the person
-//! 6. `disableBypassPermissionsMode` counts whoever says it
-//! 7. which web addresses hooks may tell: see [`http_hooks`]; a project limits its own only
+//! 5. `disableAllHooks`: set by an administrator, no hook runs; by the user or the host, only an administrator's run;
+//!    by the project, its own do not run: it cannot disable hooks of the user
+//! 6. `disableBypassPermissionsMode` applies from any source
+//! 7. URLs of HTTP hooks: see [`http_hooks`]; a project limits only its own
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,46 +18,42 @@ use whimbrel_policy::mode::is_more_permissive;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::http_hooks::{self, HttpHookLimits};
-use super::typed::TypedSettings;
-use super::layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
+use super::layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
 use super::sources::{LayerScope, LayerSource};
+use super::typed::TypedSettings;
 
-/// The settings that are in force.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EffectiveSettings {
-    /// The permission rules, those of the strongest source first.
+    /// Permission rules, strongest source first.
     pub rules: Vec<ConfiguredRule>,
-    /// Whether only an administrator's rules count. Then rules that the host names count only if they forbid, and
-    /// nothing can be loosened.
+    /// Only an administrator's rules apply. Rules of the host then apply only if they are restrictive, and nothing can
+    /// be loosened.
     pub managed_rules_only: bool,
-    /// Directories to work in, as they are written.
+    /// Additional directories, as written.
     pub directories: Vec<AdditionalDirectory>,
-    /// The mode to start in, and who chose it.
+    /// Default permission mode and its source.
     pub mode: Option<(PermissionMode, LayerSource)>,
-    /// Whether the mode that asks nobody is switched off.
+    /// The mode `bypassPermissions` is disabled.
     pub bypass_disabled: bool,
-    /// Variables for the engine and the commands it runs.
+    /// Environment variables for the engine and its commands.
     pub env: BTreeMap<String, String>,
-    /// The hooks, those of the strongest source first.
+    /// Hooks, strongest source first.
     pub hooks: Vec<ConfiguredHook>,
-    /// Which web addresses hooks may tell.
     pub http_limits: HttpHookLimits,
-    /// The other keys that the engine acts on.
+    /// Values of the other keys that the engine uses.
     pub typed: TypedSettings,
-    /// All values that are in force, as they would stand in one file.
+    /// All values in force, as they would be in one file.
     pub values: Map<String, Value>,
 }
 
-/// A directory to work in, and who added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdditionalDirectory {
-    /// The directory, as it is written.
+    /// As written.
     pub path: String,
-    /// Who added it.
     pub source: LayerSource,
 }
 
-/// Merges layers, the weakest first.
+/// Merges layers, weakest first.
 pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
     let http_limits = HttpHookLimits::from_layers(layers);
     let layers: Vec<SettingsLayer> = apply_managed_policy(layers);
@@ -76,19 +72,20 @@ pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
         env: env_variables(&values),
         hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
         http_limits,
-        // Each value was checked, so that it has its type.
+        // The values were validated, so deserialization does not fail.
         typed: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
         values,
     }
 }
 
-/// The mode of the strongest source; but a project cannot raise what the person has chosen.
+/// The mode of the strongest source; a project cannot raise the mode that the user chose.
 fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSource)> {
     let chosen = |layer: &SettingsLayer| -> Option<PermissionMode> {
         permission_value(layer, "defaultMode")?.as_str()?.parse().ok()
     };
-    let is_persons =
-        |layer: &&SettingsLayer| layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User;
+    let is_persons = |layer: &&SettingsLayer| {
+        layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User
+    };
     let persons = layers.iter().find(is_persons).and_then(chosen);
     layers.iter().rev().find_map(|layer| {
         let mode = chosen(layer)?;
@@ -114,21 +111,26 @@ fn is_enabled_by_administrator(layers: &[SettingsLayer], key: &str) -> bool {
     layers.iter().any(|layer| is_managed(layer) && is_enabled(layer, key))
 }
 
-/// Whether hooks run that stand in no settings: those of plugins. A project cannot switch them off.
+/// Whether hooks of plugins run. A project cannot disable them.
 pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
-    let off = |layer: &SettingsLayer| layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks");
+    let off = |layer: &SettingsLayer| {
+        layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks")
+    };
     !layers.iter().any(off) && !is_enabled_by_administrator(layers, "allowManagedHooksOnly")
 }
 
-/// Applies what an administrator says about the other layers, and who may switch off hooks.
+/// Applies the administrator's restrictions on other layers, and `disableAllHooks`.
 fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
     let rules_only = is_enabled_by_administrator(layers, "allowManagedPermissionRulesOnly");
     let said_in_a_file = layers.iter().any(|layer| {
-        is_managed(layer) && layer.origin.file.is_some() && is_enabled(layer, "allowManagedPermissionRulesOnly")
+        is_managed(layer)
+            && layer.origin.file.is_some()
+            && is_enabled(layer, "allowManagedPermissionRulesOnly")
     });
     let hooks_only = is_enabled_by_administrator(layers, "allowManagedHooksOnly");
-    let off =
-        |by: fn(&SettingsLayer) -> bool| layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"));
+    let off = |by: fn(&SettingsLayer) -> bool| {
+        layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"))
+    };
     let off_by_project = off(|layer| layer.origin.scope == LayerScope::Project);
     let off_by_person = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
     let off_for_all = off(is_managed);
@@ -179,8 +181,8 @@ fn drop_rules(layer: &mut SettingsLayer, behaviors: &[PermissionBehavior]) {
     }
 }
 
-/// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept:
-/// a path in them may start from different folders, and a reader wants to see both.
+/// Removes duplicates from the same source and base. Equal rules of different sources are kept: their paths may have
+/// different bases, and reports show both. The same applies to directories.
 fn dedup_rules<'a>(rules: impl Iterator<Item = &'a ConfiguredRule>) -> Vec<ConfiguredRule> {
     let mut seen = HashSet::new();
     rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()
@@ -206,7 +208,7 @@ fn env_variables(values: &Map<String, Value>) -> BTreeMap<String, String> {
     env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// Adds to the stronger values what only the weaker ones have.
+/// Adds weaker values where there is no stronger one.
 fn merge_missing(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
     for (key, weak) in weak {
         match (strong.get_mut(key), weak) {

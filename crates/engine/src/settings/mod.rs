@@ -1,38 +1,39 @@
-//! Settings: what the person, the project, the host and an administrator want, made into one answer.
+//! Settings of the user, the project, the host and an administrator, merged into one [`EffectiveSettings`].
 //!
-//! [`Settings::load`] reads the layers once; whoever holds the [`Settings`] may read them again, change the host's layer
-//! or write to a file. Nothing here decides about a tool call: rules are handed on with their source, file and line.
+//! [`Settings::load`] reads the layers once; later they can be reloaded, the host's layer changed, and files written.
+//! Nothing here decides about tool calls: permission rules are passed on with their source, file and line.
 //!
-//! The rooms, along the way of a file:
-//! - [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`load`] (all of them)
-//! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), `own` (which
-//!   local files are the person's), [`vouched`] (which folders the person trusts)
-//! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby`
-//!   (keys that are almost known), [`layer`] (what one source says)
-//! - [`merge`](mod@merge) (many layers to one), [`typed`] (its keys in types), [`view`] (what the host sees)
-//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
+//! Modules, in the order in which a file passes through them:
+//! - [`sources`] (which files), [`read`] (parses a file and records line numbers), [`load`] (reads all files)
+//! - [`trust`] and [`project_env`] (what a project may set), [`git_index`] (files tracked by git), `provenance` (local
+//!   files written by this user), [`trusted_dirs`] (directories that the user trusts)
+//! - [`schema`] and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
+//!   source)
+//! - [`merge`](mod@merge), [`typed`] (typed values), [`report`] (for the host), `protected_paths` (configuration files
+//!   that need permission)
+//! - [`host_overlay`] (changes by the host), `update`, [`edit`] and [`write`](mod@write) (changes to files)
 
 pub mod edit;
-pub mod project_env;
 mod error;
-pub mod host_overlay;
+pub mod git_index;
 pub mod hooks;
+pub mod host_overlay;
 pub mod http_hooks;
-pub mod typed;
 pub mod layer;
 pub mod load;
 pub mod merge;
-mod typos;
-mod provenance;
+pub mod project_env;
 mod protected_paths;
+mod provenance;
 pub mod read;
+pub mod report;
 pub mod schema;
 pub mod sources;
-pub mod git_index;
 pub mod trust;
-mod update;
-pub mod report;
 pub mod trusted_dirs;
+pub mod typed;
+mod typos;
+mod update;
 pub mod write;
 
 use std::collections::BTreeSet;
@@ -43,21 +44,21 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
 use whimbrel_wire::options::SettingSource;
 
-pub use edit::{ListAction, SettingsChange, PermissionList};
+pub use edit::{ListAction, PermissionList, SettingsChange};
 pub use error::{InvalidKeyError, SettingsError};
 pub use hooks::{CommandHookConfig, HookActionConfig};
-pub use typed::TypedSettings;
-pub use layer::{ConfiguredHook, SettingsLayer, ConfiguredRule};
+pub use layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
 pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use sources::{
-    LayerOrigin, SettingsRequest, LayerScope, LayerSource, Tolerance, config_dir, home_dir, managed_files, repository_root,
+    LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, home_dir, managed_files,
+    repository_root,
 };
 pub use trust::Trust;
-pub use update::{ChangeStatus, ChangeDraft, UpdateReport, WrittenChange};
+pub use typed::TypedSettings;
+pub use update::{ChangeDraft, ChangeStatus, UpdateReport, WrittenChange};
 
-use load::{SettingsDocuments, LoadedLayers};
+use load::{LoadedLayers, SettingsDocuments};
 
-/// The settings of a session.
 #[derive(Debug, Clone)]
 pub struct Settings {
     request: SettingsRequest,
@@ -68,7 +69,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings. Touches the disk.
+    /// Loads the settings. Reads files.
     pub fn load(request: SettingsRequest) -> Result<Self, SettingsError> {
         let found = load::read_documents(&request)?;
         let gathered = load::build_layers(&request, &found, &Map::new())?;
@@ -76,55 +77,58 @@ impl Settings {
         Ok(Self { request, overlay: Map::new(), documents: found, loaded: gathered, effective })
     }
 
-    /// No settings at all.
     pub fn empty() -> Self {
-        let (request, overlay, documents) = (SettingsRequest::default(), Map::new(), SettingsDocuments::default());
+        let (request, overlay, documents) =
+            (SettingsRequest::default(), Map::new(), SettingsDocuments::default());
         Self { request, overlay, documents, loaded: LoadedLayers::default(), effective: merge_shared(&[]) }
     }
 
-    /// What is in force.
     pub fn effective(&self) -> &Arc<EffectiveSettings> {
         &self.effective
     }
 
-    /// How far the project is trusted.
+    /// Trust in the project.
     pub fn trust(&self) -> Trust {
         self.request.trust
     }
 
-    /// Whether what cannot be read stops the start.
+    /// Whether invalid settings abort the start.
     pub fn tolerance(&self) -> Tolerance {
         self.request.tolerance
     }
 
-    /// The file of a source.
+    /// Path of a source's file.
     pub fn file_for(&self, source: SettingSource) -> Option<PathBuf> {
         self.request.file(source)
     }
 
-    /// What the host should know: values that do not count, and what is held back from a project.
+    /// Warnings for the host: invalid values, and values withheld from the project.
     pub fn warnings(&self) -> &[String] {
         &self.loaded.warnings
     }
 
-    /// What each source says, the weakest first.
+    /// The layers, weakest first.
     pub fn layers(&self) -> &[SettingsLayer] {
         &self.loaded.layers
     }
 
-    /// Reads the files again and says whose settings are others now. If that fails, what was in force stays in force.
+    /// Reads the files again and returns the sources that have changed. After an error the previous settings stay in
+    /// force.
     pub fn reload(&mut self) -> Result<BTreeSet<LayerSource>, SettingsError> {
         self.replace_documents(load::read_documents(&self.request)?)
     }
 
-    /// Puts what was found now in the place of what was found before.
-    fn replace_documents(&mut self, found: SettingsDocuments) -> Result<BTreeSet<LayerSource>, SettingsError> {
+    /// Rebuilds the layers from newly read documents.
+    fn replace_documents(
+        &mut self,
+        found: SettingsDocuments,
+    ) -> Result<BTreeSet<LayerSource>, SettingsError> {
         let gathered = load::build_layers(&self.request, &found, &self.overlay)?;
         self.documents = found;
         Ok(self.replace_layers(gathered))
     }
 
-    /// The settings as they would count if the project were trusted. Reads no file.
+    /// The settings as they would be if the project were trusted. Reads no file.
     pub fn as_if_trusted(&self) -> Result<Self, SettingsError> {
         let mut trusted = self.clone();
         trusted.request.trust = Trust::Full;
@@ -133,10 +137,11 @@ impl Settings {
     }
 
     fn replace_layers(&mut self, gathered: LoadedLayers) -> BTreeSet<LayerSource> {
-        let says = |layers: &[SettingsLayer], source: LayerSource| -> Vec<(LayerOrigin, Map<String, Value>)> {
-            let of_source = layers.iter().filter(|layer| layer.origin.source == source);
-            of_source.map(|layer| (layer.origin.clone(), layer.raw.clone())).collect()
-        };
+        let says =
+            |layers: &[SettingsLayer], source: LayerSource| -> Vec<(LayerOrigin, Map<String, Value>)> {
+                let of_source = layers.iter().filter(|layer| layer.origin.source == source);
+                of_source.map(|layer| (layer.origin.clone(), layer.raw.clone())).collect()
+            };
         let changed = LayerSource::ALL
             .iter()
             .copied()
@@ -147,9 +152,12 @@ impl Settings {
         changed
     }
 
-    /// Changes the host's layer: each key replaces its old value there, null takes it away; what the host forbade at the
-    /// start stays. If something in it cannot be taken, nothing changes. No file is read.
-    pub fn apply_host_changes(&mut self, changes: Map<String, Value>) -> Result<BTreeSet<LayerSource>, SettingsError> {
+    /// Changes the host's layer: each key replaces its value there, null removes it; restrictions from the start stay.
+    /// If a value is invalid, nothing changes. Reads no file.
+    pub fn apply_host_changes(
+        &mut self,
+        changes: Map<String, Value>,
+    ) -> Result<BTreeSet<LayerSource>, SettingsError> {
         let mut overlay = self.overlay.clone();
         host_overlay::apply_changes(&mut overlay, changes);
         let gathered = load::build_layers(&self.request, &self.documents, &overlay)?;
@@ -157,13 +165,13 @@ impl Settings {
         Ok(self.replace_layers(gathered))
     }
 
-    /// The answer to `get_settings`. `applied` is what the session made of the settings.
+    /// The response to `get_settings`. `applied` is what the session derived from the settings.
     pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
         report::build_report(&self.effective, &self.loaded.layers, applied)
     }
 }
 
-/// What layers come to. Sessions without any settings, which may be many in one process, share theirs.
+/// Merges layers. Sessions without settings share one value, because a process may have many sessions.
 fn merge_shared(layers: &[SettingsLayer]) -> Arc<EffectiveSettings> {
     static EMPTY: LazyLock<Arc<EffectiveSettings>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
     if layers.is_empty() { Arc::clone(&EMPTY) } else { Arc::new(merge::merge(layers)) }

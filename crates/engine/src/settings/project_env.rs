@@ -1,18 +1,17 @@
-//! Which variables a project may set for the engine and the commands it runs, pure.
+//! Environment variables that a project may set for the engine and its commands. Pure.
 //!
-//! A project that is trusted may set variables: that is how its tests find their database. It may never set what steers
-//! the engine itself or where its words go, because nobody would look for that in a file of the project:
+//! A trusted project may set variables, for example for its tests. It may never set variables that control the engine
+//! or its connections, because users do not expect that in a file of the project:
 //!
-//! 1. the engine's own knobs (`ANTHROPIC_*`, `CLAUDE_*`, `WHIMBREL_*`), except names of models and harmless limits
+//! 1. the engine's own variables (`ANTHROPIC_*`, `CLAUDE_*`, `WHIMBREL_*`), except model names and harmless limits
 //! 2. keys and credentials, for the model or any cloud
-//! 3. proxies, addresses, certificates and telemetry: who hears what the engine says
-//! 4. which code is loaded into programs (`LD_*`, `NODE_OPTIONS`, `BASH_ENV`, ...), which programs are run (`PATH`,
-//!    `EDITOR`, `GIT_*`, ...), and where they find their own settings (`HOME`, `XDG_*`, ...): with these, a command that
-//!    was allowed by name would do something else
+//! 3. proxies, addresses, certificates and telemetry: where data is sent
+//! 4. code loaded into programs (`LD_*`, `NODE_OPTIONS`, `BASH_ENV`, ...), programs that are run (`PATH`, `EDITOR`,
+//!    `GIT_*`, ...), and locations of configuration (`HOME`, `XDG_*`, ...): with these a command that is allowed by
+//!    name would do something else
 
-/// Names that never come from a project.
 const DENIED_NAMES: &[&str] = &[
-    // who hears what is said
+    // where data is sent
     "NODE_EXTRA_CA_CERTS",
     "NODE_TLS_REJECT_UNAUTHORIZED",
     "REQUESTS_CA_BUNDLE",
@@ -30,7 +29,7 @@ const DENIED_NAMES: &[&str] = &[
     "DOCKER_CONFIG",
     "KUBECONFIG",
     "ENABLE_TELEMETRY",
-    // what is loaded
+    // code that is loaded
     "NODE_OPTIONS",
     "NODE_PATH",
     "NODE_REPL_EXTERNAL_MODULE",
@@ -91,7 +90,7 @@ const DENIED_NAMES: &[&str] = &[
     "PS4",
     "INPUTRC",
     "HISTFILE",
-    // what is run
+    // programs that are run
     "PATH",
     "PATHEXT",
     "COMSPEC",
@@ -120,14 +119,13 @@ const DENIED_NAMES: &[&str] = &[
     "TAR_OPTIONS",
     "RIPGREP_CONFIG_PATH",
     "WGETRC",
-    // where things are found
+    // locations of files
     "HOME",
     "USERPROFILE",
     "TMPDIR",
     "IS_SANDBOX",
 ];
 
-/// Beginnings of names that never come from a project.
 const DENIED_PREFIXES: &[&str] = &[
     "ANTHROPIC_",
     "CLAUDE_",
@@ -158,7 +156,6 @@ const DENIED_PREFIXES: &[&str] = &[
     "CARGO_",
 ];
 
-/// Ends of names that never come from a project.
 const DENIED_SUFFIXES: &[&str] = &[
     "_PROXY",
     "_API_KEY",
@@ -175,7 +172,7 @@ const DENIED_SUFFIXES: &[&str] = &[
     "_TELEMETRY",
 ];
 
-/// Names that the lists above would catch and that are harmless.
+/// Exceptions from the lists above.
 const ALLOWED_NAMES: &[&str] = &[
     "ANTHROPIC_MODEL",
     "ANTHROPIC_SMALL_FAST_MODEL",
@@ -200,7 +197,7 @@ const ALLOWED_NAMES: &[&str] = &[
     "AWS_DEFAULT_REGION",
 ];
 
-/// Whether a trusted project may set a variable. Names are compared without regard to case, as some programs do.
+/// Whether a trusted project may set a variable. Ignores case, as some programs do.
 pub fn may_project_set(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is = |list: &[&str]| list.contains(&name.as_str());
@@ -215,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_the_engine_its_connection_or_its_programs_never_comes_from_a_project() {
+    fn project_cannot_set_engine_connection_or_program_variables() {
         let never = "ANTHROPIC_BASE_URL ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_CUSTOM_HEADERS ANTHROPIC_BEDROCK_BASE_URL \
             OPENAI_API_KEY KIMI_API_KEY SOME_AUTH_TOKEN AWS_PROFILE AWS_SECRET_ACCESS_KEY GOOGLE_APPLICATION_CREDENTIALS \
             HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR \
@@ -230,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_projects_own_programs_need_may() {
+    fn project_may_set_variables_of_its_own_programs() {
         let may = "DATABASE_URL NODE_ENV RUST_LOG RUST_BACKTRACE DEBUG PORT CI TZ LANG BASH_DEFAULT_TIMEOUT_MS \
             BASH_MAX_OUTPUT_LENGTH MAX_THINKING_TOKENS ANTHROPIC_MODEL GIT_AUTHOR_NAME CARGO_TERM_COLOR MY_PATH DJANGO_SETTINGS_MODULE";
         for name in may.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Where the session's own configuration lies, so that nothing in it is changed without a question.
+//! Paths of the session's own configuration, which tools may not change without permission.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::provenance::RECORD_FILE;
 use super::sources::host_settings_file;
 use crate::files;
 
-/// What the engine keeps in the configuration folder.
+/// Files and directories of the engine in the configuration directory.
 const ENGINE_FILES: [&str; 14] = [
     "settings.json",
     "settings.local.json",
@@ -26,9 +26,9 @@ const ENGINE_FILES: [&str; 14] = [
 ];
 
 impl Settings {
-    /// The configuration folder with transcripts and proofs of trust, an administrator's files and the host's file, as they
-    /// are named and where they really lie. Of a folder that the session works in, only what the engine keeps there.
-    /// Touches the disk.
+    /// The configuration directory with transcripts and trust records, the administrator's files and the host's
+    /// settings file, both as named and resolved. If the session works within the configuration directory, only the
+    /// engine's own files there. Accesses the disk.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
         let request = &self.request;
         let mut places: Vec<PathBuf> = request.managed_files.clone();
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_is_known_wherever_it_lies() {
+    fn configuration_paths_are_found_named_and_resolved() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("conf/desk")).unwrap();

@@ -1,9 +1,8 @@
-//! Which local settings files are the person's own: those that the engine wrote on the person's word, and that nobody
-//! has changed since.
+//! Provenance of local settings files: records those that this engine wrote for the user, and detects later changes.
 //!
-//! `.claude/settings.local.json` can come out of an archive as well as from the person. Nothing in the folder can tell
-//! which: whoever packed the archive packed its git metadata too. So the proof is kept where no project reaches, in the
-//! configuration folder: for each file its real path, and a hash of its text.
+//! `.claude/settings.local.json` may come from an archive. Nothing in the project directory can prove otherwise,
+//! because an archive can contain git metadata too. So the proof is stored out of reach of projects, in the
+//! configuration directory: for each file its real path and a hash of its content.
 
 use std::path::Path;
 
@@ -13,10 +12,10 @@ use super::read;
 use super::write::{self, FileAccess};
 use crate::files;
 
-/// The name of the record in the configuration folder.
+/// Name of the record in the configuration directory.
 pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
 
-/// Whether a file with this text is the person's own. Touches the disk. A record that cannot be read proves nothing.
+/// Whether this engine wrote a file with this content for the user. An unreadable record proves nothing. Reads files.
 pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
     let (Some(config), Some(file)) = (config, files::real_path(file)) else { return false };
     if file.parent().is_some_and(|folder| files::real_path(config).is_some_and(|config| config == folder)) {
@@ -27,7 +26,7 @@ pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) ->
     known.is_some_and(|known| known == content_hash(text))
 }
 
-/// Notes that a file with this text is the person's own. Touches the disk.
+/// Records that a file with this content was written for the user. Writes the record.
 pub(super) fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
     let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
     let change = SettingsChange::Value { key, value: content_hash(text).into() };
@@ -49,14 +48,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_ones_own_as_long_as_nobody_else_has_changed_it() {
+    fn file_is_users_until_changed_by_others() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (config, file) = (root.join("config"), root.join("settings.local.json"));
         fs::write(&file, "{}").unwrap();
         assert!(!is_user_written(Some(&config), &file, "{}"), "there is no record yet");
         record_user_file(&config, &file, "{}").unwrap();
-        assert!(is_user_written(Some(&config), &file, "{}") && is_user_written(Some(&config), &file, "\u{feff}{}"));
+        assert!(
+            is_user_written(Some(&config), &file, "{}")
+                && is_user_written(Some(&config), &file, "\u{feff}{}")
+        );
         assert!(!is_user_written(Some(&config), &file, "{ }"), "another text");
         assert!(!is_user_written(None, &file, "{}"), "no configuration folder");
         fs::write(root.join("other.json"), "{}").unwrap();
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_the_configuration_folder_itself_needs_no_record() {
+    fn file_in_configuration_directory_needs_no_record() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("settings.local.json");
         fs::write(&file, "{}").unwrap();

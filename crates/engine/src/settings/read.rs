@@ -1,8 +1,8 @@
-//! Reading settings: a file to a text, a text to values that know their lines.
+//! Reads settings files and parses them with the line number of each value.
 //!
-//! Only regular files of reasonable size are read, and only strict JSON is taken: a comment, a key that stands twice or
-//! a broken link is an error rather than a guess, because a rule that forbids something could get lost in it. A link is
-//! followed when reading, as people keep their configuration elsewhere; what it leads to must be a regular file.
+//! Only regular files up to a size limit and strict JSON are accepted: a comment, a duplicate key or a broken symlink
+//! is an error, because a deny rule could be lost by guessing. Symlinks are followed when reading, because users keep
+//! their configuration elsewhere; the target must be a regular file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,33 +13,31 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::error::{SettingsError, escape_text, display_path};
+use super::error::{SettingsError, display_path, escape_text};
 use crate::files::{self, FileKind};
 
-/// How many bytes a settings file may have.
 pub const MAX_FILE_SIZE: u64 = 2 * 1024 * 1024;
 
-/// Settings as they were written.
+/// Parsed settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsDocument {
-    /// The values.
     pub values: Map<String, Value>,
     lines: BTreeMap<String, u32>,
 }
 
 impl SettingsDocument {
-    /// Settings that came as a value: they have no lines.
+    /// Settings passed as a value, without line numbers.
     pub fn from_values(values: Map<String, Value>) -> Self {
         Self { values, lines: BTreeMap::new() }
     }
 
-    /// The line of a value, named by its JSON pointer.
+    /// Line of the value at a JSON pointer.
     pub fn line(&self, pointer: &str) -> Option<u32> {
         self.lines.get(pointer).copied()
     }
 }
 
-/// Reads a settings file. None if there is no such file.
+/// Reads a settings file; none if it does not exist.
 pub fn read_file(path: &Path) -> Result<Option<SettingsDocument>, SettingsError> {
     match read_text(path)? {
         Some(text) => parse_document(&text, &display_path(path)).map(Some),
@@ -47,7 +45,7 @@ pub fn read_file(path: &Path) -> Result<Option<SettingsDocument>, SettingsError>
     }
 }
 
-/// The text of a settings file, without a byte order mark. None if there is no such file.
+/// Reads the text of a settings file without its byte order mark; none if it does not exist.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, SettingsError> {
     let unreadable = |cause: &str, remedy: &str| Err(SettingsError::unreadable(path, cause, remedy));
     match files::file_kind(path) {
@@ -93,14 +91,14 @@ fn kind_name(kind: FileKind) -> &'static str {
     }
 }
 
-/// Whether the file, or the folder it should be in, is a link to something that is not there.
+/// Whether the file or its directory is a symlink to nothing.
 fn is_broken_link(path: &Path) -> bool {
     path.ancestors()
         .take(2)
         .any(|part| files::link_target(part).is_some() && files::real_path(part).is_none())
 }
 
-/// Reads settings from a text. `name` is what an error calls it.
+/// Parses settings. `name` identifies the text in errors.
 pub fn parse_document(text: &str, name: &str) -> Result<SettingsDocument, SettingsError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let malformed = |line: u32, column: u32, cause: String, remedy: &str| SettingsError::Malformed {
@@ -124,12 +122,13 @@ pub fn parse_document(text: &str, name: &str) -> Result<SettingsDocument, Settin
         let place = (to_u32(error.line_display()), to_u32(error.column_display()));
         malformed(place.0, place.1, error.kind().to_string(), remedy_for(text))
     })?;
-    let lines =
-        tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| line_numbers(text, value)).map_err(|twice| {
+    let lines = tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| line_numbers(text, value)).map_err(
+        |twice| {
             let (line, column) = line_and_column(text.as_bytes(), twice.offset);
             let cause = format!("the key \"{}\" stands here a second time", escape_text(&twice.key));
             malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
-        })?;
+        },
+    )?;
     Ok(SettingsDocument { values, lines })
 }
 
@@ -141,13 +140,13 @@ fn remedy_for(text: &str) -> &'static str {
     }
 }
 
-/// A key that an object has twice.
+/// A key that occurs twice in an object.
 struct DuplicateKey {
     key: String,
     offset: usize,
 }
 
-/// The line of each value, by its JSON pointer.
+/// The line of each value by its JSON pointer.
 fn line_numbers(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u32>, DuplicateKey> {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
     let line_of = |at: usize| to_u32(ends.partition_point(|end| *end < at) + 1);
@@ -156,7 +155,7 @@ fn line_numbers(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u
     Ok(lines)
 }
 
-/// JSON without any of the extensions that the parser knows.
+/// JSON without any of the parser's extensions.
 pub(super) const STRICT_JSON: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -207,12 +206,12 @@ fn collect_lines(
     Ok(())
 }
 
-/// One step of a JSON pointer.
+/// Escapes a key as one component of a JSON pointer.
 pub(super) fn pointer_token(key: &str) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Line and column of a byte, both from 1; the column counts characters.
+/// Line and column of a byte offset, both starting at 1; the column counts characters.
 fn line_and_column(bytes: &[u8], at: usize) -> (u32, u32) {
     let before = &bytes[..at.min(bytes.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);

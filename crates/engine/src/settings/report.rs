@@ -1,4 +1,4 @@
-//! Settings as the host sees them: the answer to `get_settings`, pure.
+//! The response to `get_settings`. Pure.
 
 use serde_json::{Map, Value, json};
 use whimbrel_wire::control::SettingsReport;
@@ -6,8 +6,12 @@ use whimbrel_wire::control::SettingsReport;
 use super::layer::SettingsLayer;
 use super::merge::EffectiveSettings;
 
-/// What is in force and what each source says, the weakest first. `applied` is what the session made of it.
-pub fn build_report(effective: &EffectiveSettings, layers: &[SettingsLayer], applied: Map<String, Value>) -> SettingsReport {
+/// Effective settings and each layer, weakest first. `applied` is what the session derived from them.
+pub fn build_report(
+    effective: &EffectiveSettings,
+    layers: &[SettingsLayer],
+    applied: Map<String, Value>,
+) -> SettingsReport {
     SettingsReport {
         effective: effective.values.clone(),
         sources: layers.iter().map(render_layer).collect(),
@@ -33,10 +37,15 @@ mod tests {
     use crate::settings::trust::Trust;
 
     #[test]
-    fn the_report_shows_what_is_in_force_and_what_each_source_says() {
+    fn report_contains_effective_settings_and_layers() {
         let layer = |source, scope, file: Option<&str>, value: Value| {
             let origin = LayerOrigin { source, scope, file: file.map(Into::into), base: "/".into() };
-            check_layer(origin, SettingsDocument::from_values(value.as_object().unwrap().clone()), Trust::Untrusted).layer
+            check_layer(
+                origin,
+                SettingsDocument::from_values(value.as_object().unwrap().clone()),
+                Trust::Untrusted,
+            )
+            .layer
         };
         let project = json!({"model": "p", "permissions": {"allow": ["A"], "deny": ["D"]}});
         let layers = [

@@ -1,45 +1,44 @@
-//! The keys that are known, and what they may hold. One row per key; keys that are not listed are kept as they are.
+//! Table of the known keys and their types. Unknown keys are kept unchanged.
 //!
-//! A value of the wrong shape never counts. Whether that is worth a warning or stops the start depends on what could get
-//! lost: a list of rules that forbid, a hook or the sandbox may guard something, a preferred model does not.
+//! A value of the wrong type is dropped. If a restriction could be lost by that (deny rules, hooks, sandbox), the start
+//! fails; otherwise there is a warning.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::hooks::{self, ValidationError, HookConfig};
+use super::hooks::{self, HookConfig, ValidationError};
 use super::read::pointer_token;
 
-/// What a key may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueType {
     Text,
     Bool,
-    /// A number of at least zero.
+    /// Not negative.
     Number,
     TextList,
-    /// A map of texts; numbers and switches are taken as texts.
+    /// An object of texts; numbers and booleans are converted.
     Variables,
     Object,
-    /// An object, or a switch.
+    /// An object or a boolean.
     ObjectOrSwitch,
     Mode,
-    /// The word `disable`. `true` is taken for it, as it can only mean the same.
+    /// The text `disable`; `true` is accepted as well.
     Disable,
     Hooks,
 }
 
-/// What is lost with a value that does not count.
+/// Consequence of an invalid value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
-    /// Perhaps a guard: the start stops.
+    /// A restriction may be lost: the start fails.
     Critical,
-    /// A wish: there is a warning.
+    /// A warning.
     Preference,
 }
 
 use Severity::{Critical, Preference};
 
-/// The known keys. What contains others comes before them.
+/// The known keys; parents come before their children.
 const KEYS: &[(&[&str], ValueType, Severity)] = &[
     (&["$schema"], ValueType::Text, Preference),
     (&["permissions"], ValueType::Object, Critical),
@@ -96,37 +95,32 @@ const KEYS: &[(&[&str], ValueType, Severity)] = &[
     (&["claudeMdExcludes"], ValueType::TextList, Preference),
 ];
 
-/// A rule as it is written, and where.
+/// A permission rule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenRule {
-    /// What it says.
     pub behavior: PermissionBehavior,
-    /// Its text.
     pub text: String,
-    /// Where it stands, as a JSON pointer.
+    /// JSON pointer to the rule.
     pub pointer: String,
 }
 
-/// Settings whose known keys hold what they may hold.
+/// Validated settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckedValues {
-    /// The values that count.
+    /// The valid values.
     pub values: Map<String, Value>,
-    /// The permission rules.
     pub rules: Vec<WrittenRule>,
-    /// The hooks.
     pub hooks: Vec<HookConfig>,
-    /// What did not count, and why.
     pub errors: Vec<ValidationError>,
 }
 
-/// Whether a key is one of ours, at this place.
+/// Whether a key of the object at this path is known.
 pub(super) fn is_known_key(place: &[&str], key: &str) -> bool {
     KEYS.iter()
         .any(|(path, ..)| path.split_last().is_some_and(|(last, above)| above == place && *last == key))
 }
 
-/// The keys at this place that may guard something. Under `permissions` and `sandbox` that is all of them.
+/// Keys of the object at this path that may restrict something; under `permissions` and `sandbox` all known keys.
 pub(super) fn critical_keys(place: &[&str]) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter_map(move |(path, _, loss)| {
         let (key, above) = path.split_last()?;
@@ -134,7 +128,7 @@ pub(super) fn critical_keys(place: &[&str]) -> impl Iterator<Item = &'static str
     })
 }
 
-/// Checks the values of one layer. A null counts as nothing, except where a guard should stand.
+/// Validates the values of one layer. Null counts as absent, except for restrictive keys, where it is an error.
 pub fn check_values(mut values: Map<String, Value>) -> CheckedValues {
     let rules = collect_rules(&values);
     let mut flaws = Vec::new();
@@ -178,7 +172,7 @@ fn collect_rules(values: &Map<String, Value>) -> Vec<WrittenRule> {
     rules
 }
 
-/// The object that holds the last key of a path, and that key.
+/// The object that contains the last key of a path, and that key.
 fn parent_object<'a, 'k>(
     values: &'a mut Map<String, Value>,
     path: &[&'k str],
@@ -191,10 +185,10 @@ fn parent_object<'a, 'k>(
     Some((holder, key))
 }
 
-/// Where below the key, and what is wrong there.
+/// Pointer below the key, and the cause.
 type ValueErrors = Vec<(String, String)>;
 
-/// Makes a value fit its shape: what does not fit is taken out, and told. A value that is all wrong becomes null.
+/// Fits a value to its type: invalid parts are removed and reported. A wholly invalid value becomes null.
 fn coerce(value: &mut Value, shape: ValueType) -> Result<(), ValueErrors> {
     let fits = match shape {
         _ if value.is_null() => true,
@@ -246,7 +240,9 @@ fn coerce_texts(value: &mut Value) -> Result<(), ValueErrors> {
         .iter()
         .enumerate()
         .filter(|(_, item)| !item.is_string())
-        .map(|(index, item)| (format!("/{index}"), format!("must be a text, but is {}", json_type_name(item))))
+        .map(|(index, item)| {
+            (format!("/{index}"), format!("must be a text, but is {}", json_type_name(item)))
+        })
         .collect();
     items.retain(Value::is_string);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
@@ -279,7 +275,7 @@ fn is_variable_name(name: &str) -> bool {
         && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// What a value is, for a sentence. What it holds is left out: it may be a secret.
+/// Type of a value for messages. The value itself may be secret.
 fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -291,7 +287,7 @@ fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A JSON pointer as people write keys: with dots.
+/// Converts a JSON pointer to a dotted path.
 pub fn dotted_key(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
     parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect::<Vec<_>>().join(".")

@@ -1,4 +1,4 @@
-//! Where settings come from: which files there are, who wrote them, and from where the paths in them are meant.
+//! Sources of settings: their files, precedence, and the base of paths in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -12,26 +12,26 @@ use super::error::SettingsError;
 use super::trust::Trust;
 use crate::files::{self, FileKind};
 
-/// Who settings come from, the weakest first: where two say different things, the stronger counts.
+/// Sources of settings layers, weakest first; on conflict the stronger applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LayerSource {
-    /// The person, for all projects.
+    /// The user, for all projects.
     User,
-    /// The project, shared by all who work on it.
+    /// The project, shared by everyone who works on it.
     Project,
-    /// The person, for this project.
+    /// The user, for this project.
     Local,
     /// The host, at the start or later.
     Flag,
-    /// An administrator, or the host in an administrator's place.
+    /// An administrator, or managed settings of the host.
     Managed,
 }
 
 impl LayerSource {
-    /// All of them, the weakest first.
+    /// All sources, weakest first.
     pub const ALL: &[Self] = &[Self::User, Self::Project, Self::Local, Self::Flag, Self::Managed];
 
-    /// The name on the wire.
+    /// Name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "userSettings",
@@ -43,21 +43,19 @@ impl LayerSource {
     }
 }
 
-/// Where a layer of settings comes from.
+/// Origin of a settings layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerOrigin {
-    /// Who wrote it.
     pub source: LayerSource,
-    /// Whether it counts as something that came with the project.
     pub scope: LayerScope,
     /// The file; none for settings that the host passed as a value.
     pub file: Option<PathBuf>,
-    /// What a rule's path that begins with one `/` starts from.
+    /// Base of paths in rules that begin with one `/`.
     pub base: PathBuf,
 }
 
 impl LayerOrigin {
-    /// What to call it in a message.
+    /// Name for messages.
     pub fn display_name(&self) -> String {
         match (&self.file, self.source) {
             (Some(file), _) => file.display().to_string(),
@@ -67,54 +65,54 @@ impl LayerOrigin {
     }
 }
 
-/// Whose word a layer is, whatever file it stands in.
+/// Whose settings a layer counts as, independent of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerScope {
-    /// The person's, the host's or an administrator's.
+    /// Settings of the user, the host or an administrator.
     User,
-    /// The project's: what a clone brings along.
+    /// Settings that came with the project.
     Project,
 }
 
-/// Whether settings that cannot be read stop the start.
+/// Handling of unreadable settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tolerance {
-    /// They do: rules that forbid something might be among them.
+    /// The start fails, because deny rules could be among them.
     #[default]
     Strict,
-    /// They are left out, with a warning. Managed settings stop the start all the same.
+    /// They are left out with a warning. Managed settings still fail the start.
     Tolerant,
 }
 
-/// What to load.
+/// Which settings to load.
 #[derive(Debug, Clone, Default)]
 pub struct SettingsRequest {
-    /// The person's configuration folder; see [`config_folder`].
+    /// The user's configuration directory; see [`config_dir`].
     pub config_dir: Option<PathBuf>,
-    /// The folder that holds the project's `.claude`.
+    /// The directory that contains the project's `.claude`.
     pub project_root: PathBuf,
-    /// The folder that holds the `.claude` of the local settings: the working directory, or the root of the repository.
+    /// The directory that contains the `.claude` of the local settings: the working directory or the repository root.
     pub local_root: PathBuf,
-    /// Where the session started.
+    /// Working directory of the session.
     pub cwd: PathBuf,
-    /// The files to read.
+    /// The sources to read.
     pub sources: BTreeSet<SettingSource>,
-    /// Those of them that the host named. Whoever names the local file vouches for it.
+    /// Sources that the host named. By naming the local source the host vouches for its file.
     pub named_sources: BTreeSet<SettingSource>,
-    /// How far the project is trusted.
+    /// Trust in the project.
     pub trust: Trust,
-    /// Settings of the host: a path, or JSON.
+    /// Settings of the host: a path or JSON.
     pub flag: Option<String>,
-    /// Files of an administrator, the strongest first; see [`managed_files`].
+    /// Files of an administrator, strongest first; see [`managed_files`].
     pub managed_files: Vec<PathBuf>,
-    /// Managed settings that the host supplies. They are weaker than an administrator's files.
+    /// Managed settings of the host, weaker than an administrator's files.
     pub managed: Option<Map<String, Value>>,
-    /// What happens to settings that cannot be read.
+    /// Handling of unreadable settings.
     pub tolerance: Tolerance,
 }
 
 impl SettingsRequest {
-    /// The file of a source.
+    /// Path of a source's file.
     pub fn file(&self, source: SettingSource) -> Option<PathBuf> {
         match source {
             SettingSource::User => Some(self.config_dir.as_ref()?.join("settings.json")),
@@ -123,7 +121,8 @@ impl SettingsRequest {
         }
     }
 
-    /// The files to read, the weakest first. Where two are one and the same file, it is read as the person's own.
+    /// The files to read, weakest first, each with its source and base. If two paths are the same file, it is read as
+    /// the user's.
     pub(super) fn setting_files(&self) -> Vec<(LayerSource, PathBuf, PathBuf)> {
         let rows = [
             (SettingSource::User, LayerSource::User, self.config_dir.as_ref()),
@@ -143,11 +142,12 @@ impl SettingsRequest {
 }
 
 impl SettingsRequest {
-    /// Settings files on the way from the working directory up to the root of its repository that are not read although
-    /// their kind is asked for. Touches the disk.
+    /// Settings files of requested sources between the working directory and the repository root that are not read.
+    /// Accesses the disk.
     pub(super) fn skipped_files(&self) -> Vec<PathBuf> {
         let Some(root) = repository_root(&self.cwd) else { return Vec::new() };
-        let read: BTreeSet<PathBuf> = self.setting_files().iter().map(|(_, file, _)| canonical_path(file)).collect();
+        let read: BTreeSet<PathBuf> =
+            self.setting_files().iter().map(|(_, file, _)| canonical_path(file)).collect();
         let kinds = [
             (SettingSource::Project, ".claude/settings.json"),
             (SettingSource::Local, ".claude/settings.local.json"),
@@ -161,9 +161,10 @@ impl SettingsRequest {
     }
 }
 
-/// The folder of the repository that a folder lies in, if it lies in one. Touches the disk.
+/// The root of the repository that contains a directory. Accesses the disk.
 pub fn repository_root(folder: &Path) -> Option<PathBuf> {
-    let is_repository = |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
+    let is_repository =
+        |folder: &&Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
     folder.ancestors().find(is_repository).map(Into::into)
 }
 
@@ -171,8 +172,8 @@ fn canonical_path(file: &Path) -> PathBuf {
     files::real_path(file).unwrap_or_else(|| files::normalize_path(file))
 }
 
-/// The person's configuration folder: the one that the environment names, or `.claude` at home. None where no variable
-/// names one, or only a home that depends on where we happen to be.
+/// The user's configuration directory: from the environment, or `.claude` in the home directory. None without such a
+/// variable, or if `HOME` is relative.
 pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     match explicit_config_dir(env) {
         Some(folder) => std::path::absolute(folder).ok(),
@@ -180,23 +181,23 @@ pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     }
 }
 
-/// The person's home folder: what the variable `HOME` says, unless that depends on where we happen to be.
+/// The home directory from the value of `HOME`; none if it is relative.
 pub fn home_dir(variable: Option<&str>) -> Option<PathBuf> {
     variable.map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// The configuration folder that the environment names outright.
+/// The configuration directory from `WHIMBREL_CONFIG_DIR` or `CLAUDE_CONFIG_DIR`.
 pub(crate) fn explicit_config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     env_path(env, "WHIMBREL_CONFIG_DIR").or_else(|| env_path(env, "CLAUDE_CONFIG_DIR"))
 }
 
-/// The path in a variable; an empty one is none.
+/// A path from an environment variable; empty counts as unset.
 fn env_path(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
     env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// The files of an administrator on this machine, the strongest first: our own, then those written for the official
-/// engine. In a folder `managed-settings.d` beside a file, the later names are the stronger ones.
+/// The administrator's files on this machine, strongest first: our own, then those of the official engine. In a
+/// directory `managed-settings.d`, later names are stronger, and all are stronger than the main file.
 pub fn managed_files() -> Result<Vec<PathBuf>, SettingsError> {
     let official = if cfg!(target_os = "macos") {
         "/Library/Application Support/ClaudeCode"
@@ -231,7 +232,7 @@ fn managed_files_in(folder: &Path) -> Result<Vec<PathBuf>, SettingsError> {
     Ok(files)
 }
 
-/// What `--settings` means: JSON if it begins like an object, else a file.
+/// The file that `--settings` names; none if it is JSON.
 pub(super) fn host_settings_file(given: &str, cwd: &Path) -> Option<PathBuf> {
     (!given.trim_start().starts_with('{')).then(|| cwd.join(given))
 }

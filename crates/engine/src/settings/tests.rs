@@ -1,4 +1,4 @@
-//! Settings as a session meets them: files in folders, loaded, changed and loaded again.
+//! Loading, changing and reloading settings files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use whimbrel_wire::permission::PermissionUpdate;
 
 use super::*;
 
-/// A home and a project in a folder of their own.
+/// A home directory and a project.
 struct Fixture {
     folder: TempDir,
     trust: Trust,
@@ -89,7 +89,7 @@ fn allow_rule(rule: &str) -> Value {
     json!({"permissions": {"allow": [rule]}})
 }
 
-/// Writes a change and takes in what comes of it.
+/// Writes an update and adopts the result.
 fn apply_update(settings: &mut Settings, update: &PermissionUpdate) -> Result<UpdateReport, SettingsError> {
     Ok(settings.adopt_written(settings.draft_update(update)?.write()?))
 }
@@ -106,7 +106,7 @@ fn add_rule(destination: &str, rule: &str) -> PermissionUpdate {
 }
 
 #[test]
-fn all_layers_count_in_their_order_with_file_and_line() {
+fn layers_apply_in_order_with_file_and_line() {
     let mut bench = Fixture::new(&[
         (USER, allow_rule("User")),
         (PROJECT, json!({"permissions": {"deny": ["Project"], "allow": ["Held"]}})),
@@ -131,14 +131,17 @@ fn all_layers_count_in_their_order_with_file_and_line() {
 }
 
 #[test]
-fn a_trusted_project_counts_in_full_and_without_a_warning() {
+fn trusted_project_applies_in_full() {
     let mut bench = Fixture::new(&[(PROJECT, allow_rule("P"))]);
     bench.trust = Trust::Full;
-    assert_eq!((effective_rules(&bench.load()), bench.load().warnings()), (vec!["allow P".to_owned()], [].as_slice()));
+    assert_eq!(
+        (effective_rules(&bench.load()), bench.load().warnings()),
+        (vec!["allow P".to_owned()], [].as_slice())
+    );
 }
 
 #[test]
-fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
+fn only_requested_sources_are_read() {
     let mut bench = Fixture::new(&[]);
     assert_eq!(**bench.load().effective(), EffectiveSettings::default());
     bench.write_file(USER, "not even json");
@@ -150,7 +153,7 @@ fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_stops_the_start_unless_that_is_tolerated() {
+fn unreadable_file_fails_unless_tolerated() {
     for name in [USER, PROJECT, LOCAL] {
         let mut bench = Fixture::new(&[]);
         bench.write_file(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
@@ -167,7 +170,7 @@ fn a_file_that_cannot_be_read_stops_the_start_unless_that_is_tolerated() {
 }
 
 #[test]
-fn files_of_the_repository_that_are_passed_over_are_told() {
+fn skipped_files_of_the_repository_are_reported() {
     let (above, deep) = (".claude/settings.json", "project/.claude/settings.local.json");
     let bench = Fixture::new(&[(above, allow_rule("A")), (deep, allow_rule("L"))]);
     assert_eq!(bench.load().warnings(), [""; 0], "no repository");
@@ -188,7 +191,7 @@ fn files_of_the_repository_that_are_passed_over_are_told() {
 }
 
 #[test]
-fn a_wrong_value_is_told_with_file_key_and_line() {
+fn invalid_value_is_reported_with_file_key_and_line() {
     let mut bench = Fixture::new(&[]);
     bench.write_file(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
     bench.write_file(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
@@ -205,7 +208,7 @@ fn a_wrong_value_is_told_with_file_key_and_line() {
 }
 
 #[test]
-fn broken_hooks_of_a_project_that_nobody_trusts_do_not_stop_the_start() {
+fn invalid_hooks_of_untrusted_project_only_warn() {
     let mut bench = Fixture::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
     assert_eq!(bench.load().warnings().len(), 1);
     bench.trust = Trust::Full;
@@ -213,11 +216,15 @@ fn broken_hooks_of_a_project_that_nobody_trusts_do_not_stop_the_start() {
 }
 
 #[test]
-fn a_local_file_that_came_with_the_repository_is_the_projects() {
+fn local_file_from_the_repository_counts_as_projects() {
     let mut bench = Fixture::new(&[(LOCAL, allow_rule("L"))]);
     assert_eq!(effective_rules(&bench.load()), ["allow L"], "the host asked for it by name");
     bench.named = BTreeSet::new();
-    assert_eq!((effective_rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1), "nobody vouches for it");
+    assert_eq!(
+        (effective_rules(&bench.load()).len(), bench.load().warnings().len()),
+        (0, 1),
+        "nobody vouches for it"
+    );
     bench.trust = Trust::Limited;
     assert_eq!(effective_rules(&bench.load()), ["allow L"], "the machine is disposable");
     (bench.trust, bench.named) = (Trust::Untrusted, [SettingSource::Local].into());
@@ -239,7 +246,7 @@ fn a_local_file_that_came_with_the_repository_is_the_projects() {
 }
 
 #[test]
-fn the_hosts_settings_can_be_a_file() {
+fn host_settings_can_be_a_file() {
     let mut bench = Fixture::new(&[("other/flags.json", allow_rule("F"))]);
     bench.flag = Some("../other/flags.json".into());
     let settings = bench.load();
@@ -253,17 +260,23 @@ fn the_hosts_settings_can_be_a_file() {
 }
 
 #[test]
-fn the_host_changes_its_layer_while_the_session_runs() {
+fn host_changes_its_layer_during_the_session() {
     let mut bench = Fixture::new(&[(USER, json!({"model": "u"}))]);
     bench.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
     let mut settings = bench.load();
     let model = |settings: &Settings| settings.effective().typed.model.clone().unwrap();
     assert_eq!(model(&settings), "f");
     let changed = settings.apply_host_changes(map(json!({"model": "g"}))).unwrap();
-    assert_eq!((model(&settings).as_str(), effective_rules(&settings).len(), changed), ("g", 2, [LayerSource::Flag].into()));
+    assert_eq!(
+        (model(&settings).as_str(), effective_rules(&settings).len(), changed),
+        ("g", 2, [LayerSource::Flag].into())
+    );
     settings.apply_host_changes(map(json!({"model": null, "permissions": {"deny": ["E"]}}))).unwrap();
-    // What the host allowed at the start is replaced; what it denied stays.
-    assert_eq!((model(&settings).as_str(), effective_rules(&settings).join(", ").as_str()), ("u", "deny E, deny D"));
+    // Allow rules from the start are replaced; deny rules remain.
+    assert_eq!(
+        (model(&settings).as_str(), effective_rules(&settings).join(", ").as_str()),
+        ("u", "deny E, deny D")
+    );
     let before = settings.effective().clone();
     assert!(settings.apply_host_changes(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
     assert_eq!(settings.effective(), &before);
@@ -275,7 +288,7 @@ fn the_host_changes_its_layer_while_the_session_runs() {
 }
 
 #[test]
-fn reading_again_tells_whose_settings_changed_and_a_broken_file_changes_nothing() {
+fn reload_reports_changed_sources_and_ignores_broken_files() {
     let bench = Fixture::new(&[(USER, allow_rule("U")), (LOCAL, allow_rule("L"))]);
     let mut settings = bench.load();
     assert_eq!(settings.reload().unwrap(), BTreeSet::new());
@@ -290,7 +303,7 @@ fn reading_again_tells_whose_settings_changed_and_a_broken_file_changes_nothing(
 }
 
 #[test]
-fn an_update_is_written_and_in_force_at_once() {
+fn update_is_written_and_in_force() {
     let bench = Fixture::new(&[]);
     let mut settings = bench.load();
     for (destination, name) in [("localSettings", LOCAL), ("userSettings", USER)] {
@@ -302,7 +315,10 @@ fn an_update_is_written_and_in_force_at_once() {
     }
     assert_eq!(effective_rules(&settings), ["allow localSettings", "allow userSettings"]);
     let project = apply_update(&mut settings, &add_rule("projectSettings", "P")).unwrap();
-    assert_eq!((project.changed, project.status, effective_rules(&settings).len()), (true, ChangeStatus::NotTrusted, 2));
+    assert_eq!(
+        (project.changed, project.status, effective_rules(&settings).len()),
+        (true, ChangeStatus::NotTrusted, 2)
+    );
     let plan = json!({"type": "setMode", "mode": "plan", "destination": "projectSettings"});
     let plan = apply_update(&mut settings, &serde_json::from_value(plan).unwrap()).unwrap();
     assert_eq!((plan.status, plan.sources), (ChangeStatus::InForce, [LayerSource::Project].into()));
@@ -312,7 +328,7 @@ fn an_update_is_written_and_in_force_at_once() {
 }
 
 #[test]
-fn directories_are_kept_as_real_paths() {
+fn directories_are_stored_resolved() {
     let bench = Fixture::new(&[]);
     fs::create_dir(bench.path("real")).unwrap();
     symlink("../real", bench.path("project/link")).unwrap();
@@ -323,14 +339,15 @@ fn directories_are_kept_as_real_paths() {
             .unwrap()
     };
     apply_update(&mut settings, &directories("addDirectories")).unwrap();
-    let real = AdditionalDirectory { path: bench.path("real").to_str().unwrap().into(), source: LayerSource::Local };
+    let real =
+        AdditionalDirectory { path: bench.path("real").to_str().unwrap().into(), source: LayerSource::Local };
     assert_eq!(settings.effective().directories, [real]);
     apply_update(&mut settings, &directories("removeDirectories")).unwrap();
     assert_eq!(settings.effective().directories, []);
 }
 
 #[test]
-fn what_may_not_be_written_is_refused() {
+fn forbidden_updates_are_rejected() {
     let bench = Fixture::new(&[]);
     let mut settings = bench.load();
     let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "userSettings"});
@@ -347,15 +364,19 @@ fn what_may_not_be_written_is_refused() {
 
     bench.write_file(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
     settings.reload().unwrap();
-    assert!(matches!(settings.draft_update(&add_rule("userSettings", "A")), Err(SettingsError::NotAllowed(_))));
+    assert!(matches!(
+        settings.draft_update(&add_rule("userSettings", "A")),
+        Err(SettingsError::NotAllowed(_))
+    ));
     assert!(!bench.path(USER).exists());
     let homeless =
-        Settings::load(SettingsRequest { config_dir: None, managed_files: vec![], ..bench.request() }).unwrap();
+        Settings::load(SettingsRequest { config_dir: None, managed_files: vec![], ..bench.request() })
+            .unwrap();
     assert!(homeless.draft_update(&add_rule("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
 }
 
 #[test]
-fn the_host_may_write_a_few_values() {
+fn host_may_write_few_values() {
     let bench = Fixture::new(&[(LOCAL, json!({"x": [1]}))]);
     let mut settings = bench.load();
     let update =
@@ -379,7 +400,7 @@ fn the_host_may_write_a_few_values() {
 }
 
 #[test]
-fn the_host_can_stand_in_for_an_administrator() {
+fn host_can_supply_managed_settings() {
     let bench = Fixture::new(&[(USER, allow_rule("U"))]);
     let managed = map(json!({"allowManagedPermissionRulesOnly": true, "permissions": {"deny": ["X"]}}));
     let settings = Settings::load(SettingsRequest { managed: Some(managed), ..bench.request() }).unwrap();

@@ -1,48 +1,46 @@
-//! What a project may bring along, pure. Whoever clones a repository has not read its settings.
+//! Filters the settings of a project by trust. Pure. Users who clone a repository have not read its settings.
 //!
-//! Rules that forbid or ask always count. What grants something or runs something counts when the project is trusted.
-//! A few things never come from a project, trusted or not: modes that ask nobody, keys and helpers that fetch them,
-//! variables that steer the engine (see [`environment`](super::environment)), and whatever takes down the sandbox.
+//! Deny and ask rules always apply. Whatever grants or runs something applies if the project is trusted. Some settings
+//! never apply from a project: modes that do not ask, API keys and their helpers, variables that control the engine
+//! (see [`project_env`](super::project_env)), and everything that weakens the sandbox.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::PermissionMode;
 
+use super::error::{escape_text, join_first};
 use super::project_env::may_project_set;
-use super::error::{join_first, escape_text};
 use super::sources::LayerScope;
 
-/// How far a project is trusted.
+/// Trust in a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
-    /// Nobody vouched for it.
+    /// Not trusted.
     #[default]
     Untrusted,
-    /// Nobody vouched for it, but it is treated as the official engine treats a folder when nobody sits at a terminal:
-    /// its hooks run and it may choose `acceptEdits`; its allow rules, directories, variables and servers do not count.
+    /// Like the official engine without a terminal: hooks run and the project may choose `acceptEdits`; its allow
+    /// rules, directories, variables and servers do not apply.
     Limited,
-    /// The host asked for the project's settings, or the person trusts the folder.
+    /// The host named the project source, or the user trusts the directory.
     Full,
 }
 
-/// Something that does not count.
+/// A value that does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
-    /// What, in words.
+    /// Name of the key, with some of its entries.
     pub what: String,
-    /// Why not.
     pub reason: WithholdReason,
 }
 
-/// Why something of a project does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithholdReason {
     /// The project is not trusted.
     Untrusted,
-    /// It is nothing that a project may decide.
+    /// No project may set it.
     Never,
 }
 
-/// Keys that an untrusted project may set: they please or restrict, and grant nothing.
+/// Keys that an untrusted project may set: preferences and restrictions, no grants.
 const ALWAYS_ALLOWED_KEYS: &[&str] = &[
     "$schema",
     "effortLevel",
@@ -62,8 +60,7 @@ const ALWAYS_ALLOWED_KEYS: &[&str] = &[
     "autoCompactEnabled",
 ];
 
-/// Keys that no project may set: they fetch keys, name who is talked to, are an administrator's, or reach beyond the
-/// project.
+/// Keys that no project may set: they concern credentials, providers, the administrator, or files outside the project.
 const NEVER_ALLOWED_KEYS: &[&str] = &[
     "apiKeyHelper",
     "proxyAuthHelper",
@@ -93,8 +90,12 @@ const NEVER_ALLOWED_KEYS: &[&str] = &[
     "managedSourcesBehavior",
 ];
 
-/// Takes out of a layer what does not count, and says what that was.
-pub fn filter_values(values: Map<String, Value>, scope: LayerScope, trust: Trust) -> (Map<String, Value>, Vec<Withheld>) {
+/// Removes values that do not apply; returns the rest and what was withheld.
+pub fn filter_values(
+    values: Map<String, Value>,
+    scope: LayerScope,
+    trust: Trust,
+) -> (Map<String, Value>, Vec<Withheld>) {
     let mut held = Vec::new();
     if scope == LayerScope::User {
         return (values, held);
@@ -128,7 +129,7 @@ pub fn filter_values(values: Map<String, Value>, scope: LayerScope, trust: Trust
     (kept, held)
 }
 
-/// On a disposable machine a project's hooks run, but they do not answer in the person's place.
+/// With limited trust, hooks of a project run, except those that answer for the user.
 fn filter_hooks(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     if trust != Trust::Full
         && let Some(events) = value.as_object_mut()
@@ -141,7 +142,7 @@ fn filter_hooks(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     }
 }
 
-/// A project may prefer a model, but not choose who is talked to: that is what a prefix does.
+/// A project may choose a model, but not a provider, which is the prefix of the name.
 fn filter_model(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
     match value.as_str().and_then(|model| model.split_once(':')) {
         Some(("scripted", _)) => withhold("model", WithholdReason::Never, held),
@@ -150,7 +151,7 @@ fn filter_model(value: &Value, trust: Trust, held: &mut Vec<Withheld>) -> bool {
     }
 }
 
-/// Notes what is held back. False, as it does not stay.
+/// Records a withheld value. Returns false for use in `retain`.
 fn withhold(what: &str, reason: WithholdReason, held: &mut Vec<Withheld>) -> bool {
     held.push(Withheld { what: escape_text(what), reason });
     false
@@ -161,7 +162,10 @@ fn withhold_names(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
     match names {
         Some(names) if names.is_empty() => true,
         Some(names) => {
-            held.push(Withheld { what: format!("{what} ({})", render_names(&names)), reason: WithholdReason::Untrusted });
+            held.push(Withheld {
+                what: format!("{what} ({})", render_names(&names)),
+                reason: WithholdReason::Untrusted,
+            });
             false
         }
         None => withhold(what, WithholdReason::Untrusted, held),
@@ -169,7 +173,7 @@ fn withhold_names(what: &str, value: &Value, held: &mut Vec<Withheld>) -> bool {
 }
 
 fn filter_permissions(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
-    // What is not an object is refused later, with its place.
+    // Validation rejects other types later, with their position.
     let Some(permissions) = value.as_object_mut() else { return };
     permissions.retain(|key, value| match key.as_str() {
         "deny" | "ask" => true,
@@ -221,30 +225,38 @@ fn filter_environment(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>)
     *variables = allowed;
     if !never.is_empty() {
         let names: Vec<&str> = never.keys().map(String::as_str).collect();
-        held.push(Withheld { what: format!("env ({})", render_names(&names)), reason: WithholdReason::Never });
+        held.push(Withheld {
+            what: format!("env ({})", render_names(&names)),
+            reason: WithholdReason::Never,
+        });
     }
     true
 }
 
-/// What a key of the sandbox does with a value.
+/// Effect of a sandbox key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SandboxEffect {
-    /// It makes the walls higher, or leaves them.
+    /// Restricts more, or changes nothing.
     Tightens,
-    /// It opens a door that it names.
+    /// Permits something specific.
     Opens,
-    /// It takes a wall away.
+    /// Removes a protection.
     Weakens,
 }
 
 fn filter_sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
     let Some(sandbox) = value.as_object_mut() else { return };
-    let mut judge = |prefix: &str, key: &str, value: &Value| match sandbox_effect(&format!("{prefix}{key}"), value) {
-        SandboxEffect::Tightens => true,
-        SandboxEffect::Opens if trust == Trust::Full => true,
-        SandboxEffect::Opens => withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Untrusted, held),
-        SandboxEffect::Weakens => withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Never, held),
-    };
+    let mut judge =
+        |prefix: &str, key: &str, value: &Value| match sandbox_effect(&format!("{prefix}{key}"), value) {
+            SandboxEffect::Tightens => true,
+            SandboxEffect::Opens if trust == Trust::Full => true,
+            SandboxEffect::Opens => {
+                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Untrusted, held)
+            }
+            SandboxEffect::Weakens => {
+                withhold(&format!("sandbox.{prefix}{key}"), WithholdReason::Never, held)
+            }
+        };
     sandbox.retain(|key, value| match (key.as_str(), value) {
         ("network" | "filesystem", Value::Object(inner)) => {
             inner.retain(|inner_key, value| judge(&format!("{key}."), inner_key, value));
@@ -255,10 +267,11 @@ fn filter_sandbox(value: &mut Value, trust: Trust, held: &mut Vec<Withheld>) {
 }
 
 fn sandbox_effect(key: &str, value: &Value) -> SandboxEffect {
-    let tightens_if =
-        |tight: bool| if *value == Value::Bool(tight) { SandboxEffect::Tightens } else { SandboxEffect::Weakens };
+    let tightens_if = |tight: bool| {
+        if *value == Value::Bool(tight) { SandboxEffect::Tightens } else { SandboxEffect::Weakens }
+    };
     match key {
-        // A value of the wrong shape is refused later, with its place.
+        // Validation rejects other types later, with their position.
         "enabled" | "failIfUnavailable" | "allowUnsandboxedCommands" if !value.is_boolean() => {
             SandboxEffect::Tightens
         }
@@ -273,7 +286,7 @@ fn sandbox_effect(key: &str, value: &Value) -> SandboxEffect {
     }
 }
 
-/// Some names for a sentence: the first few, and how many more there are.
+/// Joins the first names and the number of the others.
 fn render_names(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let mut text = names.iter().take(SHOWN).map(|name| escape_text(name)).collect::<Vec<_>>().join(", ");
@@ -283,7 +296,7 @@ fn render_names(names: &[&str]) -> String {
     text
 }
 
-/// The one warning about all that is held back from a layer.
+/// One warning about all values withheld from a layer.
 pub fn render_warning(name: &str, held: &[Withheld]) -> Option<String> {
     let of = |reason| {
         let what: Vec<&str> =

@@ -1,8 +1,8 @@
-//! Which folders the person trusts, and which MCP servers they have added. The official engine keeps this in
-//! `.claude.json` when a person says so at the terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
+//! Trusted directories and MCP servers of the user. The official engine stores them in `.claude.json` after a dialog at
+//! the terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
 //!
-//! Trust in a folder holds for what is below it, but not for another repository there: whoever trusts a folder of clones
-//! has not looked into each of them. What cannot be read vouches for nothing.
+//! Trust applies to subdirectories, but not to other repositories in them: a user who trusts a directory of clones has
+//! not reviewed each of them. An unreadable file yields no trust.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::sources::{home_dir, explicit_config_dir};
+use super::sources::{explicit_config_dir, home_dir};
 use crate::files::{self, FileKind};
 
-/// How large that file may be: it holds more than trust.
+/// Size limit; the file contains more than trust.
 const MAX_FILE_SIZE: u64 = 64 * 1024 * 1024;
 
 #[derive(Deserialize, Default)]
@@ -22,7 +22,7 @@ struct UserState {
     projects: BTreeMap<PathBuf, Value>,
 }
 
-/// Whether the person trusts a folder. Touches the disk.
+/// Whether the user trusts a directory. Reads a file.
 pub fn is_trusted_dir(env: &BTreeMap<String, String>, folder: &Path) -> bool {
     let Some(folder) = files::real_path(folder) else { return false };
     let kept = user_state_file(env)
@@ -32,20 +32,21 @@ pub fn is_trusted_dir(env: &BTreeMap<String, String>, folder: &Path) -> bool {
     if kept.projects.is_empty() {
         return false;
     }
-    let is_repository = |folder: &Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
+    let is_repository =
+        |folder: &Path| !matches!(files::file_kind(&folder.join(".git")), Ok(FileKind::Missing));
     is_covered(&kept, &folder, &is_repository)
 }
 
-/// MCP servers that the person has added, as they are written.
+/// MCP servers that the user has added, as written.
 #[derive(Debug, Default)]
 pub struct UserMcpServers {
     /// For all projects.
     pub user: Map<String, Value>,
-    /// For this folder.
+    /// For this directory.
     pub local: Map<String, Value>,
 }
 
-/// The person's MCP servers for a folder. Touches the disk.
+/// The user's MCP servers for a directory. Reads a file.
 pub fn user_servers(env: &BTreeMap<String, String>, folder: &Path) -> UserMcpServers {
     let kept = user_state_file(env)
         .and_then(|file| files::read(&file, MAX_FILE_SIZE).ok())
@@ -56,13 +57,13 @@ pub fn user_servers(env: &BTreeMap<String, String>, folder: &Path) -> UserMcpSer
     UserMcpServers { user: of(&kept), local: here.map(of).unwrap_or_default() }
 }
 
-/// The file: in the configuration folder if the environment names one, else at home.
+/// Path of `.claude.json`: in the configuration directory if the environment names one, else in the home directory.
 pub fn user_state_file(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let home = || home_dir(env.get("HOME").map(String::as_str));
     Some(explicit_config_dir(env).or_else(home)?.join(".claude.json"))
 }
 
-/// Whether the folder, or one above it in the same repository, is trusted.
+/// Whether the directory or an ancestor within the same repository is trusted.
 fn is_covered(kept: &UserState, folder: &Path, is_repository: &impl Fn(&Path) -> bool) -> bool {
     for folder in folder.ancestors() {
         let trusted = kept.projects.get(folder).and_then(|project| project.get("hasTrustDialogAccepted"));
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_holds_below_a_folder_but_not_for_another_repository() {
+    fn trust_covers_subdirectories_but_not_other_repositories() {
         let kept: UserState = serde_json::from_value(json!({"projects": {
             "/code": {"hasTrustDialogAccepted": true},
             "/other": {"hasTrustDialogAccepted": false},
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_by_the_real_path() {
+    fn directories_are_looked_up_resolved() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir(root.join("project")).unwrap();

@@ -1,53 +1,48 @@
-//! The keys that the engine acts on, in types. Rules, mode, directories, variables and hooks are not among them: where
-//! they come from matters, so they are kept apart.
+//! Typed values of the keys that the engine uses. Rules, mode, directories, variables and hooks are elsewhere, because
+//! their source matters.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Single values and lists, merged over all layers.
+/// Values merged over all layers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TypedSettings {
-    /// The model to use.
     pub model: Option<String>,
-    /// The models to use when it is not to be had, in this order.
+    /// Models to use when the first is not available, in order.
     pub fallback_model: Vec<String>,
-    /// How hard the model tries.
     pub effort_level: Option<String>,
-    /// Whether the model thinks before it answers.
     pub always_thinking_enabled: Option<bool>,
-    /// The kind of agent that the session itself is.
+    /// Name of the agent definition of the main session.
     pub agent: Option<String>,
-    /// How answers are styled.
     pub output_style: Option<String>,
-    /// The language of answers.
+    /// Language of replies.
     pub language: Option<String>,
-    /// A command that prints the key for the model's provider.
+    /// Command that prints the API key.
     pub api_key_helper: Option<String>,
-    /// The command of the status line.
+    /// Command of the status line.
     pub status_line: Option<Map<String, Value>>,
-    /// A command that suggests files.
+    /// Command that suggests files.
     pub file_suggestion: Option<Map<String, Value>>,
-    /// The sandbox.
     pub sandbox: Map<String, Value>,
-    /// Whether all MCP servers of the project are approved.
+    /// Approves all MCP servers of the project.
     pub enable_all_project_mcp_servers: Option<bool>,
-    /// The project's MCP servers that are approved.
+    /// Approved MCP servers of the project.
     pub enabled_mcpjson_servers: Vec<String>,
-    /// The project's MCP servers that are refused.
+    /// Rejected MCP servers of the project.
     pub disabled_mcpjson_servers: Vec<String>,
-    /// Whether commits name the agent as an author.
+    /// Commits name the agent as co-author.
     pub include_co_authored_by: Option<bool>,
-    /// Whether the prompt says how to use git.
+    /// The system prompt contains instructions for git.
     pub include_git_instructions: Option<bool>,
-    /// Whether ignored files are left out where files are listed.
+    /// File lists omit files ignored by git.
     pub respect_gitignore: Option<bool>,
-    /// How many days transcripts are kept.
+    /// Days until transcripts are deleted.
     pub cleanup_period_days: Option<f64>,
-    /// Whether the engine makes room in the context by itself.
+    /// Automatic compaction.
     pub auto_compact_enabled: Option<bool>,
-    /// Whether files can be put back to where they were at a prompt.
+    /// File checkpoints.
     pub file_checkpointing_enabled: Option<bool>,
-    /// Instruction files that are not read.
+    /// Instruction files to skip.
     pub claude_md_excludes: Vec<String>,
 }

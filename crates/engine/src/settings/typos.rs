@@ -1,8 +1,8 @@
-//! Keys that are almost known ones, pure. What stands under a misspelt key does nothing; where it was meant to forbid
-//! something, that must not go without a word.
+//! Detects misspelt keys. Pure. A misspelt key has no effect, which must be reported if it was meant to restrict
+//! something.
 //!
-//! Only where a guard could get lost: at the top (`permisions`), under `permissions` (`denny`, `Deny`) and under
-//! `sandbox`. Unknown keys that look like nothing of ours are somebody else's, and none of our business.
+//! Only keys are checked where a restriction could be lost: top-level keys (`permisions`), keys under `permissions`
+//! (`denny`, `Deny`) and under `sandbox`. Other unknown keys may belong to another program.
 
 use serde_json::{Map, Value};
 
@@ -10,14 +10,14 @@ use super::hooks::ValidationError;
 use super::read::pointer_token;
 use super::schema;
 
-/// The objects whose keys are looked at.
+/// Objects whose keys are checked.
 const CHECKED_OBJECTS: &[&[&str]] =
     &[&[], &["permissions"], &["sandbox"], &["sandbox", "network"], &["sandbox", "filesystem"]];
 
-/// What people write at the top although it belongs under `permissions`.
+/// Keys of `permissions` that are often written at the top level.
 const MISPLACED: &[&str] = &["allow", "ask", "deny", "additionaldirectories", "defaultmode"];
 
-/// Words of other tools, or of other places, for what we call otherwise.
+/// Names used by other tools or options.
 const SYNONYMS: &[(&str, &str)] = &[
     ("allowedtools", "permissions.allow"),
     ("block", "permissions.deny"),
@@ -26,7 +26,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("forbid", "permissions.deny"),
 ];
 
-/// What is said about keys that are almost known ones.
+/// Reports unknown keys that resemble a known one.
 pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
     let mut flaws = Vec::new();
     for place in CHECKED_OBJECTS {
@@ -35,7 +35,11 @@ pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
         for key in object.keys().filter(|key| !schema::is_known_key(place, key)) {
             if let Some(meant) = suggest_key(place, key) {
                 let cause = format!("is not a known key, so that it does nothing; perhaps {meant} is meant");
-                flaws.push(ValidationError { pointer: format!("{pointer}{}", pointer_token(key)), cause, is_critical: false });
+                flaws.push(ValidationError {
+                    pointer: format!("{pointer}{}", pointer_token(key)),
+                    cause,
+                    is_critical: false,
+                });
             }
         }
     }
@@ -46,11 +50,12 @@ fn object_at<'a>(values: &'a Map<String, Value>, place: &[&str]) -> Option<&'a M
     place.iter().try_fold(values, |object, key| object.get(*key)?.as_object())
 }
 
-/// The key that is most like this one, with dots between its parts, if one is like it at all.
+/// The known key that is most similar, as a dotted path.
 fn suggest_key(place: &[&str], key: &str) -> Option<String> {
     let plain = normalize_key(key);
     if place.is_empty() && MISPLACED.contains(&plain.as_str()) {
-        let known = schema::critical_keys(&["permissions"]).find(|known| self::normalize_key(known) == plain)?;
+        let known =
+            schema::critical_keys(&["permissions"]).find(|known| self::normalize_key(known) == plain)?;
         return Some(format!("permissions.{known}"));
     }
     if matches!(place, [] | ["permissions"])
@@ -64,14 +69,14 @@ fn suggest_key(place: &[&str], key: &str) -> Option<String> {
     Some(place.iter().copied().chain([nearest]).collect::<Vec<_>>().join("."))
 }
 
-/// Whether a key is a slip away from a known one, or another form of the word: `denied`, `denies`.
+/// Whether a key differs by a typo or an inflection (`denied`, `denies`) from a known one.
 fn is_similar(key: &str, known: &str) -> bool {
     let slips = if known.len() < 4 { 1 } else { 2 };
     let stem = known.len() >= 4 && key.starts_with(&known[..known.len() - 1]);
     strsim::osa_distance(key, known) <= slips || stem && key.len() <= known.len() + 3
 }
 
-/// A key as it sounds: without case, blanks, dashes and underscores.
+/// Ignores case, spaces, dashes and underscores.
 fn normalize_key(key: &str) -> String {
     key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -83,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_is_almost_a_guard_is_told_with_the_one_that_is_meant() {
+    fn misspelt_restrictive_key_is_reported_with_suggestion() {
         let rows = [
             ("a letter less", json!({"permisions": {}}), "/permisions", "permissions"),
             (
@@ -127,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn known_keys_and_those_of_somebody_else_are_left_alone() {
+    fn known_and_foreign_keys_are_not_reported() {
         let value = json!({
             "permissions": {"deny": [], "denyInsteadOfPrompting": true, "later": 1}, "hooks": {}, "env": {},
             "model": "m", "tips": {}, "theme": "x", "allowedMcpServers": [], "deniedMcpServers": [],

@@ -1,8 +1,8 @@
-//! Changes to a settings file on somebody's word.
+//! Changes to settings files requested by the user or the host.
 //!
-//! In three steps, so that nobody who only wants to know what is in force waits for a disk: the settings make a
-//! [`Draft`]; it is written while nobody holds the settings; what the files say then is taken in. Whoever shares
-//! settings sees to it that one draft is written after the other.
+//! A change takes three steps, so that readers of the settings do not wait for the disk: create a [`ChangeDraft`] from
+//! the settings; write it without holding the settings; adopt the result. Callers that share settings must write drafts
+//! one at a time.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use whimbrel_wire::control::UpdateSettings;
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
 
-use super::edit::{ListAction, SettingsChange, PermissionList};
+use super::edit::{ListAction, PermissionList, SettingsChange};
 use super::error::SettingsError;
 use super::load::{self, SettingsDocuments};
-use super::sources::{SettingsRequest, LayerScope, LayerSource};
+use super::sources::{LayerScope, LayerSource, SettingsRequest};
 use super::write::{self, FileAccess, ReplacedText};
 use super::{Settings, provenance, trust};
 use crate::permission::paths;
 
-/// A change that may be made, and where.
+/// A permitted change and its file.
 #[derive(Debug, Clone)]
 pub struct ChangeDraft {
     request: SettingsRequest,
@@ -30,7 +30,7 @@ pub struct ChangeDraft {
     skipped: Vec<RuleValue>,
 }
 
-/// A change that was written, and what all files say now.
+/// A written change and the newly read files.
 #[derive(Debug)]
 pub struct WrittenChange {
     source: SettingSource,
@@ -42,38 +42,36 @@ pub struct WrittenChange {
     warnings: Vec<String>,
 }
 
-/// What became of a change to a file.
+/// Result of a change to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateReport {
-    /// The file.
     pub file: PathBuf,
-    /// Whether it says something new now.
+    /// The file was modified.
     pub changed: bool,
-    /// Whether it counts by itself. If not, it is up to the caller to keep the change for the session.
+    /// Whether the change is in force through the file. If not, the caller must apply it to the session.
     pub status: ChangeStatus,
-    /// Whose settings are others now, by this change or by somebody else's meanwhile.
+    /// Sources that changed, by this or another change.
     pub sources: BTreeSet<LayerSource>,
     /// Rules that could not be written.
     pub skipped: Vec<RuleValue>,
-    /// What the host should know.
     pub warnings: Vec<String>,
 }
 
-/// Whether what was written to a file counts.
+/// Whether a written change is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeStatus {
-    /// It does, in this session and in those to come.
+    /// In this session and later ones.
     InForce,
-    /// It does not: this session was told not to read the file.
+    /// No: this session does not read the file.
     NotRead,
-    /// It does not: it grants something in a project that nobody vouches for.
+    /// No: it grants something and the project is not trusted.
     NotTrusted,
-    /// Nobody can tell: the settings cannot be read again.
+    /// Unknown: the settings cannot be read again.
     Unknown,
 }
 
 impl Settings {
-    /// A change of rules, mode or directories for the file that it names. Touches no disk.
+    /// Drafts a change of rules, mode or directories. No disk access.
     pub fn draft_update(&self, update: &PermissionUpdate) -> Result<ChangeDraft, SettingsError> {
         let source = to_setting_source(update.destination())?;
         let (change, skipped) = SettingsChange::from_update(update);
@@ -81,7 +79,7 @@ impl Settings {
         Ok(ChangeDraft { skipped, ..self.new_draft(source, change)? })
     }
 
-    /// Values to write to a file for the host: the style of answers to the local one, the effort to the person's.
+    /// Drafts values to write for the host: the output style to the local file, the effort to the user's.
     pub fn draft_values(&self, update: &UpdateSettings) -> Result<Vec<ChangeDraft>, SettingsError> {
         let (source, allowed) = match update.source.as_str() {
             "localSettings" => (SettingSource::Local, "outputStyle"),
@@ -120,25 +118,35 @@ impl Settings {
         Ok(ChangeDraft { request: self.request.clone(), source, file, change, skipped: Vec::new() })
     }
 
-    /// What may not be written.
+    /// Checks that the change may be written.
     fn check_change(&self, change: &SettingsChange, skipped: &[RuleValue]) -> Result<(), SettingsError> {
         match change {
-            SettingsChange::List { list: PermissionList::Rules(_), .. } if self.effective.managed_rules_only => Err(not_allowed(
-                "An administrator allows only managed permission rules, so none can be changed here.".into(),
-            )),
-            SettingsChange::List { action: ListAction::Replace, .. } if !skipped.is_empty() => Err(not_allowed(format!(
-                "The rules cannot be replaced because {:?} is not a rule. Correct it and try again.",
-                skipped[0].tool_name
-            ))),
+            SettingsChange::List { list: PermissionList::Rules(_), .. }
+                if self.effective.managed_rules_only =>
+            {
+                Err(not_allowed(
+                    "An administrator allows only managed permission rules, so none can be changed here."
+                        .into(),
+                ))
+            }
+            SettingsChange::List { action: ListAction::Replace, .. } if !skipped.is_empty() => {
+                Err(not_allowed(format!(
+                    "The rules cannot be replaced because {:?} is not a rule. Correct it and try again.",
+                    skipped[0].tool_name
+                )))
+            }
             SettingsChange::Mode(PermissionMode::BypassPermissions) => Err(not_allowed(
                 "The mode bypassPermissions is never kept in a file. Choose it at the start of a session."
                     .into(),
             )),
-            SettingsChange::List { .. } | SettingsChange::Mode(_) | SettingsChange::Value { .. } | SettingsChange::Entry { .. } => Ok(()),
+            SettingsChange::List { .. }
+            | SettingsChange::Mode(_)
+            | SettingsChange::Value { .. }
+            | SettingsChange::Entry { .. } => Ok(()),
         }
     }
 
-    /// Takes in what the files say after a change. If they cannot be taken, what was in force stays in force.
+    /// Adopts the newly read files. If they are invalid, the previous settings stay in force.
     pub fn adopt_written(&mut self, written: WrittenChange) -> UpdateReport {
         let WrittenChange { source, file, change, skipped, replaced, found, mut warnings } = written;
         let (sources, counts) = match found.and_then(|found| self.replace_documents(found)) {
@@ -152,7 +160,7 @@ impl Settings {
         UpdateReport { file, changed: replaced.is_some(), status: counts, sources, skipped, warnings }
     }
 
-    /// Whether a change of a file counts in this session.
+    /// Whether a change is in force in this session.
     fn change_status(&self, source: SettingSource, file: &Path, change: &SettingsChange) -> ChangeStatus {
         if !self.request.sources.contains(&source) {
             return ChangeStatus::NotRead;
@@ -167,7 +175,7 @@ impl Settings {
 }
 
 impl ChangeDraft {
-    /// Writes the change, and reads all files again. Touches the disk, and may wait for another writer.
+    /// Writes the change and reads all files again. Accesses the disk, and may wait for another writer.
     pub fn write(self) -> Result<WrittenChange, SettingsError> {
         let Self { request, source, file, change, skipped } = self;
         let change = with_real_directories(change);
@@ -182,12 +190,20 @@ impl ChangeDraft {
             Some(_) | None => None,
         };
         let found = load::read_documents(&request);
-        Ok(WrittenChange { source, file, change, skipped, replaced, found, warnings: Vec::from_iter(warnings) })
+        Ok(WrittenChange {
+            source,
+            file,
+            change,
+            skipped,
+            replaced,
+            found,
+            warnings: Vec::from_iter(warnings),
+        })
     }
 }
 
-/// Notes that a local file is the person's own: it was before, or there was none. What else stood in it is not vouched
-/// for by adding to it.
+/// Records a local file as written for the user, if it was before or did not exist. Adding to a foreign file does not
+/// vouch for the rest of it.
 fn record_provenance(request: &SettingsRequest, file: &Path, replaced: &ReplacedText) -> Option<String> {
     let config = request.config_dir.as_deref()?;
     let is_own = replaced.old.as_ref().is_none_or(|old| provenance::is_user_written(Some(config), file, old));
@@ -196,7 +212,7 @@ fn record_provenance(request: &SettingsRequest, file: &Path, replaced: &Replaced
     Some(format!("{} counts in later sessions only if the folder is trusted. {error}", file.display()))
 }
 
-/// What a change adds to a file, as if that were all that it says.
+/// The values that a change adds.
 fn added_values(change: &SettingsChange) -> Map<String, Value> {
     let value = match change {
         SettingsChange::List { action: ListAction::Remove, .. } => json!({}),
@@ -218,9 +234,10 @@ fn with_real_directories(change: SettingsChange) -> SettingsChange {
             let entries = entries.into_iter().map(real).collect();
             SettingsChange::List { list: PermissionList::Directories, action: act, entries }
         }
-        change @ (SettingsChange::List { .. } | SettingsChange::Mode(_) | SettingsChange::Value { .. } | SettingsChange::Entry { .. }) => {
-            change
-        }
+        change @ (SettingsChange::List { .. }
+        | SettingsChange::Mode(_)
+        | SettingsChange::Value { .. }
+        | SettingsChange::Entry { .. }) => change,
     }
 }
 

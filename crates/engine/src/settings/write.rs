@@ -1,9 +1,9 @@
-//! Changing a settings file on disk, so that nothing is lost: neither to a crash nor to another writer.
+//! Changes a settings file on disk without losing data to crashes or concurrent writers.
 //!
-//! The folder is locked while a file in it is changed, which leaves no lock file behind and ends with the process that
-//! holds it. The new text is written beside the file, brought to the disk and put in its place. Programs that do not
-//! know our lock are caught too: if the file is another than the one that was read, the change is made again. No link
-//! is followed: a repository could make us write somewhere else.
+//! The directory is locked (`flock`) while a file in it is changed; the kernel releases the lock with the process. The
+//! new text is written to a temporary file, synced and renamed. Writers that ignore the lock are detected: if the file
+//! differs from what was read, the change is applied again. Symlinks are not followed, because a repository could
+//! redirect the write.
 
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -23,42 +23,44 @@ use super::read::{self, MAX_FILE_SIZE};
 use crate::files::{self, DirHandle, FileKind, ReadAccess, TempFile};
 use crate::ids;
 
-/// Who may read the file.
+/// Access mode of the file, and whose directory it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// The person only. The folder may be a link of the person's own.
+    /// Private to the user. The directory may be a symlink.
     User,
-    /// The person only; the folder belongs to the project, and may not be a link.
+    /// Private to the user, in a project directory, which may not be a symlink.
     UserInProject,
-    /// Whoever may read the project.
+    /// Readable like other files of the project.
     Project,
 }
 
-/// How long another writer may take.
+/// Time to wait for another writer.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often a change is made again because someone else changed the file.
+/// Attempts when other programs change the file.
 const MAX_ATTEMPTS: usize = 100;
 
 const TEMP_PREFIX: &str = ".whimbrel-settings-";
 const LINK_REMEDY: &str = "Links are not followed when settings are changed: edit the file that it leads to, or replace the link by a file.";
 
-/// What a file said before a change, and what it says now.
+/// Content of a file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedText {
-    /// Before; none if there was no file.
+    /// None if the file did not exist.
     pub old: Option<String>,
-    /// Now.
     pub new: String,
 }
 
-/// Makes a change to the file at `path`; the file and its folder are made if they are missing. None if the file says so
-/// already.
-pub fn change_file(path: &Path, readers: FileAccess, change: &SettingsChange) -> Result<Option<ReplacedText>, SettingsError> {
+/// Changes the file at `path`; creates it and its directory if missing. None if nothing changes.
+pub fn change_file(
+    path: &Path,
+    readers: FileAccess,
+    change: &SettingsChange,
+) -> Result<Option<ReplacedText>, SettingsError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(SettingsError::not_written(path, "this is no file name", "Choose another folder."));
     };
-    // Nothing is made only to say nothing in it.
+    // Does not create a file if the change has no effect.
     if matches!(files::file_kind(path), Ok(FileKind::Missing)) && edited_text(path, None, change)?.is_none() {
         return Ok(None);
     }
@@ -79,8 +81,12 @@ pub fn change_file(path: &Path, readers: FileAccess, change: &SettingsChange) ->
     Err(SettingsError::not_written(path, cause, "End that program, and try again."))
 }
 
-/// The new text. None if nothing changes.
-fn edited_text(path: &Path, old: Option<&OldFile>, change: &SettingsChange) -> Result<Option<String>, SettingsError> {
+/// Applies the change to the text; none if nothing changes.
+fn edited_text(
+    path: &Path,
+    old: Option<&OldFile>,
+    change: &SettingsChange,
+) -> Result<Option<String>, SettingsError> {
     let remedy = "Correct the file first; it was left as it is.";
     let bytes = old.map_or(b"{}\n".as_slice(), |old| old.bytes.as_slice());
     let whole = std::str::from_utf8(bytes)
@@ -94,7 +100,7 @@ fn edited_text(path: &Path, old: Option<&OldFile>, change: &SettingsChange) -> R
         let cause = "it would have more than 2 MiB";
         return Err(SettingsError::not_written(path, cause, "Remove what is no longer needed."));
     }
-    // What was written must be readable at the next start.
+    // The new text must be valid at the next start.
     read::parse_document(&new, &display_path(path))?;
     Ok(Some(new))
 }
@@ -112,7 +118,7 @@ fn not_written(path: &Path, error: &io::Error) -> SettingsError {
     SettingsError::not_written(path, error.to_string(), remedy)
 }
 
-/// Makes the folder if it is missing, and holds it.
+/// Opens the directory, and creates it if missing.
 fn open_dir(folder: &Path, readers: FileAccess) -> io::Result<File> {
     let made = match readers {
         FileAccess::User => DirBuilder::new().recursive(true).mode(0o700).create(folder),
@@ -128,19 +134,18 @@ fn open_dir(folder: &Path, readers: FileAccess) -> io::Result<File> {
     };
     let flags = OFlag::O_DIRECTORY | no_link;
     let opened = File::options().read(true).custom_flags(flags.bits()).open(folder);
-    // Systems differ in what they call a link where there should be a folder.
+    // Systems differ in the error for a symlink in place of a directory.
     opened.map_err(|error| match files::link_target(folder) {
         Some(_) if !no_link.is_empty() => Errno::ELOOP.into(),
         _ => error,
     })
 }
 
-/// Whether other writers wait.
 #[derive(Debug, PartialEq, Eq)]
 enum LockState {
-    /// They do, until the folder is closed.
+    /// Other writers wait until the directory is closed.
     Held,
-    /// This file system has no locks. Changes by others are still noticed before a file is replaced.
+    /// The filesystem has no locks. Changes by others are still detected before the rename.
     Unsupported,
 }
 
@@ -150,11 +155,11 @@ fn lock_dir(folder: &File) -> io::Result<LockState> {
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return lock_unsupported(error),
     }
-    // A lock belongs to what was opened, so that a copy of the descriptor takes it for the original too.
+    // A lock belongs to the open file description, so locking the duplicate locks the original.
     let waiting = folder.try_clone()?;
     let (locked, outcome) = mpsc::channel();
     std::thread::Builder::new().name("settings-lock".into()).spawn(move || {
-        // If nobody waits for it any more, the lock ends with the last descriptor.
+        // After a timeout the lock is released with the last descriptor.
         let _ = locked.send(waiting.lock());
     })?;
     match outcome.recv_timeout(LOCK_TIMEOUT) {
@@ -172,7 +177,7 @@ fn lock_unsupported(error: io::Error) -> io::Result<LockState> {
     }
 }
 
-/// Removes what a writer left that was killed. Nobody else writes here while the lock is held.
+/// Removes temporary files of killed writers; no other writer is active while the lock is held.
 fn remove_stale(path: &Path, folder: &File) {
     const MAX_ENTRIES: usize = 10_000;
     for name in files::entry_names(path, MAX_ENTRIES).iter().filter(|name| name.starts_with(TEMP_PREFIX)) {
@@ -180,14 +185,14 @@ fn remove_stale(path: &Path, folder: &File) {
     }
 }
 
-/// A file in a folder that is held open.
+/// A file in an open directory.
 struct TargetFile<'a> {
     dir: File,
     name: &'a str,
     access: FileAccess,
 }
 
-/// A file as it was found.
+/// The file as it was read.
 struct OldFile {
     bytes: Vec<u8>,
     mode: u32,
@@ -195,7 +200,7 @@ struct OldFile {
 }
 
 impl TargetFile<'_> {
-    /// What is there now. None if nothing is.
+    /// Reads the current file; none if it does not exist.
     fn read(&self) -> io::Result<Option<OldFile>> {
         let flags =
             OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
@@ -216,7 +221,6 @@ impl TargetFile<'_> {
         Ok(Some(OldFile { bytes, mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }))
     }
 
-    /// Who may read a new file.
     fn read_access(&self) -> ReadAccess {
         match self.access {
             FileAccess::User | FileAccess::UserInProject => ReadAccess::OwnerOnly,
@@ -224,10 +228,11 @@ impl TargetFile<'_> {
         }
     }
 
-    /// Puts new bytes in the place of the old. False if what is there is no longer the old.
+    /// Replaces the file. False if it has changed since `old` was read.
     fn replace(&self, old: Option<&OldFile>, new: &[u8]) -> io::Result<bool> {
         let held = DirHandle::from(self.dir.try_clone()?);
-        let staged = TempFile::create(&held, format!("{TEMP_PREFIX}{}", ids::new_uuid()).into(), self.read_access())?;
+        let staged =
+            TempFile::create(&held, format!("{TEMP_PREFIX}{}", ids::new_uuid()).into(), self.read_access())?;
         let mut file = staged.file();
         match (self.access, old) {
             (FileAccess::User | FileAccess::UserInProject, _) | (FileAccess::Project, None) => {}
@@ -241,19 +246,20 @@ impl TargetFile<'_> {
             return Ok(false);
         }
         staged.replace(self.name.as_ref())?;
-        // Some file systems cannot bring a folder to the disk; the file itself is there.
+        // Some filesystems cannot sync a directory; the file itself is synced.
         let _ = self.dir.sync_all();
         Ok(true)
     }
 }
 
-/// Gives a new file to whom the old one belongs, or the folder: what root writes must stay readable to its owner.
+/// Gives the new file the owner of the old one, or of the directory, so that files written by root stay readable for
+/// their owner.
 fn copy_owner(new: &File, folder: &File, old: Option<&OldFile>) -> io::Result<()> {
     let home = folder.metadata()?;
     let (user, group) = old.map_or((home.uid(), home.gid()), |old| old.owner);
     let mine = new.metadata()?;
     if (mine.uid(), mine.gid()) != (user, group) {
-        // Only root may give a file away; whoever may not, owns the new file.
+        // Only root may change the owner; otherwise the current user keeps the file.
         let _ = fchown(new, Some(user), Some(group));
     }
     Ok(())

@@ -1,5 +1,4 @@
-//! What options and the environment say about background work: how much of it there may be, and what becomes of it at
-//! the end.
+//! Options and environment variables for background tasks: limits, and what happens to them when the session ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,20 +6,19 @@ use std::time::Duration;
 use whimbrel_wire::options::{BackgroundAtEnd, Options};
 
 use super::SetupError;
+use crate::activity::{self, BackgroundPolicy};
 use crate::agents::spawn_limits::CONCURRENCY_VARIABLE;
 use crate::agents::team::MAX_MESSAGES_VARIABLE;
-use crate::activity::{self, BackgroundPolicy};
 
 type Env = BTreeMap<String, String>;
 
-/// How long background work is waited for, in milliseconds; 0 means as long as it takes.
+/// Time limit for waiting for background tasks in milliseconds; 0 for none.
 const WAIT_LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
 
-/// What becomes of background work when nothing else is due: `wait`, `stop`, `detach`, or as is customary. An option says
-/// the same and counts first.
+/// Policy for background tasks at the end: `wait`, `stop`, `detach`, or the default of the official engine. The option
+/// of the same meaning has precedence.
 const AT_END_VARIABLE: &str = "WHIMBREL_BACKGROUND_AT_END";
 
-/// What becomes of background work at the end.
 pub(super) fn background_policy(options: &Options, env: &Env) -> Result<BackgroundPolicy, SetupError> {
     let wanted = match (options.background_at_end, env.get(AT_END_VARIABLE).map(|text| text.trim())) {
         (Some(wanted), _) => wanted,
@@ -38,7 +36,7 @@ pub(super) fn background_policy(options: &Options, env: &Env) -> Result<Backgrou
     })
 }
 
-/// How long background work is waited for; none means as long as it takes.
+/// Time limit for waiting for background tasks; none for no limit.
 pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
     Ok(match parse_number(env, WAIT_LIMIT_VARIABLE)? {
         None => Some(activity::BACKGROUND_WAIT_LIMIT),
@@ -47,7 +45,7 @@ pub(super) fn wait_limit(env: &Env) -> Result<Option<Duration>, SetupError> {
     })
 }
 
-/// How many agents may work at once, if it is said.
+/// Limit on concurrent agents, if set.
 pub(super) fn max_concurrent_agents(env: &Env) -> Result<Option<usize>, SetupError> {
     match parse_number(env, CONCURRENCY_VARIABLE)? {
         Some(0) => Err(SetupError::Invalid(format!("{CONCURRENCY_VARIABLE} must be at least 1."))),
@@ -55,7 +53,7 @@ pub(super) fn max_concurrent_agents(env: &Env) -> Result<Option<usize>, SetupErr
     }
 }
 
-/// How many letters a team may write, if it is said.
+/// Limit on messages of a team, if set.
 pub(super) fn max_team_messages(env: &Env) -> Result<Option<usize>, SetupError> {
     Ok(parse_number(env, MAX_MESSAGES_VARIABLE)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
@@ -75,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_its_name() {
+    fn invalid_values_name_their_variable() {
         let wrong = [
             background_policy(&Options::default(), &env(AT_END_VARIABLE, "maybe")).unwrap_err(),
             wait_limit(&env(WAIT_LIMIT_VARIABLE, "soon")).unwrap_err(),
@@ -88,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts() {
+    fn options_precede_variables() {
         let option = Options { background_at_end: Some(BackgroundAtEnd::Wait), ..Options::default() };
         for (options, variable, expected) in [
             (&Options::default(), "", BackgroundPolicy::WaitForAgents),
@@ -96,7 +94,11 @@ mod tests {
             (&Options::default(), "detach", BackgroundPolicy::Detach),
             (&option, "stop", BackgroundPolicy::WaitForAll),
         ] {
-            assert_eq!(background_policy(options, &env(AT_END_VARIABLE, variable)).unwrap(), expected, "{variable}");
+            assert_eq!(
+                background_policy(options, &env(AT_END_VARIABLE, variable)).unwrap(),
+                expected,
+                "{variable}"
+            );
         }
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "0")).unwrap(), None);
         assert_eq!(wait_limit(&env(WAIT_LIMIT_VARIABLE, "1500")).unwrap(), Some(Duration::from_millis(1500)));

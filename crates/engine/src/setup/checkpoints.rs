@@ -1,4 +1,4 @@
-//! Copies of files as they were at each prompt: whether they are wanted, and where they go.
+//! Creates the file checkpoints of a session.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use whimbrel_wire::options::Options;
 
 use crate::session::checkpoint::{self, Checkpoints};
 
-/// Where copies of files go if they are wanted: below the settings, or beside the tool output when nothing is kept.
+/// The checkpoints, if enabled: below the configuration directory, or next to the tool output of a session that is not
+/// stored.
 pub(super) fn create_checkpoints(
     options: &Options,
     config: Option<&Path>,
@@ -20,7 +21,7 @@ pub(super) fn create_checkpoints(
     options.enable_file_checkpointing.then(|| Checkpoints::new(folder()))
 }
 
-/// A fork takes over the copies of the session that it is a fork of; says so if it cannot.
+/// Copies the checkpoints of the session that this one was forked from. Returns a warning on failure.
 pub(super) fn inherit_checkpoints(
     forked_from: Option<&str>,
     checkpoints: Option<&Checkpoints>,

@@ -1,4 +1,4 @@
-//! The settings that a session begins with: which files are read, and how far the project is trusted.
+//! Loads the settings of a session: which files to read, and how far the project is trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use whimbrel_wire::options::{Options, SettingSource};
 use super::resolve::is_env_set;
 use super::{SetupError, unsupported};
 use crate::config_locations::ConfigLocations;
-use crate::settings::{self, SettingsRequest, Settings, Tolerance, Trust, trusted_dirs};
+use crate::settings::{self, Settings, SettingsRequest, Tolerance, Trust, trusted_dirs};
 
 type Env = BTreeMap<String, String>;
 
-/// Reads the settings that were asked for. Touches the disk.
+/// Loads the settings. Reads files.
 pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
     let project = project_root(options, root);
@@ -37,13 +37,13 @@ pub(super) fn load_settings(options: &Options, env: &Env, root: &Path) -> Result
     }
 }
 
-/// The folder that holds the project's `.claude`.
+/// The directory that contains the project's `.claude`.
 pub(super) fn project_root(options: &Options, root: &Path) -> PathBuf {
     options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder))
 }
 
-/// The folder that holds the `.claude` of the local settings: for a host the one that it names, for a person at the
-/// terminal the root of the repository. Touches the disk.
+/// The directory that contains the `.claude` of the local settings: the working directory for an SDK host, the
+/// repository root at the terminal. Accesses the disk.
 fn local_settings_root(env: &Env, root: &Path) -> PathBuf {
     let by_host = env.get("CLAUDE_CODE_ENTRYPOINT").is_some_and(|name| name.starts_with("sdk"));
     let repository = if by_host { None } else { settings::repository_root(root) };
@@ -54,7 +54,7 @@ fn tolerance(options: &Options) -> Tolerance {
     if options.tolerate_bad_settings { Tolerance::Tolerant } else { Tolerance::Strict }
 }
 
-/// The files to read: those that were named, or all.
+/// The setting sources that the host named, or all.
 pub(super) fn setting_sources(options: &Options) -> BTreeSet<SettingSource> {
     match &options.setting_sources {
         Some(sources) => sources.iter().copied().collect(),
@@ -62,8 +62,8 @@ pub(super) fn setting_sources(options: &Options) -> BTreeSet<SettingSource> {
     }
 }
 
-/// How far the project is trusted: wholly if the host asked for its settings by name or the person trusts the folder;
-/// on a machine that is said to be disposable as far as is customary; otherwise not at all.
+/// Trust in the project: full if the host named the project source or the user trusts the directory, limited on a
+/// disposable machine, else none.
 pub(super) fn project_trust(options: &Options, env: &Env, project: &Path) -> Trust {
     let asked_for =
         options.setting_sources.as_ref().is_some_and(|sources| sources.contains(&SettingSource::Project));
@@ -76,7 +76,7 @@ pub(super) fn project_trust(options: &Options, env: &Env, project: &Path) -> Tru
     }
 }
 
-/// Whether the machine is said to be disposable.
+/// True if `IS_SANDBOX` says that the machine is disposable.
 pub(super) fn is_disposable(env: &Env) -> bool {
     is_env_set(env, "IS_SANDBOX")
 }
@@ -89,10 +89,20 @@ fn managed_settings(options: &Options) -> Result<Option<Map<String, Value>>, Set
     }
 }
 
-/// The ground that the session stands on.
-pub(super) fn config_locations(options: &Options, settings: &Settings, config: Option<PathBuf>, root: &Path) -> ConfigLocations {
+pub(super) fn config_locations(
+    options: &Options,
+    settings: &Settings,
+    config: Option<PathBuf>,
+    root: &Path,
+) -> ConfigLocations {
     let (project, sources) = (project_root(options, root), setting_sources(options));
-    ConfigLocations { sources, trust: settings.trust(), user_dir: config, working_dir: root.into(), project_dir: project }
+    ConfigLocations {
+        sources,
+        trust: settings.trust(),
+        user_dir: config,
+        working_dir: root.into(),
+        project_dir: project,
+    }
 }
 
 #[cfg(test)]
@@ -100,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_settings_lie_at_the_root_of_the_repository_unless_a_host_names_the_folder() {
+    fn local_settings_are_at_the_repository_root_without_an_sdk() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("repository");
         let folder = root.join("part");
@@ -116,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_disposable_only_if_it_says_yes() {
+    fn is_sandbox_variable_is_parsed() {
         for (value, expected) in
             [(None, false), (Some(""), false), (Some("0"), false), (Some("false"), false), (Some("1"), true)]
         {

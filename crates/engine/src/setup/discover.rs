@@ -1,4 +1,4 @@
-//! What files, plugins and the host bring to a session.
+//! Discovers hooks, MCP servers, commands, extensions and agent definitions from files, plugins and the host.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,6 @@ use crate::hooks::HookSet;
 use crate::mcp::ServerConfigs;
 use crate::settings::Settings;
 
-/// All of it.
 pub(super) struct Discovered {
     pub(super) hooks: HookSet,
     pub(super) servers: ServerConfigs,
@@ -22,7 +21,7 @@ pub(super) struct Discovered {
     pub(super) agent_definitions: AgentDefinitions,
 }
 
-/// Finds it. What is wrong with any of it is added to the warnings.
+/// Discovers everything; problems are added to `warnings`.
 pub(super) fn discover(
     options: &Options,
     env: &BTreeMap<String, String>,
@@ -44,5 +43,11 @@ pub(super) fn discover(
         warnings.extend(kinds.remove_own_servers());
     }
     warnings.extend(kinds.add_host(options.agents.clone()));
-    Ok(Discovered { hooks, servers, commands: found.commands, extensions: found.extensions, agent_definitions: kinds })
+    Ok(Discovered {
+        hooks,
+        servers,
+        commands: found.commands,
+        extensions: found.extensions,
+        agent_definitions: kinds,
+    })
 }

@@ -1,5 +1,5 @@
-//! What people and plugins add to a session: plugins themselves, commands, skills, output styles and the hooks of plugins.
-//! All of it is found once at the start, and again when the host asks for that.
+//! Extensions of a session: plugins, commands, skills, output styles, and hooks of plugins. Discovered at the start and
+//! again when the host asks for a reload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,36 +14,32 @@ use crate::hooks::HookSet;
 use crate::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
 use crate::plugins::{Plugins, ROOT_VARIABLE};
 use crate::settings::Settings;
-use crate::settings::http_hooks::{HttpHookLimits, Authority};
+use crate::settings::http_hooks::{Authority, HttpHookLimits};
 use crate::settings::merge::are_plugin_hooks_enabled;
 use crate::skills::{Skill, Skills};
 use crate::tools::SKILL;
 
-/// What was added to a session.
 pub struct Extensions {
-    /// The plugins.
     pub plugins: Plugins,
-    /// What the model may call itself.
+    /// Commands that the model may call.
     pub skills: Skills,
-    /// The output styles.
     pub styles: OutputStyles,
-    /// The style that is in force; none is the default.
+    /// The active output style; none for the default.
     pub style: Option<Arc<OutputStyle>>,
-    /// Whether the model may be offered the tool for skills.
+    /// The Skill tool is in the tool set that the host asked for.
     skill_tool_enabled: bool,
-    /// Whether words with a slash are plain text.
+    /// Slash commands are disabled: text with a slash is a plain prompt.
     commands_disabled: bool,
-    /// Whether hooks of plugins run.
+    /// Hooks of plugins run.
     hooks_enabled: bool,
-    /// Which web addresses they may tell.
+    /// Limits on the URLs of their HTTP hooks.
     http_limits: HttpHookLimits,
-    /// Where relative paths start.
+    /// Base of relative paths.
     cwd: PathBuf,
-    /// What the host has been told about them.
+    /// Warnings that the host has already received.
     reported_warnings: Vec<String>,
 }
 
-/// What was found at the start of a session.
 pub(super) struct FoundExtensions {
     pub(super) extensions: Extensions,
     pub(super) commands: Commands,
@@ -51,8 +47,13 @@ pub(super) struct FoundExtensions {
     pub(super) warnings: Vec<String>,
 }
 
-/// Finds what the options and settings ask for. Touches the disk.
-pub(super) fn find_extensions(options: &Options, settings: &Settings, ground: &ConfigLocations, cwd: &Path) -> FoundExtensions {
+/// Discovers the extensions that options and settings name. Reads files.
+pub(super) fn find_extensions(
+    options: &Options,
+    settings: &Settings,
+    ground: &ConfigLocations,
+    cwd: &Path,
+) -> FoundExtensions {
     let plugins = Plugins::load(&options.plugins, cwd);
     let switched_off = options.extra_args.contains_key("disable-slash-commands");
     let (commands, mut warnings) = find_commands(ground, &plugins, switched_off);
@@ -92,7 +93,7 @@ fn is_skill_tool_enabled(tools: Option<&ToolSet>) -> bool {
 }
 
 impl Extensions {
-    /// Puts an output style in force. The answer is what is wrong with the choice.
+    /// Activates an output style. Returns what is wrong with the name.
     pub fn select_style(&mut self, name: Option<&str>) -> Option<String> {
         let (style, wrong) = match self.styles.select(name) {
             Ok(style) => (style, None),
@@ -102,12 +103,11 @@ impl Extensions {
         wrong
     }
 
-    /// The name of the style that is in force.
+    /// Name of the active output style.
     pub fn style_name(&self) -> &str {
         self.style.as_ref().map_or(DEFAULT_STYLE, |style| &style.name)
     }
 
-    /// Whether every one of these plugins is loaded.
     pub fn has_plugins(&self, configs: &[PluginConfig]) -> bool {
         self.plugins.contains_all(configs, &self.cwd)
     }
@@ -117,7 +117,7 @@ impl Extensions {
         self.hooks_enabled
     }
 
-    /// The hooks of the plugins that are wanted, and what cannot be had of them.
+    /// Hooks of the selected plugins, and warnings about those that cannot run.
     pub fn hooks(&self, wanted: impl Fn(&str) -> bool) -> (HookSet, Vec<String>) {
         let mut set = HookSet::default();
         let mut warnings = Vec::new();
@@ -142,27 +142,32 @@ impl Extensions {
 }
 
 impl Setup {
-    /// Finds commands, skills, styles and plugins anew, with some plugins more. The answer is what the host should know
-    /// and has not been told. Touches the disk.
+    /// Discovers all extensions again, with additional plugins. Returns warnings that the host has not received yet.
+    /// Reads files.
     pub fn reload_extensions(&mut self, more: &[PluginConfig]) -> Vec<String> {
         let extensions = &mut self.extensions;
         let mut configs = extensions.plugins.configs().to_vec();
         configs.extend(more.iter().filter(|config| !extensions.plugins.configs().contains(config)).cloned());
         extensions.plugins = Plugins::load(&configs, &extensions.cwd);
-        let (commands, mut warnings) = find_commands(&self.config_locations, &extensions.plugins, extensions.commands_disabled);
+        let (commands, mut warnings) =
+            find_commands(&self.config_locations, &extensions.plugins, extensions.commands_disabled);
         let (styles, about_styles) = OutputStyles::discover(&self.config_locations, &extensions.plugins);
         warnings.extend(about_styles);
         warnings.extend(extensions.plugins.errors().iter().map(|error| error.message.clone()));
         extensions.skills.set_commands(&commands);
         extensions.styles = styles;
         self.commands = commands;
-        let news = warnings.iter().filter(|warning| !extensions.reported_warnings.contains(warning)).cloned().collect();
+        let news = warnings
+            .iter()
+            .filter(|warning| !extensions.reported_warnings.contains(warning))
+            .cloned()
+            .collect();
         extensions.reported_warnings = warnings;
         self.update_skill_tool();
         news
     }
 
-    /// Offers the tool for skills if there are any and it is wanted; takes it away otherwise.
+    /// Adds the Skill tool if it is enabled and there are skills; removes it otherwise.
     pub fn update_skill_tool(&mut self) {
         let Extensions { skills, skill_tool_enabled: wanted, .. } = &self.extensions;
         let offered = *wanted && !skills.is_empty() && !self.permission_state.denies_tool_named(SKILL);

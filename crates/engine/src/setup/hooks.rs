@@ -1,4 +1,4 @@
-//! Hooks as settings and plugins write them, as the hook room takes them; and which of them cannot be had.
+//! Converts hooks of settings and plugins for the hook executor, and reports those that cannot run.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use whimbrel_wire::hook::HookEvent;
 use super::SetupError;
 use crate::hooks::{self, HookError, HookSet, HttpHook};
 use crate::settings::hooks::{CommandHookConfig, HookActionConfig};
-use crate::settings::http_hooks::{ALLOWED_URLS_KEY, HttpHookLimits, Authority};
-use crate::settings::{EffectiveSettings, ConfiguredHook};
+use crate::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
+use crate::settings::{ConfiguredHook, EffectiveSettings};
 
-/// A hook that is to be added.
+/// A hook to add.
 pub(super) struct HookSpec<'a> {
     pub(super) event: HookEvent,
     pub(super) matcher: Option<&'a str>,
     pub(super) action: &'a HookActionConfig,
-    /// Where it stands, for people.
+    /// File and line, for messages.
     pub(super) origin: &'a str,
     pub(super) authority: Authority,
-    /// Variables that a command has besides.
+    /// Additional environment variables of a command.
     pub(super) environment: BTreeMap<String, String>,
 }
 
-/// The hooks that the settings bring, and what cannot be had of them.
+/// The hooks of the settings, and warnings about those that cannot run.
 pub(super) fn from_settings(effective: &EffectiveSettings) -> Result<(HookSet, Vec<String>), SetupError> {
     let mut set = HookSet::default();
     let mut warnings = Vec::new();
@@ -42,8 +42,8 @@ pub(super) fn from_settings(effective: &EffectiveSettings) -> Result<(HookSet, V
     Ok((set, warnings))
 }
 
-/// Adds a hook to a set. The answer is why it does not run, if it does not; where it must agree, nothing goes on without
-/// it.
+/// Adds a hook to a set. Returns a warning if it cannot run; if it blocks on failure, a hook that always fails is added
+/// instead.
 pub(super) fn add_hook(
     set: &mut HookSet,
     entry: HookSpec<'_>,
@@ -53,10 +53,11 @@ pub(super) fn add_hook(
     let found = match handler {
         HookActionConfig::Command(hook) => to_command_hook(hook, environment)
             .map(|command| set.add_commands(event.as_str(), matcher, vec![command], origin)),
-        HookActionConfig::Http(hook) => {
-            restrict_http_hook(hook, rank, limits).map(|hook| set.add_http(event.as_str(), matcher, &hook, origin))
+        HookActionConfig::Http(hook) => restrict_http_hook(hook, rank, limits)
+            .map(|hook| set.add_http(event.as_str(), matcher, &hook, origin)),
+        HookActionConfig::Other { kind, .. } => {
+            Err(format!("hooks of the type \"{kind}\" are not there yet"))
         }
-        HookActionConfig::Other { kind, .. } => Err(format!("hooks of the type \"{kind}\" are not there yet")),
     };
     let why = match found {
         Ok(added) => return added.map(|()| None),
@@ -79,7 +80,7 @@ fn render_origin(hook: &ConfiguredHook) -> String {
     }
 }
 
-/// A web address within its limits, or why it may not be told.
+/// Applies the URL and variable limits to an HTTP hook; the error is the reason why it may not run.
 fn restrict_http_hook(hook: &HttpHook, rank: Authority, limits: &HttpHookLimits) -> Result<HttpHook, String> {
     if !limits.allows_url(rank, &hook.url) {
         return Err(format!("its address is not among those that {ALLOWED_URLS_KEY} allows; add it there"));
@@ -88,7 +89,7 @@ fn restrict_http_hook(hook: &HttpHook, rank: Authority, limits: &HttpHookLimits)
     Ok(HttpHook { allowed_env_vars, ..hook.clone() })
 }
 
-/// The command of a hook, or why there is none in this version.
+/// Converts a command hook; the error is the reason why this version cannot run it.
 pub(crate) fn to_command_hook(
     hook: &CommandHookConfig,
     environment: BTreeMap<String, String>,
@@ -110,7 +111,7 @@ pub(crate) fn to_command_hook(
     })
 }
 
-/// The command as a shell reads it. With arguments, each word is taken as it is.
+/// The command as shell text. With `args` each word is quoted.
 fn shell_command(hook: &CommandHookConfig) -> String {
     let Some(args) = &hook.args else { return hook.command.clone() };
     let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
@@ -130,14 +131,23 @@ mod tests {
 
     fn hooks_from(hook: &Value, mut more: Value) -> Result<(HookSet, Vec<String>), SetupError> {
         more["hooks"] = json!({"PreToolUse": [{"hooks": [hook]}]});
-        let origin =
-            LayerOrigin { source: LayerSource::User, scope: LayerScope::User, file: Some("/s".into()), base: "/".into() };
-        let layer = check_layer(origin, SettingsDocument::from_values(more.as_object().unwrap().clone()), Trust::Full).layer;
+        let origin = LayerOrigin {
+            source: LayerSource::User,
+            scope: LayerScope::User,
+            file: Some("/s".into()),
+            base: "/".into(),
+        };
+        let layer = check_layer(
+            origin,
+            SettingsDocument::from_values(more.as_object().unwrap().clone()),
+            Trust::Full,
+        )
+        .layer;
         from_settings(&merge(&[layer]))
     }
 
     #[test]
-    fn what_cannot_run_is_told_and_blocks_if_it_must_agree() {
+    fn unavailable_hooks_are_reported_and_block_if_required() {
         let address = json!({"type": "http", "url": "http://here.example/hook"});
         let prompt = json!({"type": "prompt", "prompt": "Is this wise?"});
         let rows = [
@@ -158,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_asked_stops_the_start() {
+    fn invalid_url_is_a_setup_error() {
         let error = hooks_from(&json!({"type": "http", "url": "file:///etc/passwd"}), json!({})).unwrap_err();
         assert!(error.to_string().contains("/s") && error.to_string().contains("http://"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The limits and switches of a session's agents.
+//! Limits and timeouts of a session's agents.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,14 +12,16 @@ use crate::context::auto_compact::CompactionConfig;
 use crate::engine::Engine;
 use crate::settings::TypedSettings;
 
-/// How many minutes an overload may be ridden out at most: a month.
+/// Limit on the minutes of retrying during an overload: a month.
 const MAX_RETRY_MINUTES: u64 = 30 * 24 * 60;
 
-/// How long a wait for a provider may be at most, in milliseconds: a month.
+/// Limit on timeouts in milliseconds: a month.
 const MAX_TIMEOUT_MILLIS: u64 = MAX_RETRY_MINUTES * 60 * 1000;
 
-/// How long a provider may be silent, as the environment says: variables hold milliseconds.
-fn parse_timing(number: impl Fn(&str) -> Result<Option<u64>, SetupError>) -> Result<CallTimeouts, SetupError> {
+/// Timeouts for replies of a provider, from environment variables in milliseconds.
+fn parse_timing(
+    number: impl Fn(&str) -> Result<Option<u64>, SetupError>,
+) -> Result<CallTimeouts, SetupError> {
     let usual = CallTimeouts::default();
     let time = |name: &str, usual: Duration| -> Result<Duration, SetupError> {
         Ok(number(name)?.map_or(usual, |millis| Duration::from_millis(millis.min(MAX_TIMEOUT_MILLIS))))
@@ -32,7 +34,7 @@ fn parse_timing(number: impl Fn(&str) -> Result<Option<u64>, SetupError>) -> Res
     })
 }
 
-/// What options, environment and settings say about them.
+/// Builds the limits from options, environment and settings.
 pub(super) fn resolve_limits(
     engine: &Engine,
     options: &Options,
@@ -70,7 +72,10 @@ pub(super) fn resolve_limits(
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
         fallback_models: model::fallback_models(engine, options, known),
-        compaction: CompactionConfig { auto_disabled: switches.auto_disabled || known.auto_compact_enabled == Some(false), ..switches },
+        compaction: CompactionConfig {
+            auto_disabled: switches.auto_disabled || known.auto_compact_enabled == Some(false),
+            ..switches
+        },
     })
 }
 
@@ -82,11 +87,16 @@ mod tests {
 
     fn limits_with(name: &str, value: &str) -> Result<AgentLimits, SetupError> {
         let env = [(name.to_owned(), value.to_owned())].into();
-        resolve_limits(&Engine::new(Providers::offline()), &Options::default(), &env, &TypedSettings::default())
+        resolve_limits(
+            &Engine::new(Providers::offline()),
+            &Options::default(),
+            &env,
+            &TypedSettings::default(),
+        )
     }
 
     #[test]
-    fn a_limit_of_nothing_or_of_nonsense_is_refused_by_its_name() {
+    fn zero_and_invalid_limits_name_their_variable() {
         let names = ["CLAUDE_CODE_MAX_OUTPUT_TOKENS", "API_TIMEOUT_MS", "WHIMBREL_REPLY_TIMEOUT_MS"];
         for (name, value) in
             names.into_iter().flat_map(|name| ["0", "-1", "much", ""].map(|value| (name, value)))
@@ -104,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wait_for_a_provider_has_a_variable_of_its_own() {
+    fn each_timeout_has_its_variable() {
         let (usual, set) = (CallTimeouts::default(), Duration::from_millis(1500));
         let table = [
             ("API_TIMEOUT_MS", CallTimeouts { response_start: set, ..usual }),

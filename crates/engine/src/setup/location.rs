@@ -1,4 +1,4 @@
-//! Which session it is, where it works and where it is kept.
+//! Location of a session: which session it is, its working directory and its storage.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use whimbrel_wire::options::Options;
 
-use super::store_resume::StoreResolvedSession;
 use super::resume::{self, SessionOrigin, TranscriptWrites};
 use super::start::working_directory;
+use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
-use crate::task_list::TaskList;
-use crate::session::{Durability, Persistence, ResumedSession, ProjectDir};
+use crate::session::{Durability, Persistence, ProjectDir, ResumedSession};
 use crate::settings;
+use crate::task_list::TaskList;
 use crate::workspace::Workspace;
 
-/// What a session stands on before anything is read for it.
+/// State of a session before settings are applied.
 pub(super) struct SessionLocation {
     pub(super) session: String,
     pub(super) workspace: Arc<Workspace>,
@@ -28,7 +28,7 @@ pub(super) struct SessionLocation {
     pub(super) warnings: Vec<String>,
 }
 
-/// Finds it, for a session whose beginning may be known. Touches the disk.
+/// Resolves the location; `stored` is a session selected from a store. Accesses the disk.
 pub(super) fn resolve_location(
     options: &Options,
     env: &BTreeMap<String, String>,
@@ -38,28 +38,43 @@ pub(super) fn resolve_location(
     let mut keeping = resume::resolve_persistence(options, env)?;
     let storage::TranscriptStorage { project_dir: kept, error: lost } = storage::find_storage(env, &root);
     let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
-    let writes = if leaves_nothing || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
-    // Whoever names no place wants none, unless everything is to be recorded.
+    let writes =
+        if leaves_nothing || lost.is_some() { TranscriptWrites::Disabled } else { TranscriptWrites::Enabled };
+    // Without `HOME` and configuration directory the session is not stored; that is an error only if durability is
+    // strict.
     let is_owed = kept.is_none() && keeping.durability == Durability::Strict;
     let nowhere = || is_owed.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
     let lost = lost.or_else(nowhere).filter(|_| !leaves_nothing);
     keeping.unavailable.clone_from(&lost);
-    let resume::ResolvedSession { session, project_dir: place, resumed: past, origin, forked_from, warning } = match stored {
-        Some(stored) => stored.into_resolved(&mut keeping),
-        None => resume::resolve_session(options, kept.as_ref(), writes, &keeping)?,
-    };
+    let resume::ResolvedSession { session, project_dir: place, resumed: past, origin, forked_from, warning } =
+        match stored {
+            Some(stored) => stored.into_resolved(&mut keeping),
+            None => resume::resolve_session(options, kept.as_ref(), writes, &keeping)?,
+        };
     let spill = tool_output_dir(place.as_ref(), env, &session);
     let config = settings::config_dir(env);
     let kept_in = config.as_deref().filter(|_| place.is_some());
     let checkpoints = checkpoints::create_checkpoints(options, kept_in, &spill, &session);
-    let not_copied = checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
+    let not_copied =
+        checkpoints::inherit_checkpoints(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
     let agenda = tools::open_task_list(kept_in, env, &session);
     let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
-    let warnings = lost.as_deref().map(storage::render_warning).into_iter().chain(warning).chain(not_copied).collect();
-    Ok(SessionLocation { session, workspace, project_dir: place, persistence: keeping, resumed: past, origin, is_ephemeral: leaves_nothing, task_list: agenda, warnings })
+    let warnings =
+        lost.as_deref().map(storage::render_warning).into_iter().chain(warning).chain(not_copied).collect();
+    Ok(SessionLocation {
+        session,
+        workspace,
+        project_dir: place,
+        persistence: keeping,
+        resumed: past,
+        origin,
+        is_ephemeral: leaves_nothing,
+        task_list: agenda,
+        warnings,
+    })
 }
 
-/// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
+/// Directory of long tool output: next to the transcript, or temporary if the session is not stored.
 fn tool_output_dir(place: Option<&ProjectDir>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
     match place {
         Some(place) => place.tool_results_dir(session),

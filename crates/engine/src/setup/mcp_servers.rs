@@ -1,25 +1,24 @@
-//! Which MCP servers a session begins with: those of the person, of the project as far as somebody answers for them, of
-//! plugins and of the host. Later ones win. With `--strict-mcp-config` only the host's count, and no file is looked at.
+//! MCP servers of a session: those of the user, approved ones of the project, and those of plugins and the host. Later
+//! ones replace earlier ones. With `--strict-mcp-config` only the host's are used and no file is read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use whimbrel_wire::options::{Options, SettingSource};
 
-use crate::files;
 use crate::config_locations::ConfigLocations;
+use crate::files;
 use crate::mcp::config::parse_servers;
-use crate::mcp::{ServerPolicy, ProjectApproval, ServerOrigin, ServerConfigs};
+use crate::mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
 use crate::plugins::Plugins;
 use crate::settings::{Settings, Trust, trusted_dirs};
 
-/// The file in which a project names its servers.
+/// File with the project's servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 
-/// The largest one that is read.
 pub(crate) const MAX_FILE_SIZE: u64 = 4 << 20;
 
-/// The servers to start with. Touches the disk.
+/// Collects the servers. Reads files.
 pub(super) fn resolve_servers(
     options: &Options,
     env: &BTreeMap<String, String>,
@@ -28,8 +27,10 @@ pub(super) fn resolve_servers(
     plugins: &Plugins,
 ) -> ServerConfigs {
     let variable = |name: &str| env.get(name).cloned();
-    let mut servers =
-        ServerConfigs { policy: ServerPolicy::from_settings(&settings.effective().values), ..ServerConfigs::default() };
+    let mut servers = ServerConfigs {
+        policy: ServerPolicy::from_settings(&settings.effective().values),
+        ..ServerConfigs::default()
+    };
     if !options.strict_mcp_config {
         let kept = match ground.includes(SettingSource::User) || ground.includes(SettingSource::Local) {
             true => trusted_dirs::user_servers(env, &ground.working_dir),
@@ -53,7 +54,7 @@ pub(super) fn resolve_servers(
     servers
 }
 
-/// Adds the servers of the project's files, those of the nearest folder last.
+/// Adds the servers of the project's files; those of the nearest directory last.
 fn add_project_servers(
     servers: &mut ServerConfigs,
     settings: &Settings,
@@ -84,17 +85,18 @@ fn add_project_servers(
     }
 }
 
-/// The project's files that may name servers, the nearest last.
+/// Files that may define project servers, the nearest last.
 pub(crate) fn project_files(ground: &ConfigLocations) -> Vec<PathBuf> {
     let top = ground.repo_root().to_path_buf();
-    let mut folders: Vec<_> = ground.working_dir.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
+    let mut folders: Vec<_> =
+        ground.working_dir.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
     if !folders.contains(&ground.project_dir.as_path()) {
         folders.insert(0, &ground.project_dir);
     }
     folders.into_iter().rev().map(|folder| folder.join(PROJECT_FILE)).collect()
 }
 
-/// Who answers for the project's servers: whoever trusts the whole project, or the settings, name by name.
+/// Approval of project servers: full trust in the project, or the servers named in settings.
 fn project_approval(settings: &Settings) -> ProjectApproval {
     let known = &settings.effective().typed;
     ProjectApproval {
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
     use crate::setup::configure;
 
-    /// Where each server comes from, or that its entry is bad; and what is to be told.
+    /// Scope of each server, or `bad` for an invalid entry; and the problems.
     fn resolved(root: &Path, home: &Path, options: &Options) -> (Vec<(String, &'static str)>, String) {
         let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
         let settings = configure::load_settings(options, &env, root).unwrap();
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_come_from_the_person_the_project_and_the_host() {
+    fn servers_come_from_user_project_and_host() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
         let (top, root) = (home.join("repository"), home.join("repository/deep"));
@@ -177,13 +179,18 @@ mod tests {
                 "{name}: {problems}"
             );
         }
-        let strict =
-            Options { strict_mcp_config: true, ..options_with_settings(&json!({"enableAllProjectMcpServers": true})) };
+        let strict = Options {
+            strict_mcp_config: true,
+            ..options_with_settings(&json!({"enableAllProjectMcpServers": true}))
+        };
         let only = [("flag".to_owned(), "dynamic"), ("wrong".to_owned(), "bad")];
         assert_eq!(resolved(&root, &home, &strict), (only.to_vec(), String::new()));
         let nothing = Options { setting_sources: Some(Vec::new()), ..options_with_settings(&json!({})) };
         assert_eq!(resolved(&root, &home, &nothing), (only.to_vec(), String::new()));
-        let trusting = Options { setting_sources: Some(vec![SettingSource::Project]), ..options_with_settings(&json!({})) };
+        let trusting = Options {
+            setting_sources: Some(vec![SettingSource::Project]),
+            ..options_with_settings(&json!({}))
+        };
         assert_eq!(
             resolved(&root, &home, &trusting).0.len(),
             5,
@@ -192,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_brings_servers_under_names_of_its_own() {
+    fn plugin_servers_have_prefixed_names() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir(root.join("birds")).unwrap();
@@ -216,12 +223,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_named() {
+    fn unreadable_file_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join(".mcp.json"), "{").unwrap();
-        let (_, problems) =
-            resolved(&root, &root.join("nobody"), &options_with_settings(&json!({"enableAllProjectMcpServers": true})));
+        let (_, problems) = resolved(
+            &root,
+            &root.join("nobody"),
+            &options_with_settings(&json!({"enableAllProjectMcpServers": true})),
+        );
         assert!(problems.contains(".mcp.json: "), "{problems}");
         fs::remove_file(root.join(".mcp.json")).unwrap();
         nix::unistd::mkfifo(&root.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();

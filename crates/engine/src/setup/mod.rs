@@ -1,35 +1,36 @@
-//! From what was asked to what it means: options and environment are resolved once, before the first turn.
+//! Resolves options, environment and settings into a [`Setup`], once before the first turn.
 //!
-//! Rooms: [`start`] (what was asked), [`resolve`] (that to [`Setup`]), `site` (which session it is and where it works),
-//! `configure` (settings), `brought` (what files, plugins and the host bring), [`extensions`] (plugins, commands, skills,
-//! output styles), `grants` (rights), `hooks` (those of settings and plugins), `limits`, `prompt`, `ending` (what becomes of
-//! background work), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet, and says
-//! so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept),
-//! [`resume`] (which session it is, and whether it goes on from an older one), `in_store` (the same for a session that a
-//! store keeps).
+//! Modules: [`start`] (the request), [`resolve`] (builds the [`Setup`]), `location` (session, working directory,
+//! storage), [`resume`] (selects a new, resumed or forked session), `store_resume` (the same from a session store),
+//! `storage` (where transcripts go), `checkpoints`, `configure` (settings), `discover` (hooks, MCP servers, agents,
+//! extensions), [`extensions`] (plugins, commands, skills, output styles), `permissions`, `hooks`, `limits`,
+//! `system_prompt`, `background` (policy for background tasks), [`model`], `mcp_servers`, `tools`, [`unsupported`]
+//! (options that this version rejects).
 
-pub mod unsupported;
-mod discover;
-pub(crate) mod configure;
 mod background;
-pub mod extensions;
-mod permissions;
 mod checkpoints;
-mod storage;
+pub(crate) mod configure;
+mod discover;
+pub mod extensions;
 pub(crate) mod hooks;
-mod store_resume;
 mod limits;
+mod location;
+mod mcp_servers;
 pub mod model;
-mod system_prompt;
+mod permissions;
 pub mod resolve;
 pub mod resume;
-mod mcp_servers;
-mod location;
 pub mod start;
+mod storage;
+mod store_resume;
+mod system_prompt;
 mod tools;
+pub mod unsupported;
 
 pub use crate::settings::config_dir;
 pub use extensions::Extensions;
+pub(crate) use mcp_servers::{
+    MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,
+};
 pub use resolve::Setup;
-pub(crate) use mcp_servers::{MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files};
 pub use start::{SetupError, Start};

@@ -1,4 +1,4 @@
-//! Which model is asked, and how hard it thinks.
+//! Selects the models, thinking and effort.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) fn default_model(
     }
 }
 
-/// A budget must be an amount, and can only be kept if every model has a price.
+/// Checks the budget: it must be a positive amount, and every model must have a price.
 pub(super) fn check_budget(
     engine: &Engine,
     options: &Options,
@@ -42,7 +42,7 @@ pub(super) fn check_budget(
     }
 }
 
-/// The models to ask when another is not to be had: names with commas between them, or those of the settings.
+/// Fallback models: the comma-separated option, or those of the settings.
 pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &TypedSettings) -> Vec<String> {
     let named = options.fallback_model.as_ref().map(std::slice::from_ref).unwrap_or(&known.fallback_model);
     let names = named.iter().flat_map(|names| names.split(',')).map(str::trim);
@@ -53,11 +53,11 @@ pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &TypedS
     names.filter(|name| !name.is_empty()).map(full).collect()
 }
 
-/// The model for small jobs: the one that is named for them, or the provider's own.
+/// The small model: the one from the environment, or the provider's default.
 pub(super) fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
     match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
         Some(name) if !name.is_empty() => engine.catalog().resolve_alias(name),
-        // A model of another provider has no small sister that we know of.
+        // No small model is known for other providers.
         _ if main.contains(':') => main.to_owned(),
         _ => engine.catalog().small_fast_model().to_owned(),
     }
@@ -76,7 +76,6 @@ pub(super) fn thinking(options: &Options, known: &TypedSettings) -> Option<Think
     }
 }
 
-/// What is shown of the thinking.
 pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
     match options.thinking? {
         options::Thinking::Adaptive { display } | options::Thinking::Enabled { display, .. } => display,
@@ -94,7 +93,6 @@ pub(crate) fn parse_effort(name: &str) -> Option<whimbrel_models::Effort> {
     name.parse().ok().map(to_model_effort)
 }
 
-/// The effort that a host names.
 pub(crate) fn to_model_effort(effort: options::Effort) -> whimbrel_models::Effort {
     use whimbrel_models::Effort;
     match effort {
@@ -113,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_jobs_go_to_the_model_that_is_named_for_them() {
+    fn small_model_follows_variable_then_provider() {
         let engine = Engine::new(Providers::offline());
         let table = [
             ("the provider's own", "claude-opus-4-5", None, "claude-haiku-5-5"),

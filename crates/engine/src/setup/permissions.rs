@@ -1,4 +1,4 @@
-//! What a session may do at its start, and who is asked for more.
+//! Initial permissions of a session, and who answers permission requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{SetupError, configure};
-use crate::responders::UserPresence;
-use crate::permission::state::{Bypass, NewPermissions, InitialPermissions};
+use crate::permission::state::{Bypass, InitialPermissions, NewPermissions};
 use crate::permission::{AUTO_MODE_UNSUPPORTED, PermissionState, paths};
+use crate::responders::UserPresence;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
 
-/// What the session may do at its start.
+/// Builds the initial permission state.
 pub(super) fn initial_permissions(
     options: &Options,
     env: &BTreeMap<String, String>,
@@ -36,9 +36,10 @@ pub(super) fn initial_permissions(
             "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
         ));
     }
-    let available = wanted || options.allow_dangerously_skip_permissions && !is_unconfined_root(env) && !switched_off;
+    let available =
+        wanted || options.allow_dangerously_skip_permissions && !is_unconfined_root(env) && !switched_off;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
-    // A session that goes on gets no more than it had, and no more than the settings say now.
+    // A resumed session gets neither more than it had nor more than the settings permit now.
     let then = before.map(|then| effective.mode.map_or(then, |(now, _)| stricter_mode(then, now)));
     let mode = match (options.permission_mode.or(then), effective.mode) {
         (Some(mode), _) => mode,
@@ -62,13 +63,13 @@ pub(super) fn initial_permissions(
     PermissionState::new(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
 }
 
-/// Whether the host answers permission questions.
+/// Whether the host answers permission requests.
 pub(super) fn can_host_answer(options: &Options) -> bool {
     let asked = options.permission_prompts.as_deref() != Some("none");
     asked && options.permission_prompt_tool == Some(PermissionPromptTool::Stdio)
 }
 
-/// The tool of an MCP server that answers them instead.
+/// The MCP tool that answers permission requests instead.
 pub(super) fn prompt_tool(options: &Options) -> Option<String> {
     match &options.permission_prompt_tool {
         _ if options.permission_prompts.as_deref() == Some("none") => None,
@@ -77,7 +78,7 @@ pub(super) fn prompt_tool(options: &Options) -> Option<String> {
     }
 }
 
-/// Whether somebody answers what the model asks: the host, or a tool that was named for that.
+/// Whether anyone can answer questions of the model: the host, or the permission prompt tool.
 pub(super) fn user_presence(options: &Options) -> UserPresence {
     match can_host_answer(options) || prompt_tool(options).is_some() {
         true => UserPresence::Present,
@@ -85,7 +86,7 @@ pub(super) fn user_presence(options: &Options) -> UserPresence {
     }
 }
 
-/// Whether a mistake would have the whole machine.
+/// True for root on a machine that is not disposable.
 fn is_unconfined_root(env: &BTreeMap<String, String>) -> bool {
     nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
 }
@@ -96,7 +97,7 @@ mod tests {
     use crate::settings::SettingsRequest;
 
     #[test]
-    fn a_session_that_goes_on_has_no_more_than_then_and_now() {
+    fn resumed_session_gets_the_narrower_mode() {
         use PermissionMode::{AcceptEdits, Default, DontAsk, Plan};
         let rows = [
             ("nothing is said", None, None, None, Default),
@@ -112,8 +113,15 @@ mod tests {
             let settings = Settings::load(SettingsRequest { flag, ..SettingsRequest::default() }).unwrap();
             let workspace =
                 Arc::new(Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new()));
-            let granted =
-                initial_permissions(&options, &BTreeMap::new(), settings, &workspace, before, &mut Vec::new()).unwrap();
+            let granted = initial_permissions(
+                &options,
+                &BTreeMap::new(),
+                settings,
+                &workspace,
+                before,
+                &mut Vec::new(),
+            )
+            .unwrap();
             assert_eq!(granted.state.mode(), expected, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! Options and environment to a [`Setup`].
+//! Builds a [`Setup`] from options, environment and settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,142 +7,142 @@ use std::time::Duration;
 use serde_json::Value;
 use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
-use crate::task_list::TaskList;
+use crate::activity::BackgroundPolicy;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use crate::engine::Engine;
 use crate::config_locations::ConfigLocations;
-use crate::hooks::{ProgressPolicy, HookSet};
-use crate::runtime_settings::RuntimeSettings;
-use crate::activity::BackgroundPolicy;
-use crate::mcp::{LocalServer, ServerConfigs, ToolCache};
 use crate::deferred_tools::DeferredTools;
+use crate::engine::Engine;
+use crate::hooks::{HookSet, ProgressPolicy};
+use crate::mcp::{LocalServer, ServerConfigs, ToolCache};
 use crate::permission::PermissionState;
 use crate::permission::state::NewPermissions;
-use crate::session::{Persistence, ResumedSession, ProjectDir};
+use crate::runtime_settings::RuntimeSettings;
+use crate::session::{Persistence, ProjectDir, ResumedSession};
 use crate::settings::{self, TypedSettings};
 use crate::setup::discover::{Discovered, discover};
 use crate::setup::extensions::Extensions;
-use crate::setup::store_resume::StoreResolvedSession;
-use crate::setup::resume::{self, SessionOrigin};
 use crate::setup::location::{SessionLocation, resolve_location};
+use crate::setup::resume::{self, SessionOrigin};
 use crate::setup::start::{SetupError, Start};
-use crate::setup::{unsupported, configure, background, permissions, limits, model, system_prompt, tools};
-use crate::structured_output::{self, OutputSchema};
+use crate::setup::store_resume::StoreResolvedSession;
+use crate::setup::{background, configure, limits, model, permissions, system_prompt, tools, unsupported};
 use crate::state_notifier::StateSubscription;
-use crate::tool_set::{ToolEntry, AgentToolSet};
+use crate::structured_output::{self, OutputSchema};
+use crate::task_list::TaskList;
+use crate::tool_set::{AgentToolSet, ToolEntry};
 use crate::workspace::Workspace;
 
-/// Everything a session needs to know, resolved.
+/// Everything a session needs, resolved.
 pub struct Setup {
-    /// The session's id.
     pub session: String,
-    /// Where it works.
+    /// Working directory, environment and tool output directory.
     pub workspace: Arc<Workspace>,
-    /// Where its transcript is kept; none keeps nothing.
+    /// Directory of the transcript; none if the session is not stored on disk.
     pub project_dir: Option<ProjectDir>,
-    /// How it is kept.
     pub persistence: Persistence,
-    /// What the session goes on from; taken by the first turn.
+    /// State of a resumed session; taken by the first turn.
     pub resumed: Option<Box<ResumedSession>>,
-    /// How the session came to be.
     pub origin: SessionOrigin,
-    /// Whether nothing of the session may stay on disk.
+    /// Nothing of the session may remain on disk.
     pub is_ephemeral: bool,
-    /// The model that is used when the host asks for the default.
+    /// The model used when the host asks for the default.
     pub default_model: String,
-    /// Whether the host named the model.
+    /// The host named a model.
     pub has_explicit_model: bool,
-    /// The model for small jobs.
     pub small_model: String,
-    /// The knobs as they stand at the start.
+    /// Initial runtime settings.
     pub runtime_settings: RuntimeSettings,
-    /// The tools.
     pub tool_set: Arc<AgentToolSet>,
-    /// Which of them the model has been shown.
+    /// Deferred tools and which of them are loaded.
     pub deferred_tools: DeferredTools,
-    /// Its list of tasks.
     pub task_list: TaskList,
-    /// The kinds of subagent.
     pub agent_definitions: AgentDefinitions,
-    /// The kind that the session itself is, by name.
+    /// Name of the agent definition that the main session uses.
     pub main_agent: Option<String>,
-    /// What the session may do.
     pub permission_state: PermissionState,
-    /// The hooks that the settings bring.
+    /// Hooks of settings and plugins.
     pub hooks: HookSet,
-    /// Of which events the host hears that hooks run.
+    /// Hook events whose progress is sent to the host.
     pub hook_progress: ProgressPolicy,
-    /// Whether the host answers permission questions.
+    /// The host answers permission requests.
     pub host_answers: bool,
-    /// The tool of an MCP server that answers them instead.
+    /// The MCP tool that answers permission requests instead.
     pub prompt_tool: Option<String>,
-    /// The MCP servers to start; taken when the session begins.
+    /// MCP servers to start; taken when the session begins.
     pub servers: ServerConfigs,
-    /// Those of the host that are code in this process.
+    /// In-process MCP servers of the host.
     pub local_servers: Arc<BTreeMap<String, LocalServer>>,
-    /// What MCP servers bring.
+    /// Tools and prompts of MCP servers.
     pub mcp_tool_cache: ToolCache,
-    /// How long a question waits for its answer; none waits as long as it takes.
+    /// Timeout of permission requests; none for no timeout.
     pub permission_timeout: Option<Duration>,
-    /// Where the person's and the project's files lie.
     pub config_locations: Arc<ConfigLocations>,
-    /// The slash commands.
+    /// Slash commands.
     pub commands: Commands,
-    /// What people and plugins have added.
+    /// Plugins, skills and output styles.
     pub extensions: Extensions,
-    /// The system prompt that was asked for.
+    /// The system prompt option.
     pub system_prompt: Option<SystemPrompt>,
-    /// What is added to it.
+    /// Text appended to the system prompt.
     pub append_system_prompt: Option<String>,
-    /// Limits and switches.
     pub limits: AgentLimits,
-    /// What becomes of background work at the end.
+    /// Policy for background tasks at the end.
     pub background_policy: BackgroundPolicy,
-    /// How long it is waited for; none waits as long as it takes.
+    /// Time limit for waiting for them; none for no limit.
     pub background_wait_limit: Option<Duration>,
-    /// How many agents may work at once, if the host says so.
+    /// Limit on concurrent agents, if set.
     pub max_concurrent_agents: Option<usize>,
-    /// How many letters a team may write, if the host says so.
+    /// Limit on messages of a team, if set.
     pub max_team_messages: Option<usize>,
-    /// Whether the host wants to see the state.
+    /// Whether the host subscribes to session state changes.
     pub state_subscription: StateSubscription,
-    /// Whether the host hears the words of subagents as they are said.
+    /// Text of subagents is forwarded to the host as it is streamed.
     pub forward_subagent_text: bool,
-    /// Whether user messages are echoed.
+    /// User messages are echoed to the host.
     pub replay_user_messages: bool,
-    /// What the session is to be called.
+    /// Title to set.
     pub title: Option<String>,
     /// How the engine was started.
     pub entrypoint: String,
-    /// A warning for the host, told with the first turn.
+    /// Warnings for the host, sent with the first turn.
     pub warning: Option<String>,
-    /// The shape of answers, if the host asks for one.
+    /// JSON schema of structured output, if the host asks for it.
     pub output_schema: Option<OutputSchema>,
-    /// The command that prints the key for the model's provider.
+    /// Command that prints the API key.
     pub key_helper: Option<String>,
 }
 
 impl Setup {
-    /// Resolves what was asked for. What a store has is read by [`resume::resolve`] only.
+    /// Resolves a setup. Sessions in a store are loaded by [`resume::resolve`] only.
     pub fn resolve(engine: &Engine, start: Start) -> Result<Self, SetupError> {
         Self::resolve_from(engine, start, None)
     }
 
-    /// Resolves what was asked for, for a session whose beginning may be known.
+    /// Resolves a setup, for a session that may have been selected from a store.
     pub(super) fn resolve_from(
         engine: &Engine,
         mut start: Start,
         stored: Option<StoreResolvedSession>,
     ) -> Result<Self, SetupError> {
-        unsupported::unsupported_option(&start.options).map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
+        unsupported::unsupported_option(&start.options)
+            .map_or(Ok(()), |text| Err(SetupError::Unsupported(text)))?;
         let settings = start.load_settings()?;
         let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
-        let SessionLocation { session, workspace, project_dir: place, persistence: keeping, resumed: past, origin, is_ephemeral: leaves_nothing, task_list: agenda, mut warnings } =
-            resolve_location(options, env, stored)?;
+        let SessionLocation {
+            session,
+            workspace,
+            project_dir: place,
+            persistence: keeping,
+            resumed: past,
+            origin,
+            is_ephemeral: leaves_nothing,
+            task_list: agenda,
+            mut warnings,
+        } = resolve_location(options, env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(unsupported::ignored_settings(&settings)));
         let config = settings::config_dir(env);
         let known = settings.effective().typed.clone();
@@ -154,7 +154,8 @@ impl Setup {
             permissions::initial_permissions(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(about_rights);
         let default_model = model::default_model(engine, options, env, &known);
-        let (host_answers, prompt_tool) = (permissions::can_host_answer(options), permissions::prompt_tool(options));
+        let (host_answers, prompt_tool) =
+            (permissions::can_host_answer(options), permissions::prompt_tool(options));
         let supply = ToolCache::new(rights.clone(), prompt_tool.clone());
         model::check_budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
@@ -177,7 +178,11 @@ impl Setup {
             permission_timeout: options.permission_timeout_ms.map(Duration::from_millis),
             permission_state: rights,
             hooks,
-            hook_progress: if options.include_hook_events { ProgressPolicy::All } else { ProgressPolicy::StartupOnly },
+            hook_progress: if options.include_hook_events {
+                ProgressPolicy::All
+            } else {
+                ProgressPolicy::StartupOnly
+            },
             config_locations: ground,
             commands: commands.with_mcp_prompts(supply.clone()),
             mcp_tool_cache: supply,
@@ -215,12 +220,15 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Asks for answers in a shape: the tool by which they are given is added.
+    /// Requires structured output: adds the tool by which the model returns it.
     pub fn require_output_schema(&mut self, schema: &Value) -> Result<(), String> {
         let attempts = match self.workspace.variable(structured_output::ATTEMPTS_VARIABLE) {
             None => structured_output::DEFAULT_ATTEMPTS,
             Some(text) => text.trim().parse::<u32>().ok().filter(|limit| *limit > 0).ok_or_else(|| {
-                format!("{} must be a whole number above 0, but is {text:?}.", structured_output::ATTEMPTS_VARIABLE)
+                format!(
+                    "{} must be a whole number above 0, but is {text:?}.",
+                    structured_output::ATTEMPTS_VARIABLE
+                )
             })?,
         };
         let shape = OutputSchema::new(schema, attempts)?;
@@ -229,7 +237,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The full name of a model that the host named, or the default.
+    /// Resolves a model name of the host; none is the default model.
     pub fn model(&self, engine: &Engine, name: Option<&str>) -> String {
         match name {
             None | Some("" | "default") => self.default_model.clone(),
@@ -238,7 +246,7 @@ impl Setup {
     }
 }
 
-/// What can be turned, as it stands at first.
+/// Initial runtime settings.
 fn initial_runtime_settings(options: &Options, known: &TypedSettings, model: &str) -> RuntimeSettings {
     RuntimeSettings {
         model: model.to_owned(),
@@ -249,18 +257,28 @@ fn initial_runtime_settings(options: &Options, known: &TypedSettings, model: &st
     }
 }
 
-/// The tools that were asked for.
-fn select_tools(engine: &Engine, options: &Options, env: &BTreeMap<String, String>, rights: &PermissionState) -> AgentToolSet {
-    AgentToolSet::select(&available_tools(engine, env), options.tools.as_ref(), rights, permissions::user_presence(options))
+/// The tools that the host asked for.
+fn select_tools(
+    engine: &Engine,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    rights: &PermissionState,
+) -> AgentToolSet {
+    AgentToolSet::select(
+        &available_tools(engine, env),
+        options.tools.as_ref(),
+        rights,
+        permissions::user_presence(options),
+    )
 }
 
-/// The tools that there are: those for teams only where the host asks for teams.
+/// All available tools; the team tools only if enabled.
 fn available_tools(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<ToolEntry>> {
     let teams = is_env_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS");
     if teams { engine.team_tools() } else { engine.tools() }.to_vec()
 }
 
-/// Whether a variable says yes.
+/// Interprets an environment variable as a boolean.
 pub(super) fn is_env_set(env: &BTreeMap<String, String>, name: &str) -> bool {
     env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }

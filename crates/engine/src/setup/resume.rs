@@ -1,4 +1,4 @@
-//! Which session it is: a new one, an older one that goes on, or a copy of one.
+//! Selects the session: a new, a resumed or a forked one.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -13,30 +13,30 @@ use crate::engine::Engine;
 use crate::files::{self, FileKind};
 use crate::ids;
 use crate::session::load::LoadRange;
-use crate::session::lock::{self, TranscriptLock, LockError};
-use crate::session::resume::ResumeError;
+use crate::session::lock::{self, LockError, TranscriptLock};
 use crate::session::paths::is_session_id;
-use crate::session::{Durability, Persistence, Mirror, ResumedSession, ProjectDir};
+use crate::session::resume::ResumeError;
+use crate::session::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
 use crate::setup::start::working_directory;
 use crate::setup::{Setup, SetupError, Start, store_resume};
 
-/// How long an engine that still has the session may take to leave.
+/// Time to wait for another engine that holds the session.
 const BUSY_TIMEOUT: Duration = lock::BUSY_TIMEOUT;
 
-/// How a session came to be.
+/// How a session started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionOrigin {
-    /// It is new.
+    /// A new session.
     #[default]
     New,
-    /// It goes on from where it was left.
+    /// Continues an existing session.
     Resumed,
-    /// It goes on from a copy of another one.
+    /// Continues a copy of another session.
     Forked,
 }
 
 impl SessionOrigin {
-    /// The name that hooks know.
+    /// Name for hooks (`source` of SessionStart).
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "startup",
@@ -46,31 +46,30 @@ impl SessionOrigin {
     }
 }
 
-/// Whether a session writes down what is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TranscriptWrites {
-    /// It does.
+    /// Entries are written.
     Enabled,
-    /// It is not to, or cannot; it can go on from what is there all the same.
+    /// Nothing is written, by request or because it cannot be; an existing session can still be loaded.
     Disabled,
 }
 
-/// What a session begins with.
+/// The selected session.
 #[derive(Debug)]
 pub(super) struct ResolvedSession {
     pub(super) session: String,
-    /// Where it is kept; none keeps nothing.
+    /// Directory of its transcript; none if it is not stored.
     pub(super) project_dir: Option<ProjectDir>,
     pub(super) resumed: Option<ResumedSession>,
     pub(super) origin: SessionOrigin,
-    /// The session that it is a copy of, if it is one.
+    /// The session that it was forked from.
     pub(super) forked_from: Option<String>,
-    /// What the host should know about the past.
+    /// Warning about damage in the loaded transcript.
     pub(super) warning: Option<String>,
 }
 
-/// Resolves what was asked for. Should another engine still have the session, it is given a moment to leave: hosts go on
-/// with a session as soon as they have its last result.
+/// Resolves a setup. If another engine holds the session, waits for it: hosts resume a session as soon as they have its
+/// last result, while the old engine is still shutting down.
 pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
     if start.store.is_some() {
         return store_resume::resolve(engine, start).await;
@@ -84,8 +83,10 @@ pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError>
     }
 }
 
-/// How transcripts are kept.
-pub(super) fn resolve_persistence(options: &Options, env: &BTreeMap<String, String>) -> Result<Persistence, SetupError> {
+pub(super) fn resolve_persistence(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+) -> Result<Persistence, SetupError> {
     let durability = Durability::parse(env.get(Durability::VARIABLE).map(String::as_str));
     Ok(Persistence {
         durability: durability.map_err(SetupError::Invalid)?,
@@ -98,14 +99,14 @@ pub(super) fn resolve_persistence(options: &Options, env: &BTreeMap<String, Stri
     })
 }
 
-/// The mode of a session that goes on, if it may have it again.
+/// Permission mode of the resumed session, if it survives a resume.
 pub(super) fn resumed_mode(past: Option<&ResumedSession>) -> Option<PermissionMode> {
     let name = past?.loaded.facts.mode.clone()?;
     let mode = serde_json::from_value(serde_json::Value::String(name)).ok();
     mode.filter(|mode| is_kept_on_resume(*mode))
 }
 
-/// Finds out which session it is and, if it goes on, reads it back. `kept` is where sessions of this folder are.
+/// Selects the session and loads it if it is resumed. `kept` is the directory of the project's sessions.
 pub(super) fn resolve_session(
     options: &Options,
     kept: Option<&ProjectDir>,
@@ -138,13 +139,13 @@ pub(super) fn resolve_session(
     }
 }
 
-/// A session that is there.
+/// An existing session.
 struct FoundSession {
     session: String,
     project_dir: ProjectDir,
 }
 
-/// Options that contradict each other.
+/// Checks for options that contradict each other.
 pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
     let resumes = options.resume.is_some() || options.continue_conversation;
     let cuts = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
@@ -160,8 +161,11 @@ pub(super) fn check_options(options: &Options) -> Result<(), SetupError> {
     Err(SetupError::Invalid(text.into()))
 }
 
-/// The session that is asked for, if one is.
-fn requested_session(options: &Options, kept: Option<&ProjectDir>) -> Result<Option<FoundSession>, SetupError> {
+/// The session to resume, if one was requested.
+fn requested_session(
+    options: &Options,
+    kept: Option<&ProjectDir>,
+) -> Result<Option<FoundSession>, SetupError> {
     let Some(session) = &options.resume else {
         let Some(kept) = kept.filter(|_| options.continue_conversation) else { return Ok(None) };
         return Ok(newest_session(kept, &working_directory(options)?));
@@ -173,7 +177,7 @@ fn requested_session(options: &Options, kept: Option<&ProjectDir>) -> Result<Opt
     }
 }
 
-/// What is to be resumed must be able to name a session.
+/// Checks that `--resume` is a session id.
 pub(super) fn check_id(session: &str) -> Result<(), SetupError> {
     let text = || format!("--resume must be the id of a session, a UUID, but is {session:?}.");
     if is_session_id(session) { Ok(()) } else { Err(SetupError::Invalid(text())) }
@@ -189,16 +193,20 @@ pub(super) fn id_taken_error(session: &str) -> SetupError {
     ))
 }
 
-/// The last session of this folder in which anything was said.
+/// The newest session of this directory that has messages.
 fn newest_session(place: &ProjectDir, folder: &Path) -> Option<FoundSession> {
-    let is_meant =
-        |session: &String| ResumedSession::has_messages(place, session) && !place.belongs_to_other_dir(session, folder);
+    let is_meant = |session: &String| {
+        ResumedSession::has_messages(place, session) && !place.belongs_to_other_dir(session, folder)
+    };
     let session = place.sessions().into_iter().find(is_meant)?;
     Some(FoundSession { session, project_dir: place.clone() })
 }
 
 pub(super) fn load_range(options: &Options) -> LoadRange {
-    LoadRange { last_message: options.resume_session_at.clone(), dropped_prompt: options.resume_drops_turn.clone() }
+    LoadRange {
+        last_message: options.resume_session_at.clone(),
+        dropped_prompt: options.resume_drops_turn.clone(),
+    }
 }
 
 fn new_session(options: &Options, place: Option<ProjectDir>) -> Result<ResolvedSession, SetupError> {
@@ -209,10 +217,17 @@ fn new_session(options: &Options, place: Option<ProjectDir>) -> Result<ResolvedS
             check_id_unused_elsewhere(options, place, &session)?;
             Some(ResumedSession { lock, ..ResumedSession::default() })
         }
-        // Nobody else can know an id that was drawn just now.
+        // A generated id is not in use.
         _ => None,
     };
-    Ok(ResolvedSession { session, project_dir: place, resumed: past, origin: SessionOrigin::New, forked_from: None, warning: None })
+    Ok(ResolvedSession {
+        session,
+        project_dir: place,
+        resumed: past,
+        origin: SessionOrigin::New,
+        forked_from: None,
+        warning: None,
+    })
 }
 
 fn fork_session(
@@ -223,11 +238,14 @@ fn fork_session(
 ) -> Result<ResolvedSession, SetupError> {
     let session = new_id(options)?;
     let FoundSession { session: old, project_dir: from } = found;
-    let mut past = ResumedSession::read(from, old, &load_range(options)).map_err(|error| to_setup_error(old, error))?;
+    let mut past =
+        ResumedSession::read(from, old, &load_range(options)).map_err(|error| to_setup_error(old, error))?;
     if let Some(place) = &place {
         check_id_unused_elsewhere(options, place, &session)?;
         past = past.fork(from, old, place, &session, keeping.mirror).map_err(|error| match error {
-            ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => id_taken_error(&session),
+            ResumeError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => {
+                id_taken_error(&session)
+            }
             error => to_setup_error(old, error),
         })?;
     }
@@ -249,7 +267,7 @@ pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
     }
 }
 
-/// An id that was given must not be a session's of another folder.
+/// Checks that a given id is not in use in another project.
 fn check_id_unused_elsewhere(options: &Options, place: &ProjectDir, session: &str) -> Result<(), SetupError> {
     match options.session_id.is_some() && place.is_id_used_elsewhere(session) {
         true => Err(SetupError::Invalid(format!(
@@ -259,15 +277,17 @@ fn check_id_unused_elsewhere(options: &Options, place: &ProjectDir, session: &st
     }
 }
 
-/// Makes an id the new session's own, if it is nobody's.
+/// Reserves a given id with a lock; it must not be in use.
 fn claim_id(place: &ProjectDir, session: &str) -> Result<Option<TranscriptLock>, SetupError> {
     let path = place.transcript(session);
     match TranscriptLock::claim(&path) {
         Ok(Some(lock)) => Ok(Some(lock)),
         Ok(None) => Err(id_taken_error(session)),
         Err(LockError::Busy(busy)) => Err(SetupError::Busy { session: session.to_owned(), busy }),
-        // Where nothing can be written, the session runs all the same, and says so.
-        Err(LockError::Io(_)) if matches!(files::file_kind(&path), Ok(FileKind::Missing) | Err(_)) => Ok(None),
+        // If nothing can be written, the session runs without storage and reports it.
+        Err(LockError::Io(_)) if matches!(files::file_kind(&path), Ok(FileKind::Missing) | Err(_)) => {
+            Ok(None)
+        }
         Err(LockError::Io(_)) => Err(id_taken_error(session)),
     }
 }
@@ -283,7 +303,6 @@ pub(super) fn to_setup_error(session: &str, error: ResumeError) -> SetupError {
     }
 }
 
-/// What was lost of a past.
 pub(super) fn repair_warning(past: &ResumedSession) -> Option<String> {
     past.loaded.repairs.warning()
 }

@@ -1,4 +1,4 @@
-//! How a session is started, and why it may not be.
+//! The request to start a session, and its errors.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,35 +13,33 @@ use crate::session::lock::BusyError;
 use crate::session::store::SharedStore;
 use crate::settings::Settings;
 
-/// How a session is started.
+/// A request to start a session.
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// What was asked for.
     pub options: Options,
-    /// The environment: of the engine itself, and of the commands it runs.
+    /// Environment of the engine and of the commands that it runs.
     pub env: BTreeMap<String, String>,
-    /// The settings, once they have been read.
+    /// The settings, if they were already loaded.
     pub settings: Option<Settings>,
-    /// MCP servers of the host that are code in this process, by name. The options name them too.
+    /// In-process MCP servers of the host by name; the options name them too.
     pub local_servers: BTreeMap<String, LocalServer>,
-    /// The store that keeps the session; none keeps it in files.
+    /// The session store; none stores sessions in files.
     pub store: Option<SharedStore>,
 }
 
 impl Start {
-    /// A start with these options, in this environment.
     pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
         Self { options, env, ..Self::default() }
     }
 
-    /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
-    /// does; a session reads them itself otherwise. Touches the disk.
+    /// Loads the settings and adds their variables to the environment, for callers that need them before the session
+    /// starts. Reads files.
     pub fn read_settings(&mut self) -> Result<&Settings, SetupError> {
         let settings = self.load_settings()?;
         Ok(self.settings.insert(settings))
     }
 
-    /// The settings, read if they have not been yet.
+    /// Takes the loaded settings, or loads them.
     pub(super) fn load_settings(&mut self) -> Result<Settings, SetupError> {
         if let Some(settings) = self.settings.take() {
             return Ok(settings);
@@ -54,28 +52,22 @@ impl Start {
     }
 }
 
-/// Why a session cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// Something that this version does not have.
+    /// An option or setting that this version does not support.
     #[error("{0}")]
     Unsupported(String),
-    /// An option makes no sense.
+    /// An invalid option, variable or setting.
     #[error("{0}")]
     Invalid(String),
-    /// The session is another engine's.
+    /// Another engine holds the session.
     #[error(
         "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
     )]
-    Busy {
-        /// The session.
-        session: String,
-        /// Who has it.
-        busy: BusyError,
-    },
+    Busy { session: String, busy: BusyError },
 }
 
-/// Where a session works; it must be there.
+/// The working directory, resolved; it must exist.
 pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     let folder = match &options.cwd {
         Some(folder) => PathBuf::from(folder),

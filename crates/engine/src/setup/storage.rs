@@ -1,4 +1,4 @@
-//! Where settings are read and transcripts are kept, or why nothing can be kept.
+//! Storage of transcripts: finds the project directory and checks that it is writable.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,14 @@ use crate::settings::sources::explicit_config_dir;
 
 type Env = BTreeMap<String, String>;
 
-/// The place for transcripts.
 #[derive(Debug, Default)]
 pub(super) struct TranscriptStorage {
-    /// Where they are looked for; none if nobody said where.
+    /// Directory of the project's sessions; none without `HOME` and configuration directory.
     pub(super) project_dir: Option<ProjectDir>,
-    /// Why nothing can be written there.
+    /// Reason why it is not writable.
     pub(super) error: Option<Arc<str>>,
 }
 
-/// Finds the place for transcripts.
 pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
     let by_home = explicit_config_dir(env).is_none();
     let wrong = match env.get("HOME") {
@@ -36,17 +34,16 @@ pub(super) fn find_storage(env: &Env, root: &Path) -> TranscriptStorage {
     TranscriptStorage { project_dir: config.map(|config| ProjectDir::new(&config, root)), error: why }
 }
 
-/// The temporary folder.
 pub(super) fn temp_dir(env: &Env) -> PathBuf {
     env_path(env, "TMPDIR").filter(|folder| folder.is_absolute()).unwrap_or_else(|| "/tmp".into())
 }
 
-/// The path in a variable; an empty one is none.
+/// A path from an environment variable; empty counts as unset.
 fn env_path(env: &Env, variable: &str) -> Option<PathBuf> {
     env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Why a home folder is none. It is never made, in contrast to what lies in it.
+/// What is wrong with `HOME`. The home directory is never created, unlike directories below it.
 fn home_dir_error(home: &str) -> Option<String> {
     if home.is_empty() {
         return Some("HOME is empty".into());
@@ -62,7 +59,7 @@ fn home_dir_error(home: &str) -> Option<String> {
     }
 }
 
-/// Why nothing can be written below a folder, whose last parts need not exist yet.
+/// Why a directory cannot be written. It and some of its parents may not exist yet.
 fn write_error(folder: &Path) -> Option<String> {
     for there in folder.ancestors() {
         match files::file_kind(there) {
@@ -79,7 +76,7 @@ fn write_error(folder: &Path) -> Option<String> {
     Some(format!("{} does not exist", folder.display()))
 }
 
-/// What the host is told where nothing can be written.
+/// Warning for the host that the session is not stored.
 pub(super) fn render_warning(why: &str) -> String {
     format!(
         "Nothing of this session is kept on disk, so it cannot be resumed: {why}. Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written."
@@ -95,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn transcripts_have_a_place_or_it_is_said_why_not() {
+    fn storage_is_found_or_the_reason_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::create_dir_all(folder.path().join("spoilt")).unwrap();
@@ -117,7 +114,8 @@ mod tests {
             ("and leaves a bad home bad", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", "x")], Err("absolute")),
         ];
         for (name, pairs, expected) in rows {
-            let TranscriptStorage { project_dir: place, error: lost } = find_storage(&env(pairs), Path::new("/work"));
+            let TranscriptStorage { project_dir: place, error: lost } =
+                find_storage(&env(pairs), Path::new("/work"));
             let found = lost.map_or(Ok(place.is_some()), Err);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{name}"),
@@ -128,17 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_named() {
+    fn unwritable_directory_is_reported() {
         if nix::unistd::Uid::effective().is_root() {
             return;
         }
-        let TranscriptStorage { project_dir: place, error: lost } = find_storage(&env(&[("HOME", "/")]), Path::new("/work"));
+        let TranscriptStorage { project_dir: place, error: lost } =
+            find_storage(&env(&[("HOME", "/")]), Path::new("/work"));
         assert!(lost.unwrap().contains("/ cannot be written"));
         assert!(place.is_some(), "what lies there can be read");
     }
 
     #[test]
-    fn nothing_depends_on_where_we_happen_to_be() {
+    fn relative_paths_in_variables_are_ignored() {
         for home in ["", ".", "a/b"] {
             assert_eq!(config_dir(&env(&[("HOME", home)])), None, "{home:?}");
             assert_eq!(temp_dir(&env(&[("TMPDIR", home)])), Path::new("/tmp"), "{home:?}");

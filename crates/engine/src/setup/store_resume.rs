@@ -1,4 +1,4 @@
-//! Which session it is, where a store keeps sessions: the store is asked before anything else is resolved.
+//! Selects the session when a session store is used; the store is queried before anything else is resolved.
 
 use whimbrel_wire::options::Options;
 
@@ -6,21 +6,21 @@ use super::resume::{self, ResolvedSession, SessionOrigin};
 use super::start::working_directory;
 use super::{Setup, SetupError, Start};
 use crate::engine::Engine;
-use crate::session::store_writer::with_load_timeout;
-use crate::session::resume::{ResumeError, StoredSession};
 use crate::session::paths::project_key;
+use crate::session::resume::{ResumeError, StoredSession};
 use crate::session::store::{SharedStore, StoreKey};
-use crate::session::{StoreWriter, Persistence, Mirror, ResumedSession};
+use crate::session::store_writer::with_load_timeout;
+use crate::session::{Mirror, Persistence, ResumedSession, StoreWriter};
 
-/// What a session begins with, and the way to the store that keeps it.
+/// A selected session and the writer to its store.
 pub(super) struct StoreResolvedSession {
     resolved: ResolvedSession,
-    /// None if the session is not to be kept.
+    /// None if the session is not stored.
     store_writer: Option<StoreWriter>,
 }
 
 impl StoreResolvedSession {
-    /// Gives the beginning, and says how the session is kept. The host has the store, so it needs no copies.
+    /// Returns the selected session and sets its persistence. The host owns the store, so lines are not mirrored.
     pub(super) fn into_resolved(self, keeping: &mut Persistence) -> ResolvedSession {
         keeping.store_writer = self.store_writer;
         keeping.mirror = Mirror::Off;
@@ -28,18 +28,23 @@ impl StoreResolvedSession {
     }
 }
 
-/// Resolves what was asked for, with a session that a store keeps.
+/// Resolves a session that is kept in a store.
 pub(super) async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
     let Some(store) = start.store.clone() else { return Setup::resolve(engine, start) };
     let options = &start.options;
     let project = project_key(&working_directory(options)?.to_string_lossy());
     let persists = options.persist_session != Some(false);
-    let beginning = StoreResolver { store: &store, project: &project, options, persists }.resolve_session().await?;
+    let beginning =
+        StoreResolver { store: &store, project: &project, options, persists }.resolve_session().await?;
     let courier = persists.then(|| StoreWriter::new(store.clone(), project));
-    Setup::resolve_from(engine, start, Some(StoreResolvedSession { resolved: beginning, store_writer: courier }))
+    Setup::resolve_from(
+        engine,
+        start,
+        Some(StoreResolvedSession { resolved: beginning, store_writer: courier }),
+    )
 }
 
-/// What is at hand while it is found out which session it is.
+/// Inputs for selecting a session.
 struct StoreResolver<'a> {
     store: &'a SharedStore,
     project: &'a str,
@@ -57,7 +62,7 @@ impl StoreResolver<'_> {
         }
     }
 
-    /// The session that is asked for, if one is.
+    /// The session to resume, if one was requested.
     async fn requested_session(&self) -> Result<Option<(String, StoredSession)>, SetupError> {
         match &self.options.resume {
             None if self.options.continue_conversation => self.newest_session().await,
@@ -70,7 +75,7 @@ impl StoreResolver<'_> {
         }
     }
 
-    /// The last session in which anything was said.
+    /// The newest session that has messages.
     async fn newest_session(&self) -> Result<Option<(String, StoredSession)>, SetupError> {
         let listed = with_load_timeout(self.store.list(self.project)).await;
         for listed in listed.map_err(|error| SetupError::Invalid(error.to_string()))? {
@@ -85,10 +90,21 @@ impl StoreResolver<'_> {
     async fn new_session(&self) -> Result<ResolvedSession, SetupError> {
         let session = self.new_id().await?;
         let (past, place, warning, forked_from) = (None, None, None, None);
-        Ok(ResolvedSession { session, project_dir: place, resumed: past, origin: SessionOrigin::New, forked_from, warning })
+        Ok(ResolvedSession {
+            session,
+            project_dir: place,
+            resumed: past,
+            origin: SessionOrigin::New,
+            forked_from,
+            warning,
+        })
     }
 
-    async fn fork_session(&self, old: &str, mut stored: StoredSession) -> Result<ResolvedSession, SetupError> {
+    async fn fork_session(
+        &self,
+        old: &str,
+        mut stored: StoredSession,
+    ) -> Result<ResolvedSession, SetupError> {
         let session = self.new_id().await?;
         if self.persists {
             let lines = stored.fork_lines(old, &session).map_err(|error| fork_error(old, error))?;
@@ -99,7 +115,7 @@ impl StoreResolver<'_> {
         Ok(ResolvedSession { forked_from, ..resumed_session(session, stored.resumed, SessionOrigin::Forked) })
     }
 
-    /// The id of a new session; one that was given must be nobody's yet.
+    /// Id of a new session; a given one must not exist in the store.
     async fn new_id(&self) -> Result<String, SetupError> {
         let session = resume::new_id(self.options)?;
         if self.options.session_id.is_some() && self.persists {

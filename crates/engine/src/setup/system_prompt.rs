@@ -1,4 +1,4 @@
-//! The system prompt that was asked for.
+//! The system prompt option.
 
 use std::path::Path;
 
@@ -7,10 +7,9 @@ use whimbrel_wire::options::{Options, SystemPrompt};
 use super::SetupError;
 use crate::files;
 
-/// How many bytes a system prompt may have.
 const MAX_PROMPT_SIZE: u64 = 1024 * 1024;
 
-/// The prompt itself, read if it is in a file.
+/// The system prompt; a file is read.
 pub(super) fn read_system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
     match &options.system_prompt {
         Some(SystemPrompt::File { path }) => match files::read(Path::new(path), MAX_PROMPT_SIZE) {
@@ -23,7 +22,7 @@ pub(super) fn read_system_prompt(options: &Options) -> Result<Option<SystemPromp
     }
 }
 
-/// What is added to the usual one.
+/// Text appended to the default system prompt.
 pub(super) fn appended_prompt(options: &Options) -> Option<String> {
     match &options.system_prompt {
         Some(SystemPrompt::Preset { append, .. }) => append.clone(),

@@ -1,4 +1,4 @@
-//! Which tools a session has and which of them are on demand; where its list of tasks is kept.
+//! Selects tools and deferred tools, and opens the task list.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::path::Path;
 use whimbrel_wire::options::{Options, ToolSet};
 
 use super::SetupError;
-use crate::task_list::TaskList;
 use crate::agents::AgentDefinitions;
 use crate::deferred_tools::{self, DeferredTools};
+use crate::task_list::TaskList;
 use crate::tool_set::AgentToolSet;
 use crate::tools::{
     AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH, agent_description,
 };
 
-/// Whether there is a list of tasks, or each agent keeps its own.
+/// Chooses between the task list and the todo list.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
 
-/// Names a list of tasks that several sessions share.
+/// Name of a task list that several sessions share.
 const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
 
-/// The tools and what the model is shown of them. Where nothing is to be on demand, there is nothing to search for.
-/// There is one kind of list, unless the host has named its tools.
+/// Removes tools that are not used: ToolSearch if nothing is deferred, and either the task list or the todo list,
+/// unless the host named its tools.
 pub(super) fn finalize_tools(
     toolbox: &AgentToolSet,
     options: &Options,
@@ -41,7 +41,7 @@ pub(super) fn finalize_tools(
     Ok((toolbox.without_tools(&without), on_demand))
 }
 
-/// The tools, of which the one that starts agents names only kinds that there are.
+/// Describes the Agent tool with the available agent definitions.
 pub(super) fn describe_agent_tool(toolbox: AgentToolSet, kinds: &AgentDefinitions) -> AgentToolSet {
     match agent_description(kinds) {
         Some(text) => toolbox.with_description(AGENT, &text),
@@ -49,8 +49,12 @@ pub(super) fn describe_agent_tool(toolbox: AgentToolSet, kinds: &AgentDefinition
     }
 }
 
-/// The list of tasks of a session; in memory if nothing of it is kept.
-pub(super) fn open_task_list(config: Option<&Path>, env: &BTreeMap<String, String>, session: &str) -> TaskList {
+/// The task list of a session; in memory if the session is not stored.
+pub(super) fn open_task_list(
+    config: Option<&Path>,
+    env: &BTreeMap<String, String>,
+    session: &str,
+) -> TaskList {
     let named = env.get(LIST_VARIABLE).map(String::as_str).filter(|name| !name.trim().is_empty());
     match (config, named) {
         (Some(config), Some(name)) => TaskList::shared(config, name),

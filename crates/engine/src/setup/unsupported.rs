@@ -1,11 +1,11 @@
-//! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
+//! Options and settings that this version does not support. They are rejected or reported, never ignored silently.
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::Options;
 
-use crate::settings::{SettingsLayer, Settings, LayerSource};
+use crate::settings::{LayerSource, Settings, SettingsLayer};
 
-/// The first option that cannot be honoured, in words.
+/// Error text for the first unsupported option.
 pub fn unsupported_option(options: &Options) -> Option<String> {
     let rows = [
         (options.sandbox.as_ref().is_some_and(is_sandbox_enabled), SANDBOX),
@@ -16,16 +16,18 @@ pub fn unsupported_option(options: &Options) -> Option<String> {
 
 const SANDBOX: &str = "a sandbox";
 
-/// What the host or an administrator set, and what would be weakened by leaving it out.
+/// Error text for an unsupported setting of the host or an administrator, or one that must not be ignored.
 pub fn unsupported_setting(settings: &Settings) -> Option<String> {
-    let sandbox =
-        |layer: &SettingsLayer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled);
-    let said = settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
+    let sandbox = |layer: &SettingsLayer| {
+        layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_sandbox_enabled)
+    };
+    let said =
+        settings.layers().iter().any(|layer| layer.origin.source >= LayerSource::Flag && sandbox(layer));
     let needed = settings.effective().typed.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
     (said || needed).then(|| render_error(SANDBOX))
 }
 
-/// What settings ask for that the session goes on without, for the person.
+/// Warnings about settings that the session ignores.
 pub fn ignored_settings(settings: &Settings) -> Vec<String> {
     let effective = settings.effective();
     let sandbox = is_sandbox_enabled(&effective.typed.sandbox).then_some("sandbox: commands run without one");
@@ -48,10 +50,10 @@ pub fn ignored_settings(settings: &Settings) -> Vec<String> {
         .collect()
 }
 
-/// What is said where settings turn on plugins that were installed from a marketplace.
+/// Warning about plugins installed from a marketplace.
 const PLUGINS_TEXT: &str = "enabledPlugins: plugins of marketplaces are not loaded; name their folders with --plugin-dir, or as `plugins` in the options of an SDK";
 
-/// Keys that should guard something and do not yet.
+/// Restrictive keys that are not enforced yet.
 const UNENFORCED_KEYS: &[(&[&str], &str)] = &[
     (
         &["permissions", "denyInsteadOfPrompting"],
@@ -82,7 +84,7 @@ mod tests {
     use crate::settings::SettingsRequest;
 
     #[test]
-    fn a_guard_that_is_not_there_is_named() {
+    fn unenforced_settings_are_reported() {
         for (flag, named) in [
             (r#"{"permissions": {"denyInsteadOfPrompting": true}}"#, Some("denyInsteadOfPrompting")),
             (r#"{"permissions": {"denyInsteadOfPrompting": false}}"#, None),

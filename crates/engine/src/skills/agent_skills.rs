@@ -1,4 +1,4 @@
-//! An agent's desk: what the skills say that it has called, laid before it after the results of its calls.
+//! Skills of one agent: queues the skills that it calls and injects them after the tool results.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,58 +14,54 @@ use crate::settings::Trust;
 use crate::tool_set::AgentToolSet;
 use crate::tools::SKILL;
 
-/// The desk of one agent.
+/// Skill state of one agent.
 pub struct AgentSkills {
     skills: Skills,
     queue: InvocationQueue,
     tool: Arc<Skill>,
-    /// What the model has been told of skills.
+    /// List last shown to the model.
     last_listing: Option<String>,
-    /// What they have brought besides words.
+    /// Hooks of the skills that were called.
     pub(super) hooks: SkillHooks,
 }
 
-/// The skills that were called and have not yet been laid before the model. Cheap to clone.
+/// Called skills that have not been injected yet. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InvocationQueue(Arc<Mutex<Vec<InvokedSkill>>>);
 
 impl InvocationQueue {
-    /// Puts one there.
     pub(super) fn push(&self, loaded: InvokedSkill) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(loaded);
     }
 
-    /// Takes all of them, in the order in which they came.
+    /// Takes all of them, in call order.
     fn drain(&self) -> Vec<InvokedSkill> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A skill that was called.
+/// Called skill.
 #[derive(Debug)]
 pub struct InvokedSkill {
-    /// Its file.
     pub file: Arc<CommandFile>,
-    /// What that said when it was called.
+    /// Contents of the file when it was called.
     pub parsed: ParsedCommand,
-    /// What the skill was told.
     pub arguments: String,
 }
 
 impl AgentSkills {
-    /// A desk for an agent of a session with these skills. Their hooks are run with `hooks`; none if hooks do not run.
+    /// State for an agent. `hooks` are the dependencies of skill hooks; `None` if hooks do not run.
     pub fn new(skills: &Skills, hooks: Option<hooks::HookDeps>) -> Self {
         let queue = InvocationQueue::default();
         let tool = Arc::new(Skill::new(skills.clone(), queue.clone()));
         Self { skills: skills.clone(), queue, tool, last_listing: None, hooks: SkillHooks::new(hooks) }
     }
 
-    /// How far the project is trusted.
     pub(super) fn trust(&self) -> Trust {
         self.skills.trust()
     }
 
-    /// The tools of the agent: where skills are offered, by the tool that leads to this desk.
+    /// Tool set with this agent's Skill tool, if skills are offered.
     pub fn with_skill_tool(&self, toolbox: &Arc<AgentToolSet>) -> Arc<AgentToolSet> {
         match toolbox.find(SKILL) {
             Some(_) => Arc::new(toolbox.with_tool(self.tool.clone())),
@@ -73,7 +69,7 @@ impl AgentSkills {
         }
     }
 
-    /// What there is to tell the model of skills since it was told last.
+    /// The current list, if the model has not seen it yet; remembers it as seen.
     fn take_changed_listing(&mut self) -> Option<String> {
         let listing = self.skills.listing();
         if listing == self.last_listing {
@@ -84,7 +80,7 @@ impl AgentSkills {
     }
 }
 
-/// Tells an agent at its beginning which skills there are.
+/// Injects the list of skills at the start of an agent.
 pub fn inject_listing(agent: &mut Agent) {
     agent.invoked_skills.last_listing = None;
     if agent.tool_env.tool_set.find(SKILL).is_some()
@@ -94,7 +90,7 @@ pub fn inject_listing(agent: &mut Agent) {
     }
 }
 
-/// Tells an agent which skills there are if they are others than it was told.
+/// Injects the list of skills if it has changed.
 pub fn inject_listing_changes(agent: &mut Agent) {
     if agent.tool_env.tool_set.find(SKILL).is_some()
         && let Some(text) = agent.invoked_skills.take_changed_listing()
@@ -103,8 +99,7 @@ pub fn inject_listing_changes(agent: &mut Agent) {
     }
 }
 
-/// Lays before the model what the skills say that it has called. The rules and the model of a skill count until the turn
-/// ends, its hooks from now on.
+/// Injects the called skills. Their rules and model apply until the turn ends, their hooks from now on.
 pub async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken) {
     for loaded in agent.invoked_skills.queue.drain() {
         if let Some(unfit) = overrides::override_model(agent, &loaded.file, &loaded.parsed.front_matter) {
@@ -116,8 +111,8 @@ pub async fn inject_invoked(agent: &mut Agent, cancel: &CancellationToken) {
     }
 }
 
-/// What a skill says to an agent, which has its rules and hooks from now on. What it wants run is run by the tools of
-/// whoever called it.
+/// Renders a skill and applies its rules and hooks to the agent. Shell commands in it run with `tools`, the caller's
+/// tool set.
 pub(crate) async fn render(
     agent: &mut Agent,
     loaded: &InvokedSkill,
@@ -125,18 +120,22 @@ pub(crate) async fn render(
     cancel: &CancellationToken,
 ) -> String {
     let InvokedSkill { file, parsed: recipe, arguments } = loaded;
-    let rules = match recipe.front_matter.rules().apply(&agent.tool_env.checker.permissions, file, agent.invoked_skills.trust()) {
+    let rules = match recipe.front_matter.rules().apply(
+        &agent.tool_env.checker.permissions,
+        file,
+        agent.invoked_skills.trust(),
+    ) {
         Ok(warnings) => warnings,
         Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
     };
     let hooks = skill_hooks::add_skill_hooks(agent, file, &recipe.front_matter);
-    // What was wrong with it from the start was told then.
+    // A warning that existed at discovery has been reported then.
     let flaw = recipe.warning.clone().filter(|flaw| file.warning.as_ref() != Some(flaw));
     for warning in flaw.into_iter().chain(rules).chain(hooks) {
         agent.frame_sender.warn(warning).await;
     }
     let made = expand::expand_file(agent, tools, file, &recipe.body, arguments);
-    // What a command printed that was stopped is not what the skill wants shown.
+    // The output of a cancelled command must not be injected.
     let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
     match made {
         Some(Ok(made)) => made.text,

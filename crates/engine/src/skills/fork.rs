@@ -1,5 +1,4 @@
-//! A skill that a subagent does, apart from the conversation (`context: fork`): what it says is the subagent's errand, and
-//! the conversation sees the report only.
+//! Skills with `context: fork`: a subagent runs them, and the conversation gets only its report.
 
 use std::sync::Arc;
 
@@ -7,10 +6,10 @@ use serde_json::json;
 
 use super::agent_skills::InvokedSkill;
 use crate::agents::definition::GENERAL_PURPOSE;
-use crate::agents::{AgentSpawner, SubagentTask, LaunchOutcome};
-use crate::tools::{ToolContext, ToolOutput, ToolResult, report_error, background_result};
+use crate::agents::{AgentSpawner, LaunchOutcome, SubagentTask};
+use crate::tools::{ToolContext, ToolOutput, ToolResult, background_result, report_error};
 
-/// The errand that a skill is.
+/// Subagent task of a skill.
 pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
     let (name, head) = (&loaded.file.name, &loaded.parsed.front_matter);
     let kind = head.agent.as_deref().map(str::trim).filter(|kind| !kind.is_empty());
@@ -26,7 +25,7 @@ pub(crate) fn subagent_task(loaded: InvokedSkill) -> SubagentTask {
     }
 }
 
-/// Has a subagent do what a skill says, for a call of the model.
+/// Runs a skill in a subagent for a call of the model.
 pub(super) async fn run(agents: &AgentSpawner, loaded: InvokedSkill, call: &ToolContext) -> ToolResult {
     let name = loaded.file.name.clone();
     let errand = subagent_task(loaded);

@@ -1,15 +1,14 @@
-//! What the model is told of skills, pure: names and descriptions, within a bound whatever there is.
+//! Renders the list of skills for the model within a size limit. Pure.
 
-/// How many characters the descriptions and names may have together.
+/// Maximum length of all names and descriptions.
 const MAX_TOTAL_CHARS: usize = 8_000;
 
-/// How many characters one description may have.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
-/// The least that a description is worth showing with.
+/// A description with less room than this is left out.
 const MIN_DESCRIPTION_CHARS: usize = 20;
 
-/// The list, if there is anything on it: name and description of each.
+/// Renders names and descriptions; `None` if there are no entries.
 pub fn render(entries: &[(&str, &str)]) -> Option<String> {
     if entries.is_empty() {
         return None;
@@ -17,7 +16,10 @@ pub fn render(entries: &[(&str, &str)]) -> Option<String> {
     let names: Vec<usize> = entries.iter().map(|(name, _)| name.chars().count() + 4).collect();
     let shown = count_fitting(&names);
     let spent: usize = names[..shown].iter().sum();
-    let share = description_limit(entries[..shown].iter().map(|(_, text)| text.chars().count()), MAX_TOTAL_CHARS - spent.min(MAX_TOTAL_CHARS));
+    let share = description_limit(
+        entries[..shown].iter().map(|(_, text)| text.chars().count()),
+        MAX_TOTAL_CHARS - spent.min(MAX_TOTAL_CHARS),
+    );
     let mut lines: Vec<String> =
         entries[..shown].iter().map(|(name, text)| render_line(name, text, share)).collect();
     if shown < entries.len() {
@@ -29,7 +31,7 @@ pub fn render(entries: &[(&str, &str)]) -> Option<String> {
     ))
 }
 
-/// How many names fit.
+/// Number of names that fit.
 fn count_fitting(names: &[usize]) -> usize {
     let mut spent = 0;
     names
@@ -41,7 +43,7 @@ fn count_fitting(names: &[usize]) -> usize {
         .count()
 }
 
-/// How long descriptions may be so that all of them fit: short ones leave their rest to the others.
+/// Maximum length of each description so that all fit; short ones leave their rest to the others.
 fn description_limit(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.map(|size| size.min(MAX_DESCRIPTION_CHARS)).collect();
     sizes.sort_unstable();
@@ -70,14 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_descriptions_are_told_in_one_line_each() {
+    fn each_skill_has_one_line() {
         assert_eq!(render(&[]), None);
         let text = render(&[("pdf", "Reads\n  PDF files"), ("x", "")]).unwrap();
         assert!(text.contains("\n- pdf: Reads PDF files\n- x\n"), "{text}");
     }
 
     #[test]
-    fn many_or_long_ones_stay_within_the_bound() {
+    fn long_lists_stay_within_the_limit() {
         let long = "word ".repeat(2_000);
         let one = render(&[("a", &long)]).unwrap();
         assert!(one.chars().count() < MAX_DESCRIPTION_CHARS + 200 && one.contains("..."), "{}", one.len());

@@ -1,13 +1,13 @@
-//! Skills: commands in files that the model may call itself, by the tool [`Skill`]. It is told their names and what they
-//! are for; what one says is read when it is called.
+//! Skills: commands in files that the model can call with the tool [`Skill`]. The model sees names and descriptions;
+//! the body is read when the skill is called.
 //!
-//! Rooms: [`listing`](mod@listing) (what the model is told), [`tool`] (how it calls one), [`desk`] (how what a skill says
-//! comes before it), `brought` (hooks that come with it), `fork` (skills that a subagent does).
+//! Modules: [`listing`](mod@listing) (list for the model), [`tool`] (the tool), [`agent_skills`] (injects invoked
+//! skills), `skill_hooks` (hooks of skills), `fork` (skills that run in a subagent).
 
-pub(crate) mod skill_hooks;
 pub mod agent_skills;
 pub(crate) mod fork;
 pub mod listing;
+pub(crate) mod skill_hooks;
 pub mod tool;
 
 use std::sync::Arc;
@@ -15,57 +15,53 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use whimbrel_wire::control::SlashCommand;
 
-use crate::commands::{self, CommandFile, Commands, CommandDescription};
+use crate::commands::{self, CommandDescription, CommandFile, Commands};
 use crate::settings::Trust;
 
 pub use agent_skills::AgentSkills;
 pub use tool::Skill;
 
-/// How many names an error lists.
+/// Maximum number of names in an error.
 const MAX_NAMED: usize = 30;
 
-/// The skills of a session. Cheap to clone; a change is seen by all at once.
+/// Skills of a session. Cheap to clone; all clones see a change at once.
 #[derive(Debug, Clone)]
 pub struct Skills(watch::Sender<Arc<SkillSet>>);
 
-/// What there is.
 #[derive(Debug, Clone)]
 struct SkillSet {
     files: Vec<Arc<CommandFile>>,
-    /// The only ones that the main agent may call, if the host says so.
+    /// Names that the main agent may call, if the host limits them.
     allowed: Option<Vec<String>>,
     trust: Trust,
 }
 
-/// Why there is no such skill for the model, in words for it.
+/// Error of a skill call, as text for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
-    /// There is none with that name.
     #[error("Unknown skill: {name}. {known}")]
     Unknown {
-        /// The name.
         name: String,
-        /// Which there are.
+        /// Names that exist.
         known: String,
     },
-    /// The model may not call it.
+    /// `disable-model-invocation` is set.
     #[error(
         "The skill {0} is for people only (disable-model-invocation): ask the person to call /{0} if it is needed, and do not do its work in another way."
     )]
     UserOnly(String),
-    /// Its file cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
 
 impl Skills {
-    /// The skills among the commands of a session. `only` limits what the model may call to these; `*` means all.
+    /// Skills among the session's commands. `only` limits what the model may call; `*` means all.
     pub fn new(commands: &Commands, only: Option<Vec<String>>, trust: Trust) -> Self {
         let book = SkillSet { files: commands.files().to_vec(), allowed: parse_allowed(only), trust };
         Self(watch::Sender::new(Arc::new(book)))
     }
 
-    /// Takes up the commands as they are now.
+    /// Replaces the commands.
     pub fn set_commands(&self, commands: &Commands) {
         self.0.send_modify(|book| Arc::make_mut(book).files = commands.files().to_vec());
     }
@@ -75,28 +71,28 @@ impl Skills {
         self.0.send_modify(|book| Arc::make_mut(book).allowed = parse_allowed(only));
     }
 
-    /// Whether the model has nothing to call.
+    /// Returns true if the model can call nothing.
     pub fn is_empty(&self) -> bool {
         !self.0.borrow().callable().any(|_| true)
     }
 
-    /// How far the project is trusted.
+    /// Trust in the project.
     pub fn trust(&self) -> Trust {
         self.0.borrow().trust
     }
 
-    /// The names of the skills, whoever may call them. Commands are not among them.
+    /// Names of all skills, whether or not the model may call them. Commands are not included.
     pub fn names(&self) -> Vec<String> {
         let book = self.0.borrow();
         book.files.iter().filter(|file| file.is_skill()).map(|file| file.name.clone()).collect()
     }
 
-    /// What the model may call, as hosts are told of it.
+    /// Skills that the model may call, for the host.
     pub fn slash_commands(&self) -> Vec<SlashCommand> {
         self.0.borrow().callable().map(|file| commands::to_slash_command(file)).collect()
     }
 
-    /// What the model is told of them; none if there is nothing to tell.
+    /// List of skills for the model; `None` if it is empty.
     pub fn listing(&self) -> Option<String> {
         let book = self.0.borrow();
         let told = book.callable().filter(|file| is_listed(file));
@@ -105,7 +101,7 @@ impl Skills {
         listing::render(&entries)
     }
 
-    /// The skill that the model calls by its exact name.
+    /// Finds a skill that the model calls by its exact name.
     pub fn find_callable(&self, name: &str) -> Result<Arc<CommandFile>, SkillError> {
         let book = self.0.borrow();
         if let Some(file) = book.callable().find(|file| file.name == name) {
@@ -121,7 +117,7 @@ impl Skills {
         Err(SkillError::Unknown { name: name.to_owned(), known })
     }
 
-    /// What a skill says, for a subagent whose kind names it: by its name or another that it goes by, whoever may call it.
+    /// Text of a skill that an agent definition preloads, found by name or alias, regardless of who may call it.
     pub fn render_body(&self, name: &str) -> Result<String, SkillError> {
         let book = self.0.borrow().clone();
         let mut files = book.files.iter().filter(|file| file.is_skill());
@@ -134,7 +130,7 @@ impl Skills {
         Ok(format!("Base directory for this skill: {folder}\n\n{}", file.expand_paths(&recipe.body)))
     }
 
-    /// Whether calling a skill puts rules in force that allow something.
+    /// Returns true if calling the skill adds allow rules or hooks.
     fn grants_permissions(&self, name: &str) -> bool {
         let book = self.0.borrow();
         let file = book.files.iter().find(|file| file.name == name);
@@ -143,12 +139,12 @@ impl Skills {
 }
 
 impl SkillSet {
-    /// What the model may call.
+    /// Commands and skills that the model may call.
     fn callable(&self) -> impl Iterator<Item = &Arc<CommandFile>> {
         self.files.iter().filter(|file| file.callers.includes_model() && self.is_allowed(file))
     }
 
-    /// Whether the host has not left it out. A name without its plugin will do.
+    /// Returns true unless the host's limit excludes it. The plugin prefix may be omitted.
     fn is_allowed(&self, file: &CommandFile) -> bool {
         let Some(only) = &self.allowed else { return true };
         only.iter().any(|name| *name == file.name || file.name.ends_with(&format!(":{name}")))
@@ -163,12 +159,12 @@ impl SkillSet {
     }
 }
 
-/// Whether the model is told of it. A skill must say itself what it is for; of a command the first line will do.
+/// Returns true if the model's list includes it: skills need a description, commands use their first line.
 fn is_listed(file: &CommandFile) -> bool {
     !file.is_skill() || matches!(file.description, CommandDescription::Given(_))
 }
 
-/// The names that a host chose; none if it chose all.
+/// Parses the host's limit; `None` for all.
 fn parse_allowed(only: Option<Vec<String>>) -> Option<Vec<String>> {
     only.filter(|names| !names.iter().any(|name| matches!(name.as_str(), "*" | "all")))
 }

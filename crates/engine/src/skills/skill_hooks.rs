@@ -1,5 +1,5 @@
-//! What a skill brings to the agent that calls it, besides its words and a [loan](crate::commands::loan) for the turn:
-//! hooks that run from then on.
+//! Hooks of skills, active from the first call of the skill. Rules and model are
+//! [overrides](crate::commands::overrides) for one turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,30 +7,33 @@ use std::sync::Arc;
 use crate::agent::Agent;
 use crate::agents::hooks;
 use crate::commands::parse::CommandFrontMatter;
-use crate::commands::{CommandFile, SKILL_DIR_VARIABLE, CommandOwner};
-use crate::hooks::{HookDeps, HookSet, HookDispatcher};
+use crate::commands::{CommandFile, CommandOwner, SKILL_DIR_VARIABLE};
+use crate::hooks::{HookDeps, HookDispatcher, HookSet};
 use crate::plugins::ROOT_VARIABLE;
 
-/// What skills have brought to one agent.
+/// Skill hooks of one agent.
 pub(super) struct SkillHooks {
-    /// What hooks are run with; none if hooks do not run in this session.
+    /// Dependencies of hook runs; `None` if hooks do not run in this session.
     deps: Option<HookDeps>,
-    /// The lookout as it is without them, once there are some.
+    /// Dispatcher without skill hooks; set with the first skill that has hooks.
     base_dispatcher: Option<HookDispatcher>,
-    /// The hooks by skill, so that one that is called again does not add up.
+    /// Hook sets by skill, so that a repeated call does not add them again.
     by_skill: BTreeMap<String, HookSet>,
 }
 
 impl SkillHooks {
-    /// Nothing yet.
     pub(super) fn new(deps: Option<HookDeps>) -> Self {
         Self { deps, base_dispatcher: None, by_skill: BTreeMap::new() }
     }
 }
 
-/// Has the hooks of a skill run from now on, as long as the agent lives. Gives what cannot be had of them. What came with
-/// a project does not run unless the project is trusted.
-pub(crate) fn add_skill_hooks(agent: &mut Agent, file: &CommandFile, head: &CommandFrontMatter) -> Vec<String> {
+/// Adds the hooks of a skill for the agent's lifetime; returns warnings. Hooks of a project's skill need trust in the
+/// project.
+pub(crate) fn add_skill_hooks(
+    agent: &mut Agent,
+    file: &CommandFile,
+    head: &CommandFrontMatter,
+) -> Vec<String> {
     let Some(given) = &head.hooks else { return Vec::new() };
     let about = |what: String| format!("{}: {what}", file.path.display());
     if !file.may_grant_permissions(agent.invoked_skills.trust()) {
@@ -45,7 +48,8 @@ pub(crate) fn add_skill_hooks(agent: &mut Agent, file: &CommandFile, head: &Comm
         Some(_) => hooks::map_stop_to_subagent_stop(given),
         None => given.clone(),
     };
-    let (set, flaws) = hooks::parse_front_matter_hooks(&given, &format!("the skill {}", file.name), &hook_environment(file));
+    let (set, flaws) =
+        hooks::parse_front_matter_hooks(&given, &format!("the skill {}", file.name), &hook_environment(file));
     brought.by_skill.insert(file.name.clone(), set);
     let mut all = HookSet::default();
     brought.by_skill.values().for_each(|set| all.append(set.clone()));
@@ -54,7 +58,7 @@ pub(crate) fn add_skill_hooks(agent: &mut Agent, file: &CommandFile, head: &Comm
     flaws.into_iter().map(about).collect()
 }
 
-/// The variables that the hooks of a skill have besides.
+/// Environment variables of a skill's hooks.
 fn hook_environment(file: &CommandFile) -> BTreeMap<String, String> {
     let folder = file.skill_dir.as_ref().map(|folder| folder.display().to_string());
     let root = match &file.owner {

@@ -1,4 +1,4 @@
-//! Tests of skills: what the model may call, and how it comes to it.
+//! Tests of skills.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::config_locations::ConfigLocations;
 use crate::plugins::Plugins;
 use crate::tools::{AnyTool, Effects};
 
-/// A project with skills and commands, which is trusted this far.
+/// Skills of a project with this trust.
 fn test_skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
     let root = folder.canonicalize().unwrap();
     let files = [
@@ -29,7 +29,13 @@ fn test_skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
         fs::write(path, text).unwrap();
     }
     let sources = [whimbrel_wire::options::SettingSource::Project].into();
-    let ground = ConfigLocations { working_dir: root.clone(), project_dir: root, sources, trust, ..ConfigLocations::default() };
+    let ground = ConfigLocations {
+        working_dir: root.clone(),
+        project_dir: root,
+        sources,
+        trust,
+        ..ConfigLocations::default()
+    };
     let (commands, _) = Commands::discover(&ground, &Plugins::default());
     let only = only.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
     Skills::new(&commands, only, trust)
@@ -41,7 +47,7 @@ fn listed_lines(skills: &Skills) -> Vec<String> {
 }
 
 #[test]
-fn the_model_is_told_what_says_what_it_is_for_and_may_call_what_it_may() {
+fn listed_and_callable_skills_differ() {
     let folder = tempfile::tempdir().unwrap();
     let skills = test_skills(folder.path(), None, Trust::Full);
     assert_eq!(listed_lines(&skills), ["fix: Fix it", "pdf: Reads PDF files"]);
@@ -64,7 +70,7 @@ fn the_model_is_told_what_says_what_it_is_for_and_may_call_what_it_may() {
 }
 
 #[test]
-fn a_host_may_choose_among_them() {
+fn a_host_can_limit_the_skills() {
     let folder = tempfile::tempdir().unwrap();
     let rows: [(Option<&[&str]>, &[&str]); 5] = [
         (Some(&["pdf"]), &["pdf: Reads PDF files"]),
@@ -82,7 +88,7 @@ fn a_host_may_choose_among_them() {
 }
 
 #[test]
-fn a_subagent_is_given_what_a_skill_says() {
+fn a_subagent_gets_the_body_of_a_skill() {
     let folder = tempfile::tempdir().unwrap();
     let skills = test_skills(folder.path(), Some(&[]), Trust::Full);
     let at = folder.path().canonicalize().unwrap().join(".claude/skills/pdf");
@@ -96,7 +102,7 @@ fn a_subagent_is_given_what_a_skill_says() {
 }
 
 #[test]
-fn only_what_grants_something_is_asked_about() {
+fn only_skills_with_allow_rules_need_permission() {
     let folder = tempfile::tempdir().unwrap();
     for (trust, expected) in [(Trust::Full, true), (Trust::Untrusted, false)] {
         let tool = Skill::for_listing(test_skills(folder.path(), None, trust));
@@ -109,7 +115,7 @@ fn only_what_grants_something_is_asked_about() {
 }
 
 #[test]
-fn the_tool_takes_little_of_the_models_room() {
+fn the_tool_spec_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let tool = Skill::for_listing(test_skills(folder.path(), None, Trust::Full));
     let size = serde_json::to_string(&tool.spec()).unwrap().len();
@@ -117,7 +123,7 @@ fn the_tool_takes_little_of_the_models_room() {
 }
 
 #[test]
-fn a_desk_leads_only_where_skills_are_offered() {
+fn the_skill_tool_is_added_only_where_offered() {
     let folder = tempfile::tempdir().unwrap();
     let skills = test_skills(folder.path(), None, Trust::Full);
     let desk = AgentSkills::new(&skills, None);

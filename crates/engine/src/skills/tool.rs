@@ -1,4 +1,4 @@
-//! The tool by which the model calls a skill. It is offered where there are skills, under its older name too.
+//! Tool with which the model calls a skill. It is offered where skills exist, under its older name too.
 
 use std::sync::Arc;
 
@@ -8,23 +8,21 @@ use serde_json::{Value, json};
 
 use super::agent_skills::{InvocationQueue, InvokedSkill};
 use super::{SkillError, Skills, fork};
-use crate::tools::{ToolContext, ToolOutput, Example, ToolResult, SKILL, Tool, Effects, ToolError};
+use crate::tools::{Effects, Example, SKILL, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// Calls skills.
 #[derive(Clone)]
 pub struct Skill {
     skills: Skills,
-    /// Where what a skill says is put before the model; none is for a tool that only shows itself.
+    /// Queue of called skills; `None` for a tool that is only listed.
     queue: Option<InvocationQueue>,
 }
 
 impl Skill {
-    /// A tool that calls these skills and puts what they say on a desk.
     pub(super) fn new(skills: Skills, desk: InvocationQueue) -> Self {
         Self { skills, queue: Some(desk) }
     }
 
-    /// A tool that shows what the model would be offered, without an agent whose tool it is.
+    /// Tool for listing and permission checks, without an agent.
     pub fn for_listing(skills: Skills) -> Arc<Self> {
         Arc::new(Self { skills, queue: None })
     }
@@ -42,7 +40,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The skill, and what it is told. People write `/name words`, and so do models.
+    /// Skill name and arguments. Accepts `/name words`, as users and models write it.
     fn split_call(&self) -> (&str, String) {
         let text = self.skill.trim().trim_start_matches('/');
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -90,7 +88,7 @@ impl Tool for Skill {
         Ok(ToolOutput::text(text, meta))
     }
 
-    /// What there is to call depends on the session.
+    /// Callable skills depend on the session.
     fn examples() -> Vec<Example> {
         Vec::new()
     }

@@ -18,7 +18,7 @@ fn person_schema() -> Value {
 }
 
 #[test]
-fn an_answer_is_checked_and_every_mistake_is_told_with_its_place() {
+fn output_is_validated_and_errors_name_their_path() {
     let shape = OutputSchema::new(&person_schema(), DEFAULT_ATTEMPTS).unwrap();
     let table: [(&str, Value, &[&str]); 6] = [
         ("it fits", json!({"name": "Ada", "born": 1915, "mail": ["ada@home"]}), &[]),
@@ -44,7 +44,7 @@ fn an_answer_is_checked_and_every_mistake_is_told_with_its_place() {
 }
 
 #[test]
-fn a_schema_that_makes_no_sense_is_refused_with_the_reason() {
+fn unusable_schema_is_rejected_with_reason() {
     let table = [
         ("no object", json!([]), "it is not an object"),
         ("a list", json!({"type": "array", "items": {}}), "an answer is an object"),
@@ -70,7 +70,7 @@ fn a_schema_that_makes_no_sense_is_refused_with_the_reason() {
 }
 
 #[test]
-fn the_model_sees_the_schema_as_it_is() {
+fn model_sees_schema_unchanged() {
     let schema = |given: &Value| -> Value {
         let spec = OutputSchema::new(given, DEFAULT_ATTEMPTS).unwrap().spec();
         serde_json::from_str(spec.input_schema.as_str()).unwrap()
@@ -80,7 +80,7 @@ fn the_model_sees_the_schema_as_it_is() {
 }
 
 #[test]
-fn an_answer_is_owed_until_a_call_has_given_it() {
+fn output_is_pending_until_a_call_succeeds() {
     let made = |id: &str, is_error| ToolCallResult {
         id: id.into(),
         content: "x".to_owned().into(),
@@ -91,7 +91,8 @@ fn an_answer_is_owed_until_a_call_has_given_it() {
         halt: None,
         deferred_call: None,
     };
-    let due = |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
+    let due =
+        |attempts, demands| next_step::OutputRequirement::Pending { attempts, reminders: demands, limit: 3 };
     let mut owed = StructuredOutput::new(OutputSchema::new(&json!({"type": "object"}), 3).ok());
     assert_eq!(owed.requirement(), due(0, 0));
     owed.record_call("Bash", "a");

@@ -1,5 +1,5 @@
-//! The list on disk: a file for each task, named by its number, in a folder that is locked for each step. A process that
-//! is killed loses its lock, and leaves whole files only.
+//! Task list on disk: one file per task, named by its number, in a directory that is locked for each operation. Files
+//! are replaced atomically, and the lock is released when its process dies.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use super::item::TaskItem;
 use super::state::{TaskListState, TaskRuleError};
 use crate::files::{self, FileKind};
 
-/// Locked while somebody is at the list.
+/// Lock file, held during each operation.
 const LOCK_FILE: &str = ".lock";
 
-/// Says the highest number that was ever given.
+/// File with the highest id ever assigned.
 const HIGHEST_ID_FILE: &str = ".highwatermark";
 
-/// How many tasks are read, and how long one may be.
+/// Limits for the number of tasks and the size of one.
 const MAX_ITEMS: usize = 10_000;
 const MAX_ITEM_BYTES: u64 = 1024 * 1024;
 
-/// Looks at the list. One that is not there is empty, and is not made.
+/// Reads the list. A missing list is empty and is not created.
 pub(super) fn read_list<T>(folder: &Path, look: impl FnOnce(&TaskListState) -> T) -> io::Result<T> {
     if files::file_kind(folder)? == FileKind::Missing {
         return Ok(look(&TaskListState::default()));
@@ -31,7 +31,7 @@ pub(super) fn read_list<T>(folder: &Path, look: impl FnOnce(&TaskListState) -> T
     load(folder).map(|plan| look(&plan))
 }
 
-/// Makes one step on the list.
+/// Applies one change to the list under the lock.
 pub(super) fn modify_list<T>(
     folder: &Path,
     step: impl FnOnce(&mut TaskListState) -> Result<T, TaskRuleError>,
@@ -46,16 +46,21 @@ pub(super) fn modify_list<T>(
 }
 
 fn lock_dir(folder: &Path) -> io::Result<File> {
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(LOCK_FILE))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join(LOCK_FILE))?;
     file.lock()?;
     Ok(file)
 }
 
-/// What lies there. A file that is no task is left alone, and its number is not given again.
+/// Loads all tasks. An invalid file is left alone, and its id is not assigned again.
 fn load(folder: &Path) -> io::Result<TaskListState> {
     let text = |name: &str| files::read(&folder.join(name), MAX_ITEM_BYTES).map(|(bytes, _)| bytes);
-    let highest = text(HIGHEST_ID_FILE).ok().and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
+    let highest =
+        text(HIGHEST_ID_FILE).ok().and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     let mut highest: u64 = highest.unwrap_or(0);
     let mut items: Vec<TaskItem> = Vec::new();
     for name in files::entry_names(folder, MAX_ITEMS) {
@@ -63,7 +68,8 @@ fn load(folder: &Path) -> io::Result<TaskListState> {
             continue;
         };
         highest = highest.max(number);
-        if let Some(item) = text(&name).ok().and_then(|bytes| serde_json::from_slice::<TaskItem>(&bytes).ok()) {
+        if let Some(item) = text(&name).ok().and_then(|bytes| serde_json::from_slice::<TaskItem>(&bytes).ok())
+        {
             items.push(TaskItem { id: number.to_string(), ..item });
         }
     }
@@ -84,7 +90,7 @@ fn save_changes(folder: &Path, before: &TaskListState, after: &TaskListState) ->
     Ok(())
 }
 
-/// Puts a file in its place at once.
+/// Replaces a file atomically.
 fn write_atomically(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! The list itself and what can be done with it. Pure.
+//! The task list and its operations. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,91 +6,77 @@ use serde_json::{Map, Value};
 
 use super::item::{TaskItem, TaskItemStatus};
 
-/// A list of tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskListState {
     items: BTreeMap<u64, TaskItem>,
-    /// The highest number that was ever given: no task gets the number of one that is gone.
+    /// Highest id ever assigned; ids of removed tasks are not reused.
     highest_id: u64,
 }
 
-/// A task before it is on the list.
+/// A task to be added.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewTaskItem {
-    /// What it is about.
     pub subject: String,
-    /// What is to be done.
     pub description: String,
-    /// What is going on while it is done.
+    /// Present continuous form, shown while the task is in progress.
     pub active_form: Option<String>,
-    /// Whatever else is kept with it.
+    /// Further data.
     pub metadata: Map<String, Value>,
 }
 
-/// What is to change. What is absent stays as it is.
+/// An update; absent fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskItemUpdate {
-    /// What it is about.
     pub subject: Option<String>,
-    /// What is to be done.
     pub description: Option<String>,
-    /// What is going on while it is done.
+    /// Present continuous form, shown while the task is in progress.
     pub active_form: Option<String>,
-    /// How far it is.
     pub status: Option<TaskItemStatus>,
-    /// The agent that does it; an empty name is nobody.
+    /// The agent that works on it; an empty name removes the owner.
     pub owner: Option<String>,
-    /// Further tasks that wait for it.
+    /// Tasks that get a dependency on this one.
     pub add_blocks: Vec<String>,
-    /// Further tasks that it waits for.
+    /// Tasks that this one gets a dependency on.
     pub add_blocked_by: Vec<String>,
-    /// Fields to keep with it; null takes one away.
+    /// Metadata to merge; null removes a field.
     pub metadata: Map<String, Value>,
 }
 
-/// What has changed.
+/// Result of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdatedTaskItem {
-    /// The task as it is now.
+    /// The task after the update.
     pub item: TaskItem,
-    /// The fields that are not as they were, by their names on the wire.
+    /// Changed fields, by their JSON names.
     pub fields: Vec<&'static str>,
-    /// How far it was before.
+    /// Status before the update.
     pub previous_status: TaskItemStatus,
 }
 
-/// Why a list says no.
+/// A violated rule of the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskRuleError {
-    /// There is no such task.
     #[error("there is no task #{0}")]
     UnknownTask(String),
-    /// Somebody else is at it.
+    /// Another agent works on it.
     #[error("task #{id} is {owner}'s, who is at it")]
-    OwnedByOther {
-        /// The task.
-        id: String,
-        /// Who is at it.
-        owner: String,
-    },
-    /// It waits for others.
+    OwnedByOther { id: String, owner: String },
+    /// It depends on unfinished tasks.
     #[error("task #{id} waits for #{}", .blockers.join(", #"))]
     Blocked {
-        /// The task.
         id: String,
-        /// The tasks that are not done.
+        /// The unfinished tasks.
         blockers: Vec<String>,
     },
-    /// It is done already.
     #[error("task #{0} is done already")]
     AlreadyCompleted(String),
-    /// A task would wait for itself, perhaps by way of others.
+    /// A task would depend on itself, directly or through others.
     #[error("task #{0} would wait for itself")]
     Cycle(String),
 }
 
 impl TaskListState {
-    /// A list of these tasks, in which this was the highest number ever given.
+    /// A list of these tasks; `highest` is the highest id ever assigned.
     pub(super) fn from_items(items: impl IntoIterator<Item = TaskItem>, highest: u64) -> Self {
         let mut plan = Self { items: BTreeMap::new(), highest_id: highest };
         for item in items {
@@ -102,22 +88,20 @@ impl TaskListState {
         plan
     }
 
-    /// The highest number that was ever given.
     pub(super) fn highest_id(&self) -> u64 {
         self.highest_id
     }
 
-    /// All tasks, in order.
     pub fn items(&self) -> impl Iterator<Item = &TaskItem> {
         self.items.values()
     }
 
-    /// One task. A number may be written with a `#`.
+    /// Finds a task by its number, with or without `#`.
     pub fn get(&self, id: &str) -> Option<&TaskItem> {
         self.items.get(&parse_id(id)?)
     }
 
-    /// Puts a task at the end.
+    /// Appends a task.
     pub fn add(&mut self, draft: NewTaskItem) -> TaskItem {
         self.highest_id += 1;
         let NewTaskItem { subject, description, active_form, metadata } = draft;
@@ -127,7 +111,7 @@ impl TaskListState {
         item
     }
 
-    /// Takes a task off the list; nobody waits for it any more.
+    /// Removes a task and all dependencies on it.
     pub fn remove(&mut self, id: &str) -> Result<(), TaskRuleError> {
         let id = self.resolve_id(id)?;
         self.items.retain(|_, item| item.id != id);
@@ -138,7 +122,7 @@ impl TaskListState {
         Ok(())
     }
 
-    /// Changes a task, wholly or not at all.
+    /// Updates a task completely or, on error, not at all.
     pub fn update(&mut self, id: &str, change: TaskItemUpdate) -> Result<UpdatedTaskItem, TaskRuleError> {
         let id = self.resolve_id(id)?;
         let mut next = self.clone();
@@ -149,27 +133,32 @@ impl TaskListState {
         Ok(UpdatedTaskItem { item, fields, previous_status: before })
     }
 
-    /// An agent takes a task on.
+    /// Assigns a task to an agent.
     pub fn claim(&mut self, id: &str, agent: &str) -> Result<TaskItem, TaskRuleError> {
         let item = self.get(id).ok_or_else(|| TaskRuleError::UnknownTask(id.into()))?;
         let (id, waits) = (item.id.clone(), self.open_blockers(item));
         match item.status {
             TaskItemStatus::Completed => return Err(TaskRuleError::AlreadyCompleted(id)),
-            TaskItemStatus::Pending if !waits.is_empty() => return Err(TaskRuleError::Blocked { id, blockers: waits }),
+            TaskItemStatus::Pending if !waits.is_empty() => {
+                return Err(TaskRuleError::Blocked { id, blockers: waits });
+            }
             TaskItemStatus::Pending | TaskItemStatus::InProgress => {}
         }
-        let change =
-            TaskItemUpdate { owner: Some(agent.into()), status: Some(TaskItemStatus::InProgress), ..TaskItemUpdate::default() };
+        let change = TaskItemUpdate {
+            owner: Some(agent.into()),
+            status: Some(TaskItemStatus::InProgress),
+            ..TaskItemUpdate::default()
+        };
         self.update(&id, change).map(|changed| changed.item)
     }
 
-    /// The tasks that are not done and that a task waits for.
+    /// Unfinished tasks that a task depends on.
     pub fn open_blockers(&self, item: &TaskItem) -> Vec<String> {
         let open = |id: &&String| self.get(id).is_some_and(|other| other.status != TaskItemStatus::Completed);
         item.blocked_by.iter().filter(open).cloned().collect()
     }
 
-    /// The name of a task that there is.
+    /// Normalizes the id of an existing task.
     fn resolve_id(&self, id: &str) -> Result<String, TaskRuleError> {
         self.get(id).map(|item| item.id.clone()).ok_or_else(|| TaskRuleError::UnknownTask(id.into()))
     }
@@ -188,7 +177,11 @@ impl TaskListState {
         if let Some(owner) = change.owner {
             let owner = Some(owner.trim().to_owned()).filter(|owner| !owner.is_empty());
             match &item.owner {
-                Some(by) if owner.is_some() && owner != item.owner && item.status == TaskItemStatus::InProgress => {
+                Some(by)
+                    if owner.is_some()
+                        && owner != item.owner
+                        && item.status == TaskItemStatus::InProgress =>
+                {
                     return Err(TaskRuleError::OwnedByOther { id: item.id.clone(), owner: by.clone() });
                 }
                 _ => set_field(&mut item.owner, Some(owner), "owner", &mut fields),
@@ -209,7 +202,7 @@ impl TaskListState {
         Ok(fields)
     }
 
-    /// One task waits for another from now on; false if it did already.
+    /// Adds a dependency; returns false if it exists.
     fn add_dependency(&mut self, waiter: &str, other: &str) -> Result<bool, TaskRuleError> {
         let (waiter, other) = (self.resolve_id(waiter)?, self.resolve_id(other)?);
         if self.depends_on(&other, &waiter) {
@@ -224,7 +217,7 @@ impl TaskListState {
         Ok(note(&other, |item| &mut item.blocks, &waiter) | waits)
     }
 
-    /// Whether a task is another one, or waits for it in the end.
+    /// Returns whether `from` is `to` or depends on it, directly or through others.
     fn depends_on(&self, from: &str, to: &str) -> bool {
         let (mut open, mut seen) = (vec![from.to_owned()], Vec::new());
         while let Some(id) = open.pop() {
@@ -244,7 +237,12 @@ fn parse_id(id: &str) -> Option<u64> {
     id.trim().trim_start_matches('#').parse().ok()
 }
 
-fn set_field<T: PartialEq>(place: &mut T, value: Option<T>, name: &'static str, fields: &mut Vec<&'static str>) {
+fn set_field<T: PartialEq>(
+    place: &mut T,
+    value: Option<T>,
+    name: &'static str,
+    fields: &mut Vec<&'static str>,
+) {
     if let Some(value) = value.filter(|value| value != place) {
         *place = value;
         fields.push(name);

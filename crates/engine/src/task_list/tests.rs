@@ -15,9 +15,10 @@ fn list_with(subjects: &[&str]) -> TaskListState {
 }
 
 #[test]
-fn tasks_wait_for_each_other_and_never_for_themselves() {
+fn dependencies_are_symmetric_and_never_circular() {
     let mut plan = list_with(&["a", "b", "c"]);
-    let change = TaskItemUpdate { add_blocked_by: vec!["#1".into(), "1".into()], ..TaskItemUpdate::default() };
+    let change =
+        TaskItemUpdate { add_blocked_by: vec!["#1".into(), "1".into()], ..TaskItemUpdate::default() };
     assert_eq!(plan.update("2", change).unwrap().fields, ["blockedBy"]);
     assert_eq!(plan.get("1").unwrap().blocks, ["2"]);
     plan.update("2", TaskItemUpdate { add_blocks: vec!["3".into()], ..TaskItemUpdate::default() }).unwrap();
@@ -32,10 +33,14 @@ fn tasks_wait_for_each_other_and_never_for_themselves() {
 }
 
 #[test]
-fn a_change_is_made_wholly_or_not_at_all() {
+fn an_update_is_applied_completely_or_not_at_all() {
     let mut plan = list_with(&["a"]);
     let before = plan.clone();
-    let change = TaskItemUpdate { subject: Some("x".into()), add_blocks: vec!["9".into()], ..TaskItemUpdate::default() };
+    let change = TaskItemUpdate {
+        subject: Some("x".into()),
+        add_blocks: vec!["9".into()],
+        ..TaskItemUpdate::default()
+    };
     assert_eq!(plan.update("1", change), Err(TaskRuleError::UnknownTask("9".into())));
     assert_eq!(plan, before);
     let metadata = json!({"k": 1, "gone": null}).as_object().unwrap().clone();
@@ -46,12 +51,19 @@ fn a_change_is_made_wholly_or_not_at_all() {
 }
 
 #[test]
-fn a_task_is_claimed_once_and_only_when_nothing_stands_in_its_way() {
+fn a_task_is_claimed_once_and_only_if_unblocked() {
     let mut plan = list_with(&["a", "b"]);
-    plan.update("2", TaskItemUpdate { add_blocked_by: vec!["1".into()], ..TaskItemUpdate::default() }).unwrap();
-    assert_eq!(plan.claim("2", "ann"), Err(TaskRuleError::Blocked { id: "2".into(), blockers: vec!["1".into()] }));
+    plan.update("2", TaskItemUpdate { add_blocked_by: vec!["1".into()], ..TaskItemUpdate::default() })
+        .unwrap();
+    assert_eq!(
+        plan.claim("2", "ann"),
+        Err(TaskRuleError::Blocked { id: "2".into(), blockers: vec!["1".into()] })
+    );
     assert_eq!(plan.claim("1", "ann").unwrap().status, InProgress);
-    assert_eq!(plan.claim("1", "bob"), Err(TaskRuleError::OwnedByOther { id: "1".into(), owner: "ann".into() }));
+    assert_eq!(
+        plan.claim("1", "bob"),
+        Err(TaskRuleError::OwnedByOther { id: "1".into(), owner: "ann".into() })
+    );
     assert!(plan.claim("1", "ann").is_ok(), "one's own task can be claimed again");
     plan.update("1", TaskItemUpdate { status: Some(Completed), ..TaskItemUpdate::default() }).unwrap();
     assert_eq!(plan.claim("1", "bob"), Err(TaskRuleError::AlreadyCompleted("1".into())));
@@ -59,12 +71,12 @@ fn a_task_is_claimed_once_and_only_when_nothing_stands_in_its_way() {
 }
 
 #[tokio::test]
-async fn one_of_many_gets_a_task() {
+async fn one_of_many_agents_claims_a_task() {
     let folder = TempDir::new().unwrap();
     for agenda in [TaskList::default(), TaskList::shared(folder.path(), "crew")] {
         agenda.add(new_item("a")).await.unwrap();
         let claims = (0..8).map(|nth| {
-            // On disk, each could be another process.
+            // On disk, each claim could come from another process.
             let agenda = match &agenda.0.session_store {
                 Store::Memory(_) => agenda.clone(),
                 Store::Directory(_) => TaskList::shared(folder.path(), "crew"),
@@ -77,9 +89,10 @@ async fn one_of_many_gets_a_task() {
 }
 
 #[tokio::test]
-async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
+async fn a_disk_list_is_created_with_the_first_task() {
     let folder = TempDir::new().unwrap();
-    let (ours, theirs) = (TaskList::shared(folder.path(), "a/../b"), TaskList::shared(folder.path(), "a/../b"));
+    let (ours, theirs) =
+        (TaskList::shared(folder.path(), "a/../b"), TaskList::shared(folder.path(), "a/../b"));
     assert_eq!(ours.items().await.unwrap(), []);
     assert!(!folder.path().join("tasks").exists());
     let item = ours.add(new_item("one")).await.unwrap();
@@ -93,7 +106,7 @@ async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
 }
 
 #[tokio::test]
-async fn a_team_has_a_list_of_its_own_as_long_as_it_is_led() {
+async fn a_team_has_its_own_list_while_led() {
     let folder = TempDir::new().unwrap();
     let lead = TaskList::for_session(folder.path(), "s1");
     let mate = lead.clone();

@@ -1,5 +1,4 @@
-//! Work of a session that is not a command: an agent. Whoever does it holds an [`Entry`], and the table shows it to
-//! everybody else.
+//! Agents as background tasks. The running agent owns an [`AgentTask`]; the task table shows it to others.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +8,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{TaskScope, TaskTable, TaskRow, TaskFacts, TaskSnapshot, TaskKind, TaskState, TaskStatus, TaskRegistry};
+use super::{
+    TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskScope, TaskSnapshot, TaskState, TaskStatus, TaskTable,
+};
 
-/// Work under way. Dropped before its time, it has failed.
+/// A running agent. If dropped before [`AgentTask::finish`], it counts as failed.
 pub struct AgentTask {
-    /// What is known about it.
     pub facts: TaskFacts,
-    /// Fires when it is to stop.
+    /// Fires when the agent must stop.
     pub stop: CancellationToken,
     stopped_by_host: CancellationToken,
     state: watch::Sender<TaskState>,
@@ -23,12 +23,12 @@ pub struct AgentTask {
 }
 
 impl TaskRegistry {
-    /// Notes work that begins; `background` says whether the turn goes on beside it.
+    /// Registers a running agent; `background` says whether the turn continues meanwhile.
     pub fn register_agent(&self, facts: TaskFacts, background: bool) -> AgentTask {
         let (tell, state) = watch::channel(TaskState::Running);
         let (stop, by_host) = (self.table.groups.closed.child_token(), CancellationToken::new());
         let mut rows = self.table.rows();
-        // Whoever goes on has been here before.
+        // A continued agent is already in the table.
         rows.retain(|task| task.facts.task_id != facts.task_id);
         rows.push(TaskRow {
             facts: facts.clone(),
@@ -43,8 +43,8 @@ impl TaskRegistry {
         AgentTask { facts, stop, stopped_by_host: by_host, state: tell, table: Arc::clone(&self.table) }
     }
 
-    /// Lets the main turn go on beside work that it waits for: all of it, or what this call started. What a subagent waits
-    /// for is not touched: news of it would not reach the subagent. Gives what the turn no longer waits for.
+    /// Moves foreground work of the main turn to the background: all of it, or the work of one call. Work of a subagent
+    /// is skipped, because notifications would not reach the subagent. Returns the moved tasks.
     pub fn move_to_background(&self, call: Option<&str>) -> Vec<TaskSnapshot> {
         let rows = self.table.rows();
         let waited_for = rows.iter().filter(|task| {
@@ -56,12 +56,11 @@ impl TaskRegistry {
         changed.map(TaskRow::snapshot).collect()
     }
 
-    /// Where the output of a task goes.
     pub fn output_file(&self, id: &str) -> Option<PathBuf> {
         self.table.find(id, TaskScope::Main, |task| task.facts.output_file.clone()).ok()
     }
 
-    /// Background work that is under way.
+    /// Running background tasks.
     pub fn running_in_background(&self) -> Vec<TaskSnapshot> {
         self.table.rows().iter().filter(|task| task.is_in_background()).map(TaskRow::snapshot).collect()
     }
@@ -75,7 +74,7 @@ impl TaskRegistry {
         self.wait_for_stopped(limit).await;
     }
 
-    /// Waits for work that was told to stop, at most for `limit`.
+    /// Waits for tasks that were told to stop, at most for `limit`.
     pub async fn wait_for_stopped(&self, limit: Duration) {
         let stopped: Vec<_> = {
             let rows = self.table.rows();
@@ -84,7 +83,7 @@ impl TaskRegistry {
         };
         let gone = async {
             for mut state in stopped {
-                // One that nobody writes any more has ended too.
+                // A closed channel means that the task has ended, too.
                 let _ = state.wait_for(|state| *state != TaskState::Running).await;
             }
         };
@@ -93,23 +92,22 @@ impl TaskRegistry {
 }
 
 impl AgentTask {
-    /// Its name.
     pub fn id(&self) -> &str {
         &self.facts.task_id
     }
 
-    /// Whether the turn goes on beside it; changes are seen.
+    /// Watches whether the turn continues without waiting for the agent.
     pub fn watch_background(&self) -> watch::Receiver<bool> {
         self.with_row(|task| task.background.subscribe())
             .unwrap_or_else(|| watch::Sender::new(true).subscribe())
     }
 
-    /// Whether the host has stopped it, so that the main model does not know.
+    /// Returns whether the host stopped it, in which case the main model does not know.
     pub fn was_stopped_by_host(&self) -> bool {
         self.stopped_by_host.is_cancelled()
     }
 
-    /// The work is about to end: from now on it stays where it is. Says whether the turn went on beside it.
+    /// Fixes foreground or background before the agent ends. Returns whether it is in the background.
     pub fn freeze_background(&self) -> bool {
         let sealed = self.with_row(|task| {
             task.background_frozen = true;
@@ -118,7 +116,6 @@ impl AgentTask {
         sealed.unwrap_or(true)
     }
 
-    /// The work has ended.
     pub fn finish(self, status: TaskStatus) {
         self.state.send_replace(TaskState::Ended { status, exit_code: None });
     }
@@ -142,7 +139,6 @@ impl Drop for AgentTask {
 }
 
 impl TaskKind {
-    /// Whether it is an agent of some sort.
     pub fn is_agent(self) -> bool {
         match self {
             Self::Agent | Self::Teammate => true,

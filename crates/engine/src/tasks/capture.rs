@@ -1,4 +1,4 @@
-//! What a command prints: both ends of it in memory, the whole in a file, each up to a limit.
+//! Captured output of a command: both ends in memory, the whole in a file, each up to a limit.
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -7,21 +7,21 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::line_batches::LineSender;
-use super::plain_text::{to_plain_text, format_size};
+use super::plain_text::{format_size, to_plain_text};
 
-/// Output up to this many bytes is shown whole and needs no file.
+/// Output up to this size is shown whole and needs no file.
 const MAX_INLINE_BYTES: usize = 30_000;
-/// What the model sees of longer output: the beginning, and more of the end, where errors are.
+/// What the model sees of longer output: the head, and more of the tail, where errors are.
 const SHOWN_HEAD_BYTES: usize = 4_000;
 const SHOWN_TAIL_BYTES: usize = 8_000;
-/// What the host gets of longer output, at each end.
+/// What the host receives of longer output, at each end.
 const HOST_END_BYTES: usize = 200_000;
 /// What is kept in memory, at each end.
 const KEPT_END_BYTES: usize = 256 * 1024;
-/// What is kept on disk, apart from the last bytes.
+/// What is kept on disk, apart from the tail.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Takes what a command prints, as it comes.
+/// Collects output as it arrives.
 #[derive(Debug)]
 pub(crate) struct OutputCapture {
     head: Vec<u8>,
@@ -29,22 +29,22 @@ pub(crate) struct OutputCapture {
     tail: VecDeque<u8>,
     total: u64,
     file: OutputFile,
-    /// Who wants to hear each line.
+    /// Receives the lines of a monitored command.
     lines: Option<LineSender>,
 }
 
-/// The file of an output.
+/// The output file.
 #[derive(Debug)]
 enum OutputFile {
     /// Not needed so far.
     Pending(PathBuf),
-    /// Being written; `room` bytes are still allowed.
+    /// Open for writing; `room` bytes are left.
     Open { path: PathBuf, file: File, room: u64 },
-    /// It could not be written, and why.
+    /// Could not be written; the reason.
     Failed(String),
 }
 
-/// All that a command printed.
+/// The complete output of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapturedOutput {
     kept: KeptBytes,
@@ -60,18 +60,17 @@ enum KeptBytes {
 }
 
 impl OutputCapture {
-    /// Keeps short output in memory; longer output goes to `path` as well.
+    /// Keeps short output in memory; longer output also goes to `path`.
     pub(crate) fn in_memory(path: PathBuf) -> Self {
         Self::new(KEPT_END_BYTES, OutputFile::Pending(path))
     }
 
-    /// Writes all output to `path`, from the first byte on.
+    /// Writes all output to `path`.
     pub(crate) fn in_file(path: PathBuf) -> io::Result<Self> {
         let (path, file) = create_or_fall_back(path)?;
         Ok(Self::new(0, OutputFile::Open { path, file, room: MAX_FILE_BYTES }))
     }
 
-    /// Where the output goes, if that is known yet.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.file {
             OutputFile::Open { path, .. } => Some(path),
@@ -79,7 +78,6 @@ impl OutputCapture {
         }
     }
 
-    /// The file that the output goes to, if it is open.
     pub(super) fn file(&self) -> Option<&File> {
         match &self.file {
             OutputFile::Open { file, .. } => Some(file),
@@ -87,8 +85,8 @@ impl OutputCapture {
         }
     }
 
-    /// From now on everything goes to a file, with what came before: to `path`, unless there is one already. Gives where
-    /// it is.
+    /// From now on writes everything to a file, including previous output: to `path` unless a file is already open.
+    /// Returns its path.
     pub(super) fn continue_in_file(&mut self, path: PathBuf) -> PathBuf {
         if matches!(self.file, OutputFile::Pending(_)) {
             self.file = OutputFile::Pending(path.clone());
@@ -101,12 +99,11 @@ impl OutputCapture {
         Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file, lines: None }
     }
 
-    /// The same, and each line is heard as it comes.
+    /// Also sends each line to `lines`.
     pub(super) fn with_line_sender(self, lines: LineSender) -> Self {
         Self { lines: Some(lines), ..self }
     }
 
-    /// Takes the next bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         if matches!(self.file, OutputFile::Pending(_)) && self.total > MAX_INLINE_BYTES as u64 {
@@ -128,7 +125,6 @@ impl OutputCapture {
         self.tail.extend(bytes);
     }
 
-    /// The output is complete.
     pub(crate) fn finish(mut self) -> CapturedOutput {
         let tail = Vec::from(self.tail);
         self.file.close(self.total, &tail);
@@ -166,7 +162,7 @@ impl OutputFile {
         }
     }
 
-    /// A file that could not take everything gets at least the end.
+    /// Appends the tail to a file that reached its limit.
     fn close(&mut self, total: u64, tail: &[u8]) {
         let Self::Open { file, .. } = self else { return };
         let missing = total.saturating_sub(MAX_FILE_BYTES);
@@ -182,20 +178,21 @@ impl OutputFile {
 }
 
 impl CapturedOutput {
-    /// How many bytes were printed.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The file that holds the output, if it was too long to be shown.
+    /// The file with the output, if the output was too long to show.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// The output as the model reads it: whole if it is short, otherwise both ends and where the rest is.
+    /// Renders the output for the model: whole if short, otherwise both ends and the path of the file.
     pub fn render_for_model(&self) -> String {
         match &self.kept {
-            KeptBytes::Whole(bytes) if bytes.len() <= MAX_INLINE_BYTES => to_plain_text(bytes).trim_end().into(),
+            KeptBytes::Whole(bytes) if bytes.len() <= MAX_INLINE_BYTES => {
+                to_plain_text(bytes).trim_end().into()
+            }
             KeptBytes::Whole(_) | KeptBytes::Ends { .. } => format!(
                 "<persisted-output>\n{}\n\n{}\n</persisted-output>",
                 self.describe_location(),
@@ -204,7 +201,6 @@ impl CapturedOutput {
         }
     }
 
-    /// The output as the host gets it.
     pub fn render_for_host(&self) -> String {
         match &self.kept {
             KeptBytes::Whole(bytes) if bytes.len() <= 2 * HOST_END_BYTES => to_plain_text(bytes),
@@ -236,7 +232,7 @@ impl CapturedOutput {
     }
 }
 
-/// The last part of an output file, as a text; and how many bytes came before it.
+/// Reads the tail of an output file as text; also returns the number of bytes before it.
 pub(crate) fn read_tail(path: &Path) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -248,7 +244,7 @@ pub(crate) fn read_tail(path: &Path) -> io::Result<(String, u64)> {
     Ok((to_plain_text(shown), length.saturating_sub(shown.len() as u64)))
 }
 
-/// Makes the file of an output: where it belongs or, if that cannot be, in a temporary folder.
+/// Creates the output file at `path` or, if that fails, in a temporary directory.
 fn create_or_fall_back(path: PathBuf) -> io::Result<(PathBuf, File)> {
     match create_private(&path) {
         Ok(file) => Ok((path, file)),
@@ -265,12 +261,12 @@ fn create_in_temp_dir(path: &Path) -> io::Result<(PathBuf, File)> {
     let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir()?;
     let path = folder.path().join(path.file_name().unwrap_or_default());
     let file = create_private(&path)?;
-    // What was printed is to be found there as long as somebody may look for it.
+    // Keep the directory: the user or the model may look for the output later.
     let _ = folder.keep();
     Ok((path, file))
 }
 
-/// Only the user may read what commands print.
+/// Creates a file that only the user can read.
 fn create_private(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -282,7 +278,7 @@ fn omission_note(bytes: u64) -> String {
     format!("\n[... {} left out ...]\n", format_size(bytes))
 }
 
-/// At most `limit` bytes from the beginning: whole lines if possible, otherwise whole characters.
+/// At most `limit` bytes from the start: whole lines if possible, otherwise whole characters.
 fn head_part(bytes: &[u8], limit: usize) -> &[u8] {
     let part = &bytes[..limit.min(bytes.len())];
     match part.iter().rposition(|byte| *byte == b'\n') {
@@ -300,7 +296,7 @@ fn tail_part(bytes: &[u8], limit: usize) -> &[u8] {
     }
 }
 
-/// How many bytes at the end belong to a character that is not complete.
+/// Number of bytes at the end that belong to an incomplete character.
 fn incomplete_char_len(bytes: &[u8]) -> usize {
     let followers = bytes.iter().rev().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
     let length = match bytes.iter().rev().nth(followers) {
@@ -324,14 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn short_output_is_shown_whole_and_needs_no_file() {
+    fn short_output_is_shown_whole_without_a_file() {
         let (output, folder) = capture_all(&[b"one\n", b"two\n\n"]);
-        assert_eq!((output.render_for_model().as_str(), output.render_for_host().as_str()), ("one\ntwo", "one\ntwo\n\n"));
+        assert_eq!(
+            (output.render_for_model().as_str(), output.render_for_host().as_str()),
+            ("one\ntwo", "one\ntwo\n\n")
+        );
         assert_eq!((output.file(), folder.path().join("deep").exists()), (None, false));
     }
 
     #[test]
-    fn long_output_is_shown_by_its_ends_and_kept_in_a_file() {
+    fn long_output_is_shortened_and_kept_in_a_file() {
         let text: String = (1..=20_000).map(|line| format!("{line}\n")).collect();
         let (output, _folder) = capture_all(&text.as_bytes().chunks(4096).collect::<Vec<_>>());
         let file = output.file().unwrap();
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_gets_both_ends_of_what_would_make_its_line_too_long() {
+    fn the_host_gets_both_ends_of_long_output() {
         let text: String = (1..=100_000).map(|line| format!("{line}\n")).collect();
         let (output, _folder) = capture_all(&[text.as_bytes()]);
         let told = output.render_for_host();
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_stays_bounded_and_both_ends_are_kept() {
+    fn memory_is_bounded_and_both_ends_are_kept() {
         let (output, _folder) = capture_all(&[b"first\n", &[b'x'; 900_000], &[b'y'; 10], b"\nlast"]);
         let KeptBytes::Ends { head, tail } = &output.kept else { panic!("too much is kept") };
         assert_eq!((head.len(), tail.len()), (KEPT_END_BYTES, KEPT_END_BYTES));
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_a_limit_and_keeps_the_end() {
+    fn the_file_has_a_limit_and_keeps_the_tail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");
         let mut capture = OutputCapture::in_file(path.clone()).unwrap();
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_where_it_belongs_is_elsewhere() {
+    fn an_unwritable_path_falls_back_to_a_temp_dir() {
         let mut capture = OutputCapture::in_memory("/proc/nowhere/output.txt".into());
         capture.push(&[b'x'; 40_000]);
         let output = capture.finish();
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_cannot_be_saved_is_told() {
+    fn a_failed_save_is_reported() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let file = OutputFile::Open { path: "/dev/full".into(), file: full, room: MAX_FILE_BYTES };
         let mut capture = OutputCapture::new(KEPT_END_BYTES, file);

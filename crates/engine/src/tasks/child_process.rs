@@ -1,5 +1,5 @@
-//! A program that we talk with as long as it lives: its input is ours to write, its output ours to read, and of its
-//! complaints the end is kept. It has a roster of its own, so that all it has started can be ended with it.
+//! A long-lived child process with piped stdin and stdout (for example an MCP server). The tail of stderr is kept. It
+//! has its own [`ProcessGroups`], so that its descendants can be killed with it.
 
 #[cfg(test)]
 mod tests;
@@ -14,30 +14,28 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::pipe::{DrainWindow, OutputPipe};
-use super::process::{ProcessTree, ProcessExit, CommandSpec, SpawnError};
 use super::plain_text::to_plain_text;
+use super::process::{CommandSpec, ProcessExit, ProcessTree, SpawnError};
 use super::process_groups::ProcessGroups;
 use super::shell_script::ShellScript;
 
-/// How much is kept of the complaints.
+/// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 8 * 1024;
-/// How long a program may take to end by itself once it has no input any more.
+/// Time a process gets to exit by itself after stdin is closed.
 const EXIT_GRACE: Duration = Duration::from_millis(300);
 
-/// A program, and where and in which surroundings it runs.
+/// A program, its arguments, working directory and environment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ProgramSpec {
-    /// The program: a path, or a name to look for.
+    /// Path, or a name to look up in PATH.
     pub(crate) command: String,
-    /// Its arguments.
     pub(crate) args: Vec<String>,
-    /// The folder.
     pub(crate) cwd: PathBuf,
-    /// All variables that it sees.
+    /// The complete environment.
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// A running program that we talk with. Dropped, it ends with all that it has started.
+/// A running child process. Dropping it kills the process and its descendants.
 pub(crate) struct ChildProcess {
     stdin: Option<ChildStdin>,
     stdout: OutputPipe,
@@ -45,16 +43,15 @@ pub(crate) struct ChildProcess {
     stderr_task: AbortOnDropHandle<()>,
     process: ProcessTree,
     exit: Option<(ProcessExit, DrainWindow)>,
-    // The last, so that what the program has left is ended after the program.
+    // Last field: remaining descendants are killed after the process itself.
     groups: Arc<ProcessGroups>,
 }
 
-/// Holds on to a program from outside, to end it whoever has it.
+/// Kills a child process independently of its owner.
 #[derive(Clone)]
 pub(crate) struct KillHandle(Arc<ProcessGroups>);
 
 impl ChildProcess {
-    /// Starts a program.
     pub(crate) fn spawn(program: &ProgramSpec) -> Result<Self, SpawnError> {
         let roster = Arc::new(ProcessGroups::new());
         let order = CommandSpec {
@@ -68,20 +65,27 @@ impl ChildProcess {
         let mut body = ProcessTree::spawn_tagged(&order, &script, &roster, output_writer, complaints_writer)?;
         let kept = Arc::default();
         let listener = AbortOnDropHandle::new(tokio::spawn(keep_stderr_tail(complaints, Arc::clone(&kept))));
-        Ok(Self { stdin: body.take_stdin(), stdout: output, stderr: kept, stderr_task: listener, process: body, exit: None, groups: roster })
+        Ok(Self {
+            stdin: body.take_stdin(),
+            stdout: output,
+            stderr: kept,
+            stderr_task: listener,
+            process: body,
+            exit: None,
+            groups: roster,
+        })
     }
 
-    /// A hold on it from outside.
     pub(crate) fn kill_handle(&self) -> KillHandle {
         KillHandle(Arc::clone(&self.groups))
     }
 
-    /// Its input, once. Dropping it tells the program that we are done.
+    /// Takes stdin, once. Dropping it closes the pipe.
     pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
 
-    /// The next bytes of its output; none once it has ended or closed it. May be dropped and called again.
+    /// Reads the next bytes of stdout; `None` after exit or end of output. Cancel-safe.
     pub(crate) async fn read_stdout(&mut self) -> Option<&[u8]> {
         let mut said = false;
         while !said && self.stdout.is_open {
@@ -94,7 +98,7 @@ impl ChildProcess {
                         false
                     }
                 },
-                // Something that it has started may hold the output open for ever.
+                // A descendant may hold stdout open forever.
                 Some((_, drain)) if !drain.wait_for_more(self.stdout.fill()).await => return None,
                 Some(_) => !self.stdout.buffer.is_empty(),
             };
@@ -102,7 +106,7 @@ impl ChildProcess {
         said.then_some(self.stdout.buffer.as_slice())
     }
 
-    /// How it ended; waits a moment for it. None if it still runs.
+    /// Waits briefly for the exit status. `None` if the process still runs.
     pub(crate) async fn wait_for_exit(&mut self) -> Option<ProcessExit> {
         match &self.exit {
             Some((ending, _)) => Some(*ending),
@@ -114,7 +118,7 @@ impl ChildProcess {
         }
     }
 
-    /// The end of what it has complained about, for people to read. Of one that has ended, all is heard first.
+    /// The tail of stderr as plain text. After exit, reads the rest first.
     pub(crate) async fn stderr_tail(&mut self) -> String {
         if self.exit.is_some() && !self.stderr_task.is_finished() {
             let _ = timeout(EXIT_GRACE, &mut self.stderr_task).await;
@@ -123,7 +127,7 @@ impl ChildProcess {
         to_plain_text(kept.make_contiguous()).trim().to_owned()
     }
 
-    /// Tells the program that we are done, and gives it a moment to end by itself.
+    /// Closes stdin and gives the process time to exit by itself.
     pub(crate) async fn close_stdin_and_wait(&mut self) {
         self.stdin = None;
         if self.exit.is_none() {
@@ -133,14 +137,14 @@ impl ChildProcess {
 }
 
 impl KillHandle {
-    /// Ends the program and everything that it has started, and waits until they are gone.
+    /// Kills the process and its descendants, and waits until they are gone.
     pub(crate) async fn kill(&self) {
         self.0.close().await;
     }
 }
 
 impl ProgramSpec {
-    /// What the shell is told: to become the program, with each word as it is.
+    /// Shell command that execs the program with all words quoted.
     fn exec_command(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
         let words: Vec<String> = [&self.command].into_iter().chain(&self.args).map(quoted).collect();
@@ -148,7 +152,7 @@ impl ProgramSpec {
     }
 }
 
-/// Keeps the last of what comes.
+/// Keeps the last bytes of stderr.
 async fn keep_stderr_tail(mut pipe: OutputPipe, kept: Arc<Mutex<VecDeque<u8>>>) {
     while pipe.is_open {
         if pipe.fill().await {

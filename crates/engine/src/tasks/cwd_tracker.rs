@@ -1,4 +1,4 @@
-//! Follows `cd`: a command that may change its folder tells where it ended, and the next one begins there.
+//! Carries `cd` over to the next command: a command that may change its directory records where it ended.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use tempfile::NamedTempFile;
 use super::process::CommandSpec;
 use crate::workspace::Workspace;
 
-/// The variable that tells the shell where to write its last folder.
+/// Variable with the file in which the shell records its last directory.
 const CWD_FILE_VARIABLE: &str = "WHIMBREL_CWD_FILE";
 
-/// Written before a command: at its end the shell writes down its folder, if somebody still wants to know.
+/// Prefix of a command: at exit the shell records its directory, if the file still exists.
 const RECORD_CWD_TRAP: &str =
     r#"trap '{ [ -f "$WHIMBREL_CWD_FILE" ] && pwd -P >|"$WHIMBREL_CWD_FILE"; } 2>/dev/null' EXIT; "#;
 
-/// Where a command will write its last folder.
+/// The file in which a command will record its last directory.
 pub(crate) struct CwdTracker(NamedTempFile);
 
 impl CwdTracker {
-    /// Lets the command write down its last folder. Most commands cannot leave theirs and are not touched.
+    /// Prepares a command to record its last directory. Commands without `cd` are left unchanged.
     pub(crate) fn attach(order: &mut CommandSpec) -> Option<Self> {
         if !may_change_cwd(&order.command) {
             return None;
@@ -30,8 +30,8 @@ impl CwdTracker {
         Some(Self(file))
     }
 
-    /// Moves the workspace to where the command ended. If that is outside, it goes back to where the
-    /// session works and says so.
+    /// Sets the working directory of the workspace to where the command ended. If that is outside the workspace, resets
+    /// it to the base directory and returns a note.
     pub(crate) fn apply(self, workspace: &Workspace) -> Option<String> {
         let folder = std::fs::read_to_string(self.0.path()).ok()?;
         let folder = PathBuf::from(folder.strip_suffix('\n')?);
@@ -53,7 +53,7 @@ impl CwdTracker {
     }
 }
 
-/// The folder as the workspace names it. The shell tells real paths; the workspace may have been named by a link.
+/// The directory as the workspace names it: the shell reports real paths, but the workspace may be named by a symlink.
 fn path_in_workspace(workspace: &Workspace, folder: &Path) -> Option<PathBuf> {
     if workspace.contains(folder) {
         return Some(folder.to_path_buf());
@@ -62,7 +62,7 @@ fn path_in_workspace(workspace: &Workspace, folder: &Path) -> Option<PathBuf> {
     folder.strip_prefix(real).ok().map(|rest| workspace.root().join(rest))
 }
 
-/// Whether the word `cd`, `pushd` or `popd` stands somewhere in the command.
+/// Returns whether the word `cd`, `pushd` or `popd` occurs in the command.
 fn may_change_cwd(command: &str) -> bool {
     command
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
@@ -74,7 +74,7 @@ mod tests {
     use super::may_change_cwd;
 
     #[test]
-    fn only_commands_that_change_the_folder_are_followed() {
+    fn only_commands_with_cd_are_tracked() {
         for (command, expected) in [
             ("cd src", true),
             ("cd", true),

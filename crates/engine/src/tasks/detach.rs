@@ -1,15 +1,15 @@
-//! Commands that may outlive their session, where the host asks for that: they print into their file themselves and carry
-//! no mark, so that at the end they can be let go.
+//! Detachable commands, which may outlive their session if the host asks for that. They print directly into their file
+//! and carry no tag.
 
 use tokio_util::sync::CancellationToken;
 
 use super::capture::OutputCapture;
 use super::process::{CommandSpec, Process, SpawnError};
 use super::process_groups::ProcessGroups;
-use super::{TaskState, TaskRegistry};
+use super::{TaskRegistry, TaskState};
 use std::sync::Arc;
 
-/// Starts a command that can be let go. What it prints goes to the capture's file without us, and so without a limit.
+/// Starts a detachable command. It writes to the capture's file directly, so that the file limit does not apply.
 pub(super) fn spawn_detachable(
     order: &CommandSpec,
     roster: &Arc<ProcessGroups>,
@@ -22,7 +22,7 @@ pub(super) fn spawn_detachable(
 }
 
 impl TaskRegistry {
-    /// Lets every command go on without the session that may; gives how many there are. Nobody hears of them any more.
+    /// Detaches every detachable command and returns their number. They are not watched any more.
     pub async fn detach_all(&self) -> usize {
         let free: Vec<_> = {
             let rows = self.table.rows();
@@ -34,7 +34,7 @@ impl TaskRegistry {
         }
         let count = free.len();
         for (_, mut state) in free {
-            // One that nobody writes any more is let go, too.
+            // A closed channel means that it is detached, too.
             let _ = state.wait_for(|state| *state != TaskState::Running).await;
         }
         count

@@ -1,9 +1,9 @@
-//! A command that is one program and its words, and nothing more, needs no shell: it starts in less than half the time
-//! without one.
+//! Runs a command without a shell if it is just a program and literal words; that halves the start time.
 //!
-//! Only what has one meaning is read here. Everything else is left to bash: whatever it expands, cuts or connects, its
-//! own commands, a program that is not found, and surroundings that bash minds or changes. So the program sees what it
-//! would see if bash had become it; all that is missing is what bash itself might complain of, a locale that is not there.
+//! Only unambiguous commands are accepted. Everything else is left to bash: expansions, redirections and operators,
+//! builtins, unknown programs, and environments that bash interprets or changes. The program then sees exactly what it
+//! would see if bash had exec'ed it; the only difference is that bash's own warnings (such as an unknown locale) are
+//! missing.
 
 #![expect(clippy::disallowed_methods, reason = "this file starts programs")]
 
@@ -15,25 +15,24 @@ use tokio::process::Command;
 
 use super::process::CommandSpec;
 
-/// What bash runs itself or takes for grammar.
+/// Builtins and reserved words of bash.
 const BASH_BUILTINS: &str = "! . : [ [[ ]] { } alias bg bind break builtin caller case cd command compgen complete compopt \
     continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for \
     function getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray \
     readonly return select set shift shopt source suspend test then time times trap true type typeset ulimit umask \
     unalias unset until wait while";
 
-/// Variables that bash minds, or gives another value: with one of them, or any whose name begins with `BASH`, it has
-/// its way.
+/// Variables that bash interprets or changes; with one of them, or any other that begins with `BASH`, bash is used.
 const BASH_VARIABLES: &str = "COMP_WORDBREAKS EPOCHREALTIME EPOCHSECONDS EXECIGNORE HISTCMD IFS LINENO OPTERR OPTIND \
     POSIXLY_CORRECT PPID PS4 RANDOM SHELLOPTS SRANDOM";
 
-/// Variables of ours whose names begin like those of bash.
+/// Variables of ours that begin like those of bash.
 const OWN_VARIABLES: &str = "BASH_DEFAULT_TIMEOUT_MS BASH_MAX_TIMEOUT_MS";
 
-/// By these bash may know that it was started from afar. Then the first one reads a start file.
+/// With one of these, a top-level bash assumes a remote shell and reads a startup file.
 const SSH_VARIABLES: [&str; 2] = ["SSH_CLIENT", "SSH2_CLIENT"];
 
-/// What bash would become with this command, if that is beyond doubt, ready to start.
+/// Builds the command that bash would exec, if that is certain.
 pub(super) fn build_command(script: &str, order: &CommandSpec) -> Option<Command> {
     let environment = &order.environment;
     let level = shell_level(environment)?;
@@ -50,12 +49,14 @@ pub(super) fn build_command(script: &str, order: &CommandSpec) -> Option<Command
     Some(command)
 }
 
-/// How many shells there are around, if bash takes the variables as they are.
+/// The shell level (SHLVL), if bash passes the environment on unchanged.
 fn shell_level(environment: &BTreeMap<String, String>) -> Option<u16> {
-    let minds = |name: &String| name.starts_with("BASH") && !contains_word(OWN_VARIABLES, name) || contains_word(BASH_VARIABLES, name);
+    let minds = |name: &String| {
+        name.starts_with("BASH") && !contains_word(OWN_VARIABLES, name) || contains_word(BASH_VARIABLES, name)
+    };
     let path = |name| environment.get(name).map(Path::new);
     let was_nowhere = path("OLDPWD").is_some_and(|path| !path.is_absolute() || !path.is_dir());
-    // There each process sees itself.
+    // In `/proc/self`, each process sees itself.
     let is_odd = path("PWD").is_some_and(|path| path.starts_with("/proc"));
     if environment.keys().any(minds) || was_nowhere || is_odd {
         return None;
@@ -69,12 +70,12 @@ fn contains_word(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|listed| listed == word)
 }
 
-/// A number of shells as bash writes it, and not too many for it.
+/// Parses a shell level in bash's own notation and range.
 fn parse_shell_level(text: &str) -> Option<u16> {
     text.parse().ok().filter(|level: &u16| *level < 999 && level.to_string() == text)
 }
 
-/// The words of a command that has nothing but words, quotes without anything to expand, and comments.
+/// Splits a command that consists of literal words, quotes without expansions, and comments.
 fn split_words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -83,7 +84,7 @@ fn split_words(command: &str) -> Option<Vec<String>> {
         let (skipped, text) = match next {
             ' ' | '\t' | '\n' => {
                 words.extend(word.take());
-                // With more to read, bash would stay and wait.
+                // If more text followed, bash would not exec the last command.
                 if next == '\n' && !words.is_empty() {
                     return (rest.len() == 1).then_some(words);
                 }
@@ -113,8 +114,8 @@ fn split_words(command: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Where the program is: the first with its name on the path, as bash would find it. A path that is not absolute is left
-/// to bash, since a program may look at how it was called.
+/// Finds a program on the PATH like bash. Relative paths are left to bash, because a program may inspect how it was
+/// called.
 fn find_program(name: &str, path: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|program| program.is_absolute() && is_executable(program));
@@ -135,7 +136,8 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
 }
 
-/// How bash names the folder: as it was told, if that is true, for there may be links on the way.
+/// The directory as bash reports it in PWD: the inherited value if it is the same directory, because it may contain
+/// symlinks.
 fn reported_pwd(order: &CommandSpec) -> PathBuf {
     let place = |path: &Path| path.metadata().ok().map(|about| (about.dev(), about.ino()));
     let told = order.environment.get("PWD").map(PathBuf::from).filter(|told| told.is_absolute());
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_where_they_have_one_meaning() {
+    fn words_are_split_if_unambiguous() {
         for (command, expected) in [
             ("ls", Some(&["ls"][..])),
             (" git\tstatus \n", Some(&["git", "status"])),
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_program_that_is_found_is_started_without_a_shell() {
+    fn only_existing_programs_run_without_a_shell() {
         let plain = build_command("env -u A", &spec(&[])).unwrap();
         assert_eq!(plain.as_std().get_program(), "/usr/bin/env");
         assert_eq!(plain.as_std().get_args().collect::<Vec<_>>(), ["-u", "A"]);
@@ -235,9 +237,9 @@ mod tests {
         assert!(build_command("env", &nowhere).is_none());
     }
 
-    /// For each variable: what the program sees is what bash shows it, or bash is asked. The mark says which.
+    /// For each variable: the program sees what bash would pass on, or bash is used; the flag tells which.
     #[tokio::test]
-    async fn the_program_sees_what_bash_would_have_given_it() {
+    async fn the_environment_equals_that_of_bash() {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         std::fs::create_dir(&real).unwrap();
@@ -288,7 +290,11 @@ mod tests {
             let ours = plain.current_dir(&order.cwd).output().await.unwrap();
             let mut bash = Program::new("/bin/bash");
             bash.args(["-c", "--", "env"]).env_clear().envs(&order.environment).current_dir(&order.cwd);
-            assert_eq!(sorted_lines(&ours.stdout), sorted_lines(&bash.output().unwrap().stdout), "{name}={value}");
+            assert_eq!(
+                sorted_lines(&ours.stdout),
+                sorted_lines(&bash.output().unwrap().stdout),
+                "{name}={value}"
+            );
         }
         let deep = spec(&[("SSH_CLIENT", "1 2 3"), ("SHLVL", "1")]);
         assert!(build_command("env", &deep).is_some());
@@ -300,7 +306,7 @@ mod tests {
         lines
     }
 
-    /// Pieces of which commands are made, mostly such that are read here.
+    /// Building blocks of commands, mostly such that are accepted.
     const PIECES: [&str; 32] = [
         "a", "b/c", "--d=e", "f.g", "%h", "i:j@k", " ", " ", " ", "\t", "\n", "'l m'", "'$n'", "\"o  p\"",
         "\"*'q\"", "''", "#", " # r's", "é", "'é\n'", "s,+t", "=", "-", "'", "\"", "$u", "~", "\\", "*",
@@ -310,9 +316,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// Whatever is read as words here is read as the same words by bash.
         #[test]
-        fn bash_reads_the_same_words(
+        fn bash_splits_the_same_words(
             before in prop::sample::select(vec!["", " \n\t", "# first 'so\n"]),
             pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8),
         ) {

@@ -1,5 +1,4 @@
-//! A command that a call waits for, until it ends, or until the host lets the turn go on beside it: then it is background
-//! work like any other.
+//! Foreground commands: a call waits for the command until it ends or the host moves it to the background.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,28 +7,26 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::OutputCapture;
-use super::process::{ProcessExit, Leftover, CommandSpec, Process, SpawnError};
-use super::{FinishedCommand, NewTask, TaskTable, TaskRow, TaskFacts, TaskKind, TaskState, TaskRegistry};
+use super::process::{CommandSpec, Leftover, Process, ProcessExit, SpawnError};
+use super::{FinishedCommand, NewTask, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
 use crate::ids;
 
-/// What became of a command that a call waited for.
+/// Outcome of a foreground command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommandRun {
-    /// It has ended.
     Finished(FinishedCommand),
-    /// The turn goes on beside it.
+    /// The host moved it to the background.
     Backgrounded(TaskFacts),
 }
 
-/// How far a command has got.
 enum RunState {
     Finished(FinishedCommand),
     Running(Box<(Process, OutputCapture)>),
 }
 
 impl TaskRegistry {
-    /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
-    /// If the future is dropped, the command ends with all its children.
+    /// Runs a command and waits at most `limit`. Output too long to show goes to a file below `spill`. Dropping the
+    /// future kills the command and its children.
     pub async fn run_command(
         &self,
         order: &CommandSpec,
@@ -38,14 +35,14 @@ impl TaskRegistry {
     ) -> Result<FinishedCommand, SpawnError> {
         match self.run_until_backgrounded(order, spill, limit, std::future::pending()).await? {
             RunState::Finished(finished) => Ok(finished),
-            // Nobody can have let it go.
+            // Impossible: the future that moves it to the background never completes.
             RunState::Running(_) => Err(SpawnError::SessionEnded),
         }
     }
 
-    /// The same, unless the host lets the turn go on beside it ([`let_go`](Self::let_go)): then it goes on in the
-    /// background, for as long as it takes, and what it has printed so far stands in its output file. `command` is what
-    /// the model wrote.
+    /// Like [`run_command`](Self::run_command), but the host may move the command to the background
+    /// ([`move_to_background`](Self::move_to_background)). Then it runs without a time limit, and its output file holds
+    /// all output so far. `command` is the model's original text.
     pub async fn run_or_background(
         &self,
         order: &CommandSpec,
@@ -68,7 +65,7 @@ impl TaskRegistry {
         };
         let (seat, mut beside) = self.table.add_foreground_row(&facts);
         let let_go = async {
-            // Its row is there as long as the seat is, so the other end cannot be gone.
+            // The sender lives in the table row, which exists as long as `seat`.
             let _ = beside.wait_for(|beside| *beside).await;
         };
         match self.run_until_backgrounded(order, spill, limit, let_go).await? {
@@ -83,7 +80,7 @@ impl TaskRegistry {
         }
     }
 
-    /// Runs a command until it has ended, its time is up, or `let_go` says that nobody waits for it any more.
+    /// Runs a command until it exits, times out, or `let_go` completes.
     async fn run_until_backgrounded(
         &self,
         order: &CommandSpec,
@@ -110,14 +107,14 @@ impl TaskRegistry {
     }
 }
 
-/// The row of a command that a call waits for; gone when it is dropped.
+/// Table row of a foreground command; removed on drop.
 struct ForegroundRow<'a> {
     table: &'a TaskTable,
     task_id: String,
 }
 
 impl TaskTable {
-    /// Notes a command that a call waits for, and what says when it no longer does.
+    /// Adds a row for a foreground command, and returns a receiver that tells when it moves to the background.
     fn add_foreground_row(&self, facts: &TaskFacts) -> (ForegroundRow<'_>, watch::Receiver<bool>) {
         let background = watch::Sender::new(false);
         let beside = background.subscribe();

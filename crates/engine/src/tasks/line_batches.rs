@@ -1,4 +1,4 @@
-//! What a watched command prints, line by line: told in batches, bounded, so that a flood of output drowns nobody.
+//! Output lines of a monitored command, reported in bounded batches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,15 +11,15 @@ use super::plain_text::to_plain_text;
 use super::task::TaskFacts;
 use crate::internal_events::{EventSender, InternalEvent};
 
-/// How many lines are told at once, how long one may be, and how long a batch is waited for.
+/// Lines per batch, bytes per line, and delay in which a batch is collected.
 const MAX_BATCH_LINES: usize = 50;
 const MAX_LINE_BYTES: usize = 500;
 const BATCH_INTERVAL: Duration = Duration::from_millis(300);
 
-/// After so many batches a monitor is ended: nobody can attend to all that.
+/// Number of batches after which a monitor is stopped.
 const MAX_BATCHES: usize = 300;
 
-/// Takes output and hands its lines on.
+/// Splits output into lines and sends them.
 #[derive(Debug)]
 pub(super) struct LineSender {
     partial: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct LineSender {
     dropped: Arc<AtomicUsize>,
 }
 
-/// Where lines arrive.
+/// Receives lines and reports them.
 pub(super) struct LineReporter {
     receiver: mpsc::Receiver<String>,
     dropped: Arc<AtomicUsize>,
@@ -41,7 +41,6 @@ pub(super) fn line_channel() -> (LineSender, LineReporter) {
 }
 
 impl LineSender {
-    /// Takes the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
@@ -53,10 +52,10 @@ impl LineSender {
         }
     }
 
-    /// Hands the line on that has just ended.
+    /// Sends the line that has just ended.
     fn send_line(&mut self) {
         if self.sender.capacity() == 0 {
-            // In a flood a line that nobody takes must cost next to nothing.
+            // Keep dropped lines cheap: the channel is full.
             let is_told = !self.partial.trim_ascii().is_empty();
             self.partial.clear();
             self.dropped.fetch_add(usize::from(is_told), Ordering::Relaxed);
@@ -72,7 +71,7 @@ impl LineSender {
     }
 }
 
-/// The last line may have no end.
+/// The last line may lack a newline.
 impl Drop for LineSender {
     fn drop(&mut self) {
         self.send_line();
@@ -80,7 +79,7 @@ impl Drop for LineSender {
 }
 
 impl LineReporter {
-    /// Tells lines in batches until there are no more. A monitor that prints too much is stopped.
+    /// Reports lines in batches until the output ends. Stops a monitor that prints too much.
     pub(super) async fn report(mut self, facts: TaskFacts, news: EventSender, stop: CancellationToken) {
         let mut batches = 0;
         while let Some(first) = self.receiver.recv().await {
@@ -98,7 +97,7 @@ impl LineReporter {
                 lines.push("(It prints too much and is ended. Watch for less.)".into());
                 stop.cancel();
             }
-            // Nobody may be listening any more.
+            // The session may be gone.
             let _ = news.send(InternalEvent::Task(Box::new(facts.output_event(&lines.join("\n")))));
             if batches == MAX_BATCHES {
                 return;
@@ -126,7 +125,7 @@ mod tests {
         }
     }
 
-    /// What is told of this output, batch by batch.
+    /// Reported batches for this output.
     async fn reported(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, teller) = line_channel();
         let (news, mut heard) = mpsc::unbounded_channel();
@@ -143,13 +142,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lines_are_told_whole_wherever_they_were_cut() {
+    async fn lines_are_reported_whole_across_pieces() {
         assert_eq!(reported(&[b"on", b"e\n\n  \ntw", b"o\nthree"]).await, ["one\ntwo\nthree"]);
         assert!(reported(&[b"\n \n"]).await.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_is_bounded_and_said_to_be_one() {
+    async fn excess_lines_are_dropped_and_counted() {
         let flood = b"x\n".repeat(100_000);
         let told = reported(&[&flood, &[b'y'; 100_000], b"\n"]).await;
         assert_eq!(told.len(), 1);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_never_ends_is_ended() {
+    async fn an_endless_monitor_is_stopped() {
         let (mut lines, teller) = line_channel();
         let (news, mut heard) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();

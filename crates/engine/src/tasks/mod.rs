@@ -1,36 +1,34 @@
-//! Commands of a session: those that a call waits for, and those that run in the background.
+//! Commands of a session, in the foreground and in the background.
 //!
-//! - `process`: one command, from its start to its end; `script`: how the shell gets it; `plain`: one that needs no
-//!   shell; `exchange`: one that is told something and answers; `dialogue`: one that we talk with as long as it lives;
-//! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
-//!   of a model;
-//! - `foreground`: a command that a call waits for; `outlive`: those that may go on after the session;
-//! - `task`: background work as others see it; `entry`: work that is not a command, an agent; `lines`: what a watched
-//!   command prints;
-//! - `trail`: follows `cd` from one command to the next;
-//! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
-//!   when we are killed.
+//! - `process`: one command from start to exit; `shell_script`: how the shell receives it; `direct_exec`: exec without
+//!   a shell; `piped_command`: with piped stdin; `child_process`: long-lived child
+//! - `pipe`: reading output; `capture`: output in bounded memory; `plain_text`: output without escape sequences
+//! - `foreground`: commands that a call waits for; `detach`: commands that may outlive the session
+//! - `task`: public data of background tasks; `agent_task`: agents as tasks; `line_batches`: output of monitors
+//! - `cwd_tracker`: carries `cd` over to the next command
+//! - `process_groups`: what runs now; `process_tag` and `procfs`: finding processes that left their group; `reaper`:
+//!   cleanup if the engine is killed
 
-mod child_process;
 mod agent_task;
-mod piped_command;
+mod capture;
+mod child_process;
+mod cwd_tracker;
+mod detach;
+mod direct_exec;
 mod foreground;
 mod line_batches;
-mod process_tag;
-mod detach;
-mod capture;
 mod pipe;
-mod direct_exec;
-mod process;
-mod procfs;
+mod piped_command;
 mod plain_text;
-mod reaper;
+mod process;
 mod process_groups;
+mod process_tag;
+mod procfs;
+mod reaper;
 mod shell_script;
 mod task;
 #[cfg(test)]
 pub(crate) mod tests;
-mod cwd_tracker;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,29 +40,30 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::process::Process;
 use self::process_groups::{KILL_GRACE, ProcessGroups};
+use crate::activity::BackgroundPolicy;
 use crate::ids;
 use crate::internal_events::{EventSender, InternalEvent};
-use crate::activity::BackgroundPolicy;
 use crate::timers::Timers;
 
-pub(crate) use self::child_process::{ChildProcess, KillHandle, ProgramSpec};
 pub use self::agent_task::AgentTask;
-pub(crate) use self::piped_command::{PipedCommand, CommandOutput, CommandEvent};
-pub use self::foreground::CommandRun;
-pub use self::process_tag::track_daemons;
-pub(crate) use self::capture::OutputCapture;
 pub use self::capture::CapturedOutput;
-pub use self::process::{ProcessExit, Leftover, CommandSpec, SpawnError};
-pub(crate) use self::plain_text::format_size;
-pub use self::task::{
-    TaskError, TaskScope, NewTask, TaskEvent, TaskFacts, TaskSnapshot, TaskKind, TaskOutputReport, TaskState, TaskStatus, NotifyModel,
-};
+pub(crate) use self::capture::OutputCapture;
+pub(crate) use self::child_process::{ChildProcess, KillHandle, ProgramSpec};
 pub(crate) use self::cwd_tracker::CwdTracker;
+pub use self::foreground::CommandRun;
+pub(crate) use self::piped_command::{CommandEvent, CommandOutput, PipedCommand};
+pub(crate) use self::plain_text::format_size;
+pub use self::process::{CommandSpec, Leftover, ProcessExit, SpawnError};
+pub use self::process_tag::track_daemons;
+pub use self::task::{
+    NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport, TaskScope,
+    TaskSnapshot, TaskState, TaskStatus,
+};
 
-/// How long agents may take to leave everything in order when the session ends.
+/// Time that agents get for cleanup when the session ends.
 const AGENT_SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
 
-/// A handle on the commands of a session. Cheap to clone. When the last one is dropped, everything is ended.
+/// Registry of a session's commands and background tasks. Cheap to clone. Dropping the last handle ends everything.
 #[derive(Clone)]
 pub struct TaskRegistry {
     table: Arc<TaskTable>,
@@ -75,9 +74,9 @@ struct TaskTable {
     tasks: Mutex<Vec<TaskRow>>,
     events: EventSender,
     timers: Timers,
-    /// What becomes of commands at the end.
+    /// What happens to background commands when the session ends.
     at_end: BackgroundPolicy,
-    /// Whether agents have been sent home because the session ends.
+    /// Set once agents were stopped because the session ends.
     agents_stopped: AtomicBool,
 }
 
@@ -86,49 +85,45 @@ struct TaskRow {
     facts: TaskFacts,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
-    /// Fires before `stop` if it is the host that stops it: then the main model does not know.
+    /// Fires before `stop` if the host stops the task: then the main model does not know.
     stopped_by_host: CancellationToken,
-    /// Whether the turn goes on beside it.
+    /// Whether the turn continues without waiting for it.
     background: watch::Sender<bool>,
-    /// Whether it is about to end: from then on it stays where it is.
+    /// Set shortly before the end: foreground or background no longer changes.
     background_frozen: bool,
-    /// Lets it go on without the session, if it may.
+    /// Detaches the command from the session, if it is detachable.
     detach: Option<CancellationToken>,
 }
 
-/// A command that a call has waited for.
+/// A foreground command that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedCommand {
-    /// How it ended.
     pub exit: ProcessExit,
-    /// What it printed.
     pub output: CapturedOutput,
-    /// What it left behind.
     pub leftover: Leftover,
 }
 
-/// Waits beside one background command.
+/// Watches one background command.
 struct CommandWatcher {
     facts: TaskFacts,
     stop: CancellationToken,
     /// Fires before `stop` if the host stops it.
     stopped_by_host: CancellationToken,
-    /// Fires when it is to go on without the session.
+    /// Fires when the command is detached from the session.
     detach: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
     events: EventSender,
-    /// How long it may run, if not as long as it likes.
     limit: Option<Duration>,
 }
 
 impl TaskRegistry {
-    /// An empty table that reports to `news`.
+    /// An empty registry that reports to `news`.
     pub fn new(news: EventSender) -> Self {
         Self::for_session(news, BackgroundPolicy::default())
     }
 
-    /// The same for a session whose background work ends in its own way.
+    /// The same with a policy for background work at the end of the session.
     pub fn for_session(news: EventSender, at_end: BackgroundPolicy) -> Self {
         let roster = Arc::new(ProcessGroups::new());
         let timers = Timers::new(news.clone(), roster.closed.clone());
@@ -145,7 +140,12 @@ impl TaskRegistry {
     }
 
     /// Starts a command in the background. Its output goes to a file below `spill`.
-    pub fn start_command(&self, order: &CommandSpec, spill: &Path, start: NewTask) -> Result<TaskFacts, SpawnError> {
+    pub fn start_command(
+        &self,
+        order: &CommandSpec,
+        spill: &Path,
+        start: NewTask,
+    ) -> Result<TaskFacts, SpawnError> {
         let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
         match self.table.at_end {
             BackgroundPolicy::Detach => {
@@ -160,7 +160,7 @@ impl TaskRegistry {
         Ok(facts)
     }
 
-    /// Starts a command in the background whose lines are told as they come, for at most `limit`.
+    /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
     pub fn start_monitor(
         &self,
         order: &CommandSpec,
@@ -176,22 +176,19 @@ impl TaskRegistry {
         Ok(facts)
     }
 
-    /// The timers of the session.
     pub fn timers(&self) -> &Timers {
         &self.table.timers
     }
 
-    /// All background work since the session began, in order.
+    /// All background tasks since the session began, in order.
     pub fn list(&self) -> Vec<TaskSnapshot> {
         self.table.rows().iter().map(TaskRow::snapshot).collect()
     }
 
-    /// How many commands run in the background.
     pub fn running_commands(&self) -> usize {
         self.count_running(|kind| kind == TaskKind::Command)
     }
 
-    /// How many agents work in the background.
     pub fn running_agents(&self) -> usize {
         self.count_running(|kind| kind == TaskKind::Agent)
     }
@@ -200,32 +197,37 @@ impl TaskRegistry {
         self.table.rows().iter().filter(|task| task.is_in_background() && counts(task.facts.kind)).count()
     }
 
-    /// Ends everything when it is dropped. Whoever works for the session holds its tasks too, so that they would never be
-    /// dropped by themselves.
+    /// Ends everything on drop. Needed because tasks of the session hold the registry too, so that the last handle
+    /// would never be dropped.
     pub fn close_on_drop(&self) -> DropGuard {
         self.table.groups.closed.clone().drop_guard()
     }
 
-    /// What a task has printed. Waits for its end first, but not longer than `wait`.
-    pub async fn read_output(&self, id: &str, reach: TaskScope<'_>, wait: Duration) -> Result<TaskOutputReport, TaskError> {
+    /// Returns the output of a task. Waits for its end first, at most `wait`.
+    pub async fn read_output(
+        &self,
+        id: &str,
+        reach: TaskScope<'_>,
+        wait: Duration,
+    ) -> Result<TaskOutputReport, TaskError> {
         let mut state = self.table.find(id, reach, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
         let task = self.table.find(id, reach, TaskRow::snapshot)?;
         let (output, left_out) = match capture::read_tail(&task.facts.output_file) {
             Ok(printed) => printed,
-            // An agent writes its report at its end.
+            // An agent writes its report only when it ends.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => (String::new(), 0),
             Err(error) => (format!("(the output file cannot be read: {error})"), 0),
         };
         Ok(TaskOutputReport { task, output, omitted_bytes: left_out })
     }
 
-    /// The agent that started a task; none if the main one did, or if there is no such task.
+    /// The agent that started a task; `None` for the main agent or an unknown task.
     pub fn owner(&self, id: &str) -> Option<String> {
         self.table.find(id, TaskScope::Host, |task| task.facts.owner.clone()).ok().flatten()
     }
 
-    /// Stops what an agent has started that still runs, and does not wait for it.
+    /// Stops running tasks of an agent without waiting for them.
     pub fn stop_tasks_of(&self, owner: &str) {
         let rows = self.table.rows();
         rows.iter()
@@ -233,12 +235,12 @@ impl TaskRegistry {
             .for_each(|task| task.stop.cancel());
     }
 
-    /// Whether the session ends.
+    /// Returns whether the session is closing.
     pub fn is_closing(&self) -> bool {
         self.table.agents_stopped.load(Ordering::Relaxed) || self.table.groups.closed.is_cancelled()
     }
 
-    /// Stops a task with all its children, and waits until they are gone.
+    /// Stops a task with its children, and waits until they are gone.
     pub async fn stop(&self, id: &str, reach: TaskScope<'_>) -> Result<TaskSnapshot, TaskError> {
         let take = |task: &TaskRow| (task.state.clone(), task.stop.clone(), task.stopped_by_host.clone());
         let (mut state, stop, by_host) = self.table.find(id, reach, take)?;
@@ -254,10 +256,10 @@ impl TaskRegistry {
         self.table.find(id, reach, TaskRow::snapshot)
     }
 
-    /// Ends everything that the session has ever started and that still runs, and reports it. Afterwards nothing can
-    /// be started.
+    /// Ends everything that the session has started and that still runs, and reports it. Afterwards nothing can be
+    /// started.
     pub async fn shutdown(&self) {
-        // First those who may have something to put away, for which they need commands.
+        // Agents first: their cleanup may need commands.
         self.stop_agents(AGENT_SHUTDOWN_GRACE).await;
         self.table.groups.close().await;
         let states: Vec<_> = self.table.rows().iter().map(|task| task.state.clone()).collect();
@@ -269,12 +271,12 @@ impl TaskRegistry {
 }
 
 impl TaskTable {
-    /// Each row is complete when it is pushed; a panic elsewhere cannot leave it half written.
+    /// Rows are pushed complete, so a poisoned lock holds valid data.
     fn rows(&self) -> MutexGuard<'_, Vec<TaskRow>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The task of this id; or the agent of this name, and of several the last one that runs.
+    /// Finds a task by id, or an agent by name; among several of a name the last running one.
     fn find<T>(&self, id: &str, reach: TaskScope<'_>, take: impl Fn(&TaskRow) -> T) -> Result<T, TaskError> {
         let rows = self.rows();
         let of_id = rows.iter().find(|task| task.facts.task_id == id);
@@ -284,15 +286,20 @@ impl TaskTable {
             Some(task) if reach.includes(&task.facts) => Ok(take(task)),
             Some(_) => Err(TaskError::OtherAgent { id: id.into() }),
             None => {
-                let known = rows.iter().filter(|task| *task.background.borrow() && reach.includes(&task.facts));
+                let known =
+                    rows.iter().filter(|task| *task.background.borrow() && reach.includes(&task.facts));
                 let known = known.map(|task| task.facts.task_id.clone()).collect();
                 Err(TaskError::Unknown { id: id.into(), known })
             }
         }
     }
 
-    /// What is known of a background command from its beginning, and the file below `spill` for its output.
-    fn prepare_command(order: &CommandSpec, spill: &Path, start: NewTask) -> Result<(TaskFacts, OutputCapture), SpawnError> {
+    /// Creates the facts of a background command and its output file below `spill`.
+    fn prepare_command(
+        order: &CommandSpec,
+        spill: &Path,
+        start: NewTask,
+    ) -> Result<(TaskFacts, OutputCapture), SpawnError> {
         let task_id = ids::new_task_id('b');
         let capture = OutputCapture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
@@ -310,7 +317,7 @@ impl TaskTable {
         Ok((facts, capture))
     }
 
-    /// Waits beside a background command; gives what stops it.
+    /// Watches a background command; returns its stop token.
     fn watch(
         &self,
         facts: TaskFacts,
@@ -321,7 +328,7 @@ impl TaskTable {
         self.watch_detachable(facts, process, capture, limit, None)
     }
 
-    /// The same for a command that may be let go.
+    /// The same for a command that may be detached.
     fn watch_detachable(
         &self,
         facts: TaskFacts,
@@ -343,18 +350,27 @@ impl TaskTable {
             background_frozen: false,
             detach: release.clone(),
         });
-        // Nobody may be listening any more.
+        // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(facts.started_event())));
         let token = stop.clone();
         let release = release.unwrap_or_default();
         let news = self.events.clone();
-        let watcher = CommandWatcher { facts, stop, stopped_by_host: by_host, detach: release, closed, state: tell, events: news, limit };
+        let watcher = CommandWatcher {
+            facts,
+            stop,
+            stopped_by_host: by_host,
+            detach: release,
+            closed,
+            state: tell,
+            events: news,
+            limit,
+        };
         tokio::spawn(watcher.run(process, capture));
         token
     }
 }
 
-/// The last handle is gone: what still runs is ended.
+/// The last handle is gone: end what still runs.
 impl Drop for TaskTable {
     fn drop(&mut self) {
         self.groups.closed.cancel();
@@ -370,7 +386,7 @@ impl TaskRow {
         }
     }
 
-    /// Whether it runs, and the turn goes on beside it.
+    /// Returns whether it runs in the background.
     fn is_in_background(&self) -> bool {
         *self.background.borrow() && *self.state.borrow() == TaskState::Running
     }
@@ -407,21 +423,21 @@ impl CommandWatcher {
             true => self.facts.timed_out_event(),
             false => self.facts.ended_event(status, exit_code, told),
         };
-        // Nobody may be listening any more.
+        // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(ended)));
         self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 
-    /// The command goes on, and nobody waits beside it any more.
+    /// Detaches the command and stops watching it.
     fn detach(self, process: Process) {
         let event = self.facts.detached_event(process.detach());
-        // Nobody may be listening any more.
+        // The session may be gone.
         let _ = self.events.send(InternalEvent::Task(Box::new(event)));
         self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
     }
 }
 
-/// Waits for something, but not longer than the limit if there is one.
+/// Awaits `work`, with a timeout if there is a limit.
 async fn with_optional_timeout<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, work).await.ok(),

@@ -1,4 +1,4 @@
-//! The pipe that an output of a command comes in by, and how long it is read after the command has ended.
+//! The pipe for output of a command, and the drain window after its exit.
 
 use std::io::{self, PipeWriter};
 use std::time::{Duration, Instant};
@@ -8,39 +8,39 @@ use tokio::time::timeout;
 
 use crate::clock;
 
-/// How much is read at once: little at first, for most commands say little.
+/// Read sizes: small at first, because most commands print little.
 const FIRST_READ_BYTES: usize = 4 * 1024;
 const LARGE_READ_BYTES: usize = 64 * 1024;
 
-/// How long we wait for more output after a command has ended, if something still holds its output open: at most
-/// this long, and only as long as something comes every now and then.
+/// Limits for reading on after a command has exited while another process holds its output open: in total, and without
+/// new output.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Where an output of a command comes in.
+/// Read end of a pipe for output.
 pub(super) struct OutputPipe {
     receiver: Receiver,
-    /// What came last.
+    /// The bytes of the last read.
     pub(super) buffer: Vec<u8>,
-    /// Whether something can still come.
+    /// False once the end of the output is reached.
     pub(super) is_open: bool,
 }
 
 impl OutputPipe {
-    /// A new pipe: our end, and the end for the command.
+    /// Creates a pipe: our read end, and the write end for the command.
     pub(super) fn create() -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(reader.into())?;
         Ok((Self { receiver, buffer: Vec::with_capacity(FIRST_READ_BYTES), is_open: true }, writer))
     }
 
-    /// Puts the next bytes into the buffer, and says whether there were any. Waits if nothing is there.
+    /// Reads the next bytes into the buffer; returns whether there were any. Waits for data.
     pub(super) async fn fill(&mut self) -> bool {
         let was_full = self.buffer.len() == self.buffer.capacity();
         self.buffer.clear();
         if was_full {
             self.buffer.reserve_exact(LARGE_READ_BYTES);
-            // Whoever floods us does not keep others waiting, nor the clock that ends it.
+            // Yield so that a flood of output cannot starve other tasks or the timeout.
             tokio::task::yield_now().await;
         }
         self.is_open = self.receiver.readable().await.is_ok();
@@ -52,7 +52,7 @@ impl OutputPipe {
         false
     }
 
-    /// Takes what comes and drops it, until nothing more can come.
+    /// Reads and drops everything until the end.
     pub(super) async fn discard(mut self) {
         while self.is_open {
             self.fill().await;
@@ -60,18 +60,17 @@ impl OutputPipe {
     }
 }
 
-/// The time after a command's end in which its outputs are still read.
+/// Period after a command's exit in which its output is still read.
 pub(super) struct DrainWindow {
     deadline: Instant,
 }
 
 impl DrainWindow {
-    /// It begins now.
     pub(super) fn start() -> Self {
         Self { deadline: clock::monotonic() + DRAIN_TIMEOUT }
     }
 
-    /// Waits for the next piece, and says whether it is worth waiting for another.
+    /// Awaits the next read; returns whether to try another.
     pub(super) async fn wait_for_more<T>(&self, next: impl Future<Output = T>) -> bool {
         clock::monotonic() < self.deadline && timeout(DRAIN_IDLE_TIMEOUT, next).await.is_ok()
     }
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_says_much_is_read_in_large_pieces() {
+    async fn large_output_is_read_in_large_pieces() {
         let (mut pipe, mut writer) = OutputPipe::create().unwrap();
         writer.write_all(&[b'x'; 10_000]).unwrap();
         assert!(pipe.fill().await);

@@ -1,4 +1,4 @@
-//! A command that is told something and answers: we write its input, and read its two outputs apart.
+//! A command with piped stdin and separately captured stdout and stderr.
 
 #[cfg(test)]
 mod tests;
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::TaskRegistry;
 use super::pipe::{DrainWindow, OutputPipe};
-use super::process::{ProcessTree, ProcessExit, CommandSpec, SpawnError};
-use super::plain_text::{to_plain_text, format_size};
+use super::plain_text::{format_size, to_plain_text};
+use super::process::{CommandSpec, ProcessExit, ProcessTree, SpawnError};
 use super::shell_script::ShellScript;
 
-/// How much is kept of the answer, and of complaints. What goes beyond is read and dropped.
+/// Bytes kept of stdout, and of stderr and the combined output. The rest is read and dropped.
 const MAX_STDOUT_BYTES: usize = 1024 * 1024;
 const MAX_STDERR_BYTES: usize = 64 * 1024;
-/// How much of an output a notice to the host shows.
+/// Bytes of output shown in a frame to the host.
 const MAX_SHOWN_BYTES: usize = 30_000;
 
-/// A running command that we talk with. Dropped, it ends with all its children.
+/// A running command. Dropping it kills the command and its children.
 pub(crate) struct PipedCommand {
     stdin: Option<PendingStdin>,
     stdout: OutputPipe,
@@ -32,46 +32,44 @@ pub(crate) struct PipedCommand {
     closed: CancellationToken,
 }
 
-/// What the command is still to be told.
+/// Input that is still to be written.
 struct PendingStdin {
     pipe: ChildStdin,
     rest: Bytes,
 }
 
-/// What the command has printed so far.
+/// Output so far.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
-    /// Its output.
     pub(crate) stdout: OutputHead,
-    /// Its complaints.
     pub(crate) stderr: OutputHead,
-    /// Both, as they came.
+    /// Stdout and stderr interleaved as they arrived.
     pub(crate) combined: OutputHead,
 }
 
-/// The beginning of an output.
+/// The first bytes of an output.
 #[derive(Debug)]
 pub(crate) struct OutputHead {
     bytes: Vec<u8>,
-    /// Where the first line ends, once it does. Looked for in what is new only: an output may come in many pieces.
+    /// End of the first line. Searched in new bytes only, because output may arrive in many pieces.
     line_end: Option<usize>,
     limit: usize,
     total: u64,
 }
 
-/// What happened next.
+/// Next event of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandEvent {
     /// The command printed something.
     Output,
-    /// It has ended, and everything it printed has been read.
+    /// The command has exited and all its output has been read.
     Exited(ProcessExit),
-    /// The session ends: the command must not go on.
+    /// The session is closing: the command must stop.
     SessionClosing,
 }
 
 impl PipedCommand {
-    /// Starts a command that reads `input`. It must not be longer than the system takes for an argument.
+    /// Starts a command and writes `input` to its stdin. Fails if the command exceeds the argument limit of the system.
     pub(crate) fn spawn(tasks: &TaskRegistry, order: &CommandSpec, input: Bytes) -> Result<Self, SpawnError> {
         let roster = &tasks.table.groups;
         let (stdout, stdout_writer) = OutputPipe::create()?;
@@ -79,15 +77,21 @@ impl PipedCommand {
         let script = ShellScript::with_piped_stdin(&order.command)?;
         let mut body = ProcessTree::spawn_tagged(order, &script, roster, stdout_writer, stderr_writer)?;
         let input = body.take_stdin().map(|pipe| PendingStdin { pipe, rest: input });
-        Ok(Self { stdin: input, stdout, stderr, process: body, output: CommandOutput::new(), closed: roster.closed.clone() })
+        Ok(Self {
+            stdin: input,
+            stdout,
+            stderr,
+            process: body,
+            output: CommandOutput::new(),
+            closed: roster.closed.clone(),
+        })
     }
 
-    /// What it has printed so far.
     pub(crate) fn output(&self) -> &CommandOutput {
         &self.output
     }
 
-    /// Waits for the next thing that happens. May be dropped and called again.
+    /// Waits for the next event. Cancel-safe.
     pub(crate) async fn next_event(&mut self) -> CommandEvent {
         let ending = loop {
             let Self { stdin: input, stdout, stderr, process: body, output: heard, closed } = self;
@@ -104,7 +108,7 @@ impl PipedCommand {
         CommandEvent::Exited(ending)
     }
 
-    /// Ends the command and all its children, and hears what they say until they are gone.
+    /// Stops the command and its children, reading their output until they are gone.
     pub(crate) async fn stop(mut self) -> CommandOutput {
         self.stdin = None;
         {
@@ -121,7 +125,7 @@ impl PipedCommand {
         self.into_output()
     }
 
-    /// All that it printed. What it left running may go on printing: nobody listens.
+    /// Returns the output. Leftover processes may go on printing; their output is discarded.
     pub(crate) fn into_output(self) -> CommandOutput {
         for pipe in [self.stdout, self.stderr].into_iter().filter(|pipe| pipe.is_open) {
             let closed = self.closed.clone();
@@ -130,28 +134,28 @@ impl PipedCommand {
         self.output
     }
 
-    /// Reads what is left.
     async fn drain(&mut self) {
         let drain = DrainWindow::start();
         while (self.stdout.is_open || self.stderr.is_open)
             && drain.wait_for_more(read_outputs(&mut self.stdout, &mut self.stderr, &mut self.output)).await
-        {}
+        {
+        }
     }
 }
 
-/// Writes the next piece of the input. A command that does not want it does not get it.
+/// Writes the next piece of stdin. Stops if the command closed it.
 async fn write_stdin(input: &mut Option<PendingStdin>) {
     let Some(PendingStdin { pipe, rest }) = input else { return };
     match pipe.write(rest).await {
         Ok(count) if count > 0 && count < rest.len() => {
             let _ = rest.split_to(count);
         }
-        // All is said, or nobody listens: the end of the input is its end.
+        // Everything is written, or the command closed stdin: close the pipe.
         Ok(_) | Err(_) => *input = None,
     }
 }
 
-/// Takes what comes next from either output, and says whether there was anything. Never ends once both are closed.
+/// Reads from either output; returns whether there was anything. Pends forever once both are closed.
 async fn read_outputs(stdout: &mut OutputPipe, stderr: &mut OutputPipe, heard: &mut CommandOutput) -> bool {
     tokio::select! {
         biased;
@@ -197,22 +201,22 @@ impl OutputHead {
         self.bytes.extend_from_slice(new);
     }
 
-    /// Whether it was too long to be kept whole.
+    /// Returns whether the output exceeds the limit.
     pub(crate) fn is_truncated(&self) -> bool {
         self.total > self.bytes.len() as u64
     }
 
-    /// How much there was, in words.
+    /// Total size, formatted.
     pub(crate) fn size(&self) -> String {
         format_size(self.total)
     }
 
-    /// As it came; broken UTF-8 is replaced.
+    /// The bytes as text; invalid UTF-8 is replaced.
     pub(crate) fn raw(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 
-    /// For people and models: without escape sequences. If something is missing, the end says so.
+    /// Plain text without escape sequences; a note at the end tells if it is truncated.
     pub(crate) fn text(&self) -> String {
         let mut text = to_plain_text(&self.bytes);
         if self.is_truncated() {
@@ -221,7 +225,7 @@ impl OutputHead {
         text
     }
 
-    /// The same for a notice to the host: not more than fits one well.
+    /// The same for a frame to the host, shortened further.
     pub(crate) fn shown_text(&self) -> String {
         let mut text = to_plain_text(&self.bytes[..self.bytes.len().min(MAX_SHOWN_BYTES)]);
         if self.total > MAX_SHOWN_BYTES as u64 {
@@ -242,7 +246,6 @@ impl OutputHead {
 
 #[cfg(test)]
 impl CommandOutput {
-    /// As if a command had printed this.
     pub(crate) fn for_test(stdout: &str, stderr: &str) -> Self {
         let mut heard = Self::new();
         heard.stdout.push(stdout.as_bytes());

@@ -1,12 +1,12 @@
-//! Bytes from a terminal program as a text that a model can read.
+//! Terminal output as plain text for the model.
 
-/// The bytes as text: broken UTF-8 is replaced, escape sequences and control characters are left out.
+/// Decodes bytes: invalid UTF-8 is replaced, escape sequences and control characters are removed.
 pub(crate) fn to_plain_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.bytes().any(is_control_byte) { strip_control_bytes(&text) } else { text.into_owned() }
 }
 
-/// A number of bytes in words.
+/// Formats a number of bytes.
 pub(crate) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -31,7 +31,7 @@ fn strip_control_bytes(text: &str) -> String {
     clean
 }
 
-/// What follows an escape sequence whose escape character has just been taken away.
+/// Skips an escape sequence whose escape character has been removed.
 fn skip_escape(rest: &str) -> &str {
     match rest.bytes().next() {
         Some(b'[') => skip_sequence(&rest[1..], 0x30..=0x3f, 0x40..=0x7e),
@@ -40,7 +40,7 @@ fn skip_escape(rest: &str) -> &str {
     }
 }
 
-/// Skips parameters, intermediates and one last character. What does not belong to the sequence is kept.
+/// Skips parameters, intermediate bytes and the final byte; keeps what is not part of the sequence.
 fn skip_sequence(
     rest: &str,
     parameters: std::ops::RangeInclusive<u8>,
@@ -54,7 +54,7 @@ fn skip_sequence(
     }
 }
 
-/// Skips a string such as a window title. One that is never closed ends with its line.
+/// Skips a string such as a window title; an unterminated one ends with its line.
 fn skip_string(rest: &str) -> &str {
     match rest.bytes().position(|byte| matches!(byte, 0x07 | 0x1b | b'\n')) {
         Some(at) if rest[at..].starts_with("\x1b\\") => &rest[at + 2..],
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_is_left_out_and_text_is_kept() {
+    fn escape_sequences_are_removed_and_text_is_kept() {
         for (name, bytes, text) in [
             ("plain text", "a\tb\r\nü\n".as_bytes(), "a\tb\r\nü\n"),
             ("colours", b"\x1b[1;31mred\x1b[0m and \x1b[?25lhidden", "red and hidden"),

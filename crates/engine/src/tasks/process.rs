@@ -1,4 +1,4 @@
-//! One command as a process: started in a group of its own, read until it has ended, never left behind.
+//! One command as a process group: started, read until exit, never left behind.
 
 #![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
 
@@ -18,41 +18,36 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::process_tag::TAG_VARIABLE;
 use super::capture::OutputCapture;
-use super::pipe::{DrainWindow, OutputPipe};
 use super::direct_exec;
+use super::pipe::{DrainWindow, OutputPipe};
 use super::process_groups::{KILL_GRACE, ProcessGroup, ProcessGroups, SessionBinding};
+use super::process_tag::TAG_VARIABLE;
 use super::shell_script::ShellScript;
 use crate::clock;
 
-/// A command, and where and in which surroundings it runs.
+/// A command with its working directory and environment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandSpec {
-    /// What the shell is told.
+    /// The shell command.
     pub command: String,
-    /// The folder.
     pub cwd: PathBuf,
-    /// All variables that it sees.
+    /// The complete environment.
     pub environment: BTreeMap<String, String>,
 }
 
-/// A command could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// Its folder is gone.
     #[error("the folder {} does not exist any more", .0.display())]
     MissingDir(PathBuf),
-    /// Its variables are too many or too long.
     #[error(
         "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
          all; let the user unset or shorten some"
     )]
     EnvironmentTooLarge,
-    /// The session has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
-    /// A limit of the system, mostly.
+    /// Usually a limit of the system.
     #[error("the command could not be started: {0}")]
     Io(#[from] io::Error),
 }
@@ -60,42 +55,39 @@ pub enum SpawnError {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// By itself, with this exit code.
     Exited(i32),
-    /// By this signal.
     Killed(i32),
-    /// We ended it, because its time was up.
+    /// Killed because its time limit was reached.
     TimedOut,
-    /// In a way that the system did not tell us.
+    /// The system did not report a status.
     Unknown,
 }
 
-/// Whether a command left something behind that still holds its output.
+/// Whether a command left a process behind that holds its output open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
-    /// Nothing.
     Nothing,
-    /// A process that goes on; what it prints is dropped.
+    /// A process still runs; its output is dropped.
     Running,
 }
 
-/// A running command. Dropped, it ends with all its children.
+/// A running command with captured output. Dropping it kills the command and its children.
 pub(super) struct Process {
     output: OutputPipe,
     tree: ProcessTree,
 }
 
-/// The processes of a command, until they have ended. Dropped before, they are ended.
+/// The processes of a command. Dropping it before the exit kills them.
 pub(super) struct ProcessTree(Option<RunningGroup>);
 
-/// A command's first process, and the group of all.
+/// The first process of a command, and its process group.
 struct RunningGroup {
     child: Child,
     group: ProcessGroup,
 }
 
 impl Process {
-    /// Starts a command. Both its outputs go into one pipe, so that they stay in order.
+    /// Starts a command. Stdout and stderr share one pipe, so that their order is kept.
     pub(super) fn spawn(order: &CommandSpec, roster: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
         let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
         let (output, writer) = OutputPipe::create()?;
@@ -103,24 +95,28 @@ impl Process {
         Ok(Self { output, tree: body })
     }
 
-    /// Starts a command that prints into a file itself, and that may be released.
-    pub(super) fn spawn_detachable(order: &CommandSpec, roster: &Arc<ProcessGroups>, file: &File) -> Result<Self, SpawnError> {
+    /// Starts a command that writes into a file directly and may be detached.
+    pub(super) fn spawn_detachable(
+        order: &CommandSpec,
+        roster: &Arc<ProcessGroups>,
+        file: &File,
+    ) -> Result<Self, SpawnError> {
         let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
-        // Nothing comes by way of us: nobody holds the other end.
+        // No output arrives here: the write end is closed at once.
         let (output, _) = OutputPipe::create()?;
         let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
         let body = ProcessTree::spawn_with(order, &script, roster, streams, SessionBinding::Detachable)?;
         Ok(Self { output, tree: body })
     }
 
-    /// Lets the command go on without us, and gives its process id.
+    /// Detaches the command from the session and returns its process id.
     pub(super) fn detach(mut self) -> Option<i32> {
         let mut alive = self.tree.0.take()?;
         alive.group.release();
         Some(alive.group.id().as_raw())
     }
 
-    /// Reads output until the command has ended. What it left running stays so until the session ends.
+    /// Reads output until the command exits. Leftover processes run until the session ends.
     pub(super) async fn run_to_end(&mut self, capture: &mut OutputCapture) -> (ProcessExit, Leftover) {
         let ending = loop {
             tokio::select! {
@@ -132,7 +128,7 @@ impl Process {
         (ending, self.drain(capture).await)
     }
 
-    /// Ends the command and all its children, and reads what they say until then.
+    /// Stops the command and its children, reading their output until then.
     pub(super) async fn stop(mut self, capture: &mut OutputCapture) {
         {
             let mut end = std::pin::pin!(self.tree.terminate());
@@ -147,21 +143,19 @@ impl Process {
         self.drain(capture).await;
     }
 
-    /// Reads what is left.
     async fn drain(&mut self, capture: &mut OutputCapture) -> Leftover {
         let drain = DrainWindow::start();
         while self.output.is_open && drain.wait_for_more(read_into(&mut self.output, capture)).await {}
         if self.output.is_open { Leftover::Running } else { Leftover::Nothing }
     }
 
-    /// Keeps taking what is printed by something that the command left running, so that printing does not kill it.
+    /// Keeps reading the output of a leftover process, so that it does not die of a broken pipe.
     pub(super) fn discard_output(self, closed: CancellationToken) {
         tokio::spawn(async move { closed.run_until_cancelled(self.output.discard()).await });
     }
 }
 
 impl ProcessTree {
-    /// Starts a command with these streams.
     pub(super) fn spawn_tagged(
         order: &CommandSpec,
         script: &ShellScript<'_>,
@@ -193,8 +187,9 @@ impl ProcessTree {
             watched.spawn(tie, || command.spawn())
         };
         let terminal = find_setsid_if_terminal();
-        // What the system does not start, the shell may: it also knows best what to say about it.
-        let plainly = direct_command(order, script.argument, terminal).and_then(|command| start(command).ok());
+        // If the direct exec fails, the shell is tried: it may succeed, or print the proper error.
+        let plainly =
+            direct_command(order, script.argument, terminal).and_then(|command| start(command).ok());
         let child = plainly.map_or_else(|| start(shell_command(order, script.argument, terminal)), Ok);
         let child = child.map_err(|error| spawn_error(error, &order.cwd))?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
@@ -203,12 +198,12 @@ impl ProcessTree {
         Ok(Self(Some(RunningGroup { child, group })))
     }
 
-    /// The input of the command, once, if it is ours to write.
+    /// Takes stdin, once, if it is piped.
     pub(super) fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.0.as_mut()?.child.stdin.take()
     }
 
-    /// Waits until the first process has ended. What it left running stays so until the session ends.
+    /// Waits for the first process. Leftover processes run until the session ends.
     pub(super) async fn wait(&mut self) -> ProcessExit {
         let Some(alive) = &mut self.0 else { return ProcessExit::Unknown };
         let status = alive.child.wait().await;
@@ -217,7 +212,7 @@ impl ProcessTree {
         status.map_or(ProcessExit::Unknown, ProcessExit::from_status)
     }
 
-    /// Ends all processes and waits until they are gone.
+    /// Stops all processes and waits until they are gone.
     pub(super) async fn terminate(&mut self) {
         if let Some(alive) = &mut self.0 {
             alive.terminate().await;
@@ -229,7 +224,7 @@ impl ProcessTree {
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         let Some(mut alive) = self.0.take() else { return };
-        // Without a runtime, dropping the group kills at once.
+        // Without a runtime, dropping the group kills it at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { alive.terminate().await });
         }
@@ -237,7 +232,7 @@ impl Drop for ProcessTree {
 }
 
 impl RunningGroup {
-    /// Asks all processes of the group to end, kills those that do not, and waits for the first.
+    /// Sends SIGTERM to the group, SIGKILL after the grace period, and waits for the first process.
     async fn terminate(&mut self) {
         let deadline = clock::monotonic() + KILL_GRACE;
         self.group.signal(Signal::SIGTERM);
@@ -255,7 +250,7 @@ impl RunningGroup {
     }
 }
 
-/// Takes what is there; waits if nothing is.
+/// Reads what is available; waits if there is nothing.
 async fn read_into(output: &mut OutputPipe, capture: &mut OutputCapture) {
     if output.fill().await {
         capture.push(&output.buffer);
@@ -272,15 +267,15 @@ impl ProcessExit {
     }
 }
 
-/// The command without a shell, if it needs none. In a terminal, `setsid` starts what is to be started, and would hide
-/// whether it could be.
+/// The command without a shell, if it needs none. Not if `setsid` is used, which would hide that the program could not
+/// be started.
 fn direct_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Option<Command> {
     let mut command = terminal.is_none().then(|| direct_exec::build_command(script, order)).flatten()?;
     command.process_group(0);
     Some(command)
 }
 
-/// The shell with the command, in a process group of its own and without a terminal.
+/// The shell with the command, in its own process group and without a terminal.
 fn shell_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Command {
     let shell = find_shell(&order.environment);
     let mut command = match terminal {
@@ -299,7 +294,7 @@ fn shell_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>
     command
 }
 
-/// Bash if there is one. An absolute path makes starting it cheap.
+/// Finds bash, otherwise `/bin/sh`. An absolute path avoids a PATH search at each start.
 fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
     let path = environment.get("PATH").map_or("", String::as_str);
     ["/bin", "/usr/bin"]
@@ -310,11 +305,11 @@ fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
         .unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// The program by which a command leaves our terminal.
+/// Path of the program `setsid`.
 type SetsidPath = &'static str;
 
-/// If we were started in a terminal, the program that lets a command leave it: a question for a password would
-/// otherwise appear there, and stop the command for ever.
+/// If the engine has a terminal, returns `setsid` to detach the command from it: a password prompt would otherwise
+/// block the command forever.
 fn find_setsid_if_terminal() -> Option<SetsidPath> {
     File::open("/dev/tty").ok()?;
     ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
@@ -335,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_command_is_started_as_it_is_unless_there_is_a_terminal_to_leave() {
+    fn a_literal_command_runs_directly_unless_setsid_is_used() {
         let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
         let order = CommandSpec { command: String::new(), cwd: "/".into(), environment };
         let programs = |script, terminal| {

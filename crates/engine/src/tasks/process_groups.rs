@@ -1,4 +1,4 @@
-//! The process groups of a session that are running now, and the promise that none outlives the session.
+//! Running process groups of a session; none outlives the session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,9 @@ use super::process_tag::ProcessTag;
 use super::procfs;
 use super::reaper::Reaper;
 
-/// How long a process that was asked to end may take.
+/// Time a process gets to exit after SIGTERM.
 pub(super) const KILL_GRACE: Duration = Duration::from_millis(500);
 
-/// The running process groups of a session.
 pub(super) struct ProcessGroups {
     groups: watch::Sender<Vec<Pid>>,
     supervision: Mutex<Option<Supervision>>,
@@ -24,25 +23,24 @@ pub(super) struct ProcessGroups {
     pub(super) closed: CancellationToken,
 }
 
-/// A session that has run a command.
+/// Reaper and tag of a session that has run a command.
 #[derive(Clone)]
 pub(super) struct Supervision {
     reaper: Arc<Reaper>,
-    /// What marks the session's processes.
     tag: Arc<ProcessTag>,
 }
 
-/// How a command is tied to its session.
+/// How a command is bound to its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionBinding {
-    /// For good: it carries the session's mark, and nothing that it starts survives the session.
+    /// Carries the session's tag; no descendant survives the session.
     Tagged,
-    /// Loosely: it is known by its group alone, so that it can be let go.
+    /// Known by its process group only, so that it can be detached.
     Detachable,
 }
 
 impl Supervision {
-    /// What a command carries in its environment.
+    /// Value of the tag variable in the command's environment.
     pub(super) fn tag_value(&self, tie: SessionBinding) -> Option<&str> {
         match tie {
             SessionBinding::Tagged => Some(self.tag.value()),
@@ -50,7 +48,6 @@ impl Supervision {
         }
     }
 
-    /// Starts a process that is tied to the session.
     pub(super) fn spawn<T>(&self, tie: SessionBinding, start: impl FnOnce() -> T) -> T {
         match tie {
             SessionBinding::Tagged => self.tag.spawn_tagged(start),
@@ -59,7 +56,7 @@ impl Supervision {
     }
 }
 
-/// A running process group. Dropped before its time, it is killed.
+/// A running process group. Dropping it before its release kills it.
 pub(super) struct ProcessGroup {
     id: Pid,
     groups: Arc<ProcessGroups>,
@@ -69,20 +66,24 @@ pub(super) struct ProcessGroup {
 
 #[derive(Clone, Copy, PartialEq)]
 enum GroupState {
-    /// Its first process has not been waited for, so the id is ours.
+    /// The first process has not been reaped, so the id cannot be reused.
     HasLeader,
-    /// Its first process is gone; others may be left.
+    /// The first process was reaped; others may remain.
     Leaderless,
-    /// No longer our business.
+    /// Ended or detached.
     Released,
 }
 
 impl ProcessGroups {
     pub(super) fn new() -> Self {
-        Self { groups: watch::Sender::default(), supervision: Mutex::default(), closed: CancellationToken::new() }
+        Self {
+            groups: watch::Sender::default(),
+            supervision: Mutex::default(),
+            closed: CancellationToken::new(),
+        }
     }
 
-    /// The session's mark. With the first call, the reaper watches over us.
+    /// Returns reaper and tag; the first call starts the reaper.
     pub(super) fn supervision(&self) -> std::io::Result<Supervision> {
         let mut watched = self.lock_supervision();
         if let Some(watched) = &*watched {
@@ -93,14 +94,19 @@ impl ProcessGroups {
         Ok(watched.insert(Supervision { reaper, tag: mark }).clone())
     }
 
-    /// Notes a group that has just been started.
+    /// Adds a group that has just been started.
     pub(super) fn add(self: &Arc<Self>, watched: Supervision, leader: Pid) -> ProcessGroup {
         watched.reaper.add_group(leader.as_raw());
         self.groups.send_modify(|groups| groups.push(leader));
-        ProcessGroup { id: leader, groups: Arc::clone(self), reaper: watched.reaper, state: GroupState::HasLeader }
+        ProcessGroup {
+            id: leader,
+            groups: Arc::clone(self),
+            reaper: watched.reaper,
+            state: GroupState::HasLeader,
+        }
     }
 
-    /// The session ends: whoever runs something ends it; what is then left is killed.
+    /// Ends the session: owners stop their commands, then remaining processes are killed.
     pub(super) async fn close(&self) {
         self.closed.cancel();
         let Some(mark) = self.lock_supervision().as_ref().map(|watched| Arc::clone(&watched.tag)) else {
@@ -110,11 +116,11 @@ impl ProcessGroups {
         self.kill_groups();
         self.wait_until_empty(KILL_GRACE).await;
         procfs::terminate_tagged(&mark, KILL_GRACE).await;
-        // Only now: had we been dropped on the way, dropping the roster would have to do the work.
+        // Last: if this future is dropped before, dropping the value must do the cleanup.
         self.lock_supervision().take();
     }
 
-    /// A whole value is put in or taken out at once; a panic elsewhere cannot leave it half changed.
+    /// The value is replaced as a whole, so a poisoned lock holds valid data.
     fn lock_supervision(&self) -> MutexGuard<'_, Option<Supervision>> {
         self.supervision.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,7 +138,7 @@ impl ProcessGroups {
     }
 }
 
-/// The session's handles are gone and nobody closed it.
+/// All handles are gone without `close`.
 impl Drop for ProcessGroups {
     fn drop(&mut self) {
         if let Some(watched) = self.lock_supervision().take() {
@@ -142,31 +148,30 @@ impl Drop for ProcessGroups {
 }
 
 impl ProcessGroup {
-    /// Its number, which is that of its first process.
+    /// The group id, which is the id of its first process.
     pub(super) fn id(&self) -> Pid {
         self.id
     }
 
-    /// Sends a signal to every process of the group.
     pub(super) fn signal(&self, signal: Signal) {
         let missed = killpg(self.id, signal) == Err(Errno::ESRCH);
-        // Between its start and its first step, the leader is still in our own group.
+        // Between fork and setpgid the leader is still in our own group.
         if missed && self.state == GroupState::HasLeader {
             let _ = kill(self.id, signal);
         }
     }
 
-    /// Whether a process of the group is still at work.
+    /// Returns whether a process of the group still runs.
     pub(super) fn is_alive(&self) -> bool {
         killpg(self.id, None).is_ok() && procfs::is_group_running(self.id)
     }
 
-    /// The first process has been waited for.
+    /// The first process was reaped.
     pub(super) fn mark_leader_reaped(&mut self) {
         self.state = GroupState::Leaderless;
     }
 
-    /// From now on the group is left alone until the session ends.
+    /// Releases the group: it is left alone until the session ends.
     pub(super) fn release(&mut self) {
         if self.state != GroupState::Released {
             self.state = GroupState::Released;

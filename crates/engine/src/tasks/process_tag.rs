@@ -1,9 +1,8 @@
-//! The mark by which the processes of a session are known, wherever they have gone.
+//! Process tags: identify the processes of a session, wherever they have moved.
 //!
-//! Each carries a variable in its environment. A daemon may clear that; its resource limits it keeps, for they pass to
-//! every child and through every `exec`. So a program that allows it ([`follow_daemons`]) also marks its commands by a
-//! limit that nobody needs: the time that a real-time process may run without a pause, a hundred thousand years and
-//! some odd microseconds.
+//! Each process carries an environment variable. A daemon may clear its environment, but resource limits are inherited
+//! across `fork` and `exec`. So a program that calls [`track_daemons`] also tags its commands by an otherwise unused
+//! limit: `RLIMIT_RTTIME`, set to a distinctive value of about a hundred thousand years.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,43 +15,42 @@ use nix::unistd::Pid;
 use super::procfs;
 use crate::ids;
 
-/// The variable in the environment.
 pub(super) const TAG_VARIABLE: &str = "WHIMBREL_SESSION";
 
-/// How the system calls the limit where it lists those of a process.
+/// Name of the limit in `/proc/PID/limits`.
 const LIMIT_NAME: &str = "Max realtime timeout";
 
-/// The limits of all marks lie above this.
+/// All tag limits are above this value.
 const MIN_TAG_LIMIT: rlim_t = 4_000_000_000_000_000_000;
 
-/// So many processes of one number are told apart, and so many sessions of one process.
+/// Number of engine processes, and of sessions per process, that tags distinguish.
 const PROCESS_SLOTS: rlim_t = 100_000;
 const SESSION_SLOTS: rlim_t = 10_000_000;
 
-/// Whether commands are marked by a limit, too. The limit belongs to the whole process, and so does this.
+/// Whether commands are also tagged by a limit. Limits are per process, and so is this flag.
 static TAG_BY_LIMIT: AtomicBool = AtomicBool::new(false);
 
-/// Held while the limit of this process is another one.
+/// Held while the limit of this process is changed.
 static RLIMIT_LOCK: Mutex<()> = Mutex::new(());
 
-/// Finds, from now on, also such daemons that have left their group and cleared their environment, and ends them with
-/// their session. Must be called before the first command of the process: a session that has already run one, and all
-/// sessions beside it, know their commands by the variable only. For programs that belong to the engine: while a
-/// command is being started, `RLIMIT_RTTIME` of this process is another one.
+/// Also finds daemons that left their process group and cleared their environment, and ends them with their session.
+/// Call it before the first command of the process: sessions that have already run a command are known by the variable
+/// only. Only for programs that own the process: while a command is being started, `RLIMIT_RTTIME` of this process is
+/// changed.
 pub fn track_daemons() {
     TAG_BY_LIMIT.store(true, Ordering::Relaxed);
 }
 
-/// The marks that this process gives.
+/// Creates the tags of this process.
 pub(super) struct TagGenerator {
-    /// How the values of the variable begin.
+    /// Prefix of the variable's values.
     prefix: String,
-    /// How the limits begin; none if there are none.
+    /// Base of the limits; `None` if tagging by limit is off.
     limit_base: Option<rlim_t>,
     next_number: AtomicU64,
 }
 
-/// The mark of one session.
+/// The tag of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessTag {
     value: String,
@@ -60,16 +58,17 @@ pub(super) struct ProcessTag {
 }
 
 impl TagGenerator {
-    /// Marks unlike those of any other process.
+    /// Creates a generator whose tags differ from those of other processes.
     pub(super) fn for_this_process() -> Self {
         let prefix = ids::new_uuid();
-        let chance = prefix.bytes().fold(0, |sum: rlim_t, byte| (sum * 31 + rlim_t::from(byte)) % PROCESS_SLOTS);
+        let chance =
+            prefix.bytes().fold(0, |sum: rlim_t, byte| (sum * 31 + rlim_t::from(byte)) % PROCESS_SLOTS);
         let process = rlim_t::from(std::process::id()) * PROCESS_SLOTS + chance;
-        let limit_base = TAG_BY_LIMIT.load(Ordering::Relaxed).then_some(MIN_TAG_LIMIT + process * SESSION_SLOTS);
+        let limit_base =
+            TAG_BY_LIMIT.load(Ordering::Relaxed).then_some(MIN_TAG_LIMIT + process * SESSION_SLOTS);
         Self { prefix, limit_base, next_number: AtomicU64::new(0) }
     }
 
-    /// A mark for a new session.
     pub(super) fn next_tag(&self) -> ProcessTag {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         ProcessTag {
@@ -78,14 +77,15 @@ impl TagGenerator {
         }
     }
 
-    /// Patterns for `grep` that match every mark of this process, in an environment and in a list of limits.
+    /// Patterns for `grep` that match every tag of this process, in `environ` and in `limits`.
     pub(super) fn grep_patterns(&self) -> [String; 2] {
         let variable = format!("{TAG_VARIABLE}={}", self.prefix);
-        let limit = self.limit_base.map(|first| format!("{LIMIT_NAME}  *{}[0-9]\\{{7\\}} ", first / SESSION_SLOTS));
+        let limit =
+            self.limit_base.map(|first| format!("{LIMIT_NAME}  *{}[0-9]\\{{7\\}} ", first / SESSION_SLOTS));
         [variable.clone(), limit.unwrap_or(variable)]
     }
 
-    /// Starts a process that carries no mark, not even one that this process was given itself.
+    /// Spawns a process without a tag, not even one inherited by this process.
     pub(super) fn spawn_untagged<T>(&self, start: impl FnOnce() -> T) -> T {
         match self.limit_base {
             Some(_) => under(rlim_t::MAX, start),
@@ -95,12 +95,11 @@ impl TagGenerator {
 }
 
 impl ProcessTag {
-    /// The value of the variable.
     pub(super) fn value(&self) -> &str {
         &self.value
     }
 
-    /// Starts a process that carries the limit.
+    /// Spawns a process with the tag's limit.
     pub(super) fn spawn_tagged<T>(&self, start: impl FnOnce() -> T) -> T {
         match self.limit {
             Some(limit) => under(limit, start),
@@ -108,8 +107,8 @@ impl ProcessTag {
         }
     }
 
-    /// Whether a process carries it. One of somebody else shows its limits only. So does one that has ended, until
-    /// somebody waits for it, which may be never: it does not count.
+    /// Returns whether a process carries the tag. Processes of other users show only their limits; so do zombies, which
+    /// do not count.
     pub(super) fn is_carried_by(&self, id: Pid) -> bool {
         self.is_in_environment_of(id) || self.is_in_limits_of(id) && !procfs::has_ended(id)
     }
@@ -129,12 +128,12 @@ impl ProcessTag {
     }
 }
 
-/// Starts something while the soft limit of this process is another one, or the highest that is allowed.
+/// Runs `start` while the soft limit of this process is changed, capped by the hard limit.
 #[cfg(target_os = "linux")]
 fn under<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
     let _alone = RLIMIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_RTTIME) else { return start() };
-    // Where a limit cannot be had, the variable is still there.
+    // If the limit cannot be set, the variable remains.
     let changed = setrlimit(Resource::RLIMIT_RTTIME, limit.min(hard), hard).is_ok();
     let started = start();
     if changed {
@@ -143,7 +142,7 @@ fn under<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// Elsewhere there is no such limit.
+/// Other systems have no such limit.
 #[cfg(not(target_os = "linux"))]
 fn under<T>(_limit: rlim_t, start: impl FnOnce() -> T) -> T {
     start()
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_differ_by_session_and_are_found_by_their_process() {
+    fn tags_differ_by_session_and_share_a_prefix() {
         track_daemons();
         let (ours, others) = (TagGenerator::for_this_process(), TagGenerator::for_this_process());
         let (one, two) = (ours.next_tag(), ours.next_tag());
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_started_has_the_limit() {
+    fn only_spawned_processes_get_the_limit() {
         track_daemons();
         let mark = TagGenerator::for_this_process().next_tag();
         let before = getrlimit(Resource::RLIMIT_RTTIME).unwrap();
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_waits_for_is_not_marked_any_more() {
+    fn a_zombie_does_not_carry_the_tag() {
         track_daemons();
         let mark = TagGenerator::for_this_process().next_tag();
         for (name, variable) in [("by both", Some(mark.value())), ("by its limit", None)] {

@@ -1,5 +1,4 @@
-//! Looks into `/proc`: finds the processes of a session, wherever they have gone (each carries the session's mark), and
-//! the living ones of a group.
+//! Reads `/proc`: finds tagged processes of a session, and running processes of a group.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use nix::unistd::Pid;
 use super::process_tag::ProcessTag;
 use crate::clock;
 
-/// Asks all marked processes to end, and kills those that do not within `grace`.
+/// Sends SIGTERM to all tagged processes, and SIGKILL to those left after `grace`.
 pub(super) async fn terminate_tagged(mark: &Arc<ProcessTag>, grace: Duration) {
     let asked = run_blocking(mark, find_tagged).await;
     if asked.is_empty() {
@@ -27,16 +26,16 @@ pub(super) async fn terminate_tagged(mark: &Arc<ProcessTag>, grace: Duration) {
     run_blocking(mark, kill_tagged).await;
 }
 
-/// A look at all processes takes some milliseconds: not on a thread that others need.
+/// Runs a scan of `/proc` on a blocking thread: it takes some milliseconds.
 async fn run_blocking<T: Send + 'static>(mark: &Arc<ProcessTag>, look: fn(&ProcessTag) -> T) -> T {
     let theirs = Arc::clone(mark);
     let looked = tokio::task::spawn_blocking(move || look(&theirs)).await;
     looked.unwrap_or_else(|_| look(mark))
 }
 
-/// Kills all marked processes. Blocks.
+/// Kills all tagged processes. Blocks.
 pub(super) fn kill_tagged(mark: &ProcessTag) {
-    // What forks while we look is found in the next round.
+    // Processes that fork during the scan are found in the next round.
     for _ in 0..10 {
         let found = find_tagged(mark);
         if found.is_empty() {
@@ -46,22 +45,24 @@ pub(super) fn kill_tagged(mark: &ProcessTag) {
     }
 }
 
-/// Whether a process of the group is still at work. One that has ended stays in its group until somebody waits for
-/// it, which may be never.
+/// Returns whether a process of the group still runs. Zombies stay in their group but do not count.
 pub(super) fn is_group_running(group: Pid) -> bool {
-    all_pids().into_iter().filter_map(ProcessStat::for_pid).any(|facts| facts.group == group && facts.is_running)
+    all_pids()
+        .into_iter()
+        .filter_map(ProcessStat::for_pid)
+        .any(|facts| facts.group == group && facts.is_running)
 }
 
-/// Whether a process has ended, even if nobody has waited for it yet.
+/// Returns whether a process has ended, also if it is a zombie.
 pub(super) fn has_ended(id: Pid) -> bool {
     ProcessStat::for_pid(id).is_none_or(|facts| !facts.is_running)
 }
 
-/// What the system tells of a process.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct ProcessStat {
     group: Pid,
-    /// Whether it is still at work: one whose first thread has ended may have others.
+    /// False for a zombie; one whose first thread has ended may have other threads.
     is_running: bool,
 }
 
@@ -71,7 +72,7 @@ impl ProcessStat {
     }
 
     fn parse(stat: &str) -> Option<Self> {
-        // The name before may hold anything.
+        // The process name before may contain anything.
         let mut words = stat.rsplit_once(") ")?.1.split(' ');
         let (state, _parent, group) = (words.next()?, words.next()?, words.next()?);
         let threads: u64 = words.nth(14)?.parse().ok()?;
@@ -107,13 +108,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_works_as_long_as_one_of_its_threads_does() {
+    fn a_process_runs_as_long_as_one_thread_does() {
         for (state, threads, is_running) in
             [("S", 1, true), ("R", 3, true), ("T", 1, true), ("Z", 1, false), ("Z", 2, true), ("X", 0, false)]
         {
             let stat =
                 format!("7 (a) S 1 (b) {state} 1 42 5733 0 -1 4227148 222 0 0 0 0 0 0 0 20 0 {threads} 0 18");
-            assert_eq!(ProcessStat::parse(&stat), Some(ProcessStat { group: Pid::from_raw(42), is_running }), "{stat}");
+            assert_eq!(
+                ProcessStat::parse(&stat),
+                Some(ProcessStat { group: Pid::from_raw(42), is_running }),
+                "{stat}"
+            );
         }
         assert_eq!(ProcessStat::parse("7 (a) S 1"), None);
     }

@@ -1,7 +1,7 @@
-//! The reaper: a small shell that outlives a killed engine for a moment, to kill the commands it was running.
+//! The reaper: a small shell that survives a killed engine for a moment and kills the commands it was running.
 //!
-//! All sessions of a process share one. It starts with the first command and ends with the last session that ran
-//! one. While the engine lives it sleeps: what runs is noted in a pipe that nobody reads until the engine is gone.
+//! All sessions of a process share one. It starts with the first command and ends with the last session that ran one.
+//! While the engine lives it sleeps: running groups are written to a pipe that it reads only after the engine's death.
 
 #![expect(clippy::disallowed_methods, reason = "this file starts the reaper")]
 
@@ -14,33 +14,32 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::process_tag::{ProcessTag, TagGenerator};
 
-/// Notes of this many bytes fit into every pipe, however small the system makes it.
+/// Log size that fits into every pipe buffer.
 const MAX_LOG_BYTES: usize = 2048;
 
-/// The reaper of this process, if it is needed now. Shared because the death of a process concerns all its sessions.
+/// The reaper of this process. Shared, because the death of a process affects all its sessions.
 static REAPER: Mutex<Weak<Reaper>> = Mutex::new(Weak::new());
 
-/// The reaper, and what it will find when we die.
+/// The reaper and its log.
 pub(super) struct Reaper {
-    /// By what it knows the commands.
     tags: TagGenerator,
     log: Mutex<GroupLog>,
     shell: Option<Child>,
-    /// The shell's input. It ends with us.
+    /// Stdin of the shell; closed by the system when the engine dies.
     _liveness_pipe: PipeWriter,
 }
 
-/// The groups that are running, and the pipe that says so.
+/// The running process groups, and the pipe that holds their log.
 struct GroupLog {
     groups: Vec<i32>,
     write: PipeWriter,
     read: PipeReader,
-    /// How many bytes lie in the pipe.
+    /// Number of bytes in the pipe.
     buffered: usize,
 }
 
 impl Reaper {
-    /// The reaper of this process; started if there is none.
+    /// Returns the reaper of this process; starts it if necessary.
     pub(super) fn for_this_process() -> std::io::Result<Arc<Self>> {
         let mut current = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reaper) = current.upgrade() {
@@ -56,7 +55,7 @@ impl Reaper {
         let (life, lifeline) = pipe()?;
         let (read, write) = pipe()?;
         fcntl(&write, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        // A system without a shell or without room for one more process: commands still run, unwatched.
+        // Without `/bin/sh`, or at the process limit, commands run without a reaper.
         let mut shell = Command::new("/bin/sh");
         shell
             .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper"])
@@ -68,30 +67,27 @@ impl Reaper {
             .stdout(read.try_clone()?)
             .stderr(Stdio::null())
             .process_group(0);
-        // Nor is it a command of whoever runs us: it has to outlive us.
+        // The reaper must not carry a tag of an outer engine: it has to survive this process.
         let shell = marks.spawn_untagged(|| shell.spawn()).ok();
         let notes = Mutex::new(GroupLog { groups: Vec::new(), write, read, buffered: 0 });
         Ok(Self { tags: marks, log: notes, shell, _liveness_pipe: lifeline })
     }
 
-    /// A mark for a new session.
     pub(super) fn new_tag(&self) -> ProcessTag {
         self.tags.next_tag()
     }
 
-    /// Starts a process that carries no mark.
     pub(super) fn spawn_untagged<T>(&self, start: impl FnOnce() -> T) -> T {
         self.tags.spawn_untagged(start)
     }
 
-    /// A group runs.
     pub(super) fn add_group(&self, group: i32) {
         let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         notes.groups.push(group);
         notes.append('+', group);
     }
 
-    /// A group runs no longer, or must be left alone from now on.
+    /// Removes a group that has ended or is detached.
     pub(super) fn remove_group(&self, group: i32) {
         let mut notes = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         notes.groups.retain(|other| *other != group);
@@ -113,7 +109,8 @@ impl GroupLog {
         Ok(())
     }
 
-    /// Replaces the notes by one line for each group. Should we die in between, the marks are still found.
+    /// Replaces the log by one line for each group. If the engine dies meanwhile, processes are still found by their
+    /// tags.
     fn rewrite(&mut self) {
         let mut old = vec![0; self.buffered];
         if self.read.read_exact(&mut old).is_ok() {
@@ -125,7 +122,7 @@ impl GroupLog {
                 lines += &line;
             }
         }
-        // Hundreds of commands at once do not fit; those left out are found by their marks.
+        // Hundreds of groups do not fit; the rest is found by tags.
         let _ = self.write_line(&lines);
     }
 }
@@ -161,7 +158,7 @@ mod tests {
         ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
     ];
 
-    /// Not a claim: the engine that the next test kills.
+    /// Not a test: the engine process that the next test kills.
     #[tokio::test]
     async fn an_engine_to_be_killed() {
         let Some(folder) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reaper_ends_with_its_last_user_and_leaves_others_alone() {
+    fn the_reaper_is_shared_and_ends_with_its_last_user() {
         let reaper = Reaper::for_this_process().unwrap();
         let shell = reaper.shell.as_ref().unwrap().id();
         assert!(Arc::ptr_eq(&reaper, &Reaper::for_this_process().unwrap()));
@@ -210,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_notes_stay_small_and_true() {
+    fn the_log_stays_small_and_correct() {
         let reaper = Reaper::start().unwrap();
         reaper.add_group(7);
         for group in 1_000_000..1_001_000 {

@@ -1,36 +1,31 @@
-//! How the shell gets its command: as an argument, or, if it is too long for one, in a file without a name that it
-//! reads as its input.
+//! How the shell receives its command: as an argument or, beyond the argument limit, in an anonymous file as stdin.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::process::Stdio;
 
-/// The system takes no longer argument than 128 KB, with its end.
+/// Linux limits one argument to 128 KB including the final NUL.
 const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 
-/// Reads a command from the input, then runs it without any. A shell that cannot read it says so by its exit code.
-const EVAL_FROM_STDIN: &str = r#"WHIMBREL_COMMAND=$(cat) || exit 126; exec </dev/null; eval "$WHIMBREL_COMMAND""#;
+/// Reads a command from stdin and evaluates it with empty stdin. Exits with 126 if it cannot be read.
+const EVAL_FROM_STDIN: &str =
+    r#"WHIMBREL_COMMAND=$(cat) || exit 126; exec </dev/null; eval "$WHIMBREL_COMMAND""#;
 
-/// What the shell is started with.
+/// Argument and stdin of the shell.
 pub(super) struct ShellScript<'a> {
-    /// The argument.
     pub(super) argument: &'a str,
-    /// The input.
     pub(super) stdin: ShellStdin,
 }
 
-/// What the shell reads as its input.
 pub(super) enum ShellStdin {
-    /// Nothing.
     Empty,
-    /// Its command.
+    /// The file with the command.
     ScriptFile(File),
-    /// What we write.
+    /// A pipe that we write to.
     Piped,
 }
 
 impl ShellStdin {
-    /// For a process that is to be started.
     pub(super) fn to_stdio(&self) -> io::Result<Stdio> {
         Ok(match self {
             Self::Empty => Stdio::null(),
@@ -52,7 +47,7 @@ impl<'a> ShellScript<'a> {
         Ok(Self { argument: EVAL_FROM_STDIN, stdin: ShellStdin::ScriptFile(file) })
     }
 
-    /// A command that we write the input of, so that it cannot come by that way itself.
+    /// A command with piped stdin, which is then not available for the command itself.
     pub(super) fn with_piped_stdin(command: &'a str) -> io::Result<Self> {
         if command.len() > MAX_ARGUMENT_BYTES {
             let fault = "it is longer than 128 KB; put it into a file and run that";

@@ -1,210 +1,165 @@
-//! Background work as others see it: what is known about it, how it stands, and news of it.
+//! Public data of background tasks: facts, state and events.
 
 use std::path::PathBuf;
 
 use super::process::ProcessExit;
 
-/// What is known about background work from its beginning.
+/// Facts of a task that do not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFacts {
-    /// Its name.
     pub task_id: String,
     /// The call that started it.
     pub tool_use_id: String,
-    /// The agent whose call that was; none if it was the main one's.
+    /// The agent that started it; `None` for the main agent.
     pub owner: Option<String>,
-    /// What kind of work it is.
     pub kind: TaskKind,
-    /// What it does, in a few words.
     pub description: String,
-    /// The command; empty if it is none.
+    /// The command; empty for an agent.
     pub command: String,
-    /// The kind of subagent, if it is one.
+    /// The agent type of a subagent.
     pub agent_type: Option<String>,
-    /// The name by which it can be called besides, if it is an agent that has one.
+    /// The agent's name, which can be used in place of the id.
     pub name: Option<String>,
-    /// Where its output goes.
     pub output_file: PathBuf,
 }
 
-/// Background work as it is now.
+/// Facts and current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSnapshot {
-    /// What does not change.
     pub facts: TaskFacts,
-    /// What does.
     pub state: TaskState,
-    /// Whether the turn goes on beside it.
+    /// Whether the turn continues without waiting for it.
     pub background: bool,
 }
 
-/// A kind of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskKind {
-    /// A shell command.
     Command,
-    /// A subagent.
     Agent,
-    /// A teammate.
     Teammate,
 }
 
-/// Whether background work goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskState {
-    /// It does.
     Running,
-    /// It has ended.
     Ended {
-        /// How.
         status: TaskStatus,
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited by itself.
         exit_code: Option<i32>,
     },
 }
 
-/// How background work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// As it should.
     Completed,
-    /// With an error.
     Failed,
-    /// Somebody stopped it.
     Stopped,
 }
 
-/// Something happened to background work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskEvent {
-    /// It began.
     Started {
-        /// Its name.
         task_id: String,
         /// The call that started it.
         tool_use_id: String,
-        /// What it does.
         description: String,
-        /// What kind of work it is.
         kind: TaskKind,
     },
-    /// It ended.
     Ended {
-        /// Its name.
         task_id: String,
         /// The call that started it.
         tool_use_id: String,
-        /// How it ended.
         status: TaskStatus,
-        /// What it printed.
         output_file: PathBuf,
-        /// The end in a sentence.
+        /// One sentence.
         summary: String,
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited by itself.
         exit_code: Option<i32>,
-        /// Whether the main model is told, and when.
+        /// Whether and when the main model is notified.
         notify: NotifyModel,
     },
-    /// It goes on, but no longer as the session's work.
+    /// It continues outside of the session.
     Detached {
-        /// Its name.
         task_id: String,
         /// The call that started it.
         tool_use_id: String,
-        /// What it prints.
         output_file: PathBuf,
-        /// What is to be known about it, in a sentence.
+        /// One sentence.
         summary: String,
     },
-    /// It printed something that the model wants to hear.
+    /// A monitor printed lines for the model.
     Output {
-        /// Its name.
         task_id: String,
-        /// What it does.
         description: String,
         /// The lines.
         text: String,
     },
 }
 
-/// Whether the main model is told that background work has ended, and when.
+/// Whether and when the main model is notified that a task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotifyModel {
-    /// At once, in a turn of its own if none runs.
+    /// At once, in a new turn if none runs.
     Now,
-    /// With whatever it is told next: the host ended it, and knows.
+    /// With the next input: the host stopped the task and knows.
     WithNextInput,
-    /// Not at all: an agent ended it, and knows.
+    /// Not at all: an agent stopped the task and knows.
     Never,
 }
 
-/// Who wants something of background work.
+/// Requester of an operation on tasks; decides which tasks it may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskScope<'a> {
-    /// The host. All of it is its own.
+    /// The host: all tasks.
     Host,
-    /// The main agent, which answers for all others.
+    /// The main agent: all tasks.
     Main,
-    /// Another agent, by its id. It reaches what it has started itself.
+    /// Another agent, by id: the tasks it has started.
     Agent(&'a str),
 }
 
-/// What a background task has printed so far.
+/// Output of a task so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOutputReport {
-    /// The task.
     pub task: TaskSnapshot,
-    /// The last part of its output.
+    /// The tail of the output.
     pub output: String,
-    /// How many bytes came before that.
+    /// Number of bytes before it.
     pub omitted_bytes: u64,
 }
 
-/// There is no such background task, or none that is running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// Nobody knows this id.
     #[error("no background task has the id {id}; known: {}", format_ids(.known))]
     Unknown {
-        /// The id.
         id: String,
-        /// The ids that there are.
+        /// Accessible ids.
         known: Vec<String>,
     },
-    /// Another agent's business.
+    /// Started by another agent.
     #[error("the background task {id} was started by somebody else")]
-    OtherAgent {
-        /// The id.
-        id: String,
-    },
-    /// It has ended before.
+    OtherAgent { id: String },
+    /// Already ended.
     #[error("the background task {id} is not running: {}", .state.as_str())]
-    Ended {
-        /// The id.
-        id: String,
-        /// How it ended.
-        state: TaskState,
-    },
+    Ended { id: String, state: TaskState },
 }
 
-/// What the caller says about a command that it starts in the background.
+/// Data of a task to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// The call that starts it.
     pub tool_use_id: String,
-    /// The agent whose call that is; none if it is the main one's.
+    /// The agent that starts it; `None` for the main agent.
     pub owner: Option<String>,
-    /// What it does, in a few words.
     pub description: String,
 }
 
 impl<'a> TaskScope<'a> {
-    /// That of an agent; none is the main one.
+    /// The scope of an agent; `None` is the main agent.
     pub fn for_agent(id: Option<&'a str>) -> Self {
         id.map_or(Self::Main, Self::Agent)
     }
 
-    /// Whether work is within it.
     pub fn includes(self, facts: &TaskFacts) -> bool {
         match self {
             Self::Host | Self::Main => true,
@@ -214,7 +169,7 @@ impl<'a> TaskScope<'a> {
 }
 
 impl TaskKind {
-    /// The kind on the wire.
+    /// Value on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Command => "local_bash",
@@ -225,7 +180,7 @@ impl TaskKind {
 }
 
 impl TaskStatus {
-    /// The status on the wire.
+    /// Value on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -234,7 +189,7 @@ impl TaskStatus {
         }
     }
 
-    /// The status of a command that ended by itself, and its exit code.
+    /// Status and exit code of a command that exited by itself.
     pub(super) fn from_exit(ending: ProcessExit) -> (Self, Option<i32>) {
         match ending {
             ProcessExit::Exited(0) => (Self::Completed, Some(0)),
@@ -245,7 +200,6 @@ impl TaskStatus {
 }
 
 impl TaskEvent {
-    /// The name of the work that it is about.
     pub fn task_id(&self) -> &str {
         match self {
             Self::Started { task_id, .. }
@@ -257,7 +211,7 @@ impl TaskEvent {
 }
 
 impl TaskState {
-    /// The state on the wire.
+    /// Value on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -265,7 +219,6 @@ impl TaskState {
         }
     }
 
-    /// The exit code, if there is one.
     pub fn exit_code(self) -> Option<i32> {
         match self {
             Self::Running => None,
@@ -275,7 +228,7 @@ impl TaskState {
 }
 
 impl TaskFacts {
-    /// Whether it is called so: by a teammate's name also with the team behind it.
+    /// Returns whether this is its name; a teammate's name may have `@team` appended.
     pub(super) fn has_name(&self, name: &str) -> bool {
         let bare = match self.kind {
             TaskKind::Teammate => name.split_once('@').map_or(name, |(name, _)| name),
@@ -284,7 +237,6 @@ impl TaskFacts {
         self.name.as_deref() == Some(bare)
     }
 
-    /// The news that it began.
     pub(super) fn started_event(&self) -> TaskEvent {
         TaskEvent::Started {
             task_id: self.task_id.clone(),
@@ -294,13 +246,11 @@ impl TaskFacts {
         }
     }
 
-    /// The news that it printed something.
     pub(super) fn output_event(&self, text: &str) -> TaskEvent {
         let (task_id, description) = (self.task_id.clone(), self.description.clone());
         TaskEvent::Output { task_id, description, text: text.to_owned() }
     }
 
-    /// The news that it goes on without the session, as this process.
     pub(super) fn detached_event(&self, process: Option<i32>) -> TaskEvent {
         let process = process.map(|id| format!(" as process {id}")).unwrap_or_default();
         let summary = format!(
@@ -316,7 +266,6 @@ impl TaskFacts {
         }
     }
 
-    /// The news that its time was up.
     pub(super) fn timed_out_event(&self) -> TaskEvent {
         TaskEvent::Ended {
             task_id: self.task_id.clone(),
@@ -329,8 +278,12 @@ impl TaskFacts {
         }
     }
 
-    /// The news that it ended.
-    pub(super) fn ended_event(&self, status: TaskStatus, exit_code: Option<i32>, told: NotifyModel) -> TaskEvent {
+    pub(super) fn ended_event(
+        &self,
+        status: TaskStatus,
+        exit_code: Option<i32>,
+        told: NotifyModel,
+    ) -> TaskEvent {
         let exit = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
         TaskEvent::Ended {
             task_id: self.task_id.clone(),

@@ -1,4 +1,4 @@
-//! What the commands of a session promise.
+//! Tests of commands and background tasks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl TestSession {
         self.tasks.start_command(&self.spec(command), &self.output_dir(), start).unwrap()
     }
 
-    /// The next thing that happens to background work.
+    /// Next event of a background task.
     async fn event(&mut self) -> TaskEvent {
         match self.events.recv().await.unwrap() {
             InternalEvent::Task(event) => *event,
@@ -78,7 +78,7 @@ fn agent_facts(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
 }
 
 #[tokio::test]
-async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
+async fn an_agent_is_found_by_name_preferring_running_ones() {
     let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
     let enter = |id, kind, name| tasks.register_agent(agent_facts(id, kind, name), true);
     let _old = enter("a1", TaskKind::Agent, "scout");
@@ -100,7 +100,7 @@ async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
     }
 }
 
-/// Waits until something is so; the answer is whether it came to be.
+/// Polls a condition; returns whether it became true in time.
 async fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let deadline = clock::monotonic() + Duration::from_secs(15);
     while !condition() {
@@ -112,14 +112,14 @@ async fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The process id that a command writes into a file.
+/// Reads the process id that a command writes into a file.
 pub(crate) async fn read_pid(path: &Path) -> i32 {
     let read = || std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
     assert!(eventually(|| read().is_some()).await, "{} was not written", path.display());
     read().unwrap().trim().parse().unwrap()
 }
 
-/// Whether a process ends.
+/// Returns whether a process ends in time.
 pub(crate) async fn exits(id: i32) -> bool {
     eventually(|| process_state(id).is_none_or(|state| state == 'Z')).await
 }
@@ -153,7 +153,7 @@ fn peak_memory_kb() -> usize {
 }
 
 #[tokio::test]
-async fn a_command_ends_in_its_own_way() {
+async fn exit_status_and_output_are_reported() {
     let session = test_session();
     for (command, ending, said) in [
         ("echo hello", ProcessExit::Exited(0), "hello"),
@@ -183,7 +183,7 @@ async fn a_command_ends_in_its_own_way() {
 }
 
 #[tokio::test]
-async fn a_command_sees_its_folder_and_only_its_variables() {
+async fn a_command_gets_its_directory_and_environment() {
     let session = test_session();
     let mut order = session.spec("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
     order.environment.insert("SECRET_OF_MINE".into(), "x".into());
@@ -196,7 +196,7 @@ async fn a_command_sees_its_folder_and_only_its_variables() {
 }
 
 #[tokio::test]
-async fn a_timeout_ends_the_children_of_children_and_keeps_what_was_said() {
+async fn a_timeout_kills_grandchildren_and_keeps_output() {
     let session = test_session();
     let begun = clock::monotonic();
     let command = "echo early; sh -c 'sh -c \"echo \\$\\$ > pid; exec sleep 300\"; true'; true";
@@ -207,7 +207,7 @@ async fn a_timeout_ends_the_children_of_children_and_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_the_request_to_end_is_killed() {
+async fn a_command_ignoring_sigterm_is_killed() {
     let session = test_session();
     let command = "trap '' TERM; echo $$ > pid; while :; do sleep 300; done";
     assert_eq!(session.run_for(command, Duration::from_millis(300)).await.exit, ProcessExit::TimedOut);
@@ -215,7 +215,7 @@ async fn a_command_that_ignores_the_request_to_end_is_killed() {
 }
 
 #[tokio::test]
-async fn a_command_may_clean_up_when_its_time_is_up() {
+async fn a_command_may_clean_up_after_a_timeout() {
     let session = test_session();
     let command = "sh -c 'trap \"echo cleaned; exit\" TERM; while :; do sleep 0.01; done'; true";
     let finished = session.run_for(command, Duration::from_millis(300)).await;
@@ -223,7 +223,7 @@ async fn a_command_may_clean_up_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_ends_the_whole_tree() {
+async fn dropping_the_call_kills_the_process_tree() {
     let session = test_session();
     let command = "sh -c 'echo $$ > child; exec sleep 300' & echo $$ > parent; wait";
     let order = session.spec(command);
@@ -238,7 +238,7 @@ async fn a_dropped_call_ends_the_whole_tree() {
 }
 
 #[test]
-fn a_runtime_that_ends_takes_its_commands_along() {
+fn dropping_the_runtime_kills_commands() {
     let session = test_session();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (tasks, order, spill) =
@@ -265,7 +265,7 @@ async fn a_daemon_ends_with_the_session() {
 }
 
 #[tokio::test]
-async fn one_session_ends_and_another_goes_on() {
+async fn closing_one_session_leaves_others_running() {
     track_daemons();
     for surroundings in ["", "env -i"] {
         let (ending, staying) = (test_session(), test_session());
@@ -283,7 +283,7 @@ async fn one_session_ends_and_another_goes_on() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_has_shed_everything_ends_with_the_session() {
+async fn a_daemon_without_environment_ends_with_the_session() {
     track_daemons();
     let session = test_session();
     let daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid; exec sleep 300' &)";
@@ -296,7 +296,7 @@ async fn a_daemon_that_has_shed_everything_ends_with_the_session() {
 }
 
 #[tokio::test]
-async fn something_that_holds_the_output_neither_holds_the_call_nor_dies_of_printing() {
+async fn a_leftover_process_neither_blocks_nor_dies_of_printing() {
     let session = test_session();
     let begun = clock::monotonic();
     let command =
@@ -313,7 +313,7 @@ async fn something_that_holds_the_output_neither_holds_the_call_nor_dies_of_prin
 }
 
 #[tokio::test]
-async fn what_comes_late_is_still_read() {
+async fn late_output_is_still_read() {
     let session = test_session();
     assert_eq!(session.run_to_text("echo x > >(sleep 0.02; cat)").await.1, "x");
 }
@@ -321,7 +321,7 @@ async fn what_comes_late_is_still_read() {
 #[tokio::test]
 async fn a_flood_is_bounded_in_memory_and_on_disk() {
     let session = test_session();
-    // Pages of the program count as memory, too: a small flood has them in before it is measured.
+    // Program pages count as memory too: a small flood loads them before measuring.
     session.run("yes | head -c 9000000; head -c 9000000 /dev/zero | tr '\\0' x").await;
     for (name, command) in
         [("many lines", "yes | head -c 300000000"), ("one line", "head -c 200000000 /dev/zero | tr '\\0' x")]
@@ -330,7 +330,10 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
         let finished = session.run(command).await;
         assert_eq!(finished.exit, ProcessExit::Exited(0));
         assert!(finished.output.total() >= 200_000_000);
-        assert!(finished.output.render_for_model().len() < 20_000 && finished.output.render_for_host().len() < 401_000);
+        assert!(
+            finished.output.render_for_model().len() < 20_000
+                && finished.output.render_for_host().len() < 401_000
+        );
         let file = std::fs::metadata(finished.output.file().unwrap()).unwrap().len();
         assert!(file < 65 * 1024 * 1024, "{name}: {file} bytes on disk");
         let growth = peak_memory_kb() - before;
@@ -339,7 +342,7 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
 }
 
 #[tokio::test]
-async fn bytes_are_kept_as_they_were() {
+async fn the_output_file_holds_the_exact_bytes() {
     let session = test_session();
     let finished = session.run("for i in $(seq 10000); do printf 'a\\xff\\0\\033[0m\\n'; done").await;
     let file = std::fs::read(finished.output.file().unwrap()).unwrap();
@@ -348,7 +351,7 @@ async fn bytes_are_kept_as_they_were() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_is_named() {
+async fn a_missing_directory_is_named() {
     let session = test_session();
     let mut order = session.spec("true");
     order.cwd = session.dir.path().join("gone");
@@ -357,7 +360,7 @@ async fn a_folder_that_is_gone_is_named() {
 }
 
 #[tokio::test]
-async fn many_commands_leave_nothing_behind() {
+async fn many_commands_leak_nothing() {
     let session = test_session();
     session.run("true").await;
     let before = open_files();
@@ -375,13 +378,16 @@ async fn many_commands_run_at_once() {
     let session = test_session();
     let runs = (0..100).map(|number| {
         let session = &session;
-        async move { session.run_to_text(&format!("echo {number}")).await == (ProcessExit::Exited(0), number.to_string()) }
+        async move {
+            session.run_to_text(&format!("echo {number}")).await
+                == (ProcessExit::Exited(0), number.to_string())
+        }
     });
     assert!(futures::future::join_all(runs).await.into_iter().all(|right| right));
 }
 
 #[tokio::test]
-async fn background_work_tells_when_it_begins_and_ends() {
+async fn background_tasks_report_start_and_end() {
     for (command, status, exit_code) in [
         ("echo one; echo two >&2", TaskStatus::Completed, Some(0)),
         ("echo one; echo two; exit 4", TaskStatus::Failed, Some(4)),
@@ -392,7 +398,8 @@ async fn background_work_tells_when_it_begins_and_ends() {
         assert_eq!(session.event().await, facts.started_event());
         assert_eq!(session.event().await, facts.ended_event(status, exit_code, NotifyModel::Now));
         assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
-        let report = session.tasks.read_output(&facts.task_id, TaskScope::Host, Duration::ZERO).await.unwrap();
+        let report =
+            session.tasks.read_output(&facts.task_id, TaskScope::Host, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
         assert_eq!(
             report.task,
@@ -403,7 +410,7 @@ async fn background_work_tells_when_it_begins_and_ends() {
 }
 
 #[tokio::test]
-async fn background_work_can_be_watched_and_waited_for() {
+async fn a_background_task_can_be_read_and_awaited() {
     let session = test_session();
     let id = session.start("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two").task_id;
     let output = session.dir.path().join(format!("spill/tasks/{id}.output"));
@@ -422,8 +429,10 @@ async fn background_work_can_be_watched_and_waited_for() {
 }
 
 #[tokio::test]
-async fn background_work_can_be_stopped_once() {
-    for (reach, told) in [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)] {
+async fn a_background_task_can_be_stopped_once() {
+    for (reach, told) in
+        [(TaskScope::Main, NotifyModel::Never), (TaskScope::Host, NotifyModel::WithNextInput)]
+    {
         let mut session = test_session();
         let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
         let id = session.pid("pid").await;
@@ -443,7 +452,7 @@ async fn background_work_can_be_stopped_once() {
 }
 
 #[tokio::test]
-async fn an_agent_reaches_only_what_it_has_started() {
+async fn an_agent_accesses_only_its_own_tasks() {
     let session = test_session();
     let start = |owner: Option<&str>| {
         let start =
@@ -476,7 +485,7 @@ async fn an_agent_reaches_only_what_it_has_started() {
 }
 
 #[tokio::test]
-async fn the_turn_is_let_go_on_beside_its_own_work_only() {
+async fn only_work_of_the_main_turn_moves_to_background() {
     let session = test_session();
     let enter = |id: &str, owner: Option<&str>| {
         let facts = TaskFacts {
@@ -503,7 +512,7 @@ async fn the_turn_is_let_go_on_beside_its_own_work_only() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
+async fn an_agent_can_clean_up_when_the_session_ends() {
     let session = test_session();
     let facts = TaskFacts {
         task_id: "a1".into(),
@@ -528,7 +537,7 @@ async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_session_stops_background_work_and_tells_so() {
+async fn closing_the_session_stops_and_reports_tasks() {
     let mut session = test_session();
     let facts = session.start("echo $$ > pid; exec sleep 300");
     let id = session.pid("pid").await;
@@ -540,7 +549,7 @@ async fn the_end_of_the_session_stops_background_work_and_tells_so() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_when_the_session_ends_is_released() {
+async fn closing_the_session_releases_a_waiting_call() {
     let session = test_session();
     let order = session.spec("echo $$ > pid; exec sleep 300");
     let spill = session.output_dir();
@@ -553,14 +562,14 @@ async fn a_call_that_waits_when_the_session_ends_is_released() {
 }
 
 #[tokio::test]
-async fn a_command_that_asks_something_gets_no_answer_and_no_terminal() {
+async fn a_command_has_no_stdin_and_no_terminal() {
     let session = test_session();
     let asks = "read answer; echo \"code $?\"; tty; (: > /dev/tty) 2>/dev/null || echo nobody";
     assert_eq!(session.run_to_text(asks).await, (ProcessExit::Exited(0), "code 1\nnot a tty\nnobody".into()));
 }
 
 #[tokio::test]
-async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
+async fn hundreds_of_children_are_killed() {
     let session = test_session();
     let command = "for i in $(seq 300); do sleep 600 & echo $! >> pids; done; wait";
     let finished = session.run_for(command, Duration::from_secs(5)).await;
@@ -573,7 +582,7 @@ async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
 }
 
 #[tokio::test]
-async fn what_the_system_does_not_start_is_left_to_the_shell() {
+async fn a_failed_exec_falls_back_to_the_shell() {
     use std::os::unix::fs::PermissionsExt;
     let session = test_session();
     let folder = session.dir.path();
@@ -586,7 +595,7 @@ async fn what_the_system_does_not_start_is_left_to_the_shell() {
     order.environment.insert("PATH".into(), format!("{}:/usr/bin:/bin", folder.display()));
     for (command, endings, text) in [
         ("untitled twice", &[ProcessExit::Exited(0)][..], "by the shell twice"),
-        // By its version.
+        // Depends on the version of bash.
         ("orphan", &[ProcessExit::Exited(126), ProcessExit::Exited(127)], "orphan: "),
         ("no-such-program", &[ProcessExit::Exited(127)], "no-such-program: command not found"),
         ("sh -c 'kill -9 $$'", &[ProcessExit::Killed(9)], ""),

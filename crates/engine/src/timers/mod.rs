@@ -1,7 +1,7 @@
-//! Timers of a session: when their time has come they post a prompt, which waits for its turn like any other.
+//! Timers of a session: when due, they post a prompt as a notification.
 //!
-//! They live as long as the session does, and do not keep it alive: a run whose input has finished ends when nothing runs
-//! and nothing is queued, whatever was planned for later. Rooms: [`schedule`] (when a job is due).
+//! They end with the session and do not keep it alive: a run whose input has finished exits when nothing runs and
+//! nothing is queued, even if timers are pending. Module: [`schedule`] (when a job is due).
 
 pub mod schedule;
 #[cfg(test)]
@@ -13,11 +13,11 @@ use std::time::Duration;
 use jiff::{Timestamp, Zoned};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::internal_events::{EventSender, Notification, InternalEvent};
+use crate::internal_events::{EventSender, InternalEvent, Notification};
 use crate::{clock, ids};
 use schedule::Schedule;
 
-/// How many jobs a session may have.
+/// Maximum number of jobs of a session.
 const MAX_JOBS: usize = 50;
 
 /// The timers of a session. Cheap to clone.
@@ -30,32 +30,27 @@ struct Shared {
     closed: CancellationToken,
 }
 
-/// A timer that runs. Dropped, it is stopped.
+/// A running timer; dropping it stops it.
 struct Row {
     job: TimerJob,
     _stop: DropGuard,
 }
 
-/// What is posted, and when.
+/// A scheduled prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimerJob {
-    /// Its name.
     pub id: String,
-    /// When it is due.
     pub schedule: Schedule,
-    /// What is posted.
     pub prompt: String,
-    /// When it is due next.
+    /// Next due time.
     pub next: Timestamp,
 }
 
-/// Why there is no timer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimerError {
-    /// Its time will never come.
+    /// The schedule has no due time.
     #[error("its time never comes")]
     NeverDue,
-    /// There are enough.
     #[error("there are {MAX_JOBS} jobs already; delete one with CronDelete first")]
     TooMany,
 }
@@ -66,7 +61,6 @@ impl Timers {
         Self(Arc::new(Shared { rows: Mutex::default(), events: news, closed }))
     }
 
-    /// Plans a job.
     pub fn schedule_prompt(&self, schedule: Schedule, prompt: String) -> Result<TimerJob, TimerError> {
         let now = clock::local_now();
         let due = schedule.next_after(&now).ok_or(TimerError::NeverDue)?;
@@ -83,12 +77,12 @@ impl Timers {
         Ok(job)
     }
 
-    /// All jobs, in the order in which they were planned.
+    /// All jobs in order of creation.
     pub fn jobs(&self) -> Vec<TimerJob> {
         self.0.lock().iter().map(|row| row.job.clone()).collect()
     }
 
-    /// Calls jobs off that fit, and gives them.
+    /// Cancels matching jobs and returns them.
     pub fn cancel(&self, fits: impl Fn(&TimerJob) -> bool) -> Vec<TimerJob> {
         let mut rows = self.0.lock();
         let (gone, kept): (Vec<Row>, Vec<Row>) = rows.drain(..).partition(|row| fits(&row.job));
@@ -98,20 +92,22 @@ impl Timers {
 }
 
 impl Shared {
-    /// Each row is complete when it is pushed; a panic elsewhere cannot leave it half written.
+    /// Rows are pushed complete, so a poisoned lock holds valid data.
     fn lock(&self) -> MutexGuard<'_, Vec<Row>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits for a job's time and posts it, as often as it is due.
+/// Posts a job each time it is due.
 async fn run_timer(shared: Weak<Shared>, job: TimerJob, mut now: Zoned, mut due: Zoned) {
     loop {
         tokio::time::sleep(delay_until(&now, &due)).await;
         let Some(shared) = shared.upgrade() else { return };
-        // Nobody may be listening any more.
-        let _ = shared.events.send(InternalEvent::Notification(Box::new(Notification::from_task(render_prompt(&job)))));
-        // A clock that was set back must not ring the same time again.
+        // The session may be gone.
+        let _ = shared
+            .events
+            .send(InternalEvent::Notification(Box::new(Notification::from_task(render_prompt(&job)))));
+        // If the clock was set back, the same due time must not fire twice.
         now = clock::local_now().max(due);
         let mut rows = shared.lock();
         match job.schedule.next_repeat(&now) {
@@ -130,7 +126,7 @@ fn delay_until(now: &Zoned, due: &Zoned) -> Duration {
     Duration::try_from(due.duration_since(now)).unwrap_or_default()
 }
 
-/// What the model reads when a job is due.
+/// The notification that the model reads when a job is due.
 fn render_prompt(job: &TimerJob) -> String {
     format!(
         "The time has come for what you planned ({}, {}):\n\n{}",

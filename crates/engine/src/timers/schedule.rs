@@ -1,4 +1,4 @@
-//! When a job is due. Pure: the time comes in as a value.
+//! Due times of timers. Pure: the current time is a parameter.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,33 +6,28 @@ use std::time::Duration;
 use croner::Cron;
 use jiff::Zoned;
 
-/// When a job is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
-    /// At the times of a cron expression.
     Cron {
-        /// The expression, as it was written.
+        /// The expression as written.
         text: String,
-        /// What it means.
+        /// The parsed expression.
         pattern: Box<Cron>,
-        /// How often.
         recurrence: Recurrence,
     },
-    /// Once, after a while.
+    /// Once, after a delay.
     Wakeup(Duration),
 }
 
-/// How often a job is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recurrence {
-    /// Every time.
     EveryTime,
-    /// The first time only.
+    /// At the first due time only.
     Once,
 }
 
 impl Schedule {
-    /// Reads a cron expression of five fields, in the time of this machine.
+    /// Parses a cron expression of five fields, in local time.
     pub fn parse_cron(text: &str, often: Recurrence) -> Result<Self, String> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.split(' ').count() != 5 {
@@ -45,7 +40,7 @@ impl Schedule {
         Ok(Self::Cron { text, pattern: Box::new(pattern), recurrence: often })
     }
 
-    /// The first time after this one; none if there is none.
+    /// The first due time after `now`, if any.
     pub fn next_after(&self, now: &Zoned) -> Option<Zoned> {
         match self {
             Self::Cron { pattern, .. } => pattern.find_next_occurrence(now, false).ok(),
@@ -53,7 +48,7 @@ impl Schedule {
         }
     }
 
-    /// The next time after a job was due; none if that was all.
+    /// The next due time of a job that has fired, if it repeats.
     pub fn next_repeat(&self, now: &Zoned) -> Option<Zoned> {
         match self {
             Self::Cron { recurrence: Recurrence::EveryTime, .. } => self.next_after(now),
@@ -61,12 +56,11 @@ impl Schedule {
         }
     }
 
-    /// Whether it is due more than once.
     pub fn is_recurring(&self) -> bool {
         matches!(self, Self::Cron { recurrence: Recurrence::EveryTime, .. })
     }
 
-    /// The expression, as it was written; of a wake-up, how it would be said.
+    /// The cron expression as written; for a wake-up, its description.
     pub fn expression(&self) -> String {
         match self {
             Self::Cron { text, .. } => text.clone(),
@@ -74,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// The same for people.
+    /// Describes the schedule for the user.
     pub fn describe(&self) -> String {
         match self {
             Self::Cron { pattern, .. } => pattern.describe(),

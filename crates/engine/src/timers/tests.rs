@@ -31,7 +31,7 @@ async fn next_prompt(heard: &mut EventReceiver) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_rings_as_often_as_it_should() {
+async fn a_job_fires_as_often_as_scheduled() {
     let (timers, mut heard, _closed) = test_timers();
     let job = timers.schedule_prompt(cron("* * * * *", Recurrence::EveryTime), "Look.".into()).unwrap();
     for _ in 0..3 {
@@ -48,7 +48,7 @@ async fn a_job_rings_as_often_as_it_should() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_rings_after_the_end() {
+async fn nothing_fires_after_close() {
     let (timers, mut heard, closed) = test_timers();
     timers.schedule_prompt(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
     closed.cancel();
@@ -58,16 +58,19 @@ async fn nothing_rings_after_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_are_not_too_many() {
+async fn the_number_of_jobs_is_limited() {
     let (timers, _heard, _closed) = test_timers();
     for _ in 0..MAX_JOBS {
         timers.schedule_prompt(cron("0 9 * * 1-5", Recurrence::EveryTime), String::new()).unwrap();
     }
-    assert_eq!(timers.schedule_prompt(cron("0 9 * * *", Recurrence::Once), String::new()), Err(TimerError::TooMany));
+    assert_eq!(
+        timers.schedule_prompt(cron("0 9 * * *", Recurrence::Once), String::new()),
+        Err(TimerError::TooMany)
+    );
 }
 
 #[test]
-fn times_are_those_of_the_expression() {
+fn due_times_follow_the_expression() {
     let at = |text: &str| text.parse::<Zoned>().unwrap();
     let now = at("2026-11-16T08:30:10+00:00[UTC]");
     let rows = [
@@ -89,7 +92,7 @@ fn times_are_those_of_the_expression() {
     assert!(!cron("*/5 * * * *", Recurrence::EveryTime).describe().is_empty());
 }
 
-/// A session on a script, in this runtime, whose time is the test's.
+/// A session with a scripted model, in this runtime with paused time.
 fn start_session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<SessionExit>, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
@@ -121,7 +124,7 @@ fn wakeup_script() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_open_is_woken() {
+async fn a_timer_starts_a_turn_in_an_open_session() {
     let folder = TempDir::new().unwrap();
     let (mut end, served, script) = start_session(&folder, wakeup_script());
     end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
@@ -133,7 +136,7 @@ async fn a_session_that_is_open_is_woken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_input_has_ended_does_not_wait_for_its_timers() {
+async fn a_run_without_input_does_not_wait_for_timers() {
     let folder = TempDir::new().unwrap();
     let (mut end, served, _script) = start_session(&folder, wakeup_script());
     let began = tokio::time::Instant::now();

@@ -1,4 +1,4 @@
-//! A call and what hooks make of it: they hear how it went, may add to it, and may say something else in its place.
+//! Runs a call and its PostToolUse hooks, which may add context or override the output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,17 @@ use whimbrel_wire::hook::HookEvent;
 use super::ToolCallResult;
 use crate::clock;
 use crate::hooks::inputs::FailureCause;
-use crate::hooks::{ToolCallRef, MergedOutput, HookDispatcher};
+use crate::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 use crate::tool_set::ToolEntry;
 use crate::tools::ToolContext;
 
-/// Makes a call that is permitted and lets the hooks know, also of where it has led the shell.
-pub(super) async fn run_with_hooks(lookout: &HookDispatcher, listed: &ToolEntry, call: ToolContext, input: Value) -> ToolCallResult {
+/// Runs an allowed call, then dispatches its hook events, including CwdChanged.
+pub(super) async fn run_with_hooks(
+    lookout: &HookDispatcher,
+    listed: &ToolEntry,
+    call: ToolContext,
+    input: Value,
+) -> ToolCallResult {
     if !lookout.has_hooks(HookEvent::CwdChanged) {
         return run_and_notify(lookout, listed, call, input).await;
     }
@@ -32,7 +37,12 @@ pub(super) async fn run_with_hooks(lookout: &HookDispatcher, listed: &ToolEntry,
     made
 }
 
-async fn run_and_notify(lookout: &HookDispatcher, listed: &ToolEntry, call: ToolContext, input: Value) -> ToolCallResult {
+async fn run_and_notify(
+    lookout: &HookDispatcher,
+    listed: &ToolEntry,
+    call: ToolContext,
+    input: Value,
+) -> ToolCallResult {
     if !lookout.has_hooks(HookEvent::PostToolUse) && !lookout.has_hooks(HookEvent::PostToolUseFailure) {
         return super::run_tool(listed.tool(), call, input).await;
     }
@@ -40,7 +50,8 @@ async fn run_and_notify(lookout: &HookDispatcher, listed: &ToolEntry, call: Tool
     let (id, cancel) = (call.id.clone(), call.cancel.clone());
     let mut made = super::run_tool(listed.tool(), call, input.clone()).await;
     let took = clock::monotonic() - began;
-    let called = ToolCallRef { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
+    let called =
+        ToolCallRef { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
     let said = dispatch_result_hooks(lookout, called, &made, took, &cancel).await;
     if !apply_output_override(&mut made, called.name, &said) {
         lookout.warn(HookEvent::PostToolUse, &format!("what it says in place of the result of {} has not the shape of one, so it does not count", called.name)).await;
@@ -63,17 +74,18 @@ async fn dispatch_result_hooks(
             ResultContent::Blocks(_) => made.meta.to_string(),
         };
         let failure = HookEvent::PostToolUseFailure;
-        let told =
-            |scene: &crate::hooks::HookInputBuilder| scene.post_tool_use_failure(call, error, FailureCause::Error, took);
+        let told = |scene: &crate::hooks::HookInputBuilder| {
+            scene.post_tool_use_failure(call, error, FailureCause::Error, took)
+        };
         return lookout.dispatch(failure, told, cancel).await;
     }
     let told = |scene: &crate::hooks::HookInputBuilder| scene.post_tool_use(call, made.meta.clone(), took);
     lookout.dispatch(HookEvent::PostToolUse, told, cancel).await
 }
 
-/// Puts what hooks say in the place of the result, and says whether it could be used. A tool of an MCP server has no fixed
-/// shape; what takes the place of another's result must have the shape of its structure, or be the text for the model. The
-/// result of a server's tool may also be given as servers give theirs: its `content` counts.
+/// Replaces the result by the output of a hook. Returns false if the output cannot be used. The output must be a text,
+/// content blocks, or an object with the fields of the tool's own structured result. For an MCP tool, `content` of an
+/// MCP result counts.
 fn apply_output_override(made: &mut ToolCallResult, tool: &str, said: &MergedOutput) -> bool {
     let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
     let Some(output) = by_server.or(said.tool_output.as_ref()) else { return true };
@@ -100,8 +112,7 @@ fn apply_output_override(made: &mut ToolCallResult, tool: &str, said: &MergedOut
     true
 }
 
-/// A result with these fields, in the shape of another: what it leaves out is taken from there. None if it is about
-/// something else.
+/// Merges the fields of a hook's output into the tool's own result. `None` if they do not share the same fields.
 fn merge_if_same_shape(one: &Value, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
     let one = one.as_object()?;
     let is_part = !fields.is_empty() && fields.keys().all(|key| one.contains_key(key));
@@ -121,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hooks_say_takes_the_place_of_a_result_only_in_its_shape() {
+    fn hook_output_replaces_a_result_of_the_same_shape() {
         let ran = json!({"stdout": "old", "stderr": "", "interrupted": false});
         let whole = json!({"stdout": "new", "stderr": "warned", "interrupted": false});
         let more = json!({"stdout": "new", "stderr": "", "interrupted": false, "more": 1});
@@ -147,16 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn only_the_result_of_an_mcp_tool_is_replaced_by_one() {
+    fn mcp_output_overrides_only_mcp_tools() {
         for (tool, expected) in [("mcp__a__b", "new"), ("Bash", "old")] {
             let mut made = super::super::failure_result("call", Text("old".into()), json!({}));
-            apply_output_override(&mut made, tool, &MergedOutput { mcp_tool_output: Some(json!("new")), ..MergedOutput::default() });
+            apply_output_override(
+                &mut made,
+                tool,
+                &MergedOutput { mcp_tool_output: Some(json!("new")), ..MergedOutput::default() },
+            );
             assert_eq!(made.content, Text(expected.into()), "{tool}");
         }
     }
 
     #[test]
-    fn the_result_of_an_mcp_tool_may_be_given_as_servers_give_theirs() {
+    fn mcp_output_may_be_a_whole_mcp_result() {
         let blocks = json!([{"type": "text", "text": "new"}]);
         for output in [blocks.clone(), json!({"content": blocks, "isError": false})] {
             let mut made = super::super::failure_result("call", Text("old".into()), json!({}));

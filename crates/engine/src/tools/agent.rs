@@ -1,4 +1,4 @@
-//! Agent: sends a subagent on an errand, and waits for its report unless the turn is to go on beside it.
+//! Agent: runs a subagent and waits for its report, unless it runs in the background.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,23 +7,24 @@ use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::agents::definition::GENERAL_PURPOSE;
 use crate::agents::team::teammate::JoinedTeammate;
-use crate::agents::{SubagentTask, AgentDefinitions, LaunchedAgent, AgentReport, LaunchOutcome};
-use crate::setup::model::parse_effort;
+use crate::agents::{AgentDefinitions, AgentReport, LaunchOutcome, LaunchedAgent, SubagentTask};
 use crate::next_step::TurnEnd;
+use crate::setup::model::parse_effort;
 
-/// The kinds that every session has, as the model reads of them.
-const BUILT_IN_TYPES: [(&str, &str); 3] = [(GENERAL_PURPOSE, " (default)"), ("Explore", " (only looks)"), ("Plan", "")];
+/// Built-in agent types in the tool's description.
+const BUILT_IN_TYPES: [(&str, &str); 3] =
+    [(GENERAL_PURPOSE, " (default)"), ("Explore", " (only looks)"), ("Plan", "")];
 
-/// The tool.
 pub(super) struct AgentTool;
 
-/// What the model reads about the tool where only these kinds may be started; none if that is the usual text.
+/// The description of the tool if some built-in types are not available; `None` if it is unchanged.
 pub(crate) fn describe_tool(kinds: &AgentDefinitions) -> Option<String> {
     let there: Vec<_> = BUILT_IN_TYPES.iter().filter(|(name, _)| kinds.get(name).is_some()).collect();
-    let does = AgentTool::DESCRIPTION.split(" Types: ").next().filter(|_| there.len() < BUILT_IN_TYPES.len())?;
+    let does =
+        AgentTool::DESCRIPTION.split(" Types: ").next().filter(|_| there.len() < BUILT_IN_TYPES.len())?;
     let types: Vec<String> = there.iter().map(|(name, note)| format!("{name}{note}")).collect();
     match types.is_empty() {
         true => Some(does.to_owned()),
@@ -86,13 +87,16 @@ impl Tool for AgentTool {
             mode: input.mode,
             skill: None,
         };
-        // Who goes on is what it was.
+        // A resumed agent keeps its role: no new teammate.
         if input.resume.is_none()
             && let Some(name) =
                 errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.agent_type.as_str()))
             && agents.resolve_team(input.team_name.as_deref())?.is_some()
         {
-            return agents.start_teammate(&errand, name, &call).await.map(|joined| teammate_result(&joined, &errand));
+            return agents
+                .start_teammate(&errand, name, &call)
+                .await
+                .map(|joined| teammate_result(&joined, &errand));
         }
         let sent = match &input.resume {
             Some(agent_id) => agents.resume(agent_id, &errand, &call).await?,
@@ -120,7 +124,7 @@ impl Tool for AgentTool {
     }
 }
 
-/// What the call of an agent that is back failed for, if it did.
+/// The error of a call whose subagent did not complete.
 pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
     match report.outcome.end {
         TurnEnd::Done => None,
@@ -143,7 +147,7 @@ pub(crate) fn report_error(report: &AgentReport) -> Option<ToolError> {
     }
 }
 
-/// The result of an agent that is back.
+/// Result of a finished subagent.
 fn report_result(report: &AgentReport, errand: &SubagentTask) -> ToolResult {
     if let Some(trouble) = report_error(report) {
         return Err(trouble);
@@ -170,13 +174,13 @@ fn report_result(report: &AgentReport, errand: &SubagentTask) -> ToolResult {
     Ok(ToolOutput { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
 }
 
-/// How the model is told that an agent works beside the turn; its id follows.
+/// Start of the result of a background agent; the id follows. Parsed on resume to find lost agents.
 pub(crate) const LAUNCHED_PREFIX: &str = "The agent works in the background. agentId: ";
 
-/// What whoever starts an agent beside the turn can count on.
+/// Part of the result of a background agent. Parsed on resume to find lost agents.
 pub(crate) const NOTIFIED_WHEN_DONE: &str = "You will be told when it is done";
 
-/// The result of an agent that works beside the turn.
+/// Result of a call that started a background agent.
 pub(crate) fn background_result(launched: &LaunchedAgent, errand: &SubagentTask) -> ToolOutput {
     let LaunchedAgent { agent_id, output_file } = launched;
     let text = format!(
@@ -195,7 +199,7 @@ pub(crate) fn background_result(launched: &LaunchedAgent, errand: &SubagentTask)
     ToolOutput { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
 }
 
-/// The result of a call that started a teammate.
+/// Result of a call that started a teammate.
 fn teammate_result(joined: &JoinedTeammate, errand: &SubagentTask) -> ToolOutput {
     let JoinedTeammate { facts, team, requires_plan: plans_first } = joined;
     let id = format!("{}@{team}", facts.name);
@@ -224,11 +228,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_that_may_not_be_started_is_not_named() {
+    fn unavailable_types_are_not_described() {
         let all = AgentDefinitions::built_in();
         assert_eq!(describe_tool(&all), None);
         assert!(
-            AgentTool::DESCRIPTION.ends_with(" Types: general-purpose (default), Explore (only looks), Plan.")
+            AgentTool::DESCRIPTION
+                .ends_with(" Types: general-purpose (default), Explore (only looks), Plan.")
         );
         let rows: [(&[&str], &str); 3] = [
             (&["Explore"], " run side by side. Types: general-purpose (default), Plan."),

@@ -1,4 +1,4 @@
-//! AskUserQuestion: asks the person something. The host puts the questions and gives the answers back as part of the input.
+//! AskUserQuestion: asks the user. The host shows the questions and returns the answers as part of the changed input.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, ToolResult};
 use crate::tools::lenient;
 
-/// The tool.
 pub(super) struct AskUserQuestionTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -17,13 +16,13 @@ pub(super) struct Input {
     #[schemars(length(min = 1, max = 4))]
     #[serde(deserialize_with = "askable")]
     questions: Vec<Question>,
-    /// By the text of the question.
+    /// Answers by question text.
     #[schemars(skip)]
     answers: Option<Map<String, Value>>,
-    /// What the person added to the answers.
+    /// The user's notes on the answers.
     #[schemars(skip)]
     annotations: Option<BTreeMap<String, Annotation>>,
-    /// What the person wrote in place of answers.
+    /// The user's free response instead of answers.
     #[schemars(skip)]
     response: Option<String>,
 }
@@ -60,7 +59,7 @@ struct Annotation {
     more: Map<String, Value>,
 }
 
-/// Reads questions that can be put to somebody and answered apart.
+/// Deserializes questions and checks their number, options and uniqueness.
 fn askable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::<Question>::deserialize(deserializer)?;
     let mut texts = HashSet::new();
@@ -118,7 +117,8 @@ impl Tool for AskUserQuestionTool {
                 json!({"questions": [colour], "answers": {"Which colour?": "Red"}}),
             )
             .expect_output(&["no answer"]),
-            Example::new("there must be a question", json!({"questions": []})).expect_error(&["1 to 4 questions"]),
+            Example::new("there must be a question", json!({"questions": []}))
+                .expect_error(&["1 to 4 questions"]),
             Example::new("the same question twice is refused", json!({"questions": [colour, colour]}))
                 .expect_error(&["asked twice"]),
             Example::new(
@@ -130,7 +130,7 @@ impl Tool for AskUserQuestionTool {
     }
 }
 
-/// The answers that somebody else than the model gave, as text. `written` is what the model wrote, where that was changed.
+/// The answers that did not come from the model, as text. `written` is the model's original input.
 fn user_answers(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMap<String, String> {
     let Some(written) = written else { return BTreeMap::new() };
     let own = written.get("answers").and_then(Value::as_object);
@@ -141,7 +141,7 @@ fn user_answers(answers: Map<String, Value>, written: Option<&Value>) -> BTreeMa
     answers.filter(|(_, answer)| !answer.trim().is_empty()).collect()
 }
 
-/// An answer as text: several choices in one line.
+/// An answer as text; several choices are joined.
 fn answer_text(answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
@@ -151,7 +151,6 @@ fn answer_text(answer: &Value) -> String {
     }
 }
 
-/// What the model reads.
 fn render_answers(
     questions: &[Question],
     answers: &BTreeMap<String, String>,
@@ -173,7 +172,7 @@ fn render_answers(
         Some(answer) => format!("- {question} → {answer}{}", note(question)),
         None => format!("- {question} → no answer{}", note(question)),
     };
-    // Some hosts answer under another name than the question's text.
+    // Some hosts use another key than the question's text.
     let other = answers.keys().filter(|key| !questions.iter().any(|asked| asked.question == **key));
     let lines = questions.iter().map(|asked| &asked.question).chain(other).map(|question| line(question));
     let answered = format!("The user answered:\n{}", lines.collect::<Vec<_>>().join("\n"));

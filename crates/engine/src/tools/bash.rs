@@ -1,4 +1,4 @@
-//! Bash: runs a command.
+//! Bash: runs a shell command.
 
 use std::time::Duration;
 
@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
-use crate::tasks::{ProcessExit, FinishedCommand, Leftover, CommandSpec, CommandRun, NewTask, SpawnError, TaskFacts, CwdTracker};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
+use crate::tasks::{
+    CommandRun, CommandSpec, CwdTracker, FinishedCommand, Leftover, NewTask, ProcessExit, SpawnError,
+    TaskFacts,
+};
 use crate::workspace::Workspace;
 
-/// The tool.
 pub(super) struct BashTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +31,7 @@ pub(super) struct Input {
     run_in_background: bool,
 }
 
-/// How much of a command stands for a missing description.
+/// Length of the description that is taken from the command.
 const MAX_DESCRIPTION_CHARS: usize = 80;
 
 impl Tool for BashTool {
@@ -48,7 +50,11 @@ impl Tool for BashTool {
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         check_command(&input.command)?;
-        if input.run_in_background { start_background(&input, &call) } else { run_foreground(&input, &call).await }
+        if input.run_in_background {
+            start_background(&input, &call)
+        } else {
+            run_foreground(&input, &call).await
+        }
     }
 
     fn examples() -> Vec<Example> {
@@ -109,13 +115,13 @@ fn start_background(input: &Input, call: &ToolContext) -> ToolResult {
     Ok(background_result("Runs", &task))
 }
 
-/// What is said about a command that may run in the background.
+/// Task data for a command that may run in the background.
 fn new_task(input: &Input, call: &ToolContext) -> NewTask {
     let description = input.description.clone().unwrap_or_else(|| default_description(&input.command));
     call.new_task(description)
 }
 
-/// The result of a call beside which a command runs.
+/// Result of a command that runs in the background.
 fn background_result(runs: &str, task: &TaskFacts) -> ToolOutput {
     let text = format!(
         "{runs} in the background as {}; its output goes to {}.",
@@ -127,7 +133,7 @@ fn background_result(runs: &str, task: &TaskFacts) -> ToolOutput {
     ToolOutput::text(text, meta)
 }
 
-/// A command is something that a shell can take.
+/// Rejects commands that no shell can run.
 pub(super) fn check_command(command: &str) -> Result<(), ToolError> {
     if command.trim().is_empty() {
         return Err(ToolError::Rejected("There is no command.".into()));
@@ -141,12 +147,12 @@ pub(super) fn check_command(command: &str) -> Result<(), ToolError> {
 
 pub(super) fn command_spec(command: &str, workspace: &Workspace) -> CommandSpec {
     let mut environment = workspace.environment();
-    // With it, `cd` leads elsewhere than the command was judged by.
+    // CDPATH would make `cd` go elsewhere than the permission check assumed.
     environment.remove("CDPATH");
     CommandSpec { command: command.to_owned(), cwd: workspace.cwd(), environment }
 }
 
-/// What the model asked for, within what the user allows.
+/// The requested timeout within the user's limits.
 fn command_timeout(asked: Option<usize>, workspace: &Workspace) -> Duration {
     let setting = |name| workspace.variable(name).and_then(|value| value.parse().ok());
     let default = setting("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(120_000);
@@ -155,8 +161,8 @@ fn command_timeout(asked: Option<usize>, workspace: &Workspace) -> Duration {
     Duration::from_millis(asked.min(longest))
 }
 
-/// Why there is nothing to report. A session whose folder is gone goes on where it works, or where it began; an agent that
-/// works apart goes on nowhere else.
+/// Error of a command that could not be started. If its directory is gone, the working directory falls back to the base
+/// or start directory; an isolated agent has no fallback.
 pub(super) fn spawn_failure(fault: &SpawnError, workspace: &Workspace) -> ToolError {
     match fault {
         SpawnError::MissingDir(folder) if folder != workspace.root() => {
@@ -195,7 +201,7 @@ fn command_result(finished: &FinishedCommand, limit: Duration, moved: Option<Str
     }
 }
 
-/// The first line about a command that went wrong.
+/// First line of the result of a failed command.
 fn exit_line(ending: ProcessExit, limit: Duration) -> Option<String> {
     match ending {
         ProcessExit::Exited(0) => None,
@@ -251,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_host_gets_the_output_too() {
+    async fn the_host_gets_the_output() {
         let bench = TestWorkspace::new(&[]);
         let done = run_bash(&bench, "echo out; echo err >&2").await;
         let meta = json!({
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn long_output_is_cut_and_kept() {
+    async fn long_output_is_shortened_and_saved() {
         let bench = TestWorkspace::new(&[]);
         let done = run_bash(&bench, "seq 1 20000").await;
         let file = done.meta["persistedOutputPath"].as_str().unwrap();
@@ -275,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_is_kept_inside_the_workspace_only() {
+    async fn cd_is_kept_inside_the_workspace_only() {
         let bench = TestWorkspace::new(&[("a/b/c.txt", "")]);
         let root = bench.workspace().root().to_path_buf();
         for (command, folder, note) in [
@@ -301,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_was_deleted_is_named_and_left() {
+    async fn a_deleted_working_directory_is_reported_and_left() {
         let bench = TestWorkspace::new(&[("a/b.txt", "")]);
         bench.run_to_text("Bash", json!({"command": "cd a"})).await;
         bench.run_to_text("Bash", json!({"command": "rm -r ../a"})).await;
@@ -336,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_no_shell_can_take_is_refused_with_the_reason() {
+    async fn commands_no_shell_can_run_are_rejected() {
         let bench = TestWorkspace::new(&[]);
         let said = bench.run_to_text("Bash", json!({"command": "echo a\u{0}b"})).await;
         assert!(said.contains("NUL byte"), "{said}");
@@ -365,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_limited() {
+    fn the_timeout_is_limited() {
         let bench = TestWorkspace::new(&[]);
         let millis = |asked| command_timeout(asked, bench.workspace()).as_millis();
         assert_eq!(
@@ -375,7 +381,10 @@ mod tests {
         let settings = [("BASH_DEFAULT_TIMEOUT_MS", "5000"), ("BASH_MAX_TIMEOUT_MS", "9000")];
         bench.workspace().set_variables(settings.map(|(name, value)| (name.into(), value.into())).into());
         assert_eq!(
-            [command_timeout(None, bench.workspace()).as_millis(), command_timeout(Some(99_999), bench.workspace()).as_millis()],
+            [
+                command_timeout(None, bench.workspace()).as_millis(),
+                command_timeout(Some(99_999), bench.workspace()).as_millis()
+            ],
             [5000, 9000]
         );
     }
@@ -387,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_little() {
+    fn the_specification_is_small() {
         assert!(serde_json::to_string(&super::super::AnyTool::spec(&BashTool)).unwrap().len() <= 900);
     }
 }

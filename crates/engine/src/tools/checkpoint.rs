@@ -1,4 +1,4 @@
-//! Before a call changes files, they are kept, if the session keeps checkpoints. Every tool passes here.
+//! Saves checkpoints of files before a call changes them. Every tool call passes here.
 
 use std::sync::Arc;
 
@@ -6,15 +6,17 @@ use super::{Effects, file_target};
 use crate::files;
 use crate::workspace::Workspace;
 
-/// Keeps what a call is about to change.
+/// Saves the files that the call declares to write, if the session keeps checkpoints.
 pub(super) async fn save_checkpoint(touches: Effects, workspace: &Arc<Workspace>) {
     let (Effects::Writes(paths), Some(checkpoints)) = (touches, workspace.checkpoints()) else { return };
     let workspace = Arc::clone(workspace);
     let keep = move || {
         let paths = paths.iter().map(|path| files::normalize_path(&workspace.resolve(path)));
-        paths.filter(|path| !file_target::is_special_path(path)).for_each(|path| checkpoints.snapshot_before_change(&path));
+        paths
+            .filter(|path| !file_target::is_special_path(path))
+            .for_each(|path| checkpoints.snapshot_before_change(&path));
     };
-    // Fails only if the program is about to end.
+    // Fails only if the runtime is shutting down.
     let _ = files::run_blocking(keep).await;
 }
 
@@ -30,7 +32,7 @@ mod tests {
     use crate::tools::builtin_tools;
 
     #[test]
-    fn every_tool_that_changes_files_says_which() {
+    fn every_writing_tool_declares_its_paths() {
         let input = json!({"file_path": "a", "notebook_path": "a", "content": "", "old_string": "", "new_string": "x"});
         let tools = builtin_tools();
         let writes = |touches: &Effects| matches!(touches, Effects::Writes(paths) if paths == &["a"]);
@@ -43,7 +45,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_call_is_about_to_change_is_kept_and_nothing_of_the_system() {
+    async fn changed_files_are_saved_except_system_paths() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join("a"), "old").unwrap();

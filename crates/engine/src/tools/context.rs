@@ -1,4 +1,4 @@
-//! One call of a tool: what surrounds it, and how it ends.
+//! The context of a tool call and its result types.
 
 use std::sync::Arc;
 
@@ -8,79 +8,81 @@ use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_policy::ResolvedFile;
 use whimbrel_wire::content::ResultContent;
 
-use crate::task_list::{TaskList, TodoList};
 use crate::agents::AgentSpawner;
-use crate::small_model::SmallModel;
-use crate::hooks::HookDispatcher;
 use crate::deferred_tools::DeferredTools;
+use crate::hooks::HookDispatcher;
 use crate::permission::{ModeSwitch, SearchFilter};
-use crate::session::TranscriptWriter;
 #[cfg(test)]
 use crate::session::Mirror;
-use crate::tasks::{TaskScope, NewTask, TaskRegistry};
+use crate::session::TranscriptWriter;
+use crate::small_model::SmallModel;
+use crate::task_list::{TaskList, TodoList};
+use crate::tasks::{NewTask, TaskRegistry, TaskScope};
 use crate::tool_set::AgentToolSet;
 use crate::workspace::Workspace;
 
-/// What surrounds one call.
+/// What `run` receives besides the input.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The id of the call.
+    /// The tool use id.
     pub id: String,
-    /// The file that the call was judged by, if it is about one.
+    /// The file that the permission check resolved, if the call is about one. The tool must use this one, not resolve
+    /// again.
     pub checked_file: Option<ResolvedFile>,
-    /// What the model wrote, where the host or a hook has changed the input since.
+    /// The model's input, set if the host or a hook has changed it.
     pub original_input: Option<Arc<Value>>,
-    /// Where the session works.
     pub workspace: Arc<Workspace>,
-    /// The background work of the session.
+    /// Background tasks of the session.
     pub tasks: TaskRegistry,
-    /// The tools of the agent; filled in for each call.
+    /// The tools of the agent; set for each call.
     pub tool_set: Arc<AgentToolSet>,
-    /// Which of them it has been shown.
+    /// Deferred tools and which of them are loaded.
     pub deferred_tools: DeferredTools,
-    /// What may be read; taken anew for each call.
+    /// Filters paths that deny rules hide; taken anew for each call.
     pub read_filter: SearchFilter,
-    /// The list of tasks of the session or its team.
+    /// The task list of the session or its team.
     pub task_list: TaskList,
-    /// What the agent wants to do.
+    /// The agent's private to-do list.
     pub todos: TodoList,
-    /// A small model to ask.
     pub small_model: SmallModel,
-    /// Starts other agents, and reaches them; none if this one may do neither.
+    /// Starts and messages other agents; `None` if the agent may do neither.
     pub agents: Option<AgentSpawner>,
-    /// Turns the mode of the session.
+    /// Changes the permission mode of the session.
     pub mode: ModeSwitch,
-    /// Tells hooks what happens; filled in for each call.
+    /// Dispatches hook events; set for each call.
     pub hooks: HookDispatcher,
-    /// Where the start of a call with effects is recorded before it is made, and which agent makes it.
+    /// Records the start of a call with side effects before it is made; knows the calling agent.
     pub transcript: TranscriptWriter,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }
 
 impl ToolContext {
-    /// What background work is told of this call, which starts it.
+    /// Describes a background task that this call starts.
     pub(crate) fn new_task(&self, description: String) -> NewTask {
         NewTask { tool_use_id: self.id.clone(), owner: self.hooks.agent_id().map(Into::into), description }
     }
 
-    /// The background work that the agent reaches.
+    /// The background tasks that the calling agent may access.
     pub(crate) fn task_scope(&self) -> TaskScope<'_> {
         TaskScope::for_agent(self.hooks.agent_id())
     }
 
-    /// The name of the teammate that makes it, if it is one.
+    /// Name of the calling agent if it is a teammate.
     pub(crate) fn teammate_name(&self) -> Option<String> {
-        self.agents.as_ref().filter(|agents| agents.is_teammate()).map(|agents| agents.sender_name().to_owned())
+        self.agents
+            .as_ref()
+            .filter(|agents| agents.is_teammate())
+            .map(|agents| agents.sender_name().to_owned())
     }
 
-    /// The team of the session, if it has one.
+    /// Name of the session's team.
     pub(crate) fn team_name(&self) -> Option<String> {
         self.agents.as_ref().and_then(|agents| agents.team().name())
     }
 
-    /// Notes why a question to a model beside the turn failed. What was interrupted when it was recorded interrupts the turn
-    /// again.
+    /// Cancels the turn if a side request to a model was interrupted, so that replaying a recorded interrupt has the
+    /// same effect.
     pub(crate) fn cancel_if_interrupted(&self, fault: &ModelError) {
         if fault.kind == ModelErrorKind::Interrupted {
             self.cancel.cancel();
@@ -90,7 +92,7 @@ impl ToolContext {
 
 #[cfg(test)]
 impl ToolContext {
-    /// A call in a session that has no model, no subagents and all tools.
+    /// A context without model and subagents, with all tools.
     pub(crate) fn for_test(workspace: Arc<Workspace>) -> Self {
         Self {
             id: "toolu_1".into(),
@@ -113,38 +115,37 @@ impl ToolContext {
     }
 }
 
-/// How a call ended.
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
-/// A call that did its work.
+/// Result of a successful call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     /// What the model reads.
     pub content: ResultContent,
-    /// What the host gets beside it (`tool_use_result`).
+    /// What the host receives as `tool_use_result`.
     pub meta: Value,
 }
 
-/// A call that did not. The text is for the model: what is wrong and what to do instead.
+/// A failed call. The text is for the model: cause and remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolError {
-    /// The call makes no sense; nothing was done.
+    /// The call was invalid and had no effect.
     Rejected(String),
-    /// The work was begun and failed.
+    /// The call started and failed.
     Failed(String),
-    /// Somebody ended the whole turn from within the call.
+    /// The call ended the whole turn.
     StopTurn(String),
 }
 
 impl ToolOutput {
-    /// A text for the model and a structure for the host.
+    /// Text for the model, structured data for the host.
     pub fn text(text: impl Into<String>, meta: Value) -> Self {
         Self { content: ResultContent::Text(text.into()), meta }
     }
 }
 
 impl ToolError {
-    /// The text as the model reads it.
+    /// Renders the error as the model reads it.
     pub fn render_for_model(&self) -> String {
         match self {
             Self::Rejected(text) => format!("<tool_use_error>{text}</tool_use_error>"),
@@ -152,7 +153,7 @@ impl ToolError {
         }
     }
 
-    /// The bare text.
+    /// The message without markup.
     pub fn reason(&self) -> &str {
         match self {
             Self::Rejected(text) | Self::Failed(text) | Self::StopTurn(text) => text,

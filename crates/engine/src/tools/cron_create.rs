@@ -1,14 +1,13 @@
-//! CronCreate: plans a prompt for later, once or again and again.
+//! CronCreate: schedules a prompt, once or repeatedly.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::deferred_tools::ToolLoading;
 use crate::timers::schedule::{Recurrence, Schedule};
 
-/// The tool.
 pub(super) struct CronCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +29,7 @@ fn yes() -> bool {
     true
 }
 
-/// How long a prompt may be.
+/// Maximum length of a prompt in bytes.
 const MAX_PROMPT_BYTES: usize = 20_000;
 
 impl Tool for CronCreateTool {
@@ -83,18 +82,17 @@ impl Tool for CronCreateTool {
     }
 }
 
-/// A prompt has something in it, and not too much.
 pub(super) fn check_prompt(prompt: &str) -> Result<(), ToolError> {
     match prompt.len() {
         _ if prompt.trim().is_empty() => Err(ToolError::Rejected("The prompt is empty.".into())),
-        length if length > MAX_PROMPT_BYTES => {
-            Err(ToolError::Rejected(format!("The prompt is longer than {MAX_PROMPT_BYTES} bytes. Put it into a file.")))
-        }
+        length if length > MAX_PROMPT_BYTES => Err(ToolError::Rejected(format!(
+            "The prompt is longer than {MAX_PROMPT_BYTES} bytes. Put it into a file."
+        ))),
         _ => Ok(()),
     }
 }
 
-/// Prompts go to the main agent, so only it can plan them.
+/// Scheduled prompts go to the main agent, so only it may schedule them.
 pub(super) fn require_main_agent(call: &ToolContext) -> Result<(), ToolError> {
     match call.hooks.agent_id() {
         None => Ok(()),

@@ -1,13 +1,12 @@
-//! CronDelete: calls a job off.
+//! CronDelete: cancels a scheduled prompt.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct CronDeleteTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,9 +51,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_job_is_called_off_once() {
+    async fn a_job_is_cancelled_once() {
         let bench = TestWorkspace::new(&[]);
-        let planned = bench.run_tool("CronCreate", json!({"cron": "0 9 * * *", "prompt": "x"})).await.unwrap();
+        let planned =
+            bench.run_tool("CronCreate", json!({"cron": "0 9 * * *", "prompt": "x"})).await.unwrap();
         let id = planned.meta["id"].as_str().unwrap();
         let listed = bench.run_tool("CronList", json!({})).await.unwrap();
         assert_eq!(listed.meta["jobs"][0]["id"], id);

@@ -1,15 +1,14 @@
-//! CronList: shows what is planned.
+//! CronList: lists scheduled prompts.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, ToolResult};
 use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;
 
-/// The tool.
 pub(super) struct CronListTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -49,7 +48,7 @@ impl Tool for CronListTool {
     }
 }
 
-/// A job as the model and the host see it; a wake-up is none.
+/// A job as text and JSON; `None` for a wake-up.
 fn render_job(job: &TimerJob) -> Option<(String, Value)> {
     let Schedule::Cron { text, .. } = &job.schedule else { return None };
     let human = job.schedule.describe();

@@ -1,5 +1,5 @@
-//! Edit: replaces one text in a file by another. Where the text is found, and what the result is, are pure functions;
-//! line ends, encoding and mode of the file stay as they were.
+//! Edit: replaces a text in a file. Searching and replacing are pure functions; line endings, encoding and mode of the
+//! file are kept.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,13 +10,12 @@ use serde_json::json;
 use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{DecodedText, encode};
-use super::patch::{self, truncate_chars};
 use super::file_target::{self, FileTarget, ReadState, TargetState};
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, file_errors, lenient};
+use super::patch::{self, truncate_chars};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, lenient};
 use crate::workspace::Workspace;
-use crate::{text_diff, files};
+use crate::{files, text_diff};
 
-/// The tool.
 pub(super) struct EditTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +28,7 @@ pub(super) struct Input {
     replace_all: bool,
 }
 
-/// How large a file may get by an edit.
+/// Maximum size of the edited text.
 const MAX_RESULT_BYTES: usize = 64_000_000;
 
 impl Tool for EditTool {
@@ -113,7 +112,12 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
         return Err(file_target::changed_error(path));
     }
     if places.is_empty() || (places.len() > 1 && !input.replace_all) {
-        return Err(ToolError::Rejected(match_error_message(&decoded.text, &input.old_string, &places, path)));
+        return Err(ToolError::Rejected(match_error_message(
+            &decoded.text,
+            &input.old_string,
+            &places,
+            path,
+        )));
     }
     let grown = places.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
     if grown > MAX_RESULT_BYTES {
@@ -132,7 +136,7 @@ fn edit_file(input: &Input, call: &ToolContext) -> ToolResult {
     Ok(done)
 }
 
-/// Writes the new text in the file's own encoding.
+/// Writes the new text in the file's encoding.
 fn write_edit(
     input: &Input,
     workspace: &Workspace,
@@ -150,15 +154,24 @@ fn write_edit(
     let stamp = site.replace(&bytes)?;
     site.record_seen(workspace, stamp, Some(new));
     let times = if places > 1 { format!(" in {places} places") } else { String::new() };
-    Ok(edit_result(input, workspace, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
+    Ok(edit_result(
+        input,
+        workspace,
+        path,
+        &old.text,
+        new,
+        &format!("File updated{times}: {}", path.display()),
+    ))
 }
 
-/// Makes a file that holds `new_string`; an empty one may stand there already.
+/// Creates a file with `new_string`; an existing empty file is allowed.
 fn create_file(input: &Input, workspace: &Workspace, site: &FileTarget) -> ToolResult {
     let (path, bytes) = (site.path.as_path(), input.new_string.as_bytes());
     let stamp = match site.load(workspace)? {
         TargetState::Missing => site.create(bytes)?,
-        TargetState::File(existing) if existing.require_editable(path)?.text.is_empty() => site.replace(bytes)?,
+        TargetState::File(existing) if existing.require_editable(path)?.text.is_empty() => {
+            site.replace(bytes)?
+        }
         TargetState::File(_) => {
             let text = format!(
                 "{} is there already and not empty. Say what to replace in old_string.",
@@ -168,13 +181,28 @@ fn create_file(input: &Input, workspace: &Workspace, site: &FileTarget) -> ToolR
         }
     };
     site.record_seen(workspace, stamp, Some(&input.new_string));
-    Ok(edit_result(input, workspace, path, "", &input.new_string, &format!("File created: {}", path.display())))
+    Ok(edit_result(
+        input,
+        workspace,
+        path,
+        "",
+        &input.new_string,
+        &format!("File created: {}", path.display()),
+    ))
 }
 
-fn edit_result(input: &Input, workspace: &Workspace, path: &Path, old: &str, new: &str, says: &str) -> ToolOutput {
+fn edit_result(
+    input: &Input,
+    workspace: &Workspace,
+    path: &Path,
+    old: &str,
+    new: &str,
+    says: &str,
+) -> ToolOutput {
     let hunks = patch::compute_hunks(old, new);
     workspace.add_changed_lines(patch::count_changed_lines(&hunks));
-    let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::render_snippet(&hunks)) };
+    let text =
+        if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::render_snippet(&hunks)) };
     let mut meta = json!({
         "filePath": path.to_string_lossy(),
         "oldString": input.old_string,
@@ -188,13 +216,16 @@ fn edit_result(input: &Input, workspace: &Workspace, path: &Path, old: &str, new
     ToolOutput::text(text, meta)
 }
 
-/// Where `old` stands in `text`. A line end in `old` fits `\n` and `\r\n`.
+/// Byte ranges where `old` occurs. A `
+/// ` in `old` also matches `\r
+/// `.
 fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
     if !text.contains('\r') {
         return text.match_indices(old).map(|(at, found)| at..at + found.len()).collect();
     }
     let mut plain = String::with_capacity(text.len());
-    // Where in `plain` a `\r` is missing before the `\n`.
+    // Positions in `plain` where a `\r` was removed before the `
+    // `.
     let mut missing = Vec::new();
     for line in text.split_inclusive('\n') {
         match line.strip_suffix("\r\n") {
@@ -213,7 +244,7 @@ fn find_matches(text: &str, old: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The text with `new` at each of the places, with the line ends that are usual there.
+/// Replaces all ranges by `new`, using the line ending of each place.
 fn replace_matches(text: &str, places: &[Range<usize>], new: &str) -> String {
     let with_returns = text.contains("\r\n").then(|| new.replace("\r\n", "\n").replace('\n', "\r\n"));
     let mut result = String::with_capacity(text.len() + new.len() * places.len());
@@ -230,13 +261,14 @@ fn replace_matches(text: &str, places: &[Range<usize>], new: &str) -> String {
     result
 }
 
-/// Whether the line at this position, or if it is the last the one before, ends in `\r\n`.
+/// Returns whether the line at this position (or the one before, for the last line) ends with `\r
+/// `.
 fn uses_crlf_at(text: &str, at: usize) -> bool {
     let end = text[at..].find('\n').map(|end| at + end).or_else(|| text[..at].rfind('\n'));
     end.is_some_and(|end| text[..end].ends_with('\r'))
 }
 
-/// Why it is not clear what to replace, and how to make it clear.
+/// Explains why there is no unique match, with a remedy.
 fn match_error_message(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> String {
     if places.is_empty() {
         return format!("old_string was not found in {}.{}", path.display(), mismatch_hint(text, old));
@@ -256,7 +288,7 @@ fn line_number(text: &str, at: usize) -> usize {
     patch::count_newlines(&text.as_bytes()[..at]) + 1
 }
 
-/// What the model may have meant.
+/// A hint at the likely mistake.
 fn mismatch_hint(text: &str, old: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = old.trim().lines().map(str::trim).collect();
@@ -279,7 +311,7 @@ fn mismatch_hint(text: &str, old: &str) -> String {
     closest_line_hint(&lines, wanted[0])
 }
 
-/// The line most like the first one that was looked for.
+/// The line most similar to the first line searched for.
 fn closest_line_hint(lines: &[&str], wanted: &str) -> String {
     let short = |line: &str| line.len() <= 200;
     let candidates = lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000);

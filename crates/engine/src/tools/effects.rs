@@ -1,27 +1,27 @@
-//! What a tool call touches, and which calls can disturb each other.
+//! Declared side effects of a tool call.
 
-/// What a tool call touches.
+/// Declared side effects of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effects {
-    /// Nothing outside the engine.
+    /// No effect outside the engine.
     None,
-    /// Reads these files or folders.
+    /// Reads these files or directories.
     Reads(Vec<String>),
     /// Writes these files.
     Writes(Vec<String>),
     /// Runs a program, which may do anything.
     RunsProgram,
-    /// Talks to the network.
+    /// Accesses the network.
     Network,
-    /// Nothing itself, but others act on it: an agent, whoever reads a message or works on a list. What they do is judged
-    /// call by call.
+    /// No effect by itself, but other agents act on it (subagent, message, task list); their calls are checked one by
+    /// one.
     OtherAgents,
-    /// Changes what the session itself may do.
+    /// Changes the session's own state (mode, working directory, team).
     Session,
 }
 
 impl Effects {
-    /// Whether a call may run beside others of its kind without changing what they see.
+    /// Returns whether the call may run in parallel with other such calls.
     pub fn is_parallel_safe(&self) -> bool {
         match self {
             Self::None | Self::Reads(_) | Self::Network | Self::OtherAgents => true,
@@ -29,7 +29,7 @@ impl Effects {
         }
     }
 
-    /// Whether a call that was cut off has changed nothing, so that it can be made again.
+    /// Returns whether an interrupted call has changed nothing and can be repeated.
     pub fn is_repeatable(&self) -> bool {
         match self {
             Self::None | Self::Reads(_) | Self::Network => true,

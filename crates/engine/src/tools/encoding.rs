@@ -1,31 +1,27 @@
-//! How a text lies on disk: which bytes stand for which characters. What is decoded here can be encoded again without
-//! changing a byte that was not edited.
+//! Text encodings of files. Decoding and encoding round-trips: bytes that were not edited do not change.
 
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// The encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
-    /// UTF-8.
     Utf8,
-    /// UTF-8 after a byte order mark.
+    /// UTF-8 with byte order mark.
     Utf8Bom,
-    /// UTF-16, low byte first, after a byte order mark.
+    /// UTF-16 little endian with byte order mark.
     Utf16Le,
-    /// UTF-16, high byte first, after a byte order mark.
+    /// UTF-16 big endian with byte order mark.
     Utf16Be,
-    /// One byte per character: what a file is taken for that has no UTF-8 outside ASCII.
+    /// Windows-1252: assumed for a file that is not UTF-8 and has no valid non-ASCII UTF-8 sequence.
     Windows1252,
-    /// Damaged: some bytes stand for no character. Can be read but not written back.
+    /// Some bytes are invalid: the text can be read but not written back.
     Invalid,
 }
 
-/// A text and how it lay on disk.
+/// Decoded text and its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DecodedText {
-    /// The text, without a byte order mark.
+    /// The text without byte order mark.
     pub(crate) text: String,
-    /// How it lay on disk.
     pub(crate) encoding: TextEncoding,
 }
 
@@ -33,12 +29,11 @@ const UTF8_BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
 const UTF16_LE_BOM: &[u8] = &[0xFF, 0xFE];
 const UTF16_BE_BOM: &[u8] = &[0xFE, 0xFF];
 
-/// Whether a file that begins like this is UTF-16.
 pub(crate) fn has_utf16_bom(head: &[u8]) -> bool {
     head.starts_with(UTF16_LE_BOM) || head.starts_with(UTF16_BE_BOM)
 }
 
-/// Reads bytes as text. None if they are not text.
+/// Decodes bytes. Returns `None` if they are not text.
 pub(crate) fn decode(mut bytes: Vec<u8>) -> Option<DecodedText> {
     if has_utf16_bom(&bytes) {
         return decode_utf16(&bytes);
@@ -85,7 +80,7 @@ fn decode_legacy(bytes: &[u8]) -> Option<DecodedText> {
     Some(DecodedText { text: text.into_owned(), encoding: TextEncoding::Windows1252 })
 }
 
-/// Writes text as bytes. None if the encoding has no bytes for one of the characters.
+/// Encodes text. Returns `None` if the encoding lacks one of the characters.
 pub(crate) fn encode(text: &str, encoding: TextEncoding) -> Option<Vec<u8>> {
     match encoding {
         TextEncoding::Utf8 => Some(text.as_bytes().to_vec()),
@@ -111,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_encoding_is_recognised_and_written_back_the_same() {
+    fn each_encoding_is_detected_and_round_trips() {
         for (name, bytes, text, encoding) in [
             ("plain", &b"a\xC3\xA9"[..], "aé", TextEncoding::Utf8),
             ("marked", b"\xEF\xBB\xBFa", "a", TextEncoding::Utf8Bom),
@@ -126,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_can_be_read_but_not_written() {
+    fn invalid_text_can_be_read_but_not_written() {
         for bytes in [&b"\xC3\xA9 and \xFF"[..], b"\xEF\xBB\xBFa\xFF", b"\xFF\xFE\x00\xD8a\0"] {
             assert_eq!(decode(bytes.to_vec()).unwrap().encoding, TextEncoding::Invalid);
         }
@@ -135,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_told_apart() {
+    fn binary_data_is_not_text() {
         for bytes in [
             &b"ab\0c"[..],
             b"\x7FELF\x02\x01\x01\0",
@@ -148,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_decoded_and_not_broken_comes_back_byte_for_byte(bytes: Vec<u8>) {
+        fn decoded_text_round_trips_byte_for_byte(bytes: Vec<u8>) {
             if let Some(decoded) = decode(bytes.clone()) && decoded.encoding != TextEncoding::Invalid {
                 prop_assert_eq!(encode(&decoded.text, decoded.encoding), Some(bytes));
             }

@@ -1,13 +1,12 @@
-//! EnterPlanMode: the model decides to make a plan first.
+//! EnterPlanMode: switches to plan mode.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// The tool.
 pub(super) struct EnterPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +47,9 @@ impl Tool for EnterPlanModeTool {
     fn examples() -> Vec<Example> {
         vec![
             Example::new("plan mode begins", json!({})).expect_output(&["Plan mode is on."]),
-            Example::new("it begins once", json!({})).after_call(Self::NAME, json!({})).expect_output(&["already"]),
+            Example::new("it begins once", json!({}))
+                .after_call(Self::NAME, json!({}))
+                .expect_output(&["already"]),
         ]
     }
 }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_without_fields_says_so() {
+    fn an_empty_input_has_an_empty_properties_schema() {
         let schema = super::super::AnyTool::spec(&EnterPlanModeTool).input_schema;
         assert_eq!(schema.as_str(), r#"{"type":"object","properties":{}}"#);
     }

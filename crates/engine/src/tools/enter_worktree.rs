@@ -1,15 +1,14 @@
-//! EnterWorktree: moves the session into a work tree of its repository.
+//! EnterWorktree: moves the session into a worktree of its repository.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 use crate::deferred_tools::ToolLoading;
 use crate::worktree::Worktrees;
 
-/// The tool.
 pub(super) struct EnterWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -92,10 +91,10 @@ impl Tool for EnterWorktreeTool {
     }
 }
 
-/// Makes a repository with one commit, for examples.
+/// Creates a repository with one commit, for examples.
 pub(super) const INIT_REPOSITORY_COMMAND: &str = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
 
-/// The folder of a session is that of all its agents, so only the main one may move it.
+/// The working directory is shared by all agents of a session, so only the main agent may change it.
 pub(super) fn require_main_agent(call: &ToolContext) -> Result<(), ToolError> {
     match call.hooks.agent_id() {
         None => Ok(()),

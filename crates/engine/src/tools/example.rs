@@ -1,61 +1,63 @@
-//! Examples of tool calls: they show what a tool does, and one test runs them all.
+//! Examples of tool calls: documentation and test at once.
 
 use serde_json::Value;
 
-/// One call of a tool in a small workspace.
+/// One tool call in a temporary workspace.
 #[derive(Debug, Clone)]
 pub struct Example {
-    /// What it shows, as a sentence.
+    /// What the example shows, as a sentence.
     pub title: &'static str,
     /// Files in the workspace: relative path and content.
     pub files: &'static [(&'static str, &'static str)],
-    /// Calls that must come first: tool name and input.
+    /// Calls made first: tool name and input.
     pub calls_before: Vec<(&'static str, Value)>,
-    /// The input. Relative paths are below the workspace.
+    /// The input. Relative paths are relative to the workspace.
     pub input: Value,
-    /// What the model reads must contain each of these.
+    /// Substrings that the text for the model must contain.
     pub output: &'static [&'static str],
-    /// Whether the call fails.
     pub is_error: bool,
-    /// Files as they must be afterwards.
+    /// Expected files after the call.
     pub files_after: &'static [(&'static str, &'static str)],
 }
 
 impl Example {
-    /// A call that works, in an empty workspace.
+    /// A successful call in an empty workspace.
     pub fn new(title: &'static str, input: Value) -> Self {
-        Self { title, files: &[], calls_before: Vec::new(), input, output: &[], is_error: false, files_after: &[] }
+        Self {
+            title,
+            files: &[],
+            calls_before: Vec::new(),
+            input,
+            output: &[],
+            is_error: false,
+            files_after: &[],
+        }
     }
 
-    /// With these files in the workspace.
     #[must_use]
     pub fn with_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
         self.files = files;
         self
     }
 
-    /// With this call made before.
     #[must_use]
     pub fn after_call(mut self, tool: &'static str, input: Value) -> Self {
         self.calls_before.push((tool, input));
         self
     }
 
-    /// The model reads these words.
     #[must_use]
     pub fn expect_output(mut self, words: &'static [&'static str]) -> Self {
         self.output = words;
         self
     }
 
-    /// The call fails, and the model reads these words.
     #[must_use]
     pub fn expect_error(mut self, words: &'static [&'static str]) -> Self {
         self.is_error = true;
         self.expect_output(words)
     }
 
-    /// The workspace then holds these files.
     #[must_use]
     pub fn expect_files(mut self, files: &'static [(&'static str, &'static str)]) -> Self {
         self.files_after = files;
@@ -68,7 +70,7 @@ pub(super) use test_workspace::TestWorkspace;
 
 #[cfg(test)]
 mod test_workspace {
-    //! A workspace in a temporary folder, and the tools in it.
+    //! A temporary workspace in which tests run tools.
 
     use std::collections::BTreeMap;
     use std::fs;
@@ -86,14 +88,13 @@ mod test_workspace {
     use crate::tools::{ToolContext, ToolResult, builtin_tools};
     use crate::workspace::Workspace;
 
-    /// A workspace in which tools are tried.
+    /// A temporary workspace in which tests run tools.
     pub(in crate::tools) struct TestWorkspace {
         dir: TempDir,
         context: ToolContext,
     }
 
     impl TestWorkspace {
-        /// A workspace with these files.
         pub(in crate::tools) fn new(files: &[(&str, &str)]) -> Self {
             let folder = TempDir::new().unwrap();
             let spill = folder.path().join(".spill");
@@ -108,56 +109,53 @@ mod test_workspace {
             bench
         }
 
-        /// The same under rules that deny.
+        /// Adds deny rules.
         pub(in crate::tools) fn with_deny_rules(mut self, rules: &[&str]) -> Self {
             let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
             let grants = InitialPermissions { deny, ..InitialPermissions::default() };
             let workspace = Arc::clone(&self.context.workspace);
-            let granted =
-                PermissionState::new(workspace, crate::settings::Settings::empty(), grants, Bypass::Unavailable)
-                    .unwrap();
+            let granted = PermissionState::new(
+                workspace,
+                crate::settings::Settings::empty(),
+                grants,
+                Bypass::Unavailable,
+            )
+            .unwrap();
             self.context.read_filter = granted.state.search_filter();
             self
         }
 
-        /// What its searches may see.
         pub(in crate::tools) fn read_filter(&self) -> SearchFilter {
             self.context.read_filter.clone()
         }
 
-        /// The folder.
         pub(in crate::tools) fn root(&self) -> &Path {
             self.dir.path()
         }
 
-        /// A path in it.
         pub(in crate::tools) fn path(&self, path: &str) -> PathBuf {
             self.dir.path().join(path)
         }
 
-        /// The workspace.
         pub(in crate::tools) fn workspace(&self) -> &Workspace {
             &self.context.workspace
         }
 
-        /// What surrounds a call in it.
         pub(in crate::tools) fn context(&self) -> ToolContext {
             self.context.clone()
         }
 
-        /// Calls a tool by its name.
         pub(in crate::tools) async fn run_tool(&self, tool: &str, input: Value) -> ToolResult {
             let tool = builtin_tools().into_iter().find(|known| known.name() == tool).unwrap();
             tool.run(input, self.context.clone()).await
         }
 
-        /// What the model reads after a call, whether it worked or not.
+        /// Runs a tool and returns the text that the model reads, for success and failure.
         pub(in crate::tools) async fn run_to_text(&self, tool: &str, input: Value) -> String {
             render_for_model(&self.run_tool(tool, input).await)
         }
     }
 
-    /// What the model reads.
     pub(in crate::tools) fn render_for_model(output: &ToolResult) -> String {
         match output {
             Ok(done) => match &done.content {
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_example_of_every_tool_holds() {
+    async fn all_examples_pass() {
         for tool in builtin_tools() {
             let examples = tool.examples();
             assert!(!examples.is_empty(), "{} has no examples", tool.name());
@@ -213,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_take_little_of_the_models_room() {
-        // A session has one kind of list, and that of tasks is on demand.
+    fn eager_tool_schemas_stay_small() {
+        // A session has either to-do or task-list tools, and the latter are deferred.
         let usual = AgentToolSet::from_tools(builtin_tools()).without_tools(&[TODO_WRITE]);
         let shown = DeferredTools::default().visible_specs(&usual);
         let sizes: Vec<(&str, usize)> = shown

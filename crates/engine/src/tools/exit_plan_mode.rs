@@ -1,18 +1,17 @@
-//! ExitPlanMode: shows the user a plan. The question itself is the gate's; whoever gets here has a yes.
+//! ExitPlanMode: presents a plan. The permission check asks the user; a call that gets here is approved.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolOutput, ToolResult};
 
-/// The tool.
 pub(super) struct ExitPlanModeTool;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
     /// The whole plan, in Markdown
-    // A model that has told its plan before may leave it out.
+    // A model that has already shown its plan may omit it.
     #[schemars(required)]
     plan: Option<String>,
 }
@@ -29,9 +28,10 @@ impl Tool for ExitPlanModeTool {
     }
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
-        // The answer may have brought a mode of its own; then that one holds.
+        // If the answer has set a mode, that one is kept.
         call.mode.leave_plan().await;
-        let written = call.original_input.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
+        let written =
+            call.original_input.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
         let edited = written.is_some_and(|written| written != input.plan.as_deref());
         let mut meta = json!({"plan": input.plan, "isAgent": false});
         let text = match input.plan {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_model_reads_what_the_user_made_of_its_plan() {
+    async fn the_model_sees_a_plan_edited_by_the_user() {
         let done = run_approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
         assert_eq!(done.meta, json!({"plan": "half", "isAgent": false, "planWasEdited": true}));
         let text =
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plan_that_was_left_alone_is_not_repeated() {
+    async fn an_unchanged_plan_is_not_repeated() {
         let untouched = [None, Some(json!({"plan": "all", "note": "x"}))];
         for written in untouched {
             let done = run_approved(written, json!({"plan": "all"})).await;

@@ -1,15 +1,14 @@
-//! ExitWorktree: moves the session back to where it was started.
+//! ExitWorktree: moves the session back to its start directory.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::enter_worktree::{INIT_REPOSITORY_COMMAND, require_main_agent};
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::deferred_tools::ToolLoading;
-use crate::worktree::{WorktreeChanges, Worktree, Worktrees};
+use crate::worktree::{Worktree, WorktreeChanges, Worktrees};
 
-/// The tool.
 pub(super) struct ExitWorktreeTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,7 +63,8 @@ impl Tool for ExitWorktreeTool {
                 .after_call("EnterWorktree", json!({"name": "try"}))
         };
         vec![
-            Example::new("there must be one to leave", json!({"action": "keep"})).expect_error(&["in no work tree"]),
+            Example::new("there must be one to leave", json!({"action": "keep"}))
+                .expect_error(&["in no work tree"]),
             entered("it can stay", json!({"action": "keep"}))
                 .expect_output(&["stays", "try"])
                 .expect_files(&[(".claude/worktrees/try/a.txt", "one\n")]),
@@ -80,8 +80,12 @@ impl Tool for ExitWorktreeTool {
     }
 }
 
-/// Removes the work tree, if nothing is lost by that or it may be.
-async fn remove_worktree(call: &ToolContext, tree: &Worktree, discard: bool) -> Result<WorktreeChanges, ToolError> {
+/// Removes the worktree if nothing would be lost or `discard` is set.
+async fn remove_worktree(
+    call: &ToolContext,
+    tree: &Worktree,
+    discard: bool,
+) -> Result<WorktreeChanges, ToolError> {
     let failed = |fault| ToolError::Failed(format!("The work tree stays, and the session in it: {fault}."));
     let trees = Worktrees::for_context(call);
     let changes = trees.changes(tree).await.map_err(failed)?;

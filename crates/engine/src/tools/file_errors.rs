@@ -1,4 +1,4 @@
-//! What went wrong on disk, in words for the model: the path, the cause and the remedy.
+//! Error messages for file operations: path, cause and remedy, written for the model.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -9,14 +9,12 @@ use nix::errno::Errno;
 use super::ToolError;
 use crate::files::{self, FileKind, PathChangedError};
 
-/// What was to be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileOperation {
     Read,
     Write,
 }
 
-/// It could not be read.
 pub(super) fn read_error(path: &Path, error: &io::Error) -> ToolError {
     if PathChangedError::is_source_of(error) {
         return path_changed_error(path);
@@ -24,7 +22,6 @@ pub(super) fn read_error(path: &Path, error: &io::Error) -> ToolError {
     ToolError::Failed(describe_error(path, FileOperation::Read, error))
 }
 
-/// It could not be written.
 pub(super) fn write_error(path: &Path, error: &io::Error) -> ToolError {
     if PathChangedError::is_source_of(error) {
         return path_changed_error(path);
@@ -38,7 +35,7 @@ pub(super) fn write_error(path: &Path, error: &io::Error) -> ToolError {
     }
 }
 
-/// Somebody has put something else at a path, or on the way to it, since the call was judged.
+/// The path, or a directory above it, was replaced after the permission check.
 fn path_changed_error(path: &Path) -> ToolError {
     ToolError::Rejected(format!(
         "{} changed while the call was made: it, or a folder above it, leads elsewhere now. Nothing was read or written. \
@@ -47,7 +44,7 @@ fn path_changed_error(path: &Path) -> ToolError {
     ))
 }
 
-/// There is nothing at a path. Says from where it was looked for, and what stands in the way.
+/// Message for a missing path: names the working directory, a file used as a directory, or a dangling symlink.
 pub(super) fn missing_file_message(path: &Path, cwd: &Path) -> String {
     let (shown, cwd) = (path.display(), cwd.display());
     if let Some(file) = files::non_directory_ancestor(path) {
@@ -63,7 +60,7 @@ pub(super) fn missing_file_message(path: &Path, cwd: &Path) -> String {
     }
 }
 
-/// What stands there is no file.
+/// Message for a path that is not a regular file.
 pub(super) fn not_a_file_message(path: &Path, kind: FileKind) -> String {
     let path = path.display();
     match kind {
@@ -100,7 +97,7 @@ fn describe_error(path: &Path, deed: FileOperation, error: &io::Error) -> String
     format!("{shown} cannot be {done}: {cause} ({code:?}). {remedy}")
 }
 
-/// Errors that were found before the system was asked.
+/// Describes errors that were raised before a system call and so carry no errno.
 fn describe_without_errno(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::FileTooLarge => "it is too large. Use a command on it.".into(),
@@ -108,7 +105,6 @@ fn describe_without_errno(error: &io::Error) -> String {
     }
 }
 
-/// The cause and the remedy.
 fn cause_and_remedy(deed: FileOperation, code: Errno) -> Option<(&'static str, &'static str)> {
     let words = match (code, deed) {
         (Errno::ENOSPC, _) => ("the disk is full", "Free some space, then try again."),
@@ -151,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_named_with_a_remedy() {
+    fn errors_name_cause_and_remedy() {
         for (code, words) in [
             (Errno::ENOSPC, "/no/where cannot be written: the disk is full (ENOSPC). Free some space"),
             (Errno::EDQUOT, "quota is used up (EDQUOT). Delete"),

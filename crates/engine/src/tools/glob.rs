@@ -1,4 +1,4 @@
-//! Glob: finds files by their names.
+//! Glob: finds files by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,17 +9,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::walk::{self, SearchGaps, NameFilter, SearchOutcome, CancelFlag, FileVisitor, DirWalk};
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, SearchOutcome};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::clock;
 use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
 
-/// How many files an answer names at most.
+/// Maximum number of files in a result.
 const MAX_RESULTS: usize = 100;
 
-/// The tool.
 pub(super) struct GlobTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,7 +53,9 @@ impl Tool for GlobTool {
         let began = clock::monotonic();
         let cwd = call.workspace.cwd();
         let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
-        let search = move |stop: &CancelFlag| GlobSearch::new(&input, &workspace, sight).map(|search| search.run(stop));
+        let search = move |stop: &CancelFlag| {
+            GlobSearch::new(&input, &workspace, sight).map(|search| search.run(stop))
+        };
         let found = walk::run_search(&call.cancel, search).await?;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(search_result(found, &cwd, millis))
@@ -97,16 +98,15 @@ impl Tool for GlobTool {
 /// One search, ready to run.
 struct GlobSearch {
     root: PathBuf,
-    /// The part of the pattern that is matched below the root.
+    /// The part of the pattern below the root.
     pattern: String,
     name_filter: Arc<NameFilter>,
     read_filter: SearchFilter,
 }
 
-/// A file and when it was last changed.
+/// A file with its modification time.
 type DatedFile = (SystemTime, PathBuf);
 
-/// What a search found.
 struct GlobMatches {
     files: Vec<DatedFile>,
     gaps: SearchGaps,
@@ -116,17 +116,27 @@ impl GlobSearch {
     fn new(input: &Input, workspace: &Workspace, sight: SearchFilter) -> Result<Self, ToolError> {
         let base = walk::resolve_root(input.path.as_deref(), workspace);
         if walk::check_start(&base, &workspace.cwd())? != FileKind::Directory {
-            return Err(ToolError::Rejected(format!("{} is a file; Glob looks into folders.", base.display())));
+            return Err(ToolError::Rejected(format!(
+                "{} is a file; Glob looks into folders.",
+                base.display()
+            )));
         }
         let (folder, pattern) = split_literal_prefix(&input.pattern);
         let home = folder.starts_with("~/");
-        let (root, pattern) =
-            enter_literal_dirs(files::normalize_path(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
-        Ok(Self { root, pattern: pattern.to_owned(), name_filter: Arc::new(NameFilter::from_pattern(pattern)?), read_filter: sight })
+        let (root, pattern) = enter_literal_dirs(
+            files::normalize_path(&if home { workspace.resolve(folder) } else { base.join(folder) }),
+            pattern,
+        );
+        Ok(Self {
+            root,
+            pattern: pattern.to_owned(),
+            name_filter: Arc::new(NameFilter::from_pattern(pattern)?),
+            read_filter: sight,
+        })
     }
 
     fn run(&self, stop: &CancelFlag) -> GlobMatches {
-        // The name of a file is a question about this file: it counts even if it is ignored or holds brackets.
+        // A literal file name asks for this file: it counts even if it is ignored or contains brackets.
         let named = with_modified_time(self.root.join(&self.pattern));
         if named.is_some() || walk::is_literal(&self.pattern) || !self.root.is_dir() {
             let (hidden, shown) =
@@ -135,20 +145,26 @@ impl GlobSearch {
             return GlobMatches { files: shown, gaps };
         }
         let (names, sight) = (self.name_filter.clone(), self.read_filter.clone());
-        let walk = DirWalk { root: &self.root, name_filter: names, read_filter: sight, max_depth: self.max_depth(), stop };
+        let walk = DirWalk {
+            root: &self.root,
+            name_filter: names,
+            read_filter: sight,
+            max_depth: self.max_depth(),
+            stop,
+        };
         let walked = walk.run(|| FileCollector(Vec::new()));
         let mut files: Vec<DatedFile> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
         walk::sort_newest_first(&mut files);
         GlobMatches { files, gaps: walked.gaps }
     }
 
-    /// How deep a matching file can lie. Slashes within braces make this too much, never too little.
+    /// Maximum depth of a matching file. Slashes within braces may make it too large, never too small.
     fn max_depth(&self) -> Option<usize> {
         (!self.pattern.contains("**")).then(|| self.pattern.matches('/').count() + 1)
     }
 }
 
-/// Splits a pattern into the folder that it names plainly and the rest.
+/// Splits a pattern into its literal directory prefix and the rest.
 fn split_literal_prefix(pattern: &str) -> (&str, &str) {
     let pattern = pattern.trim_start_matches("./");
     let wild = pattern
@@ -160,7 +176,7 @@ fn split_literal_prefix(pattern: &str) -> (&str, &str) {
     }
 }
 
-/// Goes into folders whose names hold brackets, such as `[id]`: there the brackets are meant as such.
+/// Enters existing directories whose names contain brackets, such as `[id]`: there the brackets are literal.
 fn enter_literal_dirs(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
     while let Some((folder, rest)) = pattern.split_once('/')
         && !folder.is_empty()
@@ -181,7 +197,7 @@ impl FileVisitor for FileCollector {
     }
 }
 
-/// A file with its time; nothing if it is none.
+/// The modification time of a regular file; `None` for anything else.
 fn with_modified_time(path: PathBuf) -> Option<DatedFile> {
     let data = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some((data.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
@@ -190,7 +206,8 @@ fn with_modified_time(path: PathBuf) -> Option<DatedFile> {
 fn search_result(searched: SearchOutcome<GlobMatches>, cwd: &Path, millis: u64) -> ToolOutput {
     let SearchOutcome { found: GlobMatches { files, gaps }, timed_out: out_of_time } = searched;
     let total = files.len();
-    let names: Vec<String> = files.iter().take(MAX_RESULTS).map(|(_, path)| walk::display_path(path, cwd)).collect();
+    let names: Vec<String> =
+        files.iter().take(MAX_RESULTS).map(|(_, path)| walk::display_path(path, cwd)).collect();
     let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
     if total > MAX_RESULTS {
         text.push_str(&format!(
@@ -234,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn the_description_is_short() {
+    fn the_specification_is_small() {
         let spec = serde_json::to_string(&GlobTool.spec()).unwrap();
         assert!(spec.len() <= 400, "{} bytes: {spec}", spec.len());
     }
 
     #[tokio::test]
-    async fn patterns_find_what_they_name() {
+    async fn patterns_find_matching_files() {
         let bench = TestWorkspace::new(TREE);
         let absolute = format!("{}/d/**/*.py", bench.root().display());
         let rows: [(&str, Value, &[&str]); 9] = [
@@ -260,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_file_comes_first() {
+    async fn newest_files_come_first() {
         let bench = TestWorkspace::new(&[("a", ""), ("b", ""), ("c", "")]);
         for (name, age) in [("a", 2), ("b", 1), ("c", 2)] {
             let file = File::options().write(true).open(bench.root().join(name)).unwrap();
@@ -270,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_list_is_cut() {
+    async fn a_long_list_is_truncated() {
         let bench = TestWorkspace::new(&[]);
         for number in 0..120 {
             File::create(bench.root().join(format!("{number}.txt"))).unwrap();
@@ -284,16 +301,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ignored_files_are_left_out_unless_they_are_named() {
-        let bench =
-            TestWorkspace::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
+    async fn ignored_files_are_skipped_unless_named() {
+        let bench = TestWorkspace::new(&[
+            (".gitignore", "out/\n*.log\n"),
+            ("out/a.js", ""),
+            ("x.log", ""),
+            ("b.js", ""),
+        ]);
         assert_eq!(bench.run_to_text("Glob", json!({"pattern": "**/*"})).await, "b.js");
         assert_eq!(bench.run_to_text("Glob", json!({"pattern": "x.log"})).await, "x.log");
         assert_eq!(bench.run_to_text("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
     }
 
     #[tokio::test]
-    async fn a_link_to_a_file_is_a_file_and_a_link_to_a_folder_can_be_searched() {
+    async fn symlinks_to_files_and_directories_work() {
         let bench = TestWorkspace::new(&[("d/a.md", "")]);
         std::os::unix::fs::symlink("d/a.md", bench.root().join("b.md")).unwrap();
         std::os::unix::fs::symlink("d", bench.root().join("l")).unwrap();
@@ -305,22 +326,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn brackets_may_be_part_of_a_name() {
+    async fn brackets_may_be_literal() {
         let bench = TestWorkspace::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
-        assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(
+            bench.run_to_text("Glob", json!({"pattern": "app/[id]/page.tsx"})).await,
+            "app/[id]/page.tsx"
+        );
+        assert_eq!(
+            bench.run_to_text("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await,
+            "app/[id]/page.tsx"
+        );
         assert_eq!(bench.run_to_text("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
     }
 
     #[tokio::test]
-    async fn a_file_is_no_folder() {
-        let trouble =
-            TestWorkspace::new(TREE).run_tool("Glob", json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
+    async fn a_file_is_not_a_directory() {
+        let trouble = TestWorkspace::new(TREE)
+            .run_tool("Glob", json!({"pattern": "*", "path": "a.py"}))
+            .await
+            .unwrap_err();
         assert!(trouble.reason().contains("is a file"));
     }
 
     #[test]
-    fn it_touches_the_folder_that_the_pattern_names() {
+    fn effects_name_the_searched_directory() {
         let rows = [
             ("**/*.py", None, "."),
             ("src/*.py", None, "src"),
@@ -331,7 +360,11 @@ mod tests {
         ];
         for (pattern, path, expected) in rows {
             let input = Input { pattern: pattern.into(), path: path.map(str::to_owned) };
-            assert_eq!(<GlobTool as Tool>::effects(&input), Effects::Reads(vec![expected.into()]), "{pattern}");
+            assert_eq!(
+                <GlobTool as Tool>::effects(&input),
+                Effects::Reads(vec![expected.into()]),
+                "{pattern}"
+            );
         }
     }
 }

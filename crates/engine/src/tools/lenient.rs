@@ -1,10 +1,10 @@
-//! Readers for inputs that models sometimes write as text: `"5"` for 5, `"true"` for true.
+//! Lenient deserializers: models sometimes send `"5"` for 5 or `"true"` for true.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A count that may be missing, negative, fractional or written as text.
+/// Optional count; accepts negative, fractional and quoted numbers.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
@@ -19,7 +19,7 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         .ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
 }
 
-/// Yes or no; missing means no.
+/// Boolean, also quoted; missing means false.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let value = Value::deserialize(deserializer)?;
     match &value {
@@ -31,7 +31,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
     }
 }
 
-/// Yes or no, if anything is said.
+/// Optional boolean, also quoted.
 pub(super) fn maybe_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Null => Ok(None),
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_in_every_form_that_models_write() {
+    fn counts_accept_every_form_models_send() {
         for (value, read) in [
             (json!(5), Some(5)),
             (json!("5"), Some(5)),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_too() {
+    fn flags_accept_quoted_values() {
         for (value, read) in
             [(json!(true), true), (json!("True"), true), (json!("false"), false), (json!(null), false)]
         {

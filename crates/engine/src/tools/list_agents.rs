@@ -1,16 +1,15 @@
-//! ListAgents: who of the other agents there is, and how they stand.
+//! ListAgents: lists the other agents and their state.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::agents::registry::ReachableAgent;
 use crate::agents::team::message::count_text;
 use crate::agents::team::{LEAD, MemberInfo};
 use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct ListAgentsTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,7 +32,8 @@ impl Tool for ListAgentsTool {
     }
 
     async fn run(&self, _: Input, call: ToolContext) -> ToolResult {
-        let agents = call.agents.ok_or_else(|| ToolError::Rejected("This agent knows of no others.".into()))?;
+        let agents =
+            call.agents.ok_or_else(|| ToolError::Rejected("This agent knows of no others.".into()))?;
         let lead = agents.is_teammate().then(Row::for_lead);
         let (mates, errands) = (agents.reachable_teammates(), agents.reachable_agents());
         let others = mates.iter().map(Row::for_teammate).chain(errands.iter().map(Row::for_agent));
@@ -49,7 +49,7 @@ impl Tool for ListAgentsTool {
     }
 }
 
-/// One agent of the list.
+/// One listed agent.
 struct Row {
     id: String,
     name: Option<String>,

@@ -1,19 +1,19 @@
-//! The tools, one leaf file each, and the list of them.
+//! The built-in tools, one file each, and the list of them.
 //!
-//! What a tool is stands in `tool`, what a call is in `call`. A leaf has an input type whose doc comments are what the
-//! model reads, a word on what it touches, `run`, and examples that are documentation and test at once. To add a tool:
-//! write the leaf, add it to [`all`].
+//! The trait is in `tool`, the per-call context and the result types in `context`. A tool consists of an input type
+//! (its doc comments go into the schema that the model reads), declared effects, `run`, and examples that are
+//! documentation and test at once. To add a tool, write its file and add it to [`builtin_tools`].
 
 mod agent;
-mod team_agent;
 mod ask_user_question;
 mod bash;
-mod context;
 mod checkpoint;
+mod context;
 mod cron_create;
 mod cron_delete;
 mod cron_list;
 mod edit;
+mod effects;
 mod encoding;
 mod enter_plan_mode;
 mod enter_worktree;
@@ -21,6 +21,7 @@ mod example;
 mod exit_plan_mode;
 mod exit_worktree;
 mod file_errors;
+mod file_target;
 mod glob;
 mod grep;
 mod lenient;
@@ -28,25 +29,24 @@ mod list_agents;
 mod monitor;
 mod notebook_edit;
 pub(crate) mod patch;
+#[cfg(test)]
+mod path_swap_tests;
 mod read;
 mod schedule_wakeup;
 mod schema;
 mod send_message;
-#[cfg(test)]
-mod path_swap_tests;
-mod file_target;
 mod task_create;
 mod task_get;
 mod task_list;
 mod task_output;
 mod task_stop;
 mod task_update;
+mod team_agent;
 mod team_create;
 mod team_delete;
 mod todo_write;
 mod tool;
 mod tool_search;
-mod effects;
 mod walk;
 mod web_fetch;
 mod web_search;
@@ -55,56 +55,56 @@ mod write;
 use std::sync::Arc;
 
 pub(crate) use agent::{
-    LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, report_error, describe_tool as agent_description, background_result,
+    LAUNCHED_PREFIX, NOTIFIED_WHEN_DONE, background_result, describe_tool as agent_description, report_error,
 };
-pub use context::{ToolContext, ToolOutput, ToolResult, ToolError};
+pub use context::{ToolContext, ToolError, ToolOutput, ToolResult};
+pub use effects::Effects;
 pub use example::Example;
+pub(crate) use file_target::is_special_path;
 pub(crate) use read::image_block;
 pub(crate) use send_message::SENT_TO_PREFIX;
-pub(crate) use file_target::is_special_path;
 pub(crate) use task_stop::STOPPED_PREFIX;
 pub use tool::{AnyTool, Availability, Tool};
-pub use effects::Effects;
 
-/// The name of the tool that starts subagents.
+/// Name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
 
-/// The name of the tool that writes to other agents.
+/// Name of the tool that sends messages to other agents.
 pub const SEND_MESSAGE: &str = "SendMessage";
 
-/// The name of the tool that founds a team.
+/// Name of the tool that creates a team.
 pub const TEAM_CREATE: &str = "TeamCreate";
 
-/// The name of the tool that dissolves it.
+/// Name of the tool that deletes the team.
 pub const TEAM_DELETE: &str = "TeamDelete";
 
-/// The name of the tool that asks the person something.
+/// Name of the tool that asks the user a question.
 pub const ASK_USER_QUESTION: &str = "AskUserQuestion";
 
-/// The name of the tool that begins plan mode.
+/// Name of the tool that enters plan mode.
 pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
-/// The name of the tool that asks for the approval of a plan.
+/// Name of the tool that asks the user to approve a plan.
 pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
-/// The name of the tool that loads skills.
+/// Name of the tool that loads a skill.
 pub const SKILL: &str = "Skill";
-/// The name of the tool that loads others.
+/// Name of the tool that loads deferred tools.
 pub const TOOL_SEARCH: &str = "ToolSearch";
 
-/// The names of the tools for the list of tasks.
+/// Name of the tool that adds a task to the task list.
 pub const TASK_CREATE: &str = "TaskCreate";
-/// Shows one of them.
+/// Name of the tool that shows one task of the list.
 pub const TASK_GET: &str = "TaskGet";
-/// Shows all of them.
+/// Name of the tool that shows the whole task list.
 pub const TASK_LIST: &str = "TaskList";
-/// Changes one of them.
+/// Name of the tool that changes a task of the list.
 pub const TASK_UPDATE: &str = "TaskUpdate";
 
-/// The name of the tool for a list that an agent keeps for itself.
+/// Name of the tool for an agent's private to-do list.
 pub const TODO_WRITE: &str = "TodoWrite";
 
-/// The list of built-in tools. One line each; the order is the order in which the model sees them.
+/// Returns the built-in tools in the order in which the model sees them.
 pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
         Arc::new(agent::AgentTool),
@@ -140,7 +140,8 @@ pub fn builtin_tools() -> Vec<Arc<dyn AnyTool>> {
     ]
 }
 
-/// The tools of a session that may have a team, in the place of those with their names or beside them.
+/// Returns the tools of a session that may have a team. They replace built-in tools of the same name or are added to
+/// them.
 pub fn team_tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
         Arc::new(team_agent::TeamAgentTool),

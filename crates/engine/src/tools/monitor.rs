@@ -1,4 +1,4 @@
-//! Monitor: runs a command in the background and wakes the agent with each line that it prints.
+//! Monitor: runs a command in the background and notifies the agent of each line it prints.
 
 use std::time::Duration;
 
@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, bash, lenient};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, bash, lenient};
 use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct MonitorTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,7 +27,7 @@ pub(super) struct Input {
     ws: Option<Value>,
 }
 
-/// How long a monitor runs if nobody says so, and at most, in milliseconds.
+/// Default and maximum run time in milliseconds.
 const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
@@ -53,12 +52,17 @@ impl Tool for MonitorTool {
         }
         let command = input.command.unwrap_or_default();
         bash::check_command(&command)?;
-        let asked = input.timeout_ms.filter(|asked| *asked > 0).map_or(DEFAULT_TIMEOUT_MS, |asked| asked as u64);
+        let asked =
+            input.timeout_ms.filter(|asked| *asked > 0).map_or(DEFAULT_TIMEOUT_MS, |asked| asked as u64);
         let limit = asked.min(MAX_TIMEOUT_MS);
         let order = bash::command_spec(&command, &call.workspace);
         let start = call.new_task(input.description);
-        let started =
-            call.tasks.start_monitor(&order, call.workspace.output_dir(), start, Duration::from_millis(limit));
+        let started = call.tasks.start_monitor(
+            &order,
+            call.workspace.output_dir(),
+            start,
+            Duration::from_millis(limit),
+        );
         let task = started.map_err(|fault| bash::spawn_failure(&fault, &call.workspace))?;
         let text = format!(
             "Watching as {}, for {} seconds at most. You are told what it prints; all of it goes to {}.",

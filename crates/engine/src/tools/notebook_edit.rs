@@ -1,9 +1,9 @@
-//! NotebookEdit: replaces, inserts or deletes one cell of a notebook. Only the text of that cell changes; the rest of
-//! the file stays byte for byte as it was.
+//! NotebookEdit: replaces, inserts or deletes one cell of a notebook. The rest of the file stays byte for byte the
+//! same.
 
 mod cells;
-mod samples;
 mod json_style;
+mod samples;
 
 use std::path::Path;
 
@@ -11,16 +11,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::cells::{NotebookChange, Notebook, apply_change};
+use self::cells::{Notebook, NotebookChange, apply_change};
 use self::samples::{DELETED, NOTEBOOK, REPLACED};
 use super::encoding::encode;
-use super::read::notebook::language;
 use super::file_target::{FileTarget, TargetState};
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, file_errors, patch};
-use crate::files;
+use super::read::notebook::language;
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, patch};
 use crate::deferred_tools::ToolLoading;
+use crate::files;
 
-/// The tool.
 pub(super) struct NotebookEditTool;
 
 #[derive(Deserialize, JsonSchema)]

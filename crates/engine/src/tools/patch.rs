@@ -1,4 +1,4 @@
-//! What a change of a text looks like: hunks for the host, a few numbered lines for the model.
+//! Text changes as hunks for the host and as a numbered snippet for the model.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,42 +10,39 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 use crate::workspace::LineCounts;
 use crate::{clock, text_diff};
 
-/// One changed place with the lines around it.
+/// One changed region with context lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hunk {
-    /// The first line in the old text, from 1.
+    /// First line in the old text, from 1.
     old_start: usize,
-    /// How many lines of the old text.
     old_lines: usize,
-    /// The first line in the new text, from 1.
+    /// First line in the new text, from 1.
     new_start: usize,
-    /// How many lines of the new text.
     new_lines: usize,
-    /// The lines, each after a blank (in both), `-` (only in the old) or `+` (only in the new).
+    /// Lines with the prefix ` ` (both), `-` (old only) or `+` (new only).
     lines: Vec<String>,
 }
 
-/// How many unchanged lines are shown around a change.
+/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
-/// How many bytes of hunks the host gets.
+/// Maximum size of all hunks sent to the host.
 const MAX_HUNK_BYTES: usize = 200_000;
-/// How long two texts are compared before the rest counts as changed.
+/// Time limit of the diff; after it the rest counts as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
-/// The largest text that the host gets whole, as it is written on the wire.
+/// Largest text sent whole to the host, measured as JSON.
 const MAX_HOST_TEXT_BYTES: usize = 280_000;
 
-/// A text for the host: null if it is very long, so that the line on the wire stays below 1 MB.
+/// Returns the text for the host, or null if the frame might exceed 1 MB.
 pub(super) fn text_for_host(text: &str) -> Value {
     if fits_host_frame(text) { text.into() } else { Value::Null }
 }
 
-/// Whether a text is short enough to be sent whole to the host.
 pub(super) fn fits_host_frame(text: &str) -> bool {
     text.len() <= MAX_HOST_TEXT_BYTES && json_size(text) <= MAX_HOST_TEXT_BYTES
 }
 
-/// How many bytes a text takes in JSON, where quotes, backslashes and control characters need more than one.
+/// Size of a text as JSON: quotes, backslashes and control characters take more than one byte.
 fn json_size(text: &str) -> usize {
     let short = |byte| matches!(byte, b'\n' | b'\r' | b'\t');
     let escaped = count_bytes(text.as_bytes(), |byte| short(byte) | (byte == b'"') | (byte == b'\\'));
@@ -53,12 +50,11 @@ fn json_size(text: &str) -> usize {
     text.len() + escaped + spelled * 5
 }
 
-/// How many line ends there are.
 pub(super) fn count_newlines(bytes: &[u8]) -> usize {
     count_bytes(bytes, |byte| byte == b'\n')
 }
 
-/// How many bytes are such. Counted in pieces whose count fits a byte, which compiles to fast code.
+/// Counts matching bytes in chunks of 255 so that a chunk's count fits a byte and the loop vectorizes.
 fn count_bytes(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
     bytes
         .chunks(255)
@@ -66,7 +62,7 @@ fn count_bytes(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
         .sum()
 }
 
-/// The changes that lead from one text to another. What goes beyond [`LIMIT`] is left out.
+/// Computes the hunks between two texts. Hunks beyond [`MAX_HUNK_BYTES`] are dropped.
 pub(crate) fn compute_hunks(old: &str, new: &str) -> Vec<Hunk> {
     let (head, tail) = common_ends(old, new);
     let first = count_newlines(&old.as_bytes()[..head]) + 1;
@@ -88,7 +84,6 @@ pub(crate) fn compute_hunks(old: &str, new: &str) -> Vec<Hunk> {
         .collect()
 }
 
-/// How many lines a change adds and takes out.
 pub(super) fn count_changed_lines(hunks: &[Hunk]) -> LineCounts {
     let count = |mark: char| {
         let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
@@ -97,7 +92,7 @@ pub(super) fn count_changed_lines(hunks: &[Hunk]) -> LineCounts {
     LineCounts { added: count('+'), removed: count('-') }
 }
 
-/// As in a patch.
+/// Unified diff format.
 impl fmt::Display for Hunk {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { old_start, old_lines, new_start, new_lines, lines } = self;
@@ -132,8 +127,7 @@ fn push_marked_line(mark: char, line: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// How many bytes at the beginning and at the end are the same in both texts, in whole lines, less the lines of
-/// context. Comparing the rest is what costs time.
+/// Bytes at the start and end that both texts share, in whole lines and less the context. Only the rest is diffed.
 fn common_ends(old: &str, new: &str) -> (usize, usize) {
     let same = common_prefix_len(old.as_bytes().chunks(64), new.as_bytes().chunks(64));
     let head = context_start(old, same);
@@ -144,7 +138,7 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     (head, newlines.nth(CONTEXT_LINES).map_or(0, |at| same - at))
 }
 
-/// The start of the line that lies [`CONTEXT`] lines before the line at `position`.
+/// Start of the line that is [`CONTEXT_LINES`] lines before the line at `position`.
 fn context_start(text: &str, position: usize) -> usize {
     let mut newlines =
         text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
@@ -175,7 +169,7 @@ fn common_suffix_len(old: &[u8], new: &[u8]) -> usize {
     same
 }
 
-/// The first changed place as it reads now, with line numbers: at most twelve lines.
+/// Renders the first changed region with line numbers, at most twelve lines.
 pub(super) fn render_snippet(hunks: &[Hunk]) -> String {
     let Some(hunk) = hunks.first() else { return String::new() };
     let now = hunk.lines.iter().filter(|line| line.starts_with([' ', '+'])).zip(hunk.new_start..);
@@ -183,7 +177,7 @@ pub(super) fn render_snippet(hunks: &[Hunk]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The beginning of a text, at most so many characters.
+/// Truncates a text to a number of characters and appends `...`.
 pub(super) fn truncate_chars(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -198,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_changed_line_is_shown_between_its_neighbours() {
+    fn a_changed_line_is_shown_with_context() {
         let expected = Hunk {
             old_start: 1,
             old_lines: 3,
@@ -210,31 +204,33 @@ mod tests {
     }
 
     #[test]
-    fn far_apart_changes_are_hunks_of_their_own_with_true_line_numbers() {
+    fn distant_changes_are_separate_hunks_with_correct_lines() {
         let old: String = (1..=100).map(|n| format!("{n}\n")).collect();
         let new = old.replace("20\n", "twenty\nand\n").replace("90\n", "ninety\n");
         let found = compute_hunks(&old, &new);
         let places: Vec<_> =
             found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
         assert_eq!(places, [(17, 7, 17, 8), (87, 7, 88, 7)]);
-        assert_eq!(render_snippet(&found), "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23");
+        assert_eq!(
+            render_snippet(&found),
+            "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23"
+        );
     }
 
     #[test]
-    fn a_missing_last_newline_is_said() {
+    fn a_missing_final_newline_is_marked() {
         assert_eq!(compute_hunks("a", "a\n")[0].lines, ["-a", "\\ No newline at end of file", "+a"]);
         assert_eq!(compute_hunks("", "a\n")[0].lines, ["+a"]);
         assert_eq!(compute_hunks("same\n", "same\n"), []);
     }
 
     #[test]
-    fn the_size_on_the_wire_is_that_of_the_json() {
+    fn json_size_equals_serialized_length() {
         for text in ["plain", "a \"quoted\" \\ line\n\tand\r", "\u{1b}[0m é", ""] {
             assert_eq!(json_size(text) + 2, serde_json::to_string(text).unwrap().len(), "{text:?}");
         }
     }
 
-    /// Carries out hunks on a text.
     fn apply_hunks(old: &str, hunks: &[Hunk]) -> Vec<String> {
         let old: Vec<&str> = old.split_terminator('\n').collect();
         let mut new = Vec::new();
@@ -251,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_hunks_of_two_texts_lead_from_one_to_the_other(old in "([abc]{0,2}\n){0,40}", new in "([abc]{0,2}\n){0,40}") {
+        fn hunks_transform_the_old_text_into_the_new(old in "([abc]{0,2}\n){0,40}", new in "([abc]{0,2}\n){0,40}") {
             let expected: Vec<&str> = new.split_terminator('\n').collect();
             prop_assert_eq!(apply_hunks(&old, &compute_hunks(&old, &new)), expected);
         }

@@ -1,4 +1,4 @@
-//! ScheduleWakeup: the agent has itself woken after a while.
+//! ScheduleWakeup: starts a turn after a delay.
 
 use std::time::Duration;
 
@@ -7,13 +7,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::cron_create::{check_prompt, require_main_agent};
-use super::{ToolContext, Availability, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::clock;
 use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;
 
-/// The tool.
 pub(super) struct ScheduleWakeupTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -37,7 +36,7 @@ pub(super) struct Input {
     noop: bool,
 }
 
-/// The shortest and the longest wait, in seconds.
+/// Minimum and maximum delay in seconds.
 const MIN_DELAY_SECONDS: u64 = 60;
 const MAX_DELAY_SECONDS: u64 = 3600;
 
@@ -71,7 +70,9 @@ impl Tool for ScheduleWakeupTool {
             return Ok(ToolOutput::text(text, meta));
         }
         let Some(asked) = input.delay_seconds else {
-            return Err(ToolError::Rejected("Say after how many seconds (delaySeconds), or set stop.".into()));
+            return Err(ToolError::Rejected(
+                "Say after how many seconds (delaySeconds), or set stop.".into(),
+            ));
         };
         let prompt = input.prompt.or(input.reason).unwrap_or_else(|| "Go on where you left off.".into());
         check_prompt(&prompt)?;
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn there_is_one_wake_up_at_a_time() {
+    async fn a_new_wakeup_replaces_the_previous_one() {
         let bench = TestWorkspace::new(&[]);
         bench.run_tool("ScheduleWakeup", json!({"delaySeconds": 100})).await.unwrap();
         let done = bench.run_tool("ScheduleWakeup", json!({"delaySeconds": 9999})).await.unwrap();

@@ -1,4 +1,4 @@
-//! The input of a tool: its schema for the model, and how an input is read.
+//! Tool inputs: schema generation and parsing.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use whimbrel_wire::RawJson;
 
 use super::{Tool, ToolError};
 
-/// The input schema in as few bytes as possible: titles, formats and the schema's own address say nothing to a model.
+/// Generates a minimal input schema: titles, formats and `$schema` only cost tokens.
 pub(super) fn input_schema<T: JsonSchema>() -> RawJson {
     let mut schema = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -20,7 +20,7 @@ pub(super) fn input_schema<T: JsonSchema>() -> RawJson {
         .into_root_schema_for::<T>()
         .to_value();
     prune_schema(&mut schema);
-    // Some servers refuse an object without a word on its fields.
+    // Some servers reject an object schema without `properties`.
     if let Value::Object(fields) = &mut schema {
         fields.entry("properties").or_insert_with(|| Map::new().into());
     }
@@ -41,7 +41,7 @@ fn prune_schema(schema: &mut Value) {
                     "description" => value != "",
                     _ => true,
                 });
-                // An optional field reads `["string", "null"]`; that it may be left out is said by `required`.
+                // Drop `null` from the type of an optional field: `required` already says that it may be omitted.
                 if let Some(Value::Array(kinds)) = fields.get_mut("type") {
                     kinds.retain(|kind| kind != "null");
                     if let [only] = kinds.as_slice() {
@@ -49,7 +49,7 @@ fn prune_schema(schema: &mut Value) {
                         fields.insert("type".into(), only);
                     }
                 }
-                // The input's own doc comment is for us; the model reads DESCRIPTION.
+                // The doc comment of the input type itself is for developers; the model reads DESCRIPTION.
             }
             fields.values_mut().for_each(prune_schema);
         }
@@ -58,7 +58,7 @@ fn prune_schema(schema: &mut Value) {
     }
 }
 
-/// Reads an input; one that does not fit is refused with the name of each wrong field.
+/// Parses an input; the error names every invalid field.
 pub(super) fn parse_input<T: Tool>(input: &Value) -> Result<T::Input, ToolError> {
     T::Input::deserialize(input).map_err(|_| {
         let flaws = find_input_errors::<T::Input>(input).join("; ");
@@ -66,7 +66,8 @@ pub(super) fn parse_input<T: Tool>(input: &Value) -> Result<T::Input, ToolError>
     })
 }
 
-/// What is wrong with an input. Reading ends at the first flaw, so each one found is mended and the rest read again.
+/// Collects all errors of an input. Deserialization stops at the first error, so each invalid field is replaced by a
+/// placeholder and the input is parsed again.
 fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
     let schema: Value = input_schema::<I>().decode().unwrap_or_default();
     let (mut rest, mut flaws, mut named) = (input.clone(), Vec::new(), Vec::new());
@@ -96,7 +97,7 @@ fn find_input_errors<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<Str
     flaws
 }
 
-/// A value that a field takes, if it must have one.
+/// Returns a valid value for a required field.
 fn placeholder_value(schema: &Value, field: &str) -> Option<Value> {
     let required = schema["required"].as_array()?;
     if !required.iter().any(|name| name == field) {
@@ -122,7 +123,7 @@ mod tests {
     use crate::tools::AnyTool;
 
     #[test]
-    fn every_wrong_field_is_named() {
+    fn every_invalid_field_is_named() {
         for (tool, input, named) in [
             (
                 "Edit",

@@ -1,18 +1,17 @@
-//! SendMessage: writes to another agent: a teammate, the lead, or an agent that was started earlier. In a session that may
-//! have a team it is there at once, elsewhere on demand.
+//! SendMessage: sends a message to a teammate, the team lead, or an agent that was started earlier. Eager in a session
+//! that may have a team, otherwise deferred.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, NOTIFIED_WHEN_DONE};
+use super::{Effects, Example, NOTIFIED_WHEN_DONE, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::agents::team::message::TeamMessage;
 use crate::agents::team::requests::{RequestAnswer, SentRequest};
 use crate::agents::team::{LEAD, Receipt};
-use crate::agents::{AgentSpawner, LaunchedAgent, LaunchOutcome};
+use crate::agents::{AgentSpawner, LaunchOutcome, LaunchedAgent};
 use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct SendMessageTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,7 +61,10 @@ impl Tool for SendMessageTool {
                     return Err(ToolError::Rejected("There is nobody else in the team.".into()));
                 }
                 let text = format!("Sent to {}.", names.join(", "));
-                Ok(ToolOutput::text(text.clone(), json!({"success": true, "message": text, "recipients": names})))
+                Ok(ToolOutput::text(
+                    text.clone(),
+                    json!({"success": true, "message": text, "recipients": names}),
+                ))
             }
             "shutdown_request" => {
                 require_lead(&agents)?;
@@ -72,11 +74,17 @@ impl Tool for SendMessageTool {
             "shutdown_response" => {
                 require_teammate(&agents)?;
                 let (request, answer) = into_answer(input);
-                request_result(agents.team().answer_shutdown(agents.sender_name(), request.as_deref(), answer))
+                request_result(agents.team().answer_shutdown(
+                    agents.sender_name(),
+                    request.as_deref(),
+                    answer,
+                ))
             }
             "plan_approval_request" => {
                 require_teammate(&agents)?;
-                request_result(agents.team().submit_plan(agents.sender_name(), require_content(input)?.content))
+                request_result(
+                    agents.team().submit_plan(agents.sender_name(), require_content(input)?.content),
+                )
             }
             "plan_approval_response" => {
                 require_lead(&agents)?;
@@ -98,7 +106,7 @@ impl Tool for SendMessageTool {
     }
 }
 
-/// The tool in a session that may have a team.
+/// The same tool, not deferred, for a session that may have a team.
 pub(super) struct TeamSendMessageTool;
 
 impl Tool for TeamSendMessageTool {
@@ -126,7 +134,7 @@ fn require_recipient(input: &Input) -> Result<String, ToolError> {
     named.ok_or_else(|| ToolError::Rejected("InputValidationError: `recipient` is missing.".into()))
 }
 
-/// What has words in it.
+/// Requires a non-empty content.
 fn require_content(input: Input) -> Result<Input, ToolError> {
     match input.content.trim().is_empty() {
         false => Ok(input),
@@ -134,7 +142,7 @@ fn require_content(input: Input) -> Result<Input, ToolError> {
     }
 }
 
-/// How the answer begins that names who was written to.
+/// Start of the result, followed by the recipient's id. Parsed on resume to find lost agents.
 pub(crate) const SENT_TO_PREFIX: &str = "Sent to ";
 
 async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -> ToolResult {
@@ -151,7 +159,7 @@ async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -
                 json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
             Ok(ToolOutput::text(text, meta))
         }
-        // Only the main agent goes on beside another one.
+        // Only the main agent leaves an agent in the background; others wait for its report.
         LaunchOutcome::Finished(report) => {
             let meta = json!({"success": true, "message": report.text(), "agentId": report.agent_id});
             Ok(ToolOutput::text(report.text(), meta))
@@ -159,7 +167,6 @@ async fn send_message(agents: &AgentSpawner, input: Input, call: &ToolContext) -
     }
 }
 
-/// Only the lead may ask or answer this.
 fn require_lead(agents: &AgentSpawner) -> Result<(), ToolError> {
     match agents.is_teammate() {
         false => Ok(()),
@@ -167,7 +174,6 @@ fn require_lead(agents: &AgentSpawner) -> Result<(), ToolError> {
     }
 }
 
-/// Only a teammate may ask or answer this.
 fn require_teammate(agents: &AgentSpawner) -> Result<(), ToolError> {
     match agents.is_teammate() {
         true => Ok(()),
@@ -175,7 +181,7 @@ fn require_teammate(agents: &AgentSpawner) -> Result<(), ToolError> {
     }
 }
 
-/// The answer to a request, and which request that is, if it says so.
+/// The answer to a request, and the id of that request if given.
 fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
     let answer = match input.approve {
         Some(true) => RequestAnswer::Approve(input.content),
@@ -184,7 +190,7 @@ fn into_answer(input: Input) -> (Option<String>, RequestAnswer) {
     (input.request_id, answer)
 }
 
-/// What became of a request or an answer in a fixed form.
+/// Result of a team request or response.
 fn request_result(asked: Result<SentRequest, String>) -> ToolResult {
     let SentRequest { request_id: request, receipt } = asked.map_err(ToolError::Rejected)?;
     let mut done = delivery_result(&receipt, None);
@@ -196,7 +202,8 @@ fn request_result(asked: Result<SentRequest, String>) -> ToolResult {
 }
 
 fn delivery_result(receipt: &Receipt, summary: Option<&str>) -> ToolOutput {
-    let when = if receipt.recipient_is_running { "is at work and reads it afterwards" } else { "reads it now" };
+    let when =
+        if receipt.recipient_is_running { "is at work and reads it afterwards" } else { "reads it now" };
     let text = format!("Delivered: {} {when}.", receipt.to);
     let meta = json!({
         "success": true,

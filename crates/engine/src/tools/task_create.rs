@@ -1,17 +1,16 @@
-//! TaskCreate: puts a task on the list.
+//! TaskCreate: adds a task to the list.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::hook::{HookEvent, TaskCreated};
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, Tool, Effects, ToolError};
+use super::{Effects, Example, TASK_CREATE, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use crate::deferred_tools::ToolLoading;
+use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::task_list::TaskListError;
 use crate::task_list::state::NewTaskItem;
-use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct TaskCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,7 +61,10 @@ impl Tool for TaskCreateTool {
         let said = call.hooks.dispatch(HookEvent::TaskCreated, told, &call.cancel).await;
         if !said.blocked.is_empty() {
             call.task_list.remove(&item.id).await.map_err(|fault| task_list_error(&fault))?;
-            return Err(ToolError::Failed(format!("A hook does not want the task: {}", join_reasons(&said.blocked))));
+            return Err(ToolError::Failed(format!(
+                "A hook does not want the task: {}",
+                join_reasons(&said.blocked)
+            )));
         }
         let text = format!("Task #{} is on the list: {}", item.id, item.subject);
         let task = json!({"id": item.id, "subject": item.subject, "description": item.description});
@@ -80,7 +82,7 @@ impl Tool for TaskCreateTool {
     }
 }
 
-/// What the model reads of a list that says no.
+/// Converts an error of the task list for the model.
 pub(super) fn task_list_error(fault: &TaskListError) -> ToolError {
     match fault {
         TaskListError::Rejected(refusal) => ToolError::Rejected(format!("Not done: {refusal}.")),

@@ -5,11 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::task_create::task_list_error;
-use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_GET, Tool, Effects};
-use crate::task_list::item::TaskItem;
+use super::{Effects, Example, TASK_CREATE, TASK_GET, Tool, ToolContext, ToolOutput, ToolResult};
 use crate::deferred_tools::ToolLoading;
+use crate::task_list::item::TaskItem;
 
-/// The tool.
 pub(super) struct TaskGetTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +34,10 @@ impl Tool for TaskGetTool {
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
         let item = call.task_list.get(&input.task_id).await.map_err(|fault| task_list_error(&fault))?;
         let Some(item) = item else {
-            return Ok(ToolOutput::text(format!("There is no task #{}.", input.task_id), json!({"task": null})));
+            return Ok(ToolOutput::text(
+                format!("There is no task #{}.", input.task_id),
+                json!({"task": null}),
+            ));
         };
         Ok(ToolOutput::text(render_task(&item), json!({"task": task_json(&item)})))
     }
@@ -45,7 +47,8 @@ impl Tool for TaskGetTool {
             Example::new("a task is shown whole", json!({"taskId": "1"}))
                 .after_call(TASK_CREATE, json!({"subject": "Test", "description": "Run all tests."}))
                 .expect_output(&["#1 Test", "pending", "Run all tests."]),
-            Example::new("one that is not there is said", json!({"taskId": "7"})).expect_output(&["no task #7"]),
+            Example::new("one that is not there is said", json!({"taskId": "7"}))
+                .expect_output(&["no task #7"]),
         ]
     }
 }
@@ -62,7 +65,8 @@ fn task_json(item: &TaskItem) -> Value {
 }
 
 fn render_task(item: &TaskItem) -> String {
-    let mut lines = vec![format!("#{} {}", item.id, item.subject), format!("Status: {}", item.status.as_str())];
+    let mut lines =
+        vec![format!("#{} {}", item.id, item.subject), format!("Status: {}", item.status.as_str())];
     lines.extend(item.owner.as_ref().map(|owner| format!("Owner: {owner}")));
     let list = |ids: &[String]| ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ");
     if !item.blocked_by.is_empty() {

@@ -1,4 +1,4 @@
-//! TaskList: shows the list of tasks.
+//! TaskList: shows the task list.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::task_create::task_list_error;
-use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_LIST, TASK_UPDATE, Tool, Effects};
-use crate::task_list::item::{TaskItem, TaskItemStatus};
+use super::{
+    Effects, Example, TASK_CREATE, TASK_LIST, TASK_UPDATE, Tool, ToolContext, ToolOutput, ToolResult,
+};
 use crate::deferred_tools::ToolLoading;
+use crate::task_list::item::{TaskItem, TaskItemStatus};
 
-/// The tool.
 pub(super) struct TaskListTool;
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! TaskOutput: what a background task has printed.
+//! TaskOutput: returns the output of a background task.
 
 use std::time::Duration;
 
@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::tasks::{TaskOutputReport, TaskState};
 
-/// The tool.
 pub(super) struct TaskOutputTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -17,7 +16,7 @@ pub(super) struct TaskOutputTool;
 pub(super) struct Input {
     #[schemars(with = "String")]
     task_id: Option<String>,
-    // What the older BashOutput has in its place. That one never waits by itself.
+    // Field of the older BashOutput, which does not wait by default.
     #[schemars(skip)]
     #[serde(alias = "shell_id")]
     bash_id: Option<String>,
@@ -63,7 +62,8 @@ impl Tool for TaskOutputTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"})).expect_error(&["b0", "known: none"]),
+            Example::new("an unknown id is refused", json!({"task_id": "b0"}))
+                .expect_error(&["b0", "known: none"]),
             Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
                 .after_call("Bash", json!({"command": "true", "run_in_background": true}))
                 .expect_error(&["known: b"]),
@@ -122,11 +122,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_is_waited_for() {
+    async fn it_waits_for_the_end() {
         let bench = TestWorkspace::new(&[]);
         let id = start_background(&bench, "echo one; sleep 0.1; echo two; exit 4").await;
-        let done =
-            bench.run_tool("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000})).await.unwrap();
+        let done = bench
+            .run_tool("TaskOutput", json!({"task_id": id, "block": true, "timeout": 20_000}))
+            .await
+            .unwrap();
         let meta = json!({"retrieval_status": "success", "task": {
             "task_id": id, "task_type": "local_bash", "status": "failed", "description": "work",
             "output": "one\ntwo\n", "exitCode": 4,
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_can_be_short() {
+    async fn waiting_can_be_limited() {
         let bench = TestWorkspace::new(&[]);
         let id = start_background(&bench, "sleep 60").await;
         for (input, status) in [
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn long_output_is_cut_at_its_beginning() {
+    async fn only_the_tail_of_long_output_is_returned() {
         let bench = TestWorkspace::new(&[]);
         let id = start_background(&bench, "seq 1 20000").await;
         let said = bench.run_to_text("TaskOutput", json!({"task_id": id})).await;
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_little() {
+    fn the_specification_is_small() {
         assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskOutputTool)).unwrap().len() <= 400);
     }
 }

@@ -1,15 +1,14 @@
-//! TaskStop: ends a background task.
+//! TaskStop: stops a background task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// How the answer begins that names what was stopped.
+/// Start of the result, followed by the task id. Parsed on resume to find lost agents.
 pub(crate) const STOPPED_PREFIX: &str = "Stopped ";
 
-/// The tool.
 pub(super) struct TaskStopTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -47,7 +46,8 @@ impl Tool for TaskStopTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("an unknown id is refused", json!({"task_id": "b0"})).expect_error(&["b0", "known: none"]),
+            Example::new("an unknown id is refused", json!({"task_id": "b0"}))
+                .expect_error(&["b0", "known: none"]),
             Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
                 .after_call("Bash", json!({"command": "sleep 60", "run_in_background": true}))
                 .expect_error(&["known: b"]),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_little() {
+    fn the_specification_is_small() {
         assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskStopTool)).unwrap().len() <= 300);
     }
 }

@@ -6,14 +6,15 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::hook::{HookEvent, TaskCompleted};
 
 use super::task_create::task_list_error;
-use super::{ToolContext, ToolOutput, Example, ToolResult, TASK_CREATE, TASK_UPDATE, Tool, Effects, ToolError};
+use super::{
+    Effects, Example, TASK_CREATE, TASK_UPDATE, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
+};
+use crate::deferred_tools::ToolLoading;
+use crate::hooks::{HookInputBuilder, join_reasons};
 use crate::task_list::TaskListError;
 use crate::task_list::item::{TaskItem, TaskItemStatus};
 use crate::task_list::state::TaskItemUpdate;
-use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct TaskUpdateTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -85,7 +86,8 @@ impl Tool for TaskUpdateTool {
                 let fields = changed.fields;
                 let mut meta = json!({"success": true, "taskId": item.id, "updatedFields": fields});
                 if changed.previous_status != changed.item.status {
-                    meta["statusChange"] = json!({"from": changed.previous_status, "to": changed.item.status});
+                    meta["statusChange"] =
+                        json!({"from": changed.previous_status, "to": changed.item.status});
                 }
                 let what = if fields.is_empty() { "nothing".to_owned() } else { fields.join(", ") };
                 Ok(ToolOutput::text(format!("Task #{}: changed {what}.", item.id), meta))
@@ -109,7 +111,8 @@ impl Tool for TaskUpdateTool {
             one("what somebody does is theirs", json!({"taskId": "1", "owner": "bob"}))
                 .after_call(TASK_UPDATE, json!({"taskId": "1", "owner": "ann", "status": "in_progress"}))
                 .expect_output(&["Nothing was changed", "ann's"]),
-            Example::new("a task that is not there is said", json!({"taskId": "3"})).expect_output(&["no task #3"]),
+            Example::new("a task that is not there is said", json!({"taskId": "3"}))
+                .expect_output(&["no task #3"]),
         ]
     }
 }
@@ -133,7 +136,7 @@ fn to_update(input: Input) -> TaskItemUpdate {
     }
 }
 
-/// Hooks may find that a task is not done.
+/// Runs the TaskCompleted hooks, which may reject the completion.
 async fn run_completed_hooks(call: &ToolContext, item: &TaskItem) -> Result<(), ToolError> {
     let told = |scene: &HookInputBuilder| {
         scene.build(TaskCompleted {
@@ -147,7 +150,10 @@ async fn run_completed_hooks(call: &ToolContext, item: &TaskItem) -> Result<(), 
     let said = call.hooks.dispatch(HookEvent::TaskCompleted, told, &call.cancel).await;
     match said.blocked.is_empty() {
         true => Ok(()),
-        false => Err(ToolError::Failed(format!("A hook finds that it is not done: {}", join_reasons(&said.blocked)))),
+        false => Err(ToolError::Failed(format!(
+            "A hook finds that it is not done: {}",
+            join_reasons(&said.blocked)
+        ))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Agent in a session that may have a team: the same tool, and its model reads what a teammate is started with.
+//! Agent in a session that may have a team: the same tool, with the fields for teammates in its schema.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::agent::{self, AgentTool};
-use super::{ToolContext, Example, ToolResult, Tool, Effects};
+use super::{Effects, Example, Tool, ToolContext, ToolResult};
 
-/// The tool.
 pub(super) struct TeamAgentTool;
 
-/// The same input, of which the model is told more.
+/// The same input with a larger schema.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct Input(agent::Input);
 
-/// What it is told besides.
+/// Additional schema fields for starting a teammate.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its looks count: `agent::Input` has the fields")]
 struct TeamFields {
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_what_a_teammate_is_started_with_and_all_that_it_reads_elsewhere() {
+    fn the_schema_adds_only_the_teammate_fields() {
         let (alone, in_team) = (schema_of(&AgentTool), schema_of(&TeamAgentTool));
         let more = ["name", "team_name", "mode", "resume"];
         for field in more {

@@ -1,12 +1,11 @@
-//! TeamCreate: founds a team of agents that live on between their errands.
+//! TeamCreate: creates a team of long-lived agents.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// The tool.
 pub(super) struct TeamCreateTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +28,8 @@ impl Tool for TeamCreateTool {
     }
 
     async fn run(&self, input: Input, call: ToolContext) -> ToolResult {
-        let agents = call.agents.ok_or_else(|| ToolError::Rejected("This agent cannot found a team.".into()))?;
+        let agents =
+            call.agents.ok_or_else(|| ToolError::Rejected("This agent cannot found a team.".into()))?;
         let meta = agents.team().create(&input.team_name, &input.description).map_err(ToolError::Rejected)?;
         let team = agents.team().name().unwrap_or_default();
         let list = match call.task_list.switch_to_team(&team) {

@@ -1,12 +1,11 @@
-//! TeamDelete: dissolves the team, once nobody of it is at work.
+//! TeamDelete: deletes the team, once no teammate is working.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
-/// The tool.
 pub(super) struct TeamDeleteTool;
 
 #[derive(Deserialize, JsonSchema)]

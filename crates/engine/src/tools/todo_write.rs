@@ -1,14 +1,13 @@
-//! TodoWrite: keeps the agent's list of what is to be done.
+//! TodoWrite: replaces the agent's to-do list.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, TODO_WRITE, Tool, Effects, ToolError};
+use super::{Effects, Example, TODO_WRITE, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::task_list::item::TaskItemStatus;
 use crate::task_list::todos::Todo;
 
-/// The tool.
 pub(super) struct TodoWriteTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_host_sees_the_list_before_and_after() {
+    async fn the_host_gets_the_old_and_new_list() {
         let bench = TestWorkspace::new(&[]);
         let first = json!([{"content": "a", "status": "pending", "activeForm": "doing a"}]);
         let second = json!([{"content": "a", "status": "completed", "activeForm": "doing a"}]);

@@ -1,4 +1,4 @@
-//! What a tool is: one leaf with its input type, and the same with the type hidden, so that all can stand in one list.
+//! The tool traits: [`Tool`] with a typed input, and [`AnyTool`], its object-safe form for lists of tools.
 
 use std::pin::Pin;
 
@@ -9,46 +9,48 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::permission::McpServerProvenance;
 
 use super::schema::{input_schema, parse_input};
-use super::{ToolContext, Example, ToolResult, Effects, ToolError, checkpoint};
+use super::{Effects, Example, ToolContext, ToolError, ToolResult, checkpoint};
 use crate::deferred_tools::ToolLoading;
 use crate::workspace::Workspace;
 
-/// One tool.
+/// A tool with a typed input.
 pub trait Tool: Send + Sync + 'static {
-    /// What the model fills in. The doc comments of its fields are what the model reads about them.
+    /// The input that the model fills in. The doc comments of its fields become schema descriptions.
     type Input: DeserializeOwned + JsonSchema + Send;
 
-    /// The name on the wire.
+    /// Name on the wire.
     const NAME: &'static str;
 
-    /// Older names under which the model or a rule may still call it.
+    /// Older names that the model or a permission rule may still use.
     const ALIASES: &'static [&'static str] = &[];
 
-    /// What the model reads about the tool.
+    /// Description that the model reads.
     const DESCRIPTION: &'static str;
 
-    /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
+    /// Which agents get the tool. Interactive tools go to the main agent only, and only if questions can be answered.
     const AVAILABILITY: Availability = Availability::AllAgents;
 
-    /// How it comes to the model.
+    /// When the tool's schema is sent to the model.
     const LOADING: ToolLoading = ToolLoading::Eager;
 
-    /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
+    /// Declares the effects of a call with this input. They decide what may run in parallel and whether permission is
+    /// needed.
     fn effects(input: &Self::Input) -> Effects;
 
-    /// Whether a call with this input puts rules in force that allow something.
+    /// Returns whether a call with this input adds allow rules.
     fn adds_allow_rules(&self, _input: &Self::Input) -> bool {
         false
     }
 
-    /// Does the work. Dropping the future must leave nothing running.
+    /// Executes the call. Dropping the future must leave nothing running.
     fn run(&self, input: Self::Input, call: ToolContext) -> impl Future<Output = ToolResult> + Send;
 
-    /// Calls that show what the tool does.
+    /// Example calls; they are run as tests.
     fn examples() -> Vec<Example>;
 }
 
-/// An agent whose own work tree is gone changes nothing: it would be in the person's own tree.
+/// Rejects calls with side effects once an isolated agent's worktree is gone: they would change the user's own
+/// checkout.
 fn check_worktree_exists(touches: &Effects, workspace: &Workspace) -> Result<(), ToolError> {
     match workspace.missing_worktree() {
         Some(tree) if !touches.is_parallel_safe() => Err(ToolError::Rejected(format!(
@@ -59,52 +61,53 @@ fn check_worktree_exists(touches: &Effects, workspace: &Workspace) -> Result<(),
     }
 }
 
-/// With whom a tool deals.
+/// Which agents a tool is available to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
-    /// With files, programs, servers.
+    /// All agents: the tool works on files, processes or servers.
     AllAgents,
-    /// With the person behind the host.
+    /// The main agent, if the user or a hook can answer questions.
     Interactive,
-    /// With the session itself: where it works, what comes later. Offered to the main agent only.
+    /// The main agent only: the tool changes the session itself (working directory, timers).
     MainAgent,
 }
 
-/// A tool whose input type is hidden, so that tools of all kinds can stand in one list.
+/// A tool with its input type erased, so that tools can be kept in one list.
 pub trait AnyTool: Send + Sync {
-    /// The name on the wire.
     fn name(&self) -> &str;
     /// Older names.
     fn aliases(&self) -> &[&str];
-    /// The tool as the model sees it.
+    /// Name, description and schema as sent to the model.
     fn spec(&self) -> ToolSpec;
-    /// With whom it deals.
     fn availability(&self) -> Availability {
         Availability::AllAgents
     }
-    /// How it comes to the model.
+    /// When the schema is sent to the model; MCP tools are deferred if they do not fit the schema budget.
     fn loading(&self) -> ToolLoading {
         if self.server().is_some() { ToolLoading::IfFits } else { ToolLoading::Eager }
     }
-    /// What a call with this input touches; an error if the input does not fit.
+    /// Declares the effects of a call; fails if the input is invalid.
     fn effects(&self, input: &Value) -> Result<Effects, ToolError>;
-    /// Checks the input and does the work.
-    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
-    /// Calls that show what the tool does.
+    /// Parses the input and executes the call.
+    fn run<'a>(
+        &'a self,
+        input: Value,
+        call: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
     fn examples(&self) -> Vec<Example>;
-    /// The MCP server that it belongs to, as it stands in the tool's name.
+    /// The MCP server of the tool, in the form used in the tool's name.
     fn server(&self) -> Option<&str> {
         None
     }
-    /// The same server, as hosts and hooks are told of it.
+    /// The same server, in the form that hosts and hooks receive.
     fn provenance(&self) -> Option<McpServerProvenance> {
         None
     }
-    /// Whether a call with this input puts rules in force that allow something.
+    /// Returns whether a call with this input adds allow rules.
     fn adds_allow_rules(&self, _input: &Value) -> bool {
         false
     }
-    /// Whether only a person can answer it.
+    /// Returns whether only the user can answer the call.
     fn needs_user(&self) -> bool {
         false
     }
@@ -143,7 +146,11 @@ impl<T: Tool> AnyTool for T {
         parse_input::<T>(input).is_ok_and(|input| Tool::adds_allow_rules(self, &input))
     }
 
-    fn run<'a>(&'a self, input: Value, call: ToolContext) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
+    fn run<'a>(
+        &'a self,
+        input: Value,
+        call: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>> {
         Box::pin(async move {
             let input = parse_input::<T>(&input)?;
             let touches = T::effects(&input);

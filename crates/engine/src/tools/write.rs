@@ -1,15 +1,14 @@
-//! Write: makes a file or replaces all of it.
+//! Write: creates a file or replaces its content.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::file_target::{FileContent, ExistingFile, FileTarget, TargetState};
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError, patch};
+use super::file_target::{ExistingFile, FileContent, FileTarget, TargetState};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, patch};
 use crate::files;
 use crate::workspace::{LineCounts, Workspace};
 
-/// The tool.
 pub(super) struct WriteTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -18,7 +17,7 @@ pub(super) struct Input {
     content: String,
 }
 
-/// How much of a very long text the host gets back.
+/// Bytes of a very long text that are sent back to the host.
 const MAX_ECHO_BYTES: usize = 100_000;
 
 impl Tool for WriteTool {
@@ -90,7 +89,12 @@ fn create_file(workspace: &Workspace, site: &FileTarget, content: &str) -> ToolR
     Ok(ToolOutput::text(format!("File created: {}", path.display()), meta))
 }
 
-fn replace_file(workspace: &Workspace, site: &FileTarget, content: &str, existing: &ExistingFile) -> ToolResult {
+fn replace_file(
+    workspace: &Workspace,
+    site: &FileTarget,
+    content: &str,
+    existing: &ExistingFile,
+) -> ToolResult {
     let path = &site.path;
     existing.require_fresh_read(path)?;
     let stamp = site.replace(content.as_bytes())?;
@@ -111,9 +115,13 @@ fn replace_file(workspace: &Workspace, site: &FileTarget, content: &str, existin
     Ok(ToolOutput::text(format!("File updated: {}", path.display()), meta))
 }
 
-/// What the host gets back of a written text: its beginning if it is very long.
+/// The written text for the host, shortened if very long.
 fn content_for_host(content: &str) -> &str {
-    if patch::fits_host_frame(content) { content } else { &content[..content.floor_char_boundary(MAX_ECHO_BYTES)] }
+    if patch::fits_host_frame(content) {
+        content
+    } else {
+        &content[..content.floor_char_boundary(MAX_ECHO_BYTES)]
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +135,7 @@ mod tests {
     use crate::tools::example::TestWorkspace;
 
     #[tokio::test]
-    async fn the_host_learns_what_was_there_and_what_changed() {
+    async fn the_host_gets_old_content_and_patch() {
         let bench = TestWorkspace::new(&[("a.txt", "old\n")]);
         bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
         let done = bench.run_tool("Write", json!({"file_path": "a.txt", "content": "new\n"})).await.unwrap();
@@ -142,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_somebody_else_changed_is_left_alone() {
+    async fn a_file_changed_by_others_is_not_overwritten() {
         let bench = TestWorkspace::new(&[("a.txt", "old\n")]);
         bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
         fs::write(bench.path("a.txt"), "theirs\n").unwrap();
@@ -153,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failing_write_leaves_the_old_file_and_nothing_else() {
+    async fn a_failing_write_leaves_everything_unchanged() {
         let bench = TestWorkspace::new(&[("blocker", "old\n")]);
         let trouble =
             bench.run_tool("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
@@ -162,11 +170,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pipes_and_devices_are_refused_and_links_are_followed() {
+    async fn pipes_and_devices_are_rejected_symlinks_followed() {
         let bench = TestWorkspace::new(&[]);
         nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         for path in ["pipe", "/dev/null"] {
-            let trouble = bench.run_tool("Write", json!({"file_path": path, "content": "x"})).await.unwrap_err();
+            let trouble =
+                bench.run_tool("Write", json!({"file_path": path, "content": "x"})).await.unwrap_err();
             assert!(matches!(trouble, ToolError::Rejected(_)), "{trouble:?}");
         }
         symlink("real.txt", bench.path("link.txt")).unwrap();
@@ -175,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_no_text_can_be_overwritten_after_an_attempt_to_read_it() {
+    async fn a_binary_file_can_be_overwritten_after_reading() {
         let broken_picture = [&b"\x89PNG\r\n\x1a\n"[..], &[7; 40]].concat();
         let large = [&b"\x7FELF\0"[..], &[1; 400_000]].concat();
         for (name, bytes) in [("small", &b"\x7FELF\0\0"[..]), ("picture", &broken_picture), ("large", &large)]
@@ -194,9 +203,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_only_file_is_refused_and_its_other_names_are_kept() {
-        let bench =
-            TestWorkspace::new(&[("a.txt", "old\n"), ("n.ipynb", r#"{"cells": [{"id": "c", "source": "x"}]}"#)]);
+    async fn a_read_only_file_is_rejected_and_hard_links_kept() {
+        let bench = TestWorkspace::new(&[
+            ("a.txt", "old\n"),
+            ("n.ipynb", r#"{"cells": [{"id": "c", "source": "x"}]}"#),
+        ]);
         for path in ["a.txt", "n.ipynb"] {
             bench.run_tool("Read", json!({ "file_path": path })).await.unwrap();
             fs::hard_link(bench.path(path), bench.path(&format!("other-{path}"))).unwrap();
@@ -216,7 +227,7 @@ mod tests {
                 |mode| fs::set_permissions(bench.path(path), fs::Permissions::from_mode(mode)).unwrap();
             mode(0o444);
             if tool == "Edit" {
-                // What the call before it wrote.
+                // Written by the previous call.
                 assert_eq!(before, b"new\n");
             }
             let said = bench.run_to_text(tool, input.clone()).await;
@@ -232,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_running_can_be_replaced() {
+    async fn a_running_program_can_be_replaced() {
         let bench = TestWorkspace::new(&[]);
         let start = "cp \"$(command -v sleep)\" sleep; chmod 755 sleep; ./sleep 60 & \
                      until [ /proc/$!/exe -ef sleep ]; do :; done";
@@ -243,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_tool_names_path_cause_and_remedy() {
+    async fn every_tool_names_path_cause_and_remedy() {
         let bench = TestWorkspace::new(&[("file", "x")]);
         symlink("round", bench.path("round")).unwrap();
         let long = "n".repeat(300);
@@ -270,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_huge_text_is_cut_for_the_host_but_not_on_disk() {
+    async fn a_huge_text_is_shortened_for_the_host_only() {
         let bench = TestWorkspace::new(&[]);
         let content = "é".repeat(400_000);
         let done = bench.run_tool("Write", json!({"file_path": "a.txt", "content": content})).await.unwrap();

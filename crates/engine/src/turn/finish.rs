@@ -1,17 +1,17 @@
-//! The end of a turn: the conversation is left in order, and what went wrong is said.
+//! Finishes a turn: closes open tool calls and records errors and interruptions.
 
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_wire::message::FailureKind;
 
-use super::run_tools::{ToolRound, record_result};
 use super::hooks::{self, inject_hook_context};
-use super::{TurnOutcome, INTERRUPTED_TEXT};
+use super::run_tools::{ToolRound, record_result};
+use super::{INTERRUPTED_TEXT, TurnOutcome};
 use crate::agent::Agent;
-use crate::skills::agent_skills;
 use crate::next_step::TurnEnd;
+use crate::skills::agent_skills;
 use crate::tool_scheduler::ToolScheduler;
 
-/// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
+/// Finishes the turn: gives every tool call a result and records an interruption or error.
 pub(super) async fn finish_turn(agent: &mut Agent, workshop: ToolScheduler, ending: &mut TurnOutcome) {
     let why = match ending.end {
         TurnEnd::BudgetExceeded => "the budget was used up",
@@ -33,10 +33,14 @@ pub(super) async fn finish_turn(agent: &mut Agent, workshop: ToolScheduler, endi
     agent_skills::inject_invoked(agent, &cancel).await;
     match ending.end {
         TurnEnd::AbortedStreaming => agent.conversation.push_synthetic(INTERRUPTED_TEXT).await,
-        TurnEnd::AbortedTools => agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await,
+        TurnEnd::AbortedTools => {
+            agent.conversation.push_synthetic("[Request interrupted by user for tool use]").await
+        }
         TurnEnd::ApiError => {
-            let fault =
-                ending.error.clone().unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply broke off."));
+            let fault = ending
+                .error
+                .clone()
+                .unwrap_or_else(|| ModelError::new(ModelErrorKind::Cut, "The reply broke off."));
             ending.text = error_text(&fault);
             if fault.kind == ModelErrorKind::InvalidRequest {
                 drop_rejected_input(agent).await;
@@ -72,12 +76,16 @@ pub(super) async fn finish_turn(agent: &mut Agent, workshop: ToolScheduler, endi
         }
         TurnEnd::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
         TurnEnd::HookStopped => ending.text.clear(),
-        TurnEnd::Deferred | TurnEnd::MaxTurns | TurnEnd::Refused | TurnEnd::NoStructuredOutput | TurnEnd::BudgetExceeded => {}
+        TurnEnd::Deferred
+        | TurnEnd::MaxTurns
+        | TurnEnd::Refused
+        | TurnEnd::NoStructuredOutput
+        | TurnEnd::BudgetExceeded => {}
     }
     agent.conversation.end_turn().await;
 }
 
-/// The provider does not take what came last, so the model is not sent it again; what else it was told then is told anew.
+/// Drops input that the provider rejected, so that it is not sent again, and injects the context anew.
 async fn drop_rejected_input(agent: &mut Agent) {
     if !agent.conversation.roll_back() {
         return;

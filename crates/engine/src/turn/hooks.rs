@@ -1,4 +1,4 @@
-//! What hooks have to say in a turn: about the calls of a reply, and about its end.
+//! Hook events of a turn: after tool calls, at its end, after an API error, and for loaded instructions.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ModelError;
@@ -7,34 +7,36 @@ use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, Session
 use super::TurnOutcome;
 use crate::agent::Agent;
 use crate::context::auto_compact;
-use crate::permission_checker::EndTurn;
 use crate::hooks::{inputs, join_reasons};
+use crate::permission_checker::EndTurn;
 use crate::tasks::{TaskSnapshot, TaskState};
 use crate::timers::TimerJob;
 
-/// How often hooks may send an agent back to work within one turn.
+/// Limit on how often Stop hooks may keep an agent working within one turn.
 pub(super) const MAX_STOP_HOOK_BLOCKS: u32 = 8;
 
-/// Tells the model what hooks have added. It comes behind all results of a reply: providers want it so.
+/// Adds context from hooks to the conversation. Providers require it after all tool results of a reply.
 pub(crate) fn inject_hook_context(agent: &mut Agent, notes: &[String]) {
     for note in notes {
-        agent.conversation.push_hidden(&format!("<system-reminder>\nFrom a hook:\n{note}\n</system-reminder>"));
+        agent
+            .conversation
+            .push_hidden(&format!("<system-reminder>\nFrom a hook:\n{note}\n</system-reminder>"));
     }
 }
 
-/// Tells the model what hooks say late, before it is asked.
+/// Adds the results of asynchronous hooks before the next model call.
 pub(super) async fn inject_async_results(agent: &mut Agent) {
     let late = agent.tool_env.checker.hooks.take_async_contexts().await;
     inject_hook_context(agent, &late);
 }
 
-/// Makes room for a model call where it is scarce, and says whether a hook has ended the turn by now, at whichever event.
+/// Compacts the conversation if needed; returns whether a hook has ended the turn meanwhile, at any event.
 pub(super) async fn compact_and_check_stopped(agent: &mut Agent, cancel: &CancellationToken) -> bool {
     auto_compact::compact_if_needed(agent, cancel).await;
     agent.tool_env.checker.hooks.is_stopped()
 }
 
-/// Tells the hooks that all calls of a reply have been made. They may add to that, or end the turn.
+/// Runs the `PostToolBatch` hooks after all calls of a reply. They may add context or end the turn.
 pub(super) async fn run_post_batch_hooks(
     agent: &mut Agent,
     calls: Vec<BatchedCall>,
@@ -48,7 +50,7 @@ pub(super) async fn run_post_batch_hooks(
     stop.then_some(EndTurn::Hook)
 }
 
-/// What hooks say against the end of the turn, for the model; none if they agree.
+/// Runs the Stop hooks; returns the text that keeps the model working, if they block the end.
 pub(super) async fn run_stop_hooks(
     agent: &mut Agent,
     ending: &TurnOutcome,
@@ -82,17 +84,21 @@ pub(super) async fn run_stop_hooks(
     (!parts.is_empty()).then(|| format!("A hook wants you to go on:\n{}", parts.join("\n")))
 }
 
-/// Tells the hooks which instruction files were read.
+/// Runs the `InstructionsLoaded` hooks for files loaded since the last call.
 pub(super) async fn notify_instructions_loaded(agent: &mut Agent, cancel: &CancellationToken) {
     let lookout = agent.tool_env.checker.hooks.clone();
     for file in agent.take_loaded_instructions().await {
-        lookout.dispatch(HookEvent::InstructionsLoaded, |scene| scene.build(file.to_hook_input()), cancel).await;
+        lookout
+            .dispatch(HookEvent::InstructionsLoaded, |scene| scene.build(file.to_hook_input()), cancel)
+            .await;
     }
 }
 
-/// Tells the hooks that the turn ends by a fault of the API.
+/// Runs the `StopFailure` hooks after an API error.
 pub(super) async fn run_stop_failure_hooks(agent: &Agent, fault: &ModelError) {
-    let told = |scene: &crate::hooks::HookInputBuilder| scene.stop_failure(fault.failure_kind(), Some(fault.message.clone()));
+    let told = |scene: &crate::hooks::HookInputBuilder| {
+        scene.stop_failure(fault.failure_kind(), Some(fault.message.clone()))
+    };
     let lookout = &agent.tool_env.checker.hooks;
     lookout.dispatch(HookEvent::StopFailure, told, &agent.tool_env.context.cancel).await;
 }

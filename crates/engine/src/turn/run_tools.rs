@@ -1,4 +1,4 @@
-//! Acting: the calls of a reply are made, and each result is recorded.
+//! Runs the tool calls of a reply and records each result.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::system::PermissionDenied;
@@ -6,11 +6,11 @@ use whimbrel_wire::system::PermissionDenied;
 use super::TurnOutcome;
 use super::hooks::{self, inject_hook_context};
 use crate::agent::Agent;
-use crate::permission_checker::{EndTurn, DeniedBy};
+use crate::permission_checker::{DeniedBy, EndTurn};
 use crate::skills::agent_skills;
 use crate::tool_scheduler::{ToolCallResult, ToolScheduler};
 
-/// Makes the calls that are left; says whether one of them ends the turn.
+/// Runs the remaining calls of a reply; returns the reason if one of them ends the turn.
 pub(super) async fn run_tools(
     agent: &mut Agent,
     workshop: &mut ToolScheduler,
@@ -28,7 +28,7 @@ pub(super) async fn run_tools(
         let Some(made) = made else { break };
         record_result(agent, made, ending, &mut settled).await;
         if settled.halt.is_some() {
-            // What is under way ends; nothing else begins.
+            // Running calls finish; no further ones start.
             workshop.close();
         }
     }
@@ -40,15 +40,19 @@ pub(super) async fn run_tools(
     settled.halt
 }
 
-/// What came of calls besides their results.
+/// Side effects of a round of tool calls: context from hooks, and whether the turn ends.
 #[derive(Default)]
 pub(super) struct ToolRound {
     pub(super) notes: Vec<String>,
     halt: Option<EndTurn>,
 }
 
-/// Records one result.
-pub(super) async fn record_result(agent: &mut Agent, mut made: ToolCallResult, ending: &mut TurnOutcome, settled: &mut ToolRound) {
+pub(super) async fn record_result(
+    agent: &mut Agent,
+    mut made: ToolCallResult,
+    ending: &mut TurnOutcome,
+    settled: &mut ToolRound,
+) {
     ending.num_turns += 1;
     ending.deferred_call = made.deferred_call.take().or(ending.deferred_call.take());
     settled.notes.append(&mut made.notes);

@@ -1,25 +1,25 @@
-//! Listening to the model: one call, and what it says recorded as it says it.
+//! Streams one model reply: forwards its events to the host and records its blocks as they complete.
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::assemble::{ReplyAssembler, FinishedBlock};
-use whimbrel_models::call::{ModelCall, ScheduledRetry, CallStep};
-use whimbrel_models::{ReplyItem, ReplyEvent, ModelError, ModelErrorKind, Request, TaskBudget};
+use whimbrel_models::assemble::{FinishedBlock, ReplyAssembler};
+use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
+use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
-use crate::conversation::{ReplyHead, Attribution};
+use crate::conversation::{Attribution, ReplyHead};
 use crate::cost::MeteredCall;
 use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
-use crate::{clock, ids, fallback};
+use crate::{clock, fallback, ids};
 
-/// What came of one model call.
+/// Outcome of one model call.
 pub(super) struct ReplyOutcome {
     pub(super) stop_reason: Option<StopReason>,
     pub(super) error: Option<ModelError>,
-    /// Whether the fault left whole blocks behind.
+    /// Whether the stream broke off after at least one complete block.
     is_cut: bool,
     pub(super) text: Option<String>,
     pub(super) first_event_at: Option<std::time::Instant>,
@@ -33,14 +33,22 @@ impl ReplyOutcome {
                 _ if fallback::unavailability(fault).is_some() => TurnEvent::Unavailable,
                 _ => TurnEvent::Failed,
             },
-            _ => TurnEvent::Replied { stop_reason: if self.is_cut { None } else { self.stop_reason.clone() }, tool_calls: calls },
+            _ => TurnEvent::Replied {
+                stop_reason: if self.is_cut { None } else { self.stop_reason.clone() },
+                tool_calls: calls,
+            },
         }
     }
 }
 
-/// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
-pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler, cancel: &CancellationToken) -> ReplyOutcome {
-    let mut heard = ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
+/// Calls the model once and records the reply as it streams. Parallel-safe tool calls start meanwhile.
+pub(super) async fn stream_reply(
+    agent: &mut Agent,
+    workshop: &mut ToolScheduler,
+    cancel: &CancellationToken,
+) -> ReplyOutcome {
+    let mut heard =
+        ReplyOutcome { stop_reason: None, error: None, is_cut: false, text: None, first_event_at: None };
     let asked = agent.model();
     let (model, name) = match agent.engine.resolve(&asked) {
         Ok(found) => found,
@@ -60,7 +68,7 @@ pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler
     }
     let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
     let admitted = MeteredCall::start(call, agent.engine.clone(), agent.ledger.clone(), asked);
-    // What takes more room than waiting for the next event does is on the heap while it lasts.
+    // Boxed so that the future reserves no space for it while it waits for events.
     let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
         Some(Ok(call)) => call,
         Some(Err(fault)) => return ReplyOutcome { error: Some(fault), ..heard },
@@ -96,7 +104,9 @@ pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler
                 agent.conversation.drop_pending_thinking();
                 notify_retry(agent, &retry).await;
             }
-            Some(Ok(CallStep::Truncated(fault)) | Err(fault)) if fault.kind == ModelErrorKind::Interrupted => {
+            Some(Ok(CallStep::Truncated(fault)) | Err(fault))
+                if fault.kind == ModelErrorKind::Interrupted =>
+            {
                 cancel.cancel();
                 break;
             }
@@ -123,12 +133,12 @@ pub(super) async fn stream_reply(agent: &mut Agent, workshop: &mut ToolScheduler
     heard
 }
 
-/// The blocks of a reply that the host does not hear: of a subagent it hears what it hears as messages, too.
+/// Blocks of a reply that are hidden from the host. For a subagent, text is sent with its result only.
 #[derive(Default)]
 struct HiddenBlocks(Vec<usize>);
 
 impl HiddenBlocks {
-    /// Whether the host gets this event.
+    /// Returns whether the host gets this event; remembers the index of a block that is hidden.
     fn should_forward(&mut self, event: &ReplyEvent, speaker: &Attribution) -> bool {
         match event {
             ReplyEvent::Ping => false,
@@ -145,7 +155,7 @@ impl HiddenBlocks {
     }
 }
 
-/// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
+/// Handles one stream event: forwards it to the host if requested, and records each completed block.
 async fn handle_delta(
     agent: &mut Agent,
     assembly: &mut ReplyAssembler,
@@ -166,7 +176,7 @@ async fn handle_delta(
     Ok(text)
 }
 
-/// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
+/// Records a completed block; a tool call goes to the scheduler. Returns the text of a text block.
 async fn record_block(
     agent: &mut Agent,
     assembly: &ReplyAssembler,
@@ -199,7 +209,7 @@ async fn record_block(
     text
 }
 
-/// What the model is asked; `asked` is its whole name, `model` the one that its provider knows.
+/// Builds the request; `asked` is the model's full name, `model` the name its provider uses.
 fn build_request(agent: &mut Agent, asked: &str, model: String) -> Request {
     let knobs = agent.runtime_settings.current();
     let dialect = agent.engine.providers().dialect(asked);
@@ -228,7 +238,7 @@ async fn notify_retry(agent: &Agent, retry: &ScheduledRetry) {
     agent.frame_sender.notify(retry_notice(retry)).await;
 }
 
-/// A repetition as the host is told of it.
+/// The notice to the host about a retry.
 pub(crate) fn retry_notice(retry: &ScheduledRetry) -> ApiRetry {
     ApiRetry {
         attempt: retry.attempt,

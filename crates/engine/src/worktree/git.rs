@@ -1,5 +1,5 @@
-//! Runs the git program. Hooks of the repository do not run: nobody was asked about them. Where nobody vouches for the
-//! repository, nothing else runs that its own settings name.
+//! Runs git. Hooks of the repository never run. In an untrusted repository, no other program that its settings name
+//! runs either.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,32 +13,34 @@ use super::{WorktreeChanges, WorktreeError};
 use crate::files::{self, FileKind};
 use crate::settings::Trust;
 use crate::settings::git_index::{MAX_INDEX_SIZE, submodule_paths};
-use crate::tasks::{ProcessExit, PipedCommand, CommandOutput, CommandSpec, SpawnError, CommandEvent, TaskRegistry};
+use crate::tasks::{
+    CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError, TaskRegistry,
+};
 
-/// How long one command may take; a checkout of a large repository takes its time.
+/// Time limit of one command; a checkout of a large repository takes long.
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How much of git's complaint is told.
+/// Bytes of git's stderr in an error.
 const MAX_STDERR_BYTES: usize = 2_000;
 
-/// Variables that would lead git to another repository than that of the folder.
+/// Variables that would redirect git to another repository.
 const REPOSITORY_VARIABLES: [&str; 5] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"];
 
-/// What keeps git from fetching what is missing, and so from the programs and addresses that the repository names for that.
+/// Prevents lazy fetches, and so the programs and addresses that the repository names for them.
 const NO_FETCH_VARIABLES: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
-/// The pauses after which something is tried again that another git keeps from its files: the first, and the last; each
-/// is twice as long as the one before, so that they come to about five seconds.
+/// First and last delay before retrying an operation blocked by another git process. Delays double; their sum is about
+/// five seconds.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(5);
 const LAST_RETRY_DELAY: Duration = Duration::from_millis(2560);
 
-/// A way to run git.
+/// A configured git runner.
 pub(super) struct Git {
     tasks: TaskRegistry,
     environment: BTreeMap<String, String>,
     cancel: CancellationToken,
-    /// How far the repository's own settings count.
+    /// Trust in the repository's own settings.
     trust: Trust,
 }
 
@@ -61,28 +63,40 @@ impl Git {
         &self.cancel
     }
 
-    /// Runs git in a folder and gives what it prints. For what only looks at branches and commits.
+    /// Runs git in a directory and returns its stdout. For commands that only read branches and commits.
     pub(super) async fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, WorktreeError> {
         self.run_with(&GitOverrides::default(), folder, arguments).await
     }
 
-    async fn run_with(&self, silence: &GitOverrides, folder: &Path, arguments: &[&str]) -> Result<String, WorktreeError> {
+    async fn run_with(
+        &self,
+        silence: &GitOverrides,
+        folder: &Path,
+        arguments: &[&str],
+    ) -> Result<String, WorktreeError> {
         let heard = self.run_captured(silence, folder, arguments).await?;
         Ok(heard.stdout.raw().into_owned())
     }
 
-    async fn run_captured(&self, silence: &GitOverrides, folder: &Path, arguments: &[&str]) -> Result<CommandOutput, WorktreeError> {
+    async fn run_captured(
+        &self,
+        silence: &GitOverrides,
+        folder: &Path,
+        arguments: &[&str],
+    ) -> Result<CommandOutput, WorktreeError> {
         let what = arguments.first().copied().unwrap_or_default().to_owned();
         let words = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
         let (options, values) = silence.to_arguments();
         let words = words.into_iter().chain(options.iter().map(String::as_str));
-        let command = shlex::try_join(words.chain(arguments.iter().copied()))
-            .map_err(|_| WorktreeError::Git { subcommand: what.clone(), message: "a name has a NUL byte in it".into() })?;
+        let command = shlex::try_join(words.chain(arguments.iter().copied())).map_err(|_| {
+            WorktreeError::Git { subcommand: what.clone(), message: "a name has a NUL byte in it".into() }
+        })?;
         let mut environment = self.environment.clone();
         environment.extend(values);
         let order = CommandSpec { command, cwd: folder.to_path_buf(), environment };
         let mut exchange = PipedCommand::spawn(&self.tasks, &order, Bytes::new())?;
-        let ended = tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(wait_for_exit(&mut exchange)));
+        let ended =
+            tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(wait_for_exit(&mut exchange)));
         match ended.await {
             Err(_) => {
                 exchange.stop().await;
@@ -97,14 +111,15 @@ impl Git {
         }
     }
 
-    /// What must be switched off before git looks at files or moves branches in a folder. It is asked in that folder, because settings
-    /// may count for one work tree or branch only.
+    /// Config overrides for commands that read files or move branches in a directory. Queried in that directory,
+    /// because settings may depend on worktree or branch.
     async fn config_overrides(&self, folder: &Path) -> Result<GitOverrides, WorktreeError> {
         if self.trust != Trust::Untrusted {
             return Ok(GitOverrides::default());
         }
-        let listed =
-            self.run_captured(&GitOverrides::default(), folder, &["config", "--list", "--show-scope", "-z"]).await?;
+        let listed = self
+            .run_captured(&GitOverrides::default(), folder, &["config", "--list", "--show-scope", "-z"])
+            .await?;
         let whole = (!listed.stdout.is_truncated()).then(|| listed.stdout.raw());
         whole.and_then(|listed| GitOverrides::from_listing(&listed)).ok_or(WorktreeError::UnsafeSettings)
     }
@@ -113,7 +128,9 @@ impl Git {
     pub(super) async fn head_commit(&self, root: &Path) -> Result<String, WorktreeError> {
         match self.run(root, &["rev-parse", "--is-inside-work-tree"]).await {
             Ok(said) if said.trim() == "true" => {}
-            Ok(_) | Err(WorktreeError::Git { .. }) => return Err(WorktreeError::NoRepository(root.to_path_buf())),
+            Ok(_) | Err(WorktreeError::Git { .. }) => {
+                return Err(WorktreeError::NoRepository(root.to_path_buf()));
+            }
             Err(fault) => return Err(fault),
         }
         let head = self.run(root, &["rev-parse", "--verify", "--quiet", "HEAD"]).await;
@@ -123,18 +140,21 @@ impl Git {
         })
     }
 
-    /// Where a work tree has left the commit that is checked out in the first.
+    /// The commit where a worktree branched off from the main checkout.
     pub(super) async fn fork_point(&self, tree: &Path, head: &str) -> Result<String, WorktreeError> {
         self.run(tree, &["merge-base", "HEAD", head]).await.map(|commit| commit.trim().to_owned())
     }
 
-    /// The work trees of the repository, each with its branch.
-    pub(super) async fn list_worktrees(&self, root: &Path) -> Result<Vec<(PathBuf, Option<String>)>, WorktreeError> {
+    /// The worktrees of the repository with their branches.
+    pub(super) async fn list_worktrees(
+        &self,
+        root: &Path,
+    ) -> Result<Vec<(PathBuf, Option<String>)>, WorktreeError> {
         let arguments = ["worktree", "list", "--porcelain", "-z"];
         Ok(parse_worktrees(&self.run_with_retry(&GitOverrides::default(), root, &arguments).await?))
     }
 
-    /// Checks a new branch out; one of this name that is there already goes on.
+    /// Creates a worktree on a new branch, or on an existing branch of that name.
     pub(super) async fn add_worktree(
         &self,
         root: &Path,
@@ -144,14 +164,14 @@ impl Git {
     ) -> Result<(), WorktreeError> {
         let silence = self.config_overrides(root).await?;
         if silence.depends_on_location() {
-            // Git works in the new tree at once, before anybody could ask what counts there.
+            // Git would act in the new worktree before its settings can be queried.
             return Err(WorktreeError::UnsafeSettings);
         }
         let is_new = !self.has_branch(root, branch).await;
         self.add_with_retry(&silence, root, path, branch, base).await?;
         let filled = if self.trust == Trust::Untrusted { self.checkout_files(path).await } else { Ok(()) };
         if filled.is_err() {
-            // Who was interrupted cleans up all the same, and what stays does no harm.
+            // Clean up even after a cancellation; errors leave only harmless remains.
             let unhurried = self.without_cancellation();
             let _ = unhurried.remove_or_prune(&silence, root, path).await;
             if is_new {
@@ -174,7 +194,7 @@ impl Git {
         let mut patience = LockBackoff::default();
         loop {
             let mut arguments = vec!["worktree", "add", "--quiet", files];
-            // A try that failed may have made the branch.
+            // A failed attempt may have created the branch.
             match self.has_branch(root, branch).await {
                 true => arguments.extend([&*place, branch]),
                 false => arguments.extend(["-b", branch, &*place, base]),
@@ -186,31 +206,35 @@ impl Git {
         }
     }
 
-    /// Whether there is a branch of this name.
     pub(super) async fn has_branch(&self, root: &Path, branch: &str) -> bool {
         let reference = format!("refs/heads/{branch}");
         self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok()
     }
 
-    /// Checks the files of a new work tree out.
+    /// Checks out the files of a new worktree.
     async fn checkout_files(&self, tree: &Path) -> Result<(), WorktreeError> {
         let silence = self.config_overrides(tree).await?;
         let arguments = ["-c", "submodule.recurse=false", "reset", "--hard", "--quiet"];
         self.run_with(&silence, tree, &arguments).await.map(drop)
     }
 
-    /// The same, for what is to be done in any case.
+    /// The same runner, for cleanup that must not be cancelled.
     fn without_cancellation(&self) -> Self {
         let (tasks, environment) = (self.tasks.clone(), self.environment.clone());
         Self { tasks, environment, cancel: CancellationToken::new(), trust: self.trust }
     }
 
-    /// Removes a work tree with everything in it.
+    /// Removes a worktree with its content.
     pub(super) async fn remove_worktree(&self, root: &Path, path: &Path) -> Result<(), WorktreeError> {
         self.remove_or_prune(&self.config_overrides(root).await?, root, path).await
     }
 
-    async fn remove_or_prune(&self, silence: &GitOverrides, root: &Path, path: &Path) -> Result<(), WorktreeError> {
+    async fn remove_or_prune(
+        &self,
+        silence: &GitOverrides,
+        root: &Path,
+        path: &Path,
+    ) -> Result<(), WorktreeError> {
         let place = path.to_string_lossy();
         let removed = match path.exists() {
             true => self.run_with_retry(silence, root, &["worktree", "remove", "--force", &place]).await,
@@ -219,14 +243,19 @@ impl Git {
         removed.map(drop)
     }
 
-    /// Removes a branch, whatever is on it.
+    /// Removes a branch, merged or not.
     pub(super) async fn remove_branch(&self, root: &Path, branch: &str) -> Result<(), WorktreeError> {
         let silence = self.config_overrides(root).await?;
         self.run_with_retry(&silence, root, &["branch", "-D", branch]).await.map(drop)
     }
 
-    /// Does something that another git may be in the way of, again if need be.
-    async fn run_with_retry(&self, silence: &GitOverrides, root: &Path, arguments: &[&str]) -> Result<String, WorktreeError> {
+    /// Runs a command, retrying while another git process holds a lock.
+    async fn run_with_retry(
+        &self,
+        silence: &GitOverrides,
+        root: &Path,
+        arguments: &[&str],
+    ) -> Result<String, WorktreeError> {
         let mut patience = LockBackoff::default();
         loop {
             let done = self.run_with(silence, root, arguments).await;
@@ -236,13 +265,18 @@ impl Git {
         }
     }
 
-    /// What would be lost with a work tree that was made from a commit.
-    pub(super) async fn changes(&self, tree: &Path, base: Option<&str>) -> Result<WorktreeChanges, WorktreeError> {
+    /// Counts what would be lost with a worktree created from `base`.
+    pub(super) async fn changes(
+        &self,
+        tree: &Path,
+        base: Option<&str>,
+    ) -> Result<WorktreeChanges, WorktreeError> {
         let silence = self.config_overrides(tree).await?;
         let mut arguments = vec!["status", "--porcelain", "--untracked-files=all"];
         let mut inside = 0;
         if self.trust == Trust::Untrusted {
-            // Git would go by the settings of each repository inside, so it does not look; what is there is not lost.
+            // Git would follow the settings of nested repositories, so it must not look into them; each counts as a
+            // change.
             arguments.push("--ignore-submodules=dirty");
             inside = self.count_nested_repositories(tree).await?;
         }
@@ -254,13 +288,18 @@ impl Git {
         Ok(WorktreeChanges { files: status.lines().count() + inside, commits })
     }
 
-    /// How many commits there are from one to another.
-    pub(super) async fn count_commits(&self, folder: &Path, from: &str, to: &str) -> Result<usize, WorktreeError> {
+    /// Number of commits in `from..to`.
+    pub(super) async fn count_commits(
+        &self,
+        folder: &Path,
+        from: &str,
+        to: &str,
+    ) -> Result<usize, WorktreeError> {
         let counted = self.run(folder, &["rev-list", "--count", &format!("{from}..{to}"), "--"]).await?;
         Ok(counted.trim().parse().unwrap_or(0))
     }
 
-    /// How many repositories are parts of a work tree and have been fetched. One, if that is not known.
+    /// Number of nested repositories (submodules) that are checked out; 1 if unknown.
     async fn count_nested_repositories(&self, tree: &Path) -> Result<usize, WorktreeError> {
         let index = self.run(tree, &["rev-parse", "--git-path", "index"]).await?;
         let index = tree.join(index.trim_end_matches('\n'));
@@ -269,14 +308,15 @@ impl Git {
     }
 }
 
-/// How many of the repositories that an index lists are there, if it can be read. Touches the disk.
+/// Counts existing nested repositories listed in an index. Accesses the disk.
 fn count_fetched(index: &Path, tree: &Path) -> Option<usize> {
     let (bytes, _) = files::read(index, MAX_INDEX_SIZE).ok()?;
-    let is_there = |path: &PathBuf| !matches!(files::file_kind(&tree.join(path).join(".git")), Ok(FileKind::Missing));
+    let is_there =
+        |path: &PathBuf| !matches!(files::file_kind(&tree.join(path).join(".git")), Ok(FileKind::Missing));
     Some(submodule_paths(&bytes)?.iter().filter(|path| is_there(path)).count())
 }
 
-/// How long locks of others are still waited for: two agents may end at the same moment.
+/// Backoff while another git process holds a lock.
 struct LockBackoff {
     delay: Duration,
 }
@@ -288,8 +328,12 @@ impl Default for LockBackoff {
 }
 
 impl LockBackoff {
-    /// Whether it is worth trying again; waits until then.
-    async fn wait_before_retry(&mut self, done: &Result<String, WorktreeError>, cancel: &CancellationToken) -> bool {
+    /// Waits before a retry; returns false if retrying is pointless.
+    async fn wait_before_retry(
+        &mut self,
+        done: &Result<String, WorktreeError>,
+        cancel: &CancellationToken,
+    ) -> bool {
         let locked = matches!(done, Err(fault) if fault.is_lock_conflict());
         if !locked || self.delay > LAST_RETRY_DELAY {
             return false;
@@ -300,7 +344,7 @@ impl LockBackoff {
     }
 }
 
-/// Waits for the end; none if the session ends before.
+/// Waits for the exit; `None` if the session ends first.
 async fn wait_for_exit(exchange: &mut PipedCommand) -> Option<ProcessExit> {
     loop {
         match exchange.next_event().await {
@@ -311,7 +355,11 @@ async fn wait_for_exit(exchange: &mut PipedCommand) -> Option<ProcessExit> {
     }
 }
 
-fn check_exit(what: String, ending: ProcessExit, heard: CommandOutput) -> Result<CommandOutput, WorktreeError> {
+fn check_exit(
+    what: String,
+    ending: ProcessExit,
+    heard: CommandOutput,
+) -> Result<CommandOutput, WorktreeError> {
     if ending == ProcessExit::Exited(0) {
         return Ok(heard);
     }
@@ -326,7 +374,7 @@ fn check_exit(what: String, ending: ProcessExit, heard: CommandOutput) -> Result
     Err(WorktreeError::Git { subcommand: what, message: said.to_owned() })
 }
 
-/// What `worktree list --porcelain -z` says.
+/// Parses the output of `worktree list --porcelain -z`.
 fn parse_worktrees(text: &str) -> Vec<(PathBuf, Option<String>)> {
     let mut trees: Vec<(PathBuf, Option<String>)> = Vec::new();
     for line in text.split('\0') {

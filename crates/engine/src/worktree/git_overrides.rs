@@ -1,20 +1,21 @@
-//! What a repository's own settings would have git run, and how that is switched off where nobody vouches for them.
-//! The person's own settings stay as they are, also for names that the repository uses too.
+//! Config overrides that disable programs which an untrusted repository's settings would make git run. The user's own
+//! settings stay in force, also for keys that the repository sets.
 
 use std::collections::BTreeMap;
 
-/// The scopes that are the person's or the system's. Whatever else there is belongs to the repository.
+/// Scopes of the user and the system. All other scopes belong to the repository.
 const TRUSTED_SCOPES: [&str; 3] = ["system", "global", "command"];
 
-/// Settings that are laid over those of the repository for one run of git.
+/// Settings that override those of the repository for one git command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitOverrides {
     entries: Vec<(String, String)>,
-    /// Whether the repository has more settings for some folders or branches than for others.
+    /// Whether the repository has conditional includes, so that other directories or branches may have further
+    /// settings.
     depends_on_location: bool,
 }
 
-/// One setting, as `git config --list --show-scope -z` tells it.
+/// One setting from `git config --list --show-scope -z`.
 #[derive(Clone, Copy)]
 struct ConfigEntry<'a> {
     scope: &'a str,
@@ -22,24 +23,24 @@ struct ConfigEntry<'a> {
     value: &'a str,
 }
 
-/// What takes the place of a setting that the person has not set.
+/// How to override a setting that the user has not set.
 enum Replacement {
-    /// This value.
+    /// With this value.
     Value(&'static str),
-    /// It adds to a list, which begins anew.
+    /// It adds to a list: reset the list.
     ResetList,
-    /// Another setting of the same thing switches it off.
+    /// Another key of the same section disables it.
     Disable(&'static str),
 }
 
 impl GitOverrides {
-    /// What must be laid over the settings in this listing. None if one of them cannot be named.
+    /// Computes the overrides for a listing. `None` if a key cannot be expressed.
     pub(super) fn from_listing(listing: &str) -> Option<Self> {
         let told = parse_listing(listing);
         let mut over = Vec::new();
         for setting in told.iter().filter(|setting| !setting.is_trusted()) {
             let Some(instead) = replacement_for(setting.key) else { continue };
-            // Bytes that are no text were replaced on the way here.
+            // Invalid UTF-8 was replaced when the listing was decoded.
             if setting.key.contains(char::REPLACEMENT_CHARACTER) {
                 return None;
             }
@@ -55,7 +56,8 @@ impl GitOverrides {
                 }
                 Replacement::ResetList => {
                     over.push(("credential.helper".to_owned(), String::new()));
-                    let own = told.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
+                    let own =
+                        told.iter().filter(|other| other.is_trusted() && is_credential_helper(other.key));
                     over.extend(own.map(|own| (own.key.to_owned(), own.value.to_owned())));
                 }
             }
@@ -65,13 +67,13 @@ impl GitOverrides {
         Some(Self { entries: over, depends_on_location: varies })
     }
 
-    /// Whether another folder or branch of the repository may need more than this.
+    /// Returns whether another directory or branch may need further overrides.
     pub(super) fn depends_on_location(&self) -> bool {
         self.depends_on_location
     }
 
-    /// The options for git, and the variables that hold the values: a name may have any character in it. A git that is too
-    /// old for the option does nothing at all.
+    /// Options for git, and the variables that hold the values (`--config-env` allows any character in them). Git
+    /// versions without the option fail.
     pub(super) fn to_arguments(&self) -> (Vec<String>, BTreeMap<String, String>) {
         let variable = |number: usize| format!("WHIMBREL_GIT_SETTING_{number}");
         let options = self.entries.iter().enumerate();
@@ -98,8 +100,7 @@ fn parse_listing(listing: &str) -> Vec<ConfigEntry<'_>> {
     told
 }
 
-/// What is put in the place of a setting by which git, or what git starts to check files out, runs a program. None for all
-/// others.
+/// The override for a setting that makes git, or a checkout filter, run a program; `None` for all others.
 fn replacement_for(key: &str) -> Option<Replacement> {
     let (section, name) = (key.split('.').next()?, key.rsplit('.').next()?);
     match (section, name) {
@@ -116,7 +117,7 @@ fn replacement_for(key: &str) -> Option<Replacement> {
     }
 }
 
-/// Whether a setting names a program that knows passwords.
+/// Returns whether a setting names a credential helper.
 fn is_credential_helper(key: &str) -> bool {
     key.starts_with("credential.") && key.ends_with(".helper")
 }
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_repository_names_is_switched_off() {
+    fn only_settings_of_the_repository_are_overridden() {
         let told = [
             ("global", "filter.lfs.process\ngit-lfs filter-process"),
             ("global", "core.sshcommand\nssh -4"),
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_begins_anew_with_what_the_person_wants() {
+    fn a_list_is_reset_to_the_users_entries() {
         let told = [
             ("global", "credential.helper\nstore"),
             ("global", "credential.https://a.b.helper\ncache"),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn only_conditions_of_the_repository_make_other_folders_differ() {
+    fn only_conditional_includes_of_the_repository_count() {
         let varies = |scope: &str| {
             let listing = format!("{scope}\0includeif.onbranch:x.path\nmore\0");
             GitOverrides::from_listing(&listing).unwrap().depends_on_location()
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_named_cannot_be_switched_off() {
+    fn a_key_that_cannot_be_expressed_fails() {
         assert_eq!(overrides_for(&[("local", "filter.\u{fffd}.smudge\nx")]), None);
         assert_eq!(overrides_for(&[("local", "branch.\u{fffd}.remote\nx")]), owned_pairs(&[]));
     }

@@ -1,8 +1,8 @@
-//! Git work trees: a second checkout of the session's repository, so that an agent can work without disturbing the first.
+//! Git worktrees: a second checkout of the session's repository, for isolated work.
 //!
-//! They lie in `.claude/worktrees/NAME` below the session's folder, on a branch `worktree-NAME`. Hooks may make and remove
-//! them instead, for other systems than git. Rooms: `git` (running the program), `silence` (what it must not run),
-//! `fault` (what can go wrong).
+//! They are in `.claude/worktrees/NAME` below the session's directory, on a branch `worktree-NAME`. Hooks may create
+//! and remove them instead, for other version control systems. Modules: `git` (runs git), `git_overrides` (disables
+//! programs in settings), `error`.
 
 mod error;
 mod git;
@@ -18,68 +18,62 @@ use whimbrel_wire::hook::{HookEvent, WorktreeCreate, WorktreeRemove};
 
 pub use self::error::WorktreeError;
 use self::git::Git;
-use crate::files::{self, FileKind, PathChangedError, FileHandle};
+use crate::files::{self, FileHandle, FileKind, PathChangedError};
 use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
 use crate::ids;
 use crate::tools::ToolContext;
 use crate::workspace::Workspace;
 
-/// Where work trees lie, below the session's folder.
+/// Directory of the worktrees, relative to the session's directory.
 const WORKTREES_DIR: &str = ".claude/worktrees";
 
-/// How long a name may be.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// Makes and removes work trees for a session.
+/// Creates and removes worktrees of a session.
 pub struct Worktrees {
     git: Git,
     workspace: Arc<Workspace>,
     hooks: HookDispatcher,
 }
 
-/// A work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Its folder.
     pub path: PathBuf,
-    /// The branch that is checked out in it, if git knows it.
+    /// The checked out branch, if known.
     pub branch: Option<String>,
-    /// Who made it.
     creator: WorktreeCreator,
 }
 
-/// Who made a work tree; it decides who removes it.
+/// Who created a worktree; decides how it is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WorktreeCreator {
-    /// We did, from this commit.
+    /// The engine, from this commit.
     Engine { base: String },
     /// A hook.
     Hook,
-    /// Somebody else, before the session.
+    /// Existed before the session.
     External,
 }
 
-/// What there is in a work tree that would be lost with it.
+/// What would be lost by removing a worktree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorktreeChanges {
-    /// Files that are changed or new.
+    /// Changed and new files.
     pub files: usize,
-    /// Commits that no other branch has got from here.
+    /// Commits since its base commit.
     pub commits: usize,
 }
 
-/// What became of a work tree that was to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
-    /// It is gone.
     Removed,
-    /// It stays, because there is something in it.
+    /// Kept because of these changes.
     Kept(WorktreeChanges),
 }
 
 impl Worktree {
-    /// Whether it is still there. A folder of that name that is no work tree any more would lead git to the person's own
-    /// tree.
+    /// Returns whether it still exists. A directory that is no longer a worktree would make git use the user's own
+    /// checkout.
     pub fn exists(&self) -> bool {
         match &self.creator {
             WorktreeCreator::Engine { .. } | WorktreeCreator::External => has_git_link(&self.path),
@@ -88,20 +82,19 @@ impl Worktree {
     }
 }
 
-/// Whether git has a work tree in a folder.
+/// Returns whether a directory has a `.git` entry.
 fn has_git_link(path: &Path) -> bool {
     !matches!(files::file_kind(&path.join(".git")), Ok(FileKind::Missing))
 }
 
 impl WorktreeChanges {
-    /// Whether nothing would be lost.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 }
 
 impl Worktrees {
-    /// For the session that a call belongs to.
+    /// For the session of a call.
     pub fn for_context(call: &ToolContext) -> Self {
         Self {
             git: Git::new(
@@ -115,8 +108,7 @@ impl Worktrees {
         }
     }
 
-    /// Makes a work tree of what is checked out, with this name or a new one. One of this name that is there already is
-    /// used again.
+    /// Creates a worktree with this name or a generated one. An existing one of the name is reused.
     pub async fn create(&self, name: Option<&str>) -> Result<Worktree, WorktreeError> {
         let name = name.map_or_else(|| ids::new_task_id('w'), str::to_owned);
         check_name(&name)?;
@@ -126,7 +118,7 @@ impl Worktrees {
         }
     }
 
-    /// A work tree that is there already, of the same repository and within what the session may use.
+    /// Finds an existing worktree of the same repository within the session's directories.
     pub async fn find(&self, path: &str) -> Result<Worktree, WorktreeError> {
         let path = files::normalize_path(&self.workspace.resolve(path));
         let real = files::real_path(&path).ok_or_else(|| WorktreeError::NotAWorktree(path.clone()))?;
@@ -135,11 +127,12 @@ impl Worktrees {
         }
         let root = self.workspace.root();
         let listed = self.git.list_worktrees(root).await?;
-        let (_, branch) = listed.into_iter().find(|(tree, _)| *tree == real).ok_or(WorktreeError::NotAWorktree(path))?;
+        let (_, branch) =
+            listed.into_iter().find(|(tree, _)| *tree == real).ok_or(WorktreeError::NotAWorktree(path))?;
         Ok(Worktree { path: real, branch, creator: WorktreeCreator::External })
     }
 
-    /// What would be lost with a work tree. What a hook has made is the hook's to judge.
+    /// Counts what would be lost. Worktrees made by a hook are left to the hook.
     pub async fn changes(&self, tree: &Worktree) -> Result<WorktreeChanges, WorktreeError> {
         let is_gone = matches!(files::file_kind(&tree.path), Ok(FileKind::Missing));
         match &tree.creator {
@@ -151,7 +144,7 @@ impl Worktrees {
         }
     }
 
-    /// What would be lost with a work tree whose folder is gone: what was committed in it.
+    /// What would be lost if the directory is already gone: commits on its branch.
     async fn branch_changes(&self, tree: &Worktree, base: &str) -> Result<WorktreeChanges, WorktreeError> {
         let root = self.workspace.root();
         let commits = match &tree.branch {
@@ -163,10 +156,11 @@ impl Worktrees {
         Ok(WorktreeChanges { files: 0, commits })
     }
 
-    /// Removes a work tree with everything in it, and the branch that was made for it.
+    /// Removes a worktree with its content, and the branch that was created for it.
     pub async fn remove(&self, tree: &Worktree) -> Result<(), WorktreeError> {
-        let told =
-            |scene: &HookInputBuilder| scene.build(WorktreeRemove { worktree_path: tree.path.display().to_string() });
+        let told = |scene: &HookInputBuilder| {
+            scene.build(WorktreeRemove { worktree_path: tree.path.display().to_string() })
+        };
         let said = self.hooks.dispatch(HookEvent::WorktreeRemove, told, self.git.cancel()).await;
         if !said.blocked.is_empty() {
             return Err(WorktreeError::BlockedByHook(join_reasons(&said.blocked)));
@@ -178,7 +172,7 @@ impl Worktrees {
                 let root = self.workspace.root();
                 self.git.remove_worktree(root, &tree.path).await?;
                 if let Some(branch) = &tree.branch {
-                    // A branch that stays does no harm: its commits are not lost.
+                    // A remaining branch does no harm.
                     let _ = self.git.remove_branch(root, branch).await;
                 }
                 Ok(())
@@ -186,7 +180,7 @@ impl Worktrees {
         }
     }
 
-    /// Removes a work tree if nothing is lost with it.
+    /// Removes a worktree unless something would be lost.
     pub async fn remove_if_clean(&self, tree: &Worktree) -> Result<RemovalOutcome, WorktreeError> {
         let changes = self.changes(tree).await?;
         if !changes.is_empty() {
@@ -226,7 +220,7 @@ impl Worktrees {
                 let base = self.git.fork_point(&path, &base).await.unwrap_or(base);
                 return Ok(Worktree { path, branch: found, creator: WorktreeCreator::Engine { base } });
             }
-            // Somebody has taken its folder away: git is to forget it, so that it can be made again.
+            // Its directory was deleted: prune it, so that it can be created again.
             self.git.remove_worktree(root, &path).await?;
         }
         self.git.add_worktree(root, &path, &branch, &base).await?;
@@ -234,18 +228,18 @@ impl Worktrees {
     }
 }
 
-/// The folder of the work trees, made if need be. The repository does not see it.
+/// Creates the directory of the worktrees, ignored by git.
 fn worktrees_dir(root: &Path) -> Result<PathBuf, WorktreeError> {
     let folder = files::real_path(root).unwrap_or_else(|| root.to_owned()).join(WORKTREES_DIR);
     match ensure_gitignore(&folder) {
         Ok(()) => Ok(folder),
-        // A link would lead the checkout to where the session has nothing to do.
+        // A symlink would lead the checkout outside of the session's directories.
         Err(error) if PathChangedError::is_source_of(&error) => Err(WorktreeError::OutsideSession(folder)),
         Err(error) => Err(WorktreeError::Io { folder, error }),
     }
 }
 
-/// Has git overlook a folder, and makes it if need be. No link is followed.
+/// Creates a directory with a `.gitignore` that ignores everything. Follows no symlinks.
 fn ensure_gitignore(folder: &Path) -> io::Result<()> {
     let ignore = FileHandle::for_real_path(&folder.join(".gitignore"))?;
     if ignore.kind()? != FileKind::Missing {
@@ -257,7 +251,7 @@ fn ensure_gitignore(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A name is one part of a path and one part of a branch, and means nothing else to either.
+/// A name must be a plain component of a path and of a branch name.
 fn check_name(name: &str) -> Result<(), WorktreeError> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
     let fits = !name.is_empty()

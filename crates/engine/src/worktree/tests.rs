@@ -44,8 +44,8 @@ impl TestRepository {
         self.worktrees.git.run(folder, arguments).await.unwrap()
     }
 
-    /// Has all files go through a filter that these settings are about, each in its file; gives the file that its program
-    /// makes.
+    /// Installs a filter for all files with these settings (config file, content); returns the file that the filter's
+    /// program creates.
     async fn install_filter(&self, settings: &[(&str, &str)]) -> PathBuf {
         let (root, ran) = (self.root(), self.root().join(".git/ran"));
         fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
@@ -61,7 +61,7 @@ impl TestRepository {
         ran
     }
 
-    /// Has a program stand in for git that notes what it is asked, in this file, and then does it.
+    /// Puts a git wrapper first on the PATH that logs its arguments; returns the log file.
     fn record_git_calls(&mut self) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let (programs, heard) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
@@ -99,7 +99,7 @@ fn worktrees_with_trust(call: &ToolContext, trust: Trust) -> Worktrees {
 }
 
 #[tokio::test]
-async fn a_work_tree_is_made_used_again_and_removed_when_nothing_is_lost() {
+async fn a_worktree_is_created_reused_and_removed_when_clean() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(Some("try")).await.unwrap();
     assert_eq!(tree.path, here.root().join(".claude/worktrees/try"));
@@ -118,7 +118,7 @@ async fn a_work_tree_is_made_used_again_and_removed_when_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn files_and_commits_are_not_lost() {
+async fn files_and_commits_prevent_removal() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(None).await.unwrap();
     fs::write(tree.path.join("new.txt"), "x").unwrap();
@@ -133,7 +133,7 @@ async fn files_and_commits_are_not_lost() {
 }
 
 #[tokio::test]
-async fn a_work_tree_that_somebody_has_deleted_is_gone() {
+async fn a_deleted_worktree_can_be_removed() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(Some("gone")).await.unwrap();
     fs::remove_dir_all(&tree.path).unwrap();
@@ -142,7 +142,7 @@ async fn a_work_tree_that_somebody_has_deleted_is_gone() {
 }
 
 #[tokio::test]
-async fn a_work_tree_that_somebody_has_deleted_is_made_again_with_what_was_committed() {
+async fn a_deleted_worktree_is_created_again_with_its_commits() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(Some("again")).await.unwrap();
     assert!(tree.exists());
@@ -152,7 +152,11 @@ async fn a_work_tree_that_somebody_has_deleted_is_made_again_with_what_was_commi
     fs::remove_dir_all(&tree.path).unwrap();
     assert!(!tree.exists());
     let kept = here.worktrees.remove_if_clean(&tree).await.unwrap();
-    assert_eq!(kept, RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }), "its branch is all there is");
+    assert_eq!(
+        kept,
+        RemovalOutcome::Kept(WorktreeChanges { files: 0, commits: 1 }),
+        "its branch is all there is"
+    );
     assert_eq!(here.worktrees.create(Some("again")).await.unwrap(), tree);
     assert_eq!(fs::read_to_string(tree.path.join("new.txt")).unwrap(), "x");
     fs::remove_file(tree.path.join(".git")).unwrap();
@@ -160,7 +164,7 @@ async fn a_work_tree_that_somebody_has_deleted_is_made_again_with_what_was_commi
 }
 
 #[tokio::test]
-async fn nothing_is_checked_out_through_a_link() {
+async fn nothing_is_checked_out_through_a_symlink() {
     let here = TestRepository::new().await;
     let elsewhere = TempDir::new().unwrap();
     fs::create_dir(here.root().join(".claude")).unwrap();
@@ -171,7 +175,7 @@ async fn nothing_is_checked_out_through_a_link() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_through_a_link_in_the_folder_of_work_trees() {
+async fn the_gitignore_is_not_written_through_a_symlink() {
     let here = TestRepository::new().await;
     let elsewhere = TempDir::new().unwrap();
     let shelf = here.root().join(".claude/worktrees");
@@ -185,14 +189,14 @@ async fn nothing_is_written_through_a_link_in_the_folder_of_work_trees() {
 const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequired = true\n";
 
 #[tokio::test]
-async fn no_filter_of_a_repository_runs_that_nobody_vouches_for() {
+async fn filters_of_an_untrusted_repository_do_not_run() {
     let process = "[filter \"a=b\"]\n\tprocess = RUN\n";
     for settings in [&[("config", SMUDGE)][..], &[("config", process)], &[("config.worktree", SMUDGE)]] {
         let here = TestRepository::new().await;
         let ran = here.install_filter(settings).await;
         let tree = here.worktrees.create(Some("try")).await.unwrap();
         assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
-        // What git takes for changed it has to read.
+        // A changed file forces git to read it.
         fs::write(tree.path.join("a.txt"), "two").unwrap();
         let changes = here.worktrees.changes(&tree).await.unwrap();
         assert_eq!(changes, WorktreeChanges { files: 1, commits: 0 });
@@ -201,7 +205,7 @@ async fn no_filter_of_a_repository_runs_that_nobody_vouches_for() {
 }
 
 #[tokio::test]
-async fn filters_run_that_the_person_chose_or_vouches_for() {
+async fn filters_of_the_user_or_a_trusted_repository_run() {
     for (trust, file) in [(Trust::Full, "config"), (Trust::Untrusted, "person")] {
         let here = TestRepository::with_trust(trust).await;
         let ran = here.install_filter(&[(file, SMUDGE)]).await;
@@ -211,7 +215,7 @@ async fn filters_run_that_the_person_chose_or_vouches_for() {
 }
 
 #[tokio::test]
-async fn a_repository_inside_is_not_looked_into_and_not_lost() {
+async fn a_nested_repository_is_kept_but_not_inspected() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(Some("try")).await.unwrap();
     let (inside, ran) = (tree.path.join("inside"), here.root().join(".git/ran"));
@@ -227,7 +231,7 @@ async fn a_repository_inside_is_not_looked_into_and_not_lost() {
 }
 
 #[tokio::test]
-async fn nothing_is_made_where_the_settings_cannot_be_switched_off() {
+async fn unexpressible_settings_prevent_creation() {
     let by_branch = b"[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
     for settings in [&b"[filter \"\xff\"]\n\tsmudge = x\n"[..], by_branch] {
         let here = TestRepository::new().await;
@@ -241,7 +245,7 @@ async fn nothing_is_made_where_the_settings_cannot_be_switched_off() {
 }
 
 #[tokio::test]
-async fn a_work_tree_that_cannot_be_filled_is_gone_again() {
+async fn a_failed_checkout_is_cleaned_up() {
     let here = TestRepository::new().await;
     let root = here.root();
     let blob = here.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
@@ -250,14 +254,14 @@ async fn a_work_tree_that_cannot_be_filled_is_gone_again() {
     let fault = here.worktrees.create(Some("try")).await.unwrap_err();
     assert!(matches!(fault, WorktreeError::Git { .. }), "{fault}");
     here.assert_only_main_worktree().await;
-    // What was there before stays.
+    // An existing branch is kept.
     here.git(&root, &["branch", "worktree-old"]).await;
     here.worktrees.create(Some("old")).await.unwrap_err();
     assert_eq!(here.git(&root, &["branch", "--list", "worktree-*"]).await.trim(), "worktree-old");
 }
 
 #[tokio::test]
-async fn whatever_moves_a_branch_is_told_to_run_no_hook_of_the_settings() {
+async fn branch_commands_disable_hooks_from_settings() {
     let mut here = TestRepository::new().await;
     let root = here.root();
     let heard = here.record_git_calls();
@@ -288,7 +292,7 @@ async fn hooks_of_the_repository_do_not_run() {
 }
 
 #[tokio::test]
-async fn what_was_there_before_the_session_is_not_removed() {
+async fn a_worktree_from_before_the_session_is_not_removed() {
     let here = TestRepository::new().await;
     here.git(&here.root(), &["worktree", "add", "-q", "old"]).await;
     let tree = here.worktrees.find("old").await.unwrap();
@@ -298,7 +302,7 @@ async fn what_was_there_before_the_session_is_not_removed() {
 }
 
 #[test]
-fn a_name_cannot_lead_elsewhere() {
+fn a_name_cannot_escape_the_directory() {
     for name in ["a", "fix-1", "v1.2_x", &"x".repeat(64)] {
         assert!(check_name(name).is_ok(), "{name}");
     }
@@ -308,12 +312,13 @@ fn a_name_cannot_lead_elsewhere() {
 }
 
 #[tokio::test]
-async fn many_trees_come_and_go_at_once() {
+async fn worktrees_are_created_and_removed_concurrently() {
     let here = TestRepository::new().await;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
     let made = futures::future::join_all(names.iter().map(|name| here.worktrees.create(Some(name)))).await;
     let trees: Vec<Worktree> = made.into_iter().map(Result::unwrap).collect();
-    for gone in futures::future::join_all(trees.iter().map(|tree| here.worktrees.remove_if_clean(tree))).await {
+    for gone in futures::future::join_all(trees.iter().map(|tree| here.worktrees.remove_if_clean(tree))).await
+    {
         assert_eq!(gone.unwrap(), RemovalOutcome::Removed);
     }
     assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
@@ -321,7 +326,7 @@ async fn many_trees_come_and_go_at_once() {
 }
 
 #[tokio::test]
-async fn whoever_finds_a_lock_waits_until_it_is_gone() {
+async fn a_git_lock_is_waited_for() {
     let here = TestRepository::new().await;
     let tree = here.worktrees.create(Some("try")).await.unwrap();
     let lock = here.root().join(".git/refs/heads/worktree-try.lock");

@@ -1,5 +1,5 @@
-//! Requests in the form of the Messages API, pure. Whatever stays the same stands first, so that the bytes of one
-//! request begin with those of the request before.
+//! Request bodies of the Messages API, pure. Constant parts come first, so that consecutive requests share a byte
+//! prefix and the provider's prompt cache applies.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::downgrade::OptionalPart;
 use crate::request::{Effort, Request, TaskBudget, Thinking, ThinkingDisplay};
 
-/// The least that a provider takes as a limit for thinking.
+/// Smallest thinking limit that the API accepts.
 const MIN_THINKING_TOKENS: u64 = 1024;
 
 const INTERLEAVED_THINKING_BETA: &str = "interleaved-thinking-2025-05-14";
@@ -15,11 +15,11 @@ const EFFORT_BETA: &str = "effort-2025-11-24";
 const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
-/// The suffix that asks for the long context window of a model. It is no part of the model's name.
+/// Suffix that requests the long context window. Not part of the model name sent to the API.
 const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
-/// The body in pieces that are sent one after the other, without the optional parts in `refused`.
-/// The preamble and sealed history are shared, not copied.
+/// Renders the body as parts to be sent in order, without the optional parts in `refused`.
+/// The preamble and the frozen history are shared, not copied.
 pub fn render(request: &Request, refused: &[OptionalPart]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 4);
@@ -31,12 +31,12 @@ pub fn render(request: &Request, refused: &[OptionalPart]) -> Vec<Bytes> {
     pieces
 }
 
-/// The whole body as one value, for tests and scripts.
+/// Renders the whole body as one value, for tests and scripts.
 pub fn to_value(request: &Request) -> Value {
     serde_json::from_slice(&render(request, &[]).concat()).unwrap_or_default()
 }
 
-/// The beta features that a request asks for, each once, without those in `refused`.
+/// Beta features of a request without duplicates and without those in `refused`.
 pub fn betas<'a>(request: &'a Request, refused: &[OptionalPart]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING_BETA];
     betas.extend(request.effort.map(|_| EFFORT_BETA));
@@ -67,7 +67,7 @@ fn render_head(request: &Request, refused: &[OptionalPart]) -> String {
     head
 }
 
-/// What the model is told about its output, if anything.
+/// Renders effort and task budget, if present.
 fn render_output_config(request: &Request, refused: &[OptionalPart]) -> String {
     let effort = request.effort.filter(|_| !refused.contains(&OptionalPart::Effort));
     let budget = request.task_budget.filter(|_| !refused.contains(&OptionalPart::TaskBudget));
@@ -80,7 +80,7 @@ fn render_output_config(request: &Request, refused: &[OptionalPart]) -> String {
     if fields.is_empty() { String::new() } else { format!(r#""output_config":{{{}}},"#, fields.join(",")) }
 }
 
-/// A limit for thinking must lie below the output limit; where there is no room for that, the model does not think.
+/// Renders the thinking configuration. Its limit must be below the output limit; if that is too small, thinking is off.
 fn render_thinking(thinking: Thinking, display: Option<ThinkingDisplay>, max_tokens: u64) -> String {
     let display = display.map(|display| format!(r#","display":"{display}""#)).unwrap_or_default();
     match thinking {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_all_its_parts_in_a_stable_order() {
+    fn request_has_all_parts_in_a_stable_order() {
         let request = Request {
             thinking: Thinking::Enabled { budget: 40_000 },
             effort: Some(Effort::Low),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_thinking_is_told_where_the_model_thinks() {
+    fn thinking_display_is_sent_only_with_thinking() {
         let (enabled, shown) = (Thinking::Enabled { budget: 3000 }, Some(ThinkingDisplay::Omitted));
         let table = [
             ("adaptive", Thinking::Adaptive, shown, json!({"type": "adaptive", "display": "omitted"})),
@@ -206,8 +206,11 @@ mod tests {
             let request = Request { thinking, thinking_display, ..request(&mut history_with("hi")) };
             assert_eq!(to_value(&request)["thinking"], expected, "{name}");
         }
-        let request =
-            Request { thinking: Thinking::Adaptive, thinking_display: shown, ..request(&mut history_with("hi")) };
+        let request = Request {
+            thinking: Thinking::Adaptive,
+            thinking_display: shown,
+            ..request(&mut history_with("hi"))
+        };
         let body = render(&request, &[OptionalPart::ThinkingDisplay]).concat();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["thinking"], json!({"type": "adaptive"}), "refused");
@@ -220,12 +223,15 @@ mod tests {
         request.betas = vec!["new-1".into(), " ".into(), "new-1".into(), INTERLEAVED_THINKING_BETA.into()];
         request.effort = Some(Effort::High);
         request.model = "claude-x[1m]".into();
-        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING_BETA, EFFORT_BETA, LONG_CONTEXT_BETA, "new-1"]);
+        assert_eq!(
+            betas(&request, &[]),
+            [INTERLEAVED_THINKING_BETA, EFFORT_BETA, LONG_CONTEXT_BETA, "new-1"]
+        );
         assert_eq!(to_value(&request)["model"], "claude-x");
     }
 
     #[test]
-    fn a_task_budget_is_told_beside_the_effort() {
+    fn task_budget_is_sent_beside_the_effort() {
         let mut request = request(&mut history_with("hi"));
         request.task_budget = Some(TaskBudget { total: 50_000, remaining: None });
         let budget = json!({"type": "tokens", "total": 50_000});
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_left_out() {
+    fn rejected_parts_are_omitted() {
         let mut request = request(&mut history_with("hi"));
         request.effort = Some(Effort::High);
         request.thinking = Thinking::Adaptive;
@@ -251,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_request_begin_like_those_of_the_request_before() {
+    fn consecutive_requests_share_a_byte_prefix() {
         let bare = |request: &Request| {
             let text = String::from_utf8(render(request, &[]).concat()).unwrap();
             text.replace(crate::request::CACHE_CONTROL, "").trim_end_matches("]}]}").to_owned()

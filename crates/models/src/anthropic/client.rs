@@ -1,4 +1,4 @@
-//! Asking over HTTP: address, headers, and what comes back made into events.
+//! HTTP client of the Messages API: URL, headers, and decoding of the response.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -10,13 +10,13 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::decode::{self, RawEvents};
 use super::{body, error};
-use crate::downgrade::OptionalPart;
-use crate::event::ReplyEvent;
-use crate::error::{ModelError, ModelErrorKind};
-use crate::http::{Address, HttpClient, Response};
 use crate::api_key::API_KEY_HELPER;
-use crate::model::{ReplyItem, Model};
+use crate::downgrade::OptionalPart;
+use crate::error::{ModelError, ModelErrorKind};
+use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
+use crate::http::{Address, HttpClient, Response};
+use crate::model::{Model, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::Request;
 
@@ -24,25 +24,25 @@ const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 const API_VERSION: &str = "2023-06-01";
 const BETA_HEADER: &str = "anthropic-beta";
 
-/// What is read of an answer that is an error.
+/// Maximum number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// The largest reply that may come whole.
+/// Maximum size of a reply that is not streamed.
 const MAX_WHOLE_REPLY_BYTES: usize = 32 << 20;
 
-/// The Messages API at one address, with one key.
+/// A server of the Messages API with its credential.
 pub struct Anthropic {
     http: HttpClient,
-    /// Where it is, or why that is nowhere.
+    /// The parsed URL, or the error every request returns.
     address: Result<Address, ModelError>,
     headers: HeaderMap,
     credential: Credential,
-    /// The variable that the key came from.
+    /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
-    /// What the server has refused, with the model for which it did.
+    /// Optional parts that the server rejected, with the model.
     unsupported: Mutex<Vec<(String, OptionalPart)>>,
 }
 
-/// What we ask with.
+/// Credential sent with each request.
 enum Credential {
     ApiKey(String),
     Bearer(String),
@@ -51,7 +51,7 @@ enum Credential {
 }
 
 impl Credential {
-    /// The header that carries it. A key that fits in no header is as good as none.
+    /// The header that carries the credential. A key with characters not allowed in a header counts as missing.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         let (name, text) = match self {
             Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), key.clone()),
@@ -65,7 +65,7 @@ impl Credential {
 }
 
 impl Anthropic {
-    /// Goes by `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which wins), `ANTHROPIC_BASE_URL` and
+    /// Reads `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which takes precedence), `ANTHROPIC_BASE_URL` and
     /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
     pub fn from_env(get: impl Fn(&str) -> Option<String>, door: HttpClient) -> Self {
         let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
@@ -77,16 +77,22 @@ impl Anthropic {
         };
         let mut model = Self::with_credential(&base, key, door);
         model.key_variable = Some(model.key_source().to_owned());
-        model.headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| parse_custom_headers(lines)));
+        model
+            .headers
+            .extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| parse_custom_headers(lines)));
         model
     }
 
-    /// A server at a base URL, with a key if it wants one.
+    /// Creates a client for a base URL, with an optional key.
     pub fn new(base: &str, key: Option<String>, door: HttpClient) -> Self {
-        Self::with_credential(base, key.map_or(Credential::NotNeeded, |key| Credential::ApiKey(key.trim().to_owned())), door)
+        Self::with_credential(
+            base,
+            key.map_or(Credential::NotNeeded, |key| Credential::ApiKey(key.trim().to_owned())),
+            door,
+        )
     }
 
-    /// Says which variable the key came from, so that errors can name it.
+    /// Sets the variable that the key came from, so that error messages can name it.
     #[must_use]
     pub fn with_key_variable(mut self, variable: Option<String>) -> Self {
         self.key_variable = variable;
@@ -103,7 +109,7 @@ impl Anthropic {
         Self { http, address, headers, credential, key_variable: None, unsupported: Mutex::default() }
     }
 
-    /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    /// Variable that supplied the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         match self.credential {
             Credential::ApiKey(_) => "ANTHROPIC_API_KEY",
@@ -112,12 +118,12 @@ impl Anthropic {
         }
     }
 
-    /// Whether nobody can be asked with what is known here.
+    /// Returns true if a key is required but not configured.
     pub(crate) fn is_key_missing(&self) -> bool {
         matches!(self.credential, Credential::Missing)
     }
 
-    /// Sends a request, with a key that was fetched if there is one, and waits for the head of the answer.
+    /// Sends a request, optionally with a fetched key, and waits for the response head.
     pub(super) fn open_reply(
         &self,
         request: Arc<Request>,
@@ -176,10 +182,10 @@ impl Model for Anthropic {
     }
 }
 
-/// A reply that has begun, or why it has not.
+/// A started reply, or the error that prevented it.
 type OpenedReply = Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError>;
 
-/// Puts a key that was fetched on a request. Whether the server takes it as a key or as a token is not known.
+/// Adds a fetched key to the headers, both as API key and as bearer token, because its kind is not known.
 fn insert_key(headers: &mut HeaderMap, key: &str) -> Result<(), ModelError> {
     for key in [Credential::ApiKey(key.to_owned()), Credential::Bearer(key.to_owned())] {
         let (name, value) = key.header().ok_or_else(|| {
@@ -192,7 +198,7 @@ fn insert_key(headers: &mut HeaderMap, key: &str) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The answer as events, in whichever form it came.
+/// Decodes a response, streamed or whole, into reply items.
 async fn decode_response(answer: Response, raw: RawEvents) -> OpenedReply {
     if answer.status != 200 {
         return Err(response_error(answer).await);
@@ -224,7 +230,10 @@ async fn response_error(answer: Response) -> ModelError {
     if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
         let message =
             format!("The server sends us on to {place}; set ANTHROPIC_BASE_URL to the right address.");
-        return ModelError { status: Some(status), ..ModelError::new(ModelErrorKind::InvalidRequest, message) };
+        return ModelError {
+            status: Some(status),
+            ..ModelError::new(ModelErrorKind::InvalidRequest, message)
+        };
     }
     let body = answer.read_prefix(MAX_ERROR_BYTES).await;
     error::from_status(status, &body).with_headers(header, SystemTime::now())
@@ -237,7 +246,7 @@ impl EventDecoder for RawEvents {
     }
 }
 
-/// Lines that are no header are left out.
+/// Parses one header per line; invalid lines are skipped.
 fn parse_custom_headers(lines: &str) -> Vec<(HeaderName, HeaderValue)> {
     let header = |line: &str| {
         let (name, value) = line.split_once(':')?;

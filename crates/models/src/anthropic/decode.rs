@@ -1,4 +1,4 @@
-//! Events of the Messages API, text to meaning, pure. An event is parsed once, straight into its fields.
+//! Decodes events of the Messages API, pure. Each event is parsed once, directly into its fields.
 
 use std::borrow::Cow;
 
@@ -8,30 +8,28 @@ use serde_json::value::RawValue;
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use super::{error, fast_path};
-use crate::event::{BlockDelta, ReplyEvent};
 use crate::error::{ModelError, ModelErrorKind};
-use crate::usage::ReportedUsage;
+use crate::event::{BlockDelta, ReplyEvent};
 use crate::model::ReplyItem;
+use crate::usage::ReportedUsage;
 use crate::whole_reply::WholeReply;
 
-/// Whether the text of an event is kept beside its meaning.
+/// Whether the JSON of an event is kept beside the decoded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawEvents {
-    /// It is kept.
     Keep,
-    /// It is dropped.
     Drop,
 }
 
 impl RawEvents {
-    /// An event that did not come as text of its own.
+    /// Wraps an event that has no JSON text of its own.
     pub(super) fn wrap(self, event: ReplyEvent) -> ReplyItem {
         let raw = if self == Self::Keep { event.to_raw_json() } else { None };
         ReplyItem { event, raw }
     }
 }
 
-/// The fields of all events together. An event has a few of them.
+/// Union of the fields of all events.
 #[derive(Deserialize)]
 struct EventFields<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -47,7 +45,7 @@ struct EventFields<'a> {
     usage: Option<ReportedUsage>,
 }
 
-/// The fields of all deltas together.
+/// Union of the fields of all deltas.
 #[derive(Deserialize)]
 struct DeltaFields<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -61,7 +59,7 @@ struct DeltaFields<'a> {
     stop_sequence: Option<String>,
 }
 
-/// The beginning of a reply.
+/// The `message` of a `message_start` event.
 #[derive(Deserialize)]
 struct MessageStartFields {
     #[serde(default)]
@@ -71,15 +69,15 @@ struct MessageStartFields {
     usage: Option<ReportedUsage>,
 }
 
-/// Reads one event. An `error` event is the fault that it tells of; an event of an unknown kind is not read.
+/// Decodes one event. An `error` event becomes an error; an event of unknown type is not decoded.
 pub fn decode_event(name: &str, data: &str, raw: RawEvents) -> Result<ReplyItem, ModelError> {
     if let Some(event) = fast_path::decode(data) {
-        // Writing it gives the same letters, and takes no more than proving that these are JSON.
+        // Serializing gives the same bytes and costs no more than validating the original as JSON.
         return Ok(raw.wrap(event));
     }
     let event = match serde_json::from_str::<EventFields<'_>>(data) {
         Ok(fields) => to_event(name, data, fields)?,
-        // A newer kind may use a field for something else.
+        // An unknown event type may use a known field differently.
         Err(error) => match event_type(data) {
             Some(kind) if !KNOWN_EVENT_TYPES.contains(&kind.as_str()) => ReplyEvent::Unknown,
             _ => return Err(decode_error(data, &error)),
@@ -106,7 +104,9 @@ const KNOWN_EVENT_TYPES: [&str; 8] = [
 fn to_event(name: &str, data: &str, fields: EventFields<'_>) -> Result<ReplyEvent, ModelError> {
     let kind = if fields.kind.is_empty() { name } else { &fields.kind };
     Ok(match kind {
-        "content_block_delta" => ReplyEvent::BlockDelta { index: fields.index, delta: block_delta(fields.delta) },
+        "content_block_delta" => {
+            ReplyEvent::BlockDelta { index: fields.index, delta: block_delta(fields.delta) }
+        }
         "content_block_start" => {
             ReplyEvent::BlockStart { index: fields.index, block: parse_block(fields.content_block, data)? }
         }
@@ -139,7 +139,11 @@ fn block_delta(piece: Option<DeltaFields<'_>>) -> BlockDelta {
 fn message_start(message: Option<&RawValue>) -> ReplyEvent {
     let read = message.and_then(|message| serde_json::from_str::<MessageStartFields>(message.get()).ok());
     match read {
-        None => ReplyEvent::MessageStart { id: String::new(), model: String::new(), usage: ReportedUsage::default() },
+        None => ReplyEvent::MessageStart {
+            id: String::new(),
+            model: String::new(),
+            usage: ReportedUsage::default(),
+        },
         Some(opening) => ReplyEvent::MessageStart {
             id: opening.id.unwrap_or_default(),
             model: opening.model.unwrap_or_default(),
@@ -150,7 +154,10 @@ fn message_start(message: Option<&RawValue>) -> ReplyEvent {
 
 fn parse_block(raw: Option<&RawValue>, data: &str) -> Result<Block, ModelError> {
     let missing = || {
-        ModelError::new(ModelErrorKind::Protocol, format!("A block of the reply has no content: {}", excerpt(data)))
+        ModelError::new(
+            ModelErrorKind::Protocol,
+            format!("A block of the reply has no content: {}", excerpt(data)),
+        )
     };
     let raw = raw.ok_or_else(missing)?.get();
     match serde_json::from_str(raw) {
@@ -159,7 +166,7 @@ fn parse_block(raw: Option<&RawValue>, data: &str) -> Result<Block, ModelError> 
     }
 }
 
-/// A block of a kind that we know may begin without its empty fields.
+/// Parses the start of a block of a known type that omits its empty fields.
 fn parse_incomplete_block(raw: &str) -> Option<Block> {
     #[derive(Deserialize)]
     struct IncompleteBlock {
@@ -187,18 +194,17 @@ fn parse_incomplete_block(raw: &str) -> Option<Block> {
     }
 }
 
-/// A reply that came whole, although a stream was asked for.
+/// Decodes a reply that came whole although a stream was requested.
 pub(super) fn decode_whole(body: &[u8]) -> Result<WholeReply, ModelError> {
     let text = String::from_utf8_lossy(body);
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| not_a_reply(&text, &error.to_string()))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| not_a_reply(&text, &error.to_string()))?;
     if value["type"] == "error" || value["error"].is_object() {
         return Err(error::from_stream_event(&text));
     }
     serde_json::from_value(value).map_err(|error| not_a_reply(&text, &error.to_string()))
 }
 
-/// The answer is something else than a reply.
+/// Error for a response that is not a reply.
 pub(super) fn not_a_reply(body: &str, why: &str) -> ModelError {
     let message = format!("The server's answer is not a reply of a model ({why}): {}", excerpt(body));
     ModelError::new(ModelErrorKind::NotAStream, message)
@@ -220,7 +226,7 @@ fn decode_error(data: &str, error: &serde_json::Error) -> ModelError {
     )
 }
 
-/// The first words of a text, on one line.
+/// The first 200 characters of a text, on one line.
 fn excerpt(text: &str) -> String {
     let mut words: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if words.len() < text.len() {
@@ -229,7 +235,7 @@ fn excerpt(text: &str) -> String {
     words
 }
 
-/// Raw events travel on as lines, so line breaks between tokens are taken out.
+/// Removes line breaks between tokens, because raw events are forwarded as lines.
 fn to_single_line(data: &str) -> Option<RawJson> {
     RawJson::parse(if data.contains('\n') { data.replace('\n', " ") } else { data.to_owned() }).ok()
 }
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_event_is_read() {
+    fn every_event_type_is_decoded() {
         let start = json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": {"input_tokens": 3}}});
         let usage = ReportedUsage::from_json(&json!({"input_tokens": 3}));
         let text = |text: &str| BlockDelta::Text { text: text.into() };
@@ -261,7 +267,10 @@ mod tests {
             ),
             (
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"a"}}),
-                ReplyEvent::BlockDelta { index: 0, delta: BlockDelta::InputJson { partial_json: "{\"a".into() } },
+                ReplyEvent::BlockDelta {
+                    index: 0,
+                    delta: BlockDelta::InputJson { partial_json: "{\"a".into() },
+                },
             ),
             (
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}}),
@@ -285,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_than_we_are_is_passed_on_unread() {
+    fn unknown_event_types_are_forwarded() {
         for data in [
             json!({"type": "brand_new", "index": 1}),
             json!({"type": "brand_new", "index": "one", "delta": [1, 2]}),
@@ -299,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_figures_never_lose_a_reply() {
+    fn invalid_usage_never_loses_a_reply() {
         for usage in [json!(null), json!("many"), json!({"output_tokens": -3}), json!({"output_tokens": "x"})]
         {
             let data = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage});
@@ -309,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_may_begin_without_its_empty_fields() {
+    fn block_may_start_without_its_empty_fields() {
         let table = [
             (json!({"type": "text"}), Block::text("")),
             (
@@ -328,24 +337,31 @@ mod tests {
     }
 
     #[test]
-    fn the_name_counts_where_the_data_has_no_type() {
-        assert_eq!(decode_event("message_stop", "{}", RawEvents::Drop).unwrap().event, ReplyEvent::MessageStop);
+    fn event_name_is_used_if_the_data_has_no_type() {
+        assert_eq!(
+            decode_event("message_stop", "{}", RawEvents::Drop).unwrap().event,
+            ReplyEvent::MessageStop
+        );
     }
 
     #[test]
-    fn text_that_is_no_event_is_a_fault_of_the_protocol() {
+    fn invalid_events_are_protocol_errors() {
         for data in [
             "",
             "[DONE]",
             "{\"type\":\"content_block_delta\",\"index\":-1}",
             "{\"type\":\"content_block_start\"}",
         ] {
-            assert_eq!(decode_event("", data, RawEvents::Drop).unwrap_err().kind, ModelErrorKind::Protocol, "{data}");
+            assert_eq!(
+                decode_event("", data, RawEvents::Drop).unwrap_err().kind,
+                ModelErrorKind::Protocol,
+                "{data}"
+            );
         }
     }
 
     #[test]
-    fn a_raw_event_stays_on_one_line() {
+    fn raw_event_stays_on_one_line() {
         let delta = decode_event("", "{\"type\":\n\"ping\"}", RawEvents::Keep).unwrap();
         assert_eq!(delta.raw.unwrap().as_str(), "{\"type\": \"ping\"}");
     }

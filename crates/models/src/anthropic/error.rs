@@ -1,10 +1,10 @@
-//! What the Messages API means when it refuses, pure: a status and an error object become a fault.
+//! Decodes errors of the Messages API, pure: status and error object become a [`ModelError`].
 
 use serde_json::Value;
 
 use crate::error::{ModelError, ModelErrorKind};
 
-/// The fault for an answer with an error status.
+/// Decodes a response with an error status.
 pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     let text = String::from_utf8_lossy(body);
     let said = ErrorBody::parse(&text);
@@ -12,7 +12,7 @@ pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     ModelError { status: Some(status), ..ModelError::new(said.kind(Some(status)), message) }
 }
 
-/// The fault that an `error` event tells of.
+/// Decodes an `error` event.
 pub(super) fn from_stream_event(data: &str) -> ModelError {
     let said = ErrorBody::parse(data);
     let kind = said.kind(None);
@@ -24,12 +24,12 @@ pub(super) fn from_stream_event(data: &str) -> ModelError {
     ModelError { request_id: said.request_id, ..ModelError::new(kind, message) }
 }
 
-/// An error object, as far as it could be read.
+/// An error object, as far as it could be parsed.
 struct ErrorBody {
     error_type: String,
     message: String,
     request_id: Option<String>,
-    /// Everything, in lower case, for what stands in odd places.
+    /// The whole text in lower case, for phrases in unexpected fields.
     lowercase_text: String,
 }
 
@@ -47,12 +47,14 @@ impl ErrorBody {
         }
     }
 
-    /// The kind of the fault:
-    /// 1. phrases that name it, whatever the status; 2. the status; 3. the error's type, where there is no status.
+    /// Classifies the error by, in this order:
+    /// 1. telling phrases, depending on the status; 2. the status; 3. the error type, where there is no status.
     fn kind(&self, status: Option<u16>) -> ModelErrorKind {
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| self.lowercase_text.contains(phrase));
         match status {
-            Some(429) if says(&["spend_limit", "spend limit", "insufficient_quota"]) => ModelErrorKind::SpendLimit,
+            Some(429) if says(&["spend_limit", "spend limit", "insufficient_quota"]) => {
+                ModelErrorKind::SpendLimit
+            }
             Some(400 | 413) | None if says(&["prompt is too long", "exceed context limit"]) => {
                 ModelErrorKind::PromptTooLong
             }
@@ -92,7 +94,7 @@ fn kind_from_type(word: &str) -> ModelErrorKind {
     }
 }
 
-/// The body if it is a line of text, else only the status: nobody reads a page of HTML in an error.
+/// Describes an error without a message: the first line of a text body, or only the status for HTML and JSON.
 fn describe_status(status: u16, body: &str) -> String {
     let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if line.is_empty() || line.starts_with(['<', '{', '[']) {
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_and_its_text_name_the_fault() {
+    fn status_and_text_determine_the_error_kind() {
         use ModelErrorKind::*;
         let table = [
             (400, "invalid_request_error", "no such field", InvalidRequest),
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_the_stream_is_named_by_its_type() {
+    fn stream_error_is_classified_by_its_type() {
         use ModelErrorKind::*;
         for (word, expected) in [
             ("overloaded_error", Overloaded),
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_error_object_is_told_in_one_line() {
+    fn body_without_an_error_object_becomes_one_line() {
         let table = [
             ("", "The model's endpoint answered with status 502."),
             ("<html><body>Bad gateway</body></html>", "The model's endpoint answered with status 502."),

@@ -1,7 +1,6 @@
-//! The event that most of a reply consists of, a piece of text or of reasoning, recognised by its bytes.
+//! Fast path for text and thinking deltas, which make up most of a reply: recognized by their bytes, without a parser.
 //!
-//! It comes by the thousand and in one form, so it is not worth a parser. Whatever is written in another way, escapes
-//! included, is left to the parser.
+//! Events written in any other way, escapes included, are left to the parser.
 
 use crate::event::{BlockDelta, ReplyEvent};
 
@@ -10,7 +9,7 @@ const TEXT_DELTA: &str = r#","delta":{"type":"text_delta","text":""#;
 const THINKING_DELTA: &str = r#","delta":{"type":"thinking_delta","thinking":""#;
 const SUFFIX: &str = r#""}}"#;
 
-/// The event, if it has the usual form to the letter: then [`Event::raw`] writes the same letters.
+/// Decodes an event of exactly the usual form, so that [`ReplyEvent::to_raw_json`] reproduces the same bytes.
 pub(super) fn decode(data: &str) -> Option<ReplyEvent> {
     let rest = data.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (index, rest) = rest.split_at_checked(rest.bytes().position(|byte| byte == b',')?)?;
@@ -23,13 +22,13 @@ pub(super) fn decode(data: &str) -> Option<ReplyEvent> {
     Some(ReplyEvent::BlockDelta { index, delta: BlockDelta::Thinking { thinking } })
 }
 
-/// A number as JSON writes it: digits, and no nought before others.
+/// Parses a number in JSON form: digits without leading zeros.
 fn parse_index(digits: &str) -> Option<usize> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     (plain && (digits == "0" || !digits.starts_with('0'))).then(|| digits.parse().ok())?
 }
 
-/// A text that stands in JSON as it is.
+/// Returns the text if it needs no escapes in JSON.
 fn unescaped(text: &str) -> Option<&str> {
     let escaped = text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\');
     (!escaped).then_some(text)
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_form_is_read_and_every_other_is_left_alone() {
+    fn only_the_usual_form_is_decoded() {
         let text = delta(7, &json!({"type": "text_delta", "text": "größer, \u{7f} 🦀"}));
         let read_text = BlockDelta::Text { text: "größer, \u{7f} 🦀".into() };
         assert_eq!(decode(&text), Some(ReplyEvent::BlockDelta { index: 7, delta: read_text }));
@@ -73,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_means_the_same_to_the_parser_and_is_written_with_the_same_letters(
+        fn fast_path_agrees_with_the_parser_and_keeps_the_bytes(
             index in 0..3000usize, text in ".*", cut in 0..20usize,
         ) {
             let whole = delta(index, &json!({"type": "text_delta", "text": text}));

@@ -1,17 +1,17 @@
-//! The Messages API with a key that is fetched: a key that the server refuses is fetched anew, once.
+//! The Messages API with a fetched key: a rejected key is fetched again, once.
 
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::Anthropic;
+use crate::api_key::KeySource;
 use crate::downgrade::OptionalPart;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::api_key::KeySource;
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::request::Request;
 
-/// A server, and who has its key.
+/// A Messages API client with a key source.
 pub(crate) struct KeyRefreshingModel {
     server: Arc<Anthropic>,
     source: Arc<dyn KeySource>,
@@ -31,7 +31,7 @@ impl Model for KeyRefreshingModel {
             match server.open_reply(Arc::clone(&request), Some(&key)).await {
                 Err(fault) if fault.kind == ModelErrorKind::Authentication => {
                     let fresh = source.fetch_key(Some(key.clone())).await?;
-                    // The same again would be refused again.
+                    // The same key would be rejected again.
                     if fresh == key { Err(fault) } else { server.open_reply(request, Some(&fresh)).await }
                 }
                 opened => opened,
@@ -56,10 +56,10 @@ mod tests {
     use super::*;
     use crate::history::History;
     use crate::http::HttpClient;
-    use crate::test_server::{ResponseAction, TestServer, response};
     use crate::request::Preamble;
+    use crate::test_server::{ResponseAction, TestServer, response};
 
-    /// Gives these keys in turn, the last one for ever, and notes which were refused.
+    /// Returns these keys in order, the last one repeatedly, and records which were rejected.
     struct FakeKeySource {
         keys: Mutex<Vec<&'static str>>,
         rejected: Mutex<Vec<Option<String>>>,
@@ -87,10 +87,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_is_refused_is_fetched_anew_once() {
+    async fn rejected_key_is_fetched_again_once() {
         let rows = [
             ("good at once", vec![ok_response()], vec!["a"], vec!["a"], None),
-            ("good the second time", vec![unauthorized_response(), ok_response()], vec!["a", "b"], vec!["a", "b"], None),
+            (
+                "good the second time",
+                vec![unauthorized_response(), ok_response()],
+                vec!["a", "b"],
+                vec!["a", "b"],
+                None,
+            ),
             ("the same again", vec![unauthorized_response()], vec!["a"], vec!["a"], Some("apiKeyHelper")),
             (
                 "never good",

@@ -1,16 +1,16 @@
-//! The Messages API: whoever answers at `/v1/messages`, Anthropic or a server that speaks like it.
+//! The Messages API (`/v1/messages`) of Anthropic and compatible servers.
 
 pub mod body;
 #[cfg(feature = "http")]
 mod client;
-#[cfg(feature = "http")]
-mod key_refresh;
 #[cfg(feature = "http")]
 pub mod decode;
 #[cfg(feature = "http")]
 mod error;
 #[cfg(feature = "http")]
 mod fast_path;
+#[cfg(feature = "http")]
+mod key_refresh;
 
 #[cfg(feature = "http")]
 pub use client::Anthropic;

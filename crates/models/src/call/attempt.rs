@@ -1,4 +1,4 @@
-//! One attempt at a reply under watch: silence, disorder and an early end become faults.
+//! One supervised attempt at a reply: timeouts, events out of order and a premature end become errors.
 
 use std::pin::Pin;
 
@@ -8,28 +8,28 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use whimbrel_wire::Block;
 
 use super::CallTimeouts;
-use crate::event::ReplyEvent;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::event::ReplyEvent;
 use crate::model::ReplyItem;
 
-/// An attempt that is under way.
+/// An attempt in progress.
 pub(super) struct Attempt {
     stream: BoxStream<'static, Result<ReplyItem, ModelError>>,
     progress: StreamProgress,
     watchdog: Watchdog,
     timer: Pin<Box<Sleep>>,
     raw_events: bool,
-    /// The provider's id of the request, once it has said it.
+    /// The provider's id of the request, once received.
     request_id: Option<String>,
 }
 
-/// What was heard.
+/// Result of polling an attempt.
 pub(super) enum AttemptStep {
-    /// An event.
+    /// An item of the reply.
     Item(ReplyItem),
-    /// The last event: the reply is complete.
+    /// The last item: the reply is complete.
     Final(ReplyItem),
-    /// The attempt has failed.
+    /// The attempt failed.
     Failed(ModelError),
 }
 
@@ -44,12 +44,12 @@ impl Attempt {
         Self { stream, progress: StreamProgress::default(), watchdog, timer, raw_events, request_id: None }
     }
 
-    /// Whether a block has been completed.
+    /// Returns true if a block other than thinking is complete.
     pub(super) fn has_blocks(&self) -> bool {
         self.progress.has_content_block
     }
 
-    /// The next event that means something.
+    /// Returns the next item, without plain keep-alives.
     pub(super) async fn next(&mut self) -> AttemptStep {
         loop {
             let heard = match self.receive().await {
@@ -58,17 +58,19 @@ impl Attempt {
                 None => Err(self.progress.end_error()),
             };
             match heard {
-                Ok(Some(delta)) if delta.event == ReplyEvent::MessageStop => return AttemptStep::Final(delta),
+                Ok(Some(delta)) if delta.event == ReplyEvent::MessageStop => {
+                    return AttemptStep::Final(delta);
+                }
                 Ok(Some(delta)) => return AttemptStep::Item(delta),
                 Ok(None) => {}
-                // All is said; only the farewell is missing.
+                // The reply has its stop reason; only `message_stop` is missing.
                 Err(_) if self.progress.has_stop_reason => return AttemptStep::Final(self.synthetic_stop()),
                 Err(fault) => return AttemptStep::Failed(self.with_request_id(fault)),
             }
         }
     }
 
-    /// A fault with the id of the request that it happened to.
+    /// Adds the request id to an error that has none.
     fn with_request_id(&self, mut fault: ModelError) -> ModelError {
         fault.request_id = fault.request_id.or_else(|| self.request_id.clone());
         fault
@@ -79,11 +81,11 @@ impl Attempt {
             self.request_id.clone_from(request_id);
         }
         self.progress.check_order(&delta.event)?;
-        // A sign of life that is nobody's event has done its duty here.
+        // A keep-alive that is not an event of the provider only resets the watchdog.
         Ok(if delta.event == ReplyEvent::Ping && delta.raw.is_none() { None } else { Some(delta) })
     }
 
-    /// Waits for the next item, or for the alarm if silence lasts too long.
+    /// Waits for the next item, or for the watchdog timer.
     async fn receive(&mut self) -> Option<Result<ReplyItem, ModelError>> {
         loop {
             tokio::select! {
@@ -97,14 +99,14 @@ impl Attempt {
                 }
                 () = &mut self.timer => match self.watchdog.stall_error(Instant::now()) {
                     Some(fault) => return Some(Err(fault)),
-                    // Something was heard since the alarm was set.
+                    // Something arrived since the timer was set.
                     None => self.timer.as_mut().reset(self.watchdog.deadline()),
                 },
             }
         }
     }
 
-    /// The alarm may ring too early, which costs nothing, but not too late.
+    /// Moves the timer forward if the deadline is earlier now. Firing too early is harmless, firing too late is not.
     fn pull_timer_forward(&mut self) {
         let deadline = self.watchdog.deadline();
         if deadline < self.timer.deadline() {
@@ -118,17 +120,17 @@ impl Attempt {
     }
 }
 
-/// How far a reply has come, as far as its order is concerned.
+/// Progress of a reply, used to check the order of its events.
 #[derive(Debug, Default)]
 struct StreamProgress {
     has_started: bool,
     open_block: Option<usize>,
     finished_blocks: usize,
-    /// Whether the open block is more than a thought.
+    /// Whether the open block is something other than thinking.
     open_has_content: bool,
-    /// Whether a block is complete that stands by itself: thinking alone does not.
+    /// Whether a complete block is worth keeping; thinking alone is not.
     has_content_block: bool,
-    /// The model has given its reason to stop.
+    /// Whether the stop reason has been received.
     has_stop_reason: bool,
 }
 
@@ -136,7 +138,9 @@ impl StreamProgress {
     fn check_order(&mut self, event: &ReplyEvent) -> Result<(), ModelError> {
         self.has_started |= !event.is_keepalive();
         match event {
-            ReplyEvent::BlockStart { index, block } if self.open_block.is_none() && *index >= self.finished_blocks => {
+            ReplyEvent::BlockStart { index, block }
+                if self.open_block.is_none() && *index >= self.finished_blocks =>
+            {
                 self.open_block = Some(*index);
                 self.open_has_content =
                     !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
@@ -172,12 +176,12 @@ impl StreamProgress {
     }
 }
 
-/// When something was last heard.
+/// Times of the last activity, compared with the timeouts.
 #[derive(Debug)]
 struct Watchdog {
     timeouts: CallTimeouts,
     started_at: Instant,
-    /// The last sign of life; none before the answer began.
+    /// Last bytes received; `None` before the response began.
     last_bytes: Option<Instant>,
     last_event: Instant,
 }
@@ -188,7 +192,7 @@ impl Watchdog {
     }
 
     fn record_event(&mut self, event: &ReplyEvent, now: Instant) {
-        // The time until the answer begins does not count against its events.
+        // The time until the response begins does not count against the event timeout.
         if self.last_bytes.is_none() || !event.is_keepalive() {
             self.last_event = now;
         }
@@ -196,7 +200,8 @@ impl Watchdog {
     }
 
     fn deadline(&self) -> Instant {
-        let CallTimeouts { response_start: no_answer, bytes: no_bytes, events: no_events, total: whole } = self.timeouts;
+        let CallTimeouts { response_start: no_answer, bytes: no_bytes, events: no_events, total: whole } =
+            self.timeouts;
         let silence = match self.last_bytes {
             None => self.started_at + no_answer,
             Some(bytes) => (bytes + no_bytes).min(self.last_event + no_events),

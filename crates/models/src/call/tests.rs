@@ -1,4 +1,4 @@
-//! Calls against models that are made of lists.
+//! Calls against a fake model that plays lists of actions.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,18 +9,18 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use super::*;
 use crate::downgrade::OptionalPart;
 use crate::event::{BlockDelta, ReplyEvent};
-use crate::usage::ReportedUsage;
 use crate::history::History;
 use crate::request::{Effort, Preamble};
+use crate::usage::ReportedUsage;
 
-/// What a model of this kind does next: say something, or wait.
+/// An action of the fake model.
 enum ModelAction {
     Emit(Result<ReplyEvent, ModelError>),
     Wait(u64),
     Hang,
 }
 
-/// Each attempt plays the next list.
+/// A model that plays one list of actions per attempt and records its requests.
 struct FakeModel {
     attempts: Mutex<VecDeque<Vec<ModelAction>>>,
     requests: Mutex<Vec<Request>>,
@@ -103,10 +103,17 @@ fn fail(kind: ModelErrorKind) -> ModelAction {
 }
 
 fn complete_reply() -> Vec<ModelAction> {
-    vec![message_start(), block_start(0), text_delta(0), block_stop(0), message_delta(), emit(ReplyEvent::MessageStop)]
+    vec![
+        message_start(),
+        block_start(0),
+        text_delta(0),
+        block_stop(0),
+        message_delta(),
+        emit(ReplyEvent::MessageStop),
+    ]
 }
 
-/// The steps in short: one letter per event, the rest in words.
+/// Renders the steps of a call: one letter per event, words for the rest.
 async fn render_steps(call: &mut ModelCall) -> String {
     let mut told = String::new();
     while let Some(step) = call.next().await {
@@ -131,7 +138,7 @@ async fn render_steps(call: &mut ModelCall) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_go_wrong_goes_as_it_should() {
+async fn failures_are_retried_truncated_or_returned() {
     use ModelErrorKind::*;
     let unknown = emit(ReplyEvent::Unknown);
     let table = [
@@ -141,7 +148,11 @@ async fn what_can_go_wrong_goes_as_it_should() {
             vec![vec![fail(Overloaded)], vec![fail(Overloaded)], complete_reply()],
             " retry1  retry2 M[.]eE",
         ),
-        ("A18 an error before any block", vec![vec![message_start(), fail(Server)], complete_reply()], "M retry1 M[.]eE"),
+        (
+            "A18 an error before any block",
+            vec![vec![message_start(), fail(Server)], complete_reply()],
+            "M retry1 M[.]eE",
+        ),
         (
             "A19 an error after a block",
             vec![vec![message_start(), block_start(0), text_delta(0), block_stop(0), fail(Server)]],
@@ -152,18 +163,42 @@ async fn what_can_go_wrong_goes_as_it_should() {
             vec![vec![message_start(), block_start(0), text_delta(0), fail(Cut)], complete_reply()],
             "M[. retry1 M[.]eE",
         ),
-        ("a plain end in a block", vec![vec![message_start(), block_start(0), text_delta(0)], complete_reply()], "M[. retry1 M[.]eE"),
-        ("A23 no farewell", vec![vec![message_start(), block_start(0), block_stop(0), message_delta()]], "M[]eE"),
+        (
+            "a plain end in a block",
+            vec![vec![message_start(), block_start(0), text_delta(0)], complete_reply()],
+            "M[. retry1 M[.]eE",
+        ),
+        (
+            "A23 no farewell",
+            vec![vec![message_start(), block_start(0), block_stop(0), message_delta()]],
+            "M[]eE",
+        ),
         (
             "A23 a drop instead of a farewell",
             vec![vec![message_start(), block_start(0), block_stop(0), message_delta(), fail(Cut)]],
             "M[]eE",
         ),
-        ("A27 an unknown event", vec![vec![message_start(), unknown, message_delta(), emit(ReplyEvent::MessageStop)]], "M?eE"),
+        (
+            "A27 an unknown event",
+            vec![vec![message_start(), unknown, message_delta(), emit(ReplyEvent::MessageStop)]],
+            "M?eE",
+        ),
         ("A30 always empty", vec![], " retry1  retry2  fault NotAStream"),
-        ("A37 a delta without a start", vec![vec![message_start(), text_delta(0)], complete_reply()], "M retry1 M[.]eE"),
-        ("A37 a double stop", vec![vec![message_start(), block_start(0), block_stop(0), block_stop(0)]], "M[] cut Protocol"),
-        ("A37 a block inside another", vec![vec![block_start(0), block_start(1)], complete_reply()], "[ retry1 M[.]eE"),
+        (
+            "A37 a delta without a start",
+            vec![vec![message_start(), text_delta(0)], complete_reply()],
+            "M retry1 M[.]eE",
+        ),
+        (
+            "A37 a double stop",
+            vec![vec![message_start(), block_start(0), block_stop(0), block_stop(0)]],
+            "M[] cut Protocol",
+        ),
+        (
+            "A37 a block inside another",
+            vec![vec![block_start(0), block_start(1)], complete_reply()],
+            "[ retry1 M[.]eE",
+        ),
         ("A9 a bad key", vec![vec![fail(Authentication)]], " fault Authentication"),
         ("A12 too long", vec![vec![fail(PromptTooLong)]], " fault PromptTooLong"),
     ];
@@ -173,7 +208,7 @@ async fn what_can_go_wrong_goes_as_it_should() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_noticed() {
+async fn silence_exceeds_the_timeouts() {
     let pings = |count: usize| (0..count).flat_map(|_| [ModelAction::Wait(100), emit(ReplyEvent::Ping)]);
     let table = [
         ("A31 no answer", vec![ModelAction::Hang], 300),
@@ -182,7 +217,12 @@ async fn silence_is_noticed() {
         (
             "a slow beginning is no slow event",
             std::iter::once(ModelAction::Wait(290))
-                .chain([emit(ReplyEvent::Ping), ModelAction::Wait(150), emit(ReplyEvent::Ping), ModelAction::Hang])
+                .chain([
+                    emit(ReplyEvent::Ping),
+                    ModelAction::Wait(150),
+                    emit(ReplyEvent::Ping),
+                    ModelAction::Hang,
+                ])
                 .collect(),
             290 + 300,
         ),
@@ -206,7 +246,7 @@ async fn silence_is_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_is_announced_before_the_wait() {
+async fn retry_is_announced_before_the_delay() {
     let fault = ModelError {
         status: Some(529),
         retry_after: Some(Duration::from_secs(3)),
@@ -224,8 +264,12 @@ async fn a_repetition_is_announced_before_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_dropped_is_not_lost() {
-    let mut call = call(&fake_model([vec![fail(ModelErrorKind::Server)], vec![ModelAction::Wait(9), message_start()], complete_reply()]));
+async fn dropping_a_wait_loses_no_step() {
+    let mut call = call(&fake_model([
+        vec![fail(ModelErrorKind::Server)],
+        vec![ModelAction::Wait(9), message_start()],
+        complete_reply(),
+    ]));
     for _ in 0..1000 {
         if let Ok(told) = tokio::time::timeout(Duration::from_millis(90), render_steps(&mut call)).await {
             assert!(told.ends_with("[.]eE"), "{told}");
@@ -236,7 +280,7 @@ async fn a_wait_that_is_dropped_is_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_beyond_the_budget_fails_at_once_and_names_the_time() {
+async fn wait_beyond_the_budget_fails_at_once_with_a_time() {
     let fault = ModelError {
         retry_after: Some(Duration::from_secs(3600)),
         ..ModelError::new(ModelErrorKind::RateLimit, "Slow down.")
@@ -252,8 +296,9 @@ async fn a_wait_beyond_the_budget_fails_at_once_and_names_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_part_is_left_out_once() {
-    let refusal = |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
+async fn rejected_parts_are_dropped_once_each() {
+    let refusal =
+        |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
     let effort = "output_config: Extra inputs are not permitted";
     let limit = "max_tokens: 32000 > 8192, which is the maximum";
     let stage = fake_model([refusal(effort), refusal(limit), complete_reply()]);
@@ -264,8 +309,9 @@ async fn a_refused_part_is_left_out_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_request_is_sent_twice_after_a_refusal() {
-    let refusal = |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
+async fn rejected_request_is_never_sent_unchanged() {
+    let refusal =
+        |text: &str| vec![ModelAction::Emit(Err(ModelError::new(ModelErrorKind::InvalidRequest, text)))];
     for (text, requests) in
         [("no such field", 1), ("Unexpected value(s) `interleaved-thinking-2025-05-14`", 2)]
     {
@@ -276,20 +322,28 @@ async fn no_request_is_sent_twice_after_a_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_attempt_is_on_the_bill_whatever_became_of_it() {
-    let (void, cut) = (vec![message_start(), block_start(0), fail(ModelErrorKind::Cut)], vec![message_start(), block_start(0), block_stop(0)]);
+async fn usage_is_reported_for_every_attempt() {
+    let (void, cut) = (
+        vec![message_start(), block_start(0), fail(ModelErrorKind::Cut)],
+        vec![message_start(), block_start(0), block_stop(0)],
+    );
     let refused = || vec![fail(ModelErrorKind::Overloaded)];
     let table = [
         ("one that ends well", vec![complete_reply()], vec![(100, 10, true)]),
-        ("a void one before it", vec![void, refused(), complete_reply()], vec![(100, 1, false), (100, 10, true)]),
+        (
+            "a void one before it",
+            vec![void, refused(), complete_reply()],
+            vec![(100, 1, false), (100, 10, true)],
+        ),
         ("one that is cut for good", vec![cut], vec![(100, 1, false)]),
         ("one that never began", vec![vec![fail(ModelErrorKind::Authentication)]], vec![]),
     ];
     for (name, plays, expected) in table {
         let mut call = call(&fake_model(plays));
         render_steps(&mut call).await;
-        let told =
-            call.attempt_usages().map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens, bill.is_complete()));
+        let told = call
+            .attempt_usages()
+            .map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens, bill.is_complete()));
         assert_eq!(told.collect::<Vec<_>>(), expected, "{name}");
     }
     let mut dropped = call(&fake_model([vec![message_start(), ModelAction::Hang]]));

@@ -1,4 +1,4 @@
-//! An address that is asked at, read once.
+//! Parsed request URLs.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use url::Url;
 
 use crate::error::{ModelError, ModelErrorKind};
 
-/// Where something is asked for, read and checked once so that it can be asked at often.
+/// A URL parsed and validated once, so that it can be requested often.
 #[derive(Clone)]
 pub struct Address {
     pub(super) uri: Uri,
-    /// The user and password that stood in it, as a header; they are not part of `uri`.
+    /// User and password from the URL as a header; not part of `uri`.
     pub(super) basic_auth: Option<HeaderValue>,
 }
 
 impl Address {
-    /// Reads an address that begins with `http://` or `https://`.
+    /// Parses an `http://` or `https://` URL.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
-        let url =
-            Url::parse(text).map_err(|error| invalid_address(format!("{:?} is no address: {error}.", redact(text))))?;
+        let url = Url::parse(text)
+            .map_err(|error| invalid_address(format!("{:?} is no address: {error}.", redact(text))))?;
         Self::try_from(url)
     }
 
-    /// The host, as it stands in the address.
+    /// The host as written in the URL.
     pub fn host(&self) -> &str {
         self.uri.host().unwrap_or_default()
     }
@@ -45,20 +45,21 @@ impl TryFrom<Url> for Address {
         }
         let login = take_basic_auth(&mut url);
         let host = url.host_str().unwrap_or_default().to_owned();
-        let uri = Uri::try_from(String::from(url))
-            .map_err(|error| invalid_address(format!("The address at {host} cannot be asked at: {error}.")))?;
+        let uri = Uri::try_from(String::from(url)).map_err(|error| {
+            invalid_address(format!("The address at {host} cannot be asked at: {error}."))
+        })?;
         Ok(Self { uri, basic_auth: login })
     }
 }
 
-/// Without the query, which may hold a key.
+/// Shows the host only, because the query may contain a key.
 impl fmt::Debug for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Address").field(&self.host()).finish()
     }
 }
 
-/// The part of a text, meant as an address, that can be shown: neither user and password nor what stands behind the host.
+/// The part of an invalid URL that is safe to show: without user, password, path and query.
 fn redact(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
@@ -71,7 +72,7 @@ fn redact(text: &str) -> String {
     format!("{scheme}{host}")
 }
 
-/// Takes user and password out of an address.
+/// Removes user and password from a URL and returns them as a header.
 fn take_basic_auth(url: &mut Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
@@ -79,7 +80,7 @@ fn take_basic_auth(url: &mut Url) -> Option<HeaderValue> {
     let mut login: Vec<u8> = percent_decode_str(url.username()).collect();
     login.push(b':');
     login.extend(percent_decode_str(url.password().unwrap_or_default()));
-    // Neither fails on an address with a host.
+    // Neither can fail for a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(login))).ok()?;
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_or_key_in_what_is_no_address_is_not_repeated() {
+    fn invalid_url_is_shown_without_secrets() {
         for (text, shown) in [
             ("https://ann:s3cret@host:99999/v1?key=s3cret", "\"https://host:99999\""),
             ("https://ann:s3/c?r#s3cret@host:99999", "\"https://host:99999\""),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_become_a_header_and_what_is_no_web_address_is_refused() {
+    fn credentials_become_a_header_and_other_schemes_are_rejected() {
         let address = Address::parse("https://ann:p%40ss@Host.test:8443/a?b=c#d").unwrap();
         assert_eq!(address.uri, "https://host.test:8443/a?b=c");
         assert_eq!(address.basic_auth.unwrap(), "Basic YW5uOnBAc3M=");

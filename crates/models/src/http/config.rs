@@ -1,4 +1,4 @@
-//! How the network is reached, as the environment says.
+//! Network configuration from the environment.
 
 use ::http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -7,16 +7,16 @@ use url::Url;
 use super::proxy_rules::ProxyRules;
 use crate::error::{ModelError, ModelErrorKind};
 
-/// How the network is reached, as the environment says.
+/// Proxies and root certificate files named in the environment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NetworkConfig {
     pub(super) http_proxy: Option<String>,
     pub(super) https_proxy: Option<String>,
-    /// Who is reached without them.
+    /// Hosts that bypass the proxies.
     pub(super) no_proxy: String,
-    /// A PEM file with further root certificates.
+    /// PEM file with additional root certificates.
     pub(super) extra_roots: Option<String>,
-    /// Another one, which many programs share and which need not be there.
+    /// PEM file shared with other programs; may be missing or invalid.
     pub(super) shared_roots: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Which proxy stands before which host, if there is any.
+    /// Returns the proxy rules, if any proxy is configured.
     pub(super) fn proxy_rules(&self) -> Result<Option<ProxyRules>, ModelError> {
         if self.http_proxy.is_none() && self.https_proxy.is_none() {
             return Ok(None);
@@ -44,15 +44,15 @@ impl NetworkConfig {
     }
 }
 
-/// The address of a proxy, which may lack its `http://`.
+/// Validates the URL of a proxy, which may lack its `http://`.
 fn parse_proxy(text: &str) -> Result<String, ModelError> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let address = Url::parse(&whole).ok().filter(Url::has_host).map(String::from);
-    // What the matcher does not understand it would pass over, and requests would go out without the proxy.
+    // The matcher would ignore a URL it cannot parse, and requests would bypass the proxy.
     let far = Uri::from_static("http://far.invalid/");
     let understood =
         |address: &String| Matcher::builder().http(address.as_str()).build().intercept(&far).is_some();
-    // An address may hold a password, so it is not repeated.
+    // The URL may contain a password, so the message does not repeat it.
     address.filter(understood).ok_or_else(|| {
         let message = "The proxy named in the environment is no valid address: it has to look like \
                        http://host:port or https://host:port.";

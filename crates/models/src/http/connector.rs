@@ -1,4 +1,4 @@
-//! Making connections: directly or past a proxy, plain or with TLS, in time.
+//! Establishes connections: direct or through a proxy, plain or TLS, with one timeout.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use super::stream::ClientStream;
 use super::dns::Resolver;
 use super::proxy_rules::ProxyRules;
+use super::stream::ClientStream;
 use super::tls::TlsSettings;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why no connection was made, where the reason is ours.
+/// Connection errors raised here, as opposed to errors of the libraries.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("it took too long")]
@@ -40,22 +40,22 @@ pub(super) enum ConnectError {
     UnsupportedProxy(String),
     #[error("the proxy {at} cannot be used")]
     Proxy {
-        /// Its host and port.
+        /// Host and port of the proxy.
         at: String,
         source: BoxError,
     },
 }
 
-/// Makes connections for a client. Cloning is cheap, as every request does it.
+/// Establishes connections for an HTTP client. Cheap to clone, because every request clones it.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<ConnectorConfig>);
 
-/// What connections are made with.
+/// Configuration of a connector.
 pub(super) struct ConnectorConfig {
     pub(super) tcp: HttpConnector<Resolver>,
     pub(super) tls: Arc<TlsSettings>,
     pub(super) proxies: Option<ProxyRules>,
-    /// The longest time for all of it: name, connection, proxy, TLS.
+    /// Timeout for all of it: DNS, TCP, proxy, TLS.
     pub(super) timeout: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Connector {
         Self(Arc::new(ways))
     }
 
-    /// Puts the password of the proxy on a request that the proxy reads; one inside a tunnel it does not.
+    /// Adds the proxy's credentials to a request that the proxy forwards; requests in a tunnel do not pass through it.
     pub(super) fn add_proxy_auth(&self, to: &Uri, headers: &mut HeaderMap) {
         if let Some(proxy) = self.forwarding_proxy(to)
             && let Some(password) = proxy.basic_auth()
@@ -73,7 +73,7 @@ impl Connector {
         }
     }
 
-    /// The host and port of the proxy that reads a request and passes it on.
+    /// Host and port of the proxy that forwards a plain request.
     pub(super) fn forwarding_proxy_address(&self, to: &Uri) -> Option<String> {
         self.forwarding_proxy(to).map(|proxy| host_and_port(proxy.uri()))
     }
@@ -109,7 +109,7 @@ impl ConnectorConfig {
         if !matches!(scheme, "http" | "https") {
             return Err(ConnectError::UnsupportedProxy(scheme.to_owned()).into());
         }
-        // First of all: roots that cannot be read are so for every server.
+        // First, because unreadable root certificates affect every server.
         let tls = if is_secure(&to) { Some(self.tls.client_config()?) } else { None };
         let end = Instant::now() + self.timeout;
         let line = match proxy {
@@ -126,8 +126,13 @@ impl ConnectorConfig {
         }
     }
 
-    /// A connection to a proxy that passes requests on, or through it to the server.
-    async fn connect_via_proxy(self: Arc<Self>, proxy: Intercept, to: Uri, through: bool) -> Result<ClientStream, BoxError> {
+    /// Connects to a forwarding proxy, or through a proxy to the server.
+    async fn connect_via_proxy(
+        self: Arc<Self>,
+        proxy: Intercept,
+        to: Uri,
+        through: bool,
+    ) -> Result<ClientStream, BoxError> {
         if through {
             self.open_tunnel(&proxy, to).await
         } else {
@@ -135,7 +140,7 @@ impl ConnectorConfig {
         }
     }
 
-    /// A connection to a server that goes through a proxy.
+    /// Opens a tunnel to a server through a proxy.
     async fn open_tunnel(self: Arc<Self>, proxy: &Intercept, to: Uri) -> Result<ClientStream, BoxError> {
         let mut tunnel = Tunnel::new(proxy.uri().clone(), ProxyConnector(self));
         if let Some(password) = proxy.basic_auth() {
@@ -144,7 +149,7 @@ impl ConnectorConfig {
         Ok(tunnel.call(to).await?.into_inner())
     }
 
-    /// A connection to a proxy. What is said there is always HTTP/1.1.
+    /// Connects to a proxy, always with HTTP/1.1.
     async fn connect_to_proxy(&self, proxy: Uri) -> Result<ClientStream, BoxError> {
         let tcp = self.connect_tcp(proxy.clone()).await?;
         if !is_secure(&proxy) {
@@ -161,12 +166,15 @@ impl ConnectorConfig {
     }
 }
 
-/// What is done before the end of the time that a connection may take.
-async fn with_deadline(end: Instant, step: impl Future<Output = Result<ClientStream, BoxError>>) -> Result<ClientStream, BoxError> {
+/// Runs one step of connecting until the deadline.
+async fn with_deadline(
+    end: Instant,
+    step: impl Future<Output = Result<ClientStream, BoxError>>,
+) -> Result<ClientStream, BoxError> {
     tokio::time::timeout_at(end, step).await.unwrap_or_else(|_| Err(ConnectError::Timeout.into()))
 }
 
-/// Host and port of a proxy, without its password.
+/// Host and port of a proxy, without its credentials.
 fn host_and_port(proxy: &Uri) -> String {
     let host = proxy.host().unwrap_or_default();
     proxy.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -182,7 +190,7 @@ async fn start_tls(line: ClientStream, to: &Uri, tls: Arc<ClientConfig>) -> Resu
     Ok(ClientStream::from_tls(TlsConnector::from(tls).connect(name, line).await?))
 }
 
-/// The connection below a tunnel.
+/// Connector for the proxy connection below a tunnel.
 #[derive(Clone)]
 struct ProxyConnector(Arc<ConnectorConfig>);
 

@@ -1,4 +1,4 @@
-//! Looking up where a host is, and judging it where somebody else named the host.
+//! DNS resolution, with an address check for hosts from untrusted sources.
 
 use std::future::ready;
 use std::net::SocketAddr;
@@ -10,28 +10,29 @@ use futures::future::{BoxFuture, FutureExt};
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
-use super::guarded_fetch::{FetchError, AddressFilter};
+use super::guarded_fetch::{AddressFilter, FetchError};
 
-/// Looks names up in the system.
+/// Resolves host names with the system resolver.
 #[derive(Clone, Default)]
 pub(super) struct Resolver {
     guarded_host: Option<Arc<GuardedHost>>,
 }
 
-/// The host that may only be where it is permitted. Whatever else is looked up beside it is a proxy.
+/// The host whose addresses are checked. Any other name that is resolved belongs to a proxy.
 struct GuardedHost {
     host: String,
     filter: AddressFilter,
 }
 
 impl Resolver {
-    /// Looks names up, and judges where one host is.
+    /// Creates a resolver that checks the addresses of one host.
     pub(super) fn with_guard(host: &str, permit: AddressFilter) -> Self {
         Self { guarded_host: Some(Arc::new(GuardedHost { host: host.to_owned(), filter: permit })) }
     }
 
     fn check_addresses(&self, name: &str, found: &[SocketAddr]) -> Result<(), FetchError> {
-        let permit = self.guarded_host.as_ref().filter(|judged| judged.host == name).map(|judged| judged.filter);
+        let permit =
+            self.guarded_host.as_ref().filter(|judged| judged.host == name).map(|judged| judged.filter);
         let barred = permit.and_then(|permit| found.iter().find(|address| !permit(address.ip())));
         barred.map_or(Ok(()), |address| Err(FetchError::AddressDenied(address.ip())))
     }
@@ -52,7 +53,7 @@ impl Service<Name> for Resolver {
             Ok(()) => Ok(found.into_iter()),
             Err(barred) => Err(io::Error::other(barred)),
         };
-        // Saves a thread for looking up what is known.
+        // Known without a lookup, which would need a thread.
         if name.as_str() == "localhost" {
             let known = vec![([127, 0, 0, 1], 0).into(), ([0, 0, 0, 0, 0, 0, 0, 1], 0).into()];
             return ready(judged(name.as_str(), known)).boxed();

@@ -1,4 +1,4 @@
-//! What went wrong on the line, told as a fault: by what can be done about it, and without passwords or keys.
+//! Converts network errors to [`ModelError`], classified by what the user can do and without passwords or keys.
 
 use std::error::Error;
 use std::io;
@@ -11,10 +11,10 @@ use super::connector::ConnectError;
 use super::guarded_fetch::FetchError;
 use crate::error::{ModelError, ModelErrorKind};
 
-/// The request did not reach the server, or no answer began. If a proxy read it to pass it on, that is where the
-/// connection led.
+/// Error for a request that did not reach the server or got no response. `passing_on` is the proxy that forwarded it,
+/// which is then the peer of the connection.
 pub(super) fn send_error(host: &str, passing_on: Option<String>, error: &legacy::Error) -> ModelError {
-    // What stands in the way of every connection is told where it is found.
+    // A configuration error found while connecting is returned as it is.
     if let Some(fault) = error_chain(error).find_map(|error| error.downcast_ref::<ModelError>()) {
         return fault.clone();
     }
@@ -43,14 +43,14 @@ pub(super) fn send_error(host: &str, passing_on: Option<String>, error: &legacy:
     ModelError::new(ModelErrorKind::Connection, message)
 }
 
-/// The proxy before a host could not be reached, or did not do what it is for.
+/// Error of a proxy that could not be reached or did not open the tunnel.
 fn proxy_error(host: &str, at: &str, error: &legacy::Error) -> ModelError {
     let named = describe_proxy(at, host);
     if let Some(why) = untrusted_reason(error, "Check the address of the proxy.") {
         let message = format!("The certificate of {named} is not trusted: {why}");
         return ModelError::new(ModelErrorKind::Certificate, message);
     }
-    // The library says these by their texts only.
+    // The library distinguishes these by their texts only.
     let why = match root_cause(error).as_str() {
         "tunnel error: proxy authorization required" => return proxy_auth_error(host, at),
         "tunnel error: unsuccessful" => "it opens no tunnel there".to_owned(),
@@ -60,7 +60,7 @@ fn proxy_error(host: &str, at: &str, error: &legacy::Error) -> ModelError {
     ModelError::new(ModelErrorKind::Connection, format!("Could not connect through {named}: {why}."))
 }
 
-/// The proxy before a host wants to know who we are. It would want that the next time, too.
+/// Error of a proxy that requires credentials. Not retried, because they would be required again.
 pub(super) fn proxy_auth_error(host: &str, at: &str) -> ModelError {
     let message = format!(
         "Could not connect through {}: it wants a user and password, or other ones. They belong in its address, as in \
@@ -72,12 +72,12 @@ pub(super) fn proxy_auth_error(host: &str, at: &str) -> ModelError {
     fault
 }
 
-/// What a proxy is called, by its host and port.
+/// Name of a proxy in error messages.
 fn describe_proxy(at: &str, host: &str) -> String {
     format!("the proxy {at} (named in the environment, for {host})")
 }
 
-/// The address that was not permitted, if that is what went wrong.
+/// Returns the denied IP address, if that was the cause.
 pub(super) fn denied_address(error: &legacy::Error) -> Option<IpAddr> {
     error_chain(error).find_map(|error| match error.downcast_ref::<FetchError>()? {
         FetchError::AddressDenied(address) => Some(*address),
@@ -85,14 +85,17 @@ pub(super) fn denied_address(error: &legacy::Error) -> Option<IpAddr> {
     })
 }
 
-/// The answer broke off.
+/// Error of a connection that broke within a response.
 pub(super) fn receive_error(host: &str, error: &(dyn Error + 'static)) -> ModelError {
     let why = root_cause(error);
-    ModelError::new(ModelErrorKind::Cut, format!("The connection to {host} broke in the middle of the answer: {why}."))
+    ModelError::new(
+        ModelErrorKind::Cut,
+        format!("The connection to {host} broke in the middle of the answer: {why}."),
+    )
 }
 
-/// TLS cannot be spoken, for want of root certificates as a rule. Some of them may be missing because a variable names
-/// others in their place.
+/// Error of the TLS setup, usually missing root certificates. `replaced_by` is the variable that may have replaced
+/// those of the system.
 pub(super) fn tls_setup_error(error: &rustls::Error, replaced_by: Option<&str>) -> ModelError {
     let cause = replaced_by.map_or_else(String::new, |variable| {
         format!(" {variable} is set, and names none that can be used: correct or unset it.")
@@ -104,7 +107,7 @@ pub(super) fn tls_setup_error(error: &rustls::Error, replaced_by: Option<&str>) 
     ModelError::new(ModelErrorKind::Certificate, message)
 }
 
-/// The answer is larger than any reply can be. Trying again would only bring it again.
+/// Error of a response beyond the size limit. Not retried, because the same response would come again.
 pub(super) fn response_too_large(host: &str) -> ModelError {
     let mut fault = ModelError::new(ModelErrorKind::Protocol, format!("The answer of {host} is too large."));
     fault.should_retry = Some(false);
@@ -113,7 +116,7 @@ pub(super) fn response_too_large(host: &str) -> ModelError {
 
 fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An io::Error hides what it wraps from `source`.
+        // An io::Error does not return what it wraps from `source`.
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
     })
@@ -123,7 +126,7 @@ fn connect_error(error: &legacy::Error) -> Option<&ConnectError> {
     error_chain(error).find_map(|error| error.downcast_ref())
 }
 
-/// Whether time ran out, ours or that of the system.
+/// Returns true if a timeout elapsed, ours or the system's.
 fn is_timeout(error: &legacy::Error) -> bool {
     error_chain(error).any(|error| {
         matches!(error.downcast_ref(), Some(ConnectError::Timeout))
@@ -136,7 +139,8 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     error_chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why a certificate is not trusted, and what can be done about it; also if it is the wrong host that shows it.
+/// Explains why a certificate is not trusted, with a remedy. `wrong_host` is the remedy for a certificate of another
+/// host.
 fn untrusted_reason(error: &legacy::Error, wrong_host: &'static str) -> Option<String> {
     error_chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(why) => Some(explain_certificate_error(why, wrong_host)),

@@ -1,4 +1,4 @@
-//! Fetching what somebody else named: only addresses that the caller permits are connected to.
+//! Fetches URLs from untrusted sources: only IP addresses that the caller's filter allows are connected to.
 
 use std::net::IpAddr;
 
@@ -7,38 +7,37 @@ use ::http::{HeaderMap, HeaderValue, Method};
 
 use super::address::Address;
 use super::dns::Resolver;
-use super::request_body::RequestBody;
 use super::pool::ConnectionPool;
+use super::request_body::RequestBody;
 use super::{HttpClient, Inner, Response, Url, error};
 use crate::error::{ModelError, ModelErrorKind};
 
-/// Which addresses may be connected to.
+/// Decides which IP addresses may be connected to.
 pub type AddressFilter = fn(IpAddr) -> bool;
 
-/// Why nothing was fetched.
+/// Error of a guarded fetch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FetchError {
-    /// The host is at an address that is not permitted; nothing was sent.
+    /// The filter denied the host's address; nothing was sent.
     #[error("{0} is not permitted")]
     AddressDenied(IpAddr),
-    /// Something went wrong on the line.
+    /// The request failed.
     #[error(transparent)]
     Failed(#[from] ModelError),
 }
 
 impl HttpClient {
-    /// Asks for what lies at an address and waits for the head of the answer, whatever its status. Redirects are not
-    /// followed.
+    /// Sends a GET request and waits for the response head, whatever its status. Redirects are not followed.
     ///
-    /// The host is looked up once, and what is connected to is what was judged. Where a proxy stands between, it looks
-    /// the host up itself; then only an address that stands in the URL can be judged.
+    /// The host is resolved once, and only the checked addresses are connected to (no DNS rebinding). A proxy resolves
+    /// the host itself; then only an IP address in the URL can be checked.
     pub async fn get(&self, url: &Url, accept: &str, permit: AddressFilter) -> Result<Response, FetchError> {
         let address = Address::try_from(url.clone())?;
         if let Some(place) = literal_ip(address.host()).filter(|place| !permit(*place)) {
             return Err(FetchError::AddressDenied(place));
         }
         let Inner { network_config: route, limits, tls: trust, .. } = &*self.inner;
-        // A client of its own: a connection that others have made was judged by others.
+        // A separate pool, because pooled connections were checked with other filters.
         let way = ConnectionPool::new(route, limits, trust, Resolver::with_guard(address.host(), permit))?;
         let (body, _) = RequestBody::default().into_sending();
         let answer = way.send(Method::GET, &address, request_headers(accept)?, body).await;
@@ -51,8 +50,9 @@ impl HttpClient {
 }
 
 fn request_headers(accept: &str) -> Result<HeaderMap, ModelError> {
-    let accept = HeaderValue::from_str(accept)
-        .map_err(|_| ModelError::new(ModelErrorKind::InvalidRequest, format!("{accept:?} fits in no header.")))?;
+    let accept = HeaderValue::from_str(accept).map_err(|_| {
+        ModelError::new(ModelErrorKind::InvalidRequest, format!("{accept:?} fits in no header."))
+    })?;
     let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, accept);
@@ -61,7 +61,7 @@ fn request_headers(accept: &str) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-/// The address that a host's name is, if it is one.
+/// Parses the host as an IP address, if it is one.
 fn literal_ip(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The body of an answer, as it comes or unpacked.
+//! Response bodies, decompressed if they are gzip.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -15,14 +15,14 @@ use hyper::body::Incoming;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A body whose pieces are never packed.
+/// A response body that yields decompressed chunks.
 pub(super) enum ResponseBody {
     Plain(Incoming),
     Gzip(Incoming, Box<GzipDecoder>),
 }
 
 impl ResponseBody {
-    /// Looks into the headers whether a body comes packed, and takes what they say about the packed one out of them.
+    /// Detects gzip by the headers, and removes the headers that describe the compressed body.
     pub(super) fn new(body: Incoming, headers: &mut HeaderMap) -> Self {
         let packed = headers.get(CONTENT_ENCODING).is_some_and(|kind| {
             [b"gzip".as_slice(), b"x-gzip"].iter().any(|known| kind.as_bytes().eq_ignore_ascii_case(known))
@@ -35,7 +35,7 @@ impl ResponseBody {
         Self::Gzip(body, Box::default())
     }
 
-    /// The next piece, which is not empty.
+    /// Polls for the next chunk, which is never empty.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
         match self {
             Self::Plain(body) => poll_data(body, context).map_err(Into::into),
@@ -52,7 +52,7 @@ impl ResponseBody {
     }
 }
 
-/// The next piece of a body as it comes. Trailers say nothing to us.
+/// Polls for the next raw data frame. Trailers are ignored.
 fn poll_data(body: &mut Incoming, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
     loop {
         let frame = match ready!(Pin::new(&mut *body).poll_frame(context)) {
@@ -68,29 +68,34 @@ fn poll_data(body: &mut Incoming, context: &mut Context<'_>) -> Poll<Option<Resu
     }
 }
 
-/// Packed bytes are unpacked so many at a time. As one can become a thousand, this bounds what is held.
+/// Compressed bytes decoded per step. One byte can expand to a thousand, so this bounds the memory.
 const INPUT_STEP_BYTES: usize = 512;
-/// A piece is given as soon as it has so many bytes, or all that has come is unpacked.
+/// A chunk is returned once it has this size, or all received input is decoded.
 const OUTPUT_CHUNK_BYTES: usize = 16 * 1024;
 
-/// The state of unpacking.
+/// Decoder state.
 pub(super) struct GzipDecoder {
-    /// What has come and is not unpacked yet.
+    /// Compressed input not yet decoded.
     input: Bytes,
     decoder: MultiGzDecoder<Vec<u8>>,
-    /// Whether anything came at all: an empty body is nothing packed.
+    /// Whether there was any input: an empty body is valid.
     has_input: bool,
     is_finished: bool,
 }
 
 impl Default for GzipDecoder {
     fn default() -> Self {
-        Self { input: Bytes::new(), decoder: MultiGzDecoder::new(Vec::new()), has_input: false, is_finished: false }
+        Self {
+            input: Bytes::new(),
+            decoder: MultiGzDecoder::new(Vec::new()),
+            has_input: false,
+            is_finished: false,
+        }
     }
 }
 
 impl GzipDecoder {
-    /// The next piece, if there is one in what has come.
+    /// Returns the next chunk of the received input, if any.
     fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         while !self.input.is_empty() && self.decoder.get_ref().len() < OUTPUT_CHUNK_BYTES {
             self.has_input = true;
@@ -104,7 +109,7 @@ impl GzipDecoder {
         Ok(self.take_output())
     }
 
-    /// What is left when nothing more comes; an error if that is not the end of what was packed.
+    /// Returns the rest at the end of the input; an error if the gzip stream is incomplete.
     fn finish(&mut self) -> io::Result<Option<Bytes>> {
         if self.has_input && !mem::replace(&mut self.is_finished, true) {
             self.decoder.try_finish()?;

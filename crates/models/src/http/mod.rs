@@ -1,24 +1,24 @@
-//! The one door to the network: who may be reached and how, proxies, TLS, time and size limits.
+//! The HTTP client, the only access to the network: connection pool, proxies, TLS, timeouts and size limits.
 //!
-//! Nothing is set up before it is needed: a process that only talks to an `http://` address never reads a root
-//! certificate, and one that never asks has no client at all.
+//! Everything is initialized on first use: a process that only uses `http://` URLs reads no root certificates, and one
+//! that sends no request creates no connection pool.
 //!
-//! A request goes from the door to its `way`, which keeps connections; new ones are made in `connecting`.
+//! [`HttpClient`] passes a request to the connection `pool`; new connections are established in `connector`.
 
 mod address;
-mod response;
-mod connector;
-mod guarded_fetch;
-mod stream;
-mod dns;
-mod proxy_rules;
 mod config;
-mod request_body;
-mod system_roots;
+mod connector;
+mod dns;
 mod error;
-mod tls;
+mod guarded_fetch;
 mod gzip;
 mod pool;
+mod proxy_rules;
+mod request_body;
+mod response;
+mod stream;
+mod system_roots;
+mod tls;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,19 +26,19 @@ use std::time::Duration;
 use ::http::header::{ACCEPT_ENCODING, HeaderValue};
 use ::http::{HeaderMap, Method};
 
-use self::dns::Resolver;
 use self::config::NetworkConfig;
-use self::tls::TlsSettings;
+use self::dns::Resolver;
 use self::pool::ConnectionPool;
+use self::tls::TlsSettings;
 use crate::error::{ModelError, ModelErrorKind};
 
 pub use address::Address;
-pub use response::{BodyStream, Response};
-pub use guarded_fetch::{FetchError, AddressFilter};
+pub use guarded_fetch::{AddressFilter, FetchError};
 pub use request_body::RequestBody;
+pub use response::{BodyStream, Response};
 pub use url::Url;
 
-/// The way out, shared by all sessions of a process. Cloning shares the connections.
+/// HTTP client shared by all sessions of a process. Clones share the connections.
 #[derive(Clone)]
 pub struct HttpClient {
     inner: Arc<Inner>,
@@ -48,43 +48,48 @@ struct Inner {
     network_config: NetworkConfig,
     limits: HttpClientLimits,
     tls: Arc<TlsSettings>,
-    /// Boxed, as many doors are never gone through.
+    /// Boxed, because many clients never send a request.
     pool: OnceLock<Box<ConnectionPool>>,
 }
 
-/// Limits of time and size.
+/// Timeouts and size limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HttpClientLimits {
-    /// The longest time for making a connection, TLS included.
+    /// Timeout for establishing a connection, TLS included.
     pub connect_timeout: Duration,
-    /// The longest time in which the server takes nothing of a request.
+    /// Timeout after which a request body that the server does not read has stalled.
     pub write_timeout: Duration,
-    /// The most bytes an answer may have, decompressed.
+    /// Maximum size of a response body, decompressed.
     pub max_decoded_bytes: u64,
 }
 
 impl Default for HttpClientLimits {
     fn default() -> Self {
-        Self { connect_timeout: Duration::from_secs(30), write_timeout: Duration::from_secs(60), max_decoded_bytes: 256 << 20 }
+        Self {
+            connect_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
+            max_decoded_bytes: 256 << 20,
+        }
     }
 }
 
 impl HttpClient {
-    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case), and trusts the
-    /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system. No proxy is asked for this
-    /// machine itself. The first file has to be there and whole; the second need not, as it is meant for many programs.
+    /// Reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` (also in lower case). Trusts the certificates in
+    /// `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` in addition to those of the system. Loopback never goes through a
+    /// proxy. `NODE_EXTRA_CA_CERTS` must be readable and valid; `SSL_CERT_FILE` may be invalid, because other programs
+    /// share it.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
         Self::with_limits(get, HttpClientLimits::default())
     }
 
-    /// The same, with limits of your own.
+    /// As [`HttpClient::from_env`], with other limits.
     pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: HttpClientLimits) -> Self {
         let route = NetworkConfig::from_env(get);
         let trust = Arc::new(TlsSettings::new(&route));
         Self { inner: Arc::new(Inner { network_config: route, limits, tls: trust, pool: OnceLock::new() }) }
     }
 
-    /// Sends a request and waits for the head of the answer, whatever its status.
+    /// Sends a POST request and waits for the response head, whatever its status.
     pub async fn post(
         &self,
         url: &str,
@@ -94,8 +99,8 @@ impl HttpClient {
         self.send(Method::POST, &Address::parse(url)?, headers, body).await
     }
 
-    /// Sends a request of any kind to an address that the user named, and waits for the head of the answer, whatever
-    /// its status. Redirects are not followed.
+    /// Sends a request to a URL configured by the user and waits for the response head, whatever its status. Redirects
+    /// are not followed.
     pub async fn request(
         &self,
         method: Method,
@@ -106,7 +111,7 @@ impl HttpClient {
         self.send(method, &Address::try_from(url)?, headers, body).await
     }
 
-    /// The same, for an address that was read before.
+    /// As [`HttpClient::request`], for a parsed address.
     pub async fn send(
         &self,
         method: Method,
@@ -114,7 +119,7 @@ impl HttpClient {
         mut headers: HeaderMap,
         body: impl Into<RequestBody>,
     ) -> Result<Response, ModelError> {
-        // Compressed events would only arrive later and cost more; what comes compressed all the same is read.
+        // Compressed events arrive later and cost more; compressed responses are decoded nevertheless.
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let HttpClientLimits { write_timeout: write, max_decoded_bytes: decoded, .. } = self.inner.limits;
         let (body, progress) = body.into().into_sending();
@@ -130,7 +135,7 @@ impl HttpClient {
         Ok(Response::new(way.check_response(address, answer)?, address, decoded))
     }
 
-    /// The connections of this door, set up once.
+    /// Returns the connection pool, created on first use.
     fn pool(&self) -> Result<&ConnectionPool, ModelError> {
         let Inner { network_config: route, limits, tls: trust, pool: way } = &*self.inner;
         if let Some(way) = way.get() {

@@ -1,4 +1,4 @@
-//! A way out: connections that are kept and shared, and requests that are sent over them.
+//! Connection pool: sends requests over shared connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::HttpClientLimits;
 use super::address::Address;
+use super::config::NetworkConfig;
 use super::connector::{Connector, ConnectorConfig};
 use super::dns::Resolver;
-use super::config::NetworkConfig;
-use super::request_body::SendingBody;
 use super::error;
+use super::request_body::SendingBody;
 use super::tls::TlsSettings;
 use crate::error::ModelError;
 
-/// How long a connection is kept that nobody uses.
+/// Time after which an idle connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How often a connection of HTTP/2 is asked whether it lives, and how long it may take to say so.
+/// Interval and timeout of HTTP/2 pings.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How soon the system asks the same of a silent connection, and how often.
+/// Interval and number of TCP keep-alive probes.
 const TCP_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const TCP_KEEPALIVE_RETRIES: u32 = 3;
-/// How long the system waits until what was sent has arrived.
+/// Time after which unacknowledged data closes a TCP connection.
 #[cfg(any(target_os = "android", target_os = "linux"))]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client with its connections.
+/// An HTTP client with its pooled connections.
 pub(super) struct ConnectionPool {
     client: Client<Connector, Box<SendingBody>>,
     connector: Connector,
@@ -47,14 +47,19 @@ impl ConnectionPool {
         let mut tcp = HttpConnector::new_with_resolver(names);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        // Shared among the addresses of a host, so that one that is dead leaves time for the next.
+        // Divided among the addresses of a host, so that a dead one leaves time for the next.
         tcp.set_connect_timeout(Some(limits.connect_timeout));
         tcp.set_keepalive(Some(TCP_KEEPALIVE_INTERVAL));
         tcp.set_keepalive_interval(Some(TCP_KEEPALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(TCP_KEEPALIVE_RETRIES));
         #[cfg(any(target_os = "android", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
-        let ways = ConnectorConfig { tcp, tls: Arc::clone(trust), proxies: route.proxy_rules()?, timeout: limits.connect_timeout };
+        let ways = ConnectorConfig {
+            tcp,
+            tls: Arc::clone(trust),
+            proxies: route.proxy_rules()?,
+            timeout: limits.connect_timeout,
+        };
         let connector = Connector::new(ways);
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -66,8 +71,8 @@ impl ConnectionPool {
         Ok(Self { client, connector })
     }
 
-    /// Sends a request and waits for the head of the answer, whatever its status. Redirects are not followed: they
-    /// would carry the key to whoever is named there.
+    /// Sends a request and waits for the response head, whatever its status. Redirects are not followed, because they
+    /// would send the key to another server.
     pub(super) fn send(
         &self,
         method: Method,
@@ -87,7 +92,7 @@ impl ConnectionPool {
         self.client.request(request)
     }
 
-    /// The answer of the server that was asked, or the fault, also where a proxy answers in its own name.
+    /// Converts a failed request, or a response of the proxy itself, to an error.
     pub(super) fn check_response(
         &self,
         address: &Address,

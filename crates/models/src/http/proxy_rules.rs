@@ -1,4 +1,4 @@
-//! Which proxy stands before which host, and which hosts are reached directly.
+//! Selects the proxy for a host, and the hosts that are reached directly.
 
 use std::net::IpAddr;
 
@@ -6,19 +6,19 @@ use ::http::Uri;
 use ::http::uri::Scheme;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-/// The proxies that the environment names, and who is reached without them.
+/// Proxies from the environment, and the hosts that bypass them.
 pub(super) struct ProxyRules {
-    /// Also knows who is reached directly at every port.
+    /// The proxies, and the hosts that bypass them on every port.
     matcher: Matcher,
-    /// Who is reached directly at one port. Such a matcher lets pass, towards a proxy that is none, whom it does not
-    /// know.
+    /// Hosts that bypass the proxies on one port. Such a matcher intercepts (towards a dummy proxy) every host that is
+    /// not listed.
     direct_ports: Vec<(u16, Matcher)>,
 }
 
 impl ProxyRules {
-    /// Proxies for plain and for secure addresses, and a list like that in `NO_PROXY`: names of hosts and domains (`corp`,
-    /// `.corp` and `*.corp` are the same), addresses and networks, each with a port or without, and `*` for all; between
-    /// them commas or blanks.
+    /// Creates the rules from the proxies for `http` and `https` and a list in the form of `NO_PROXY`: host and domain
+    /// names (`corp`, `.corp` and `*.corp` are equivalent), IP addresses and networks, each with an optional port, and
+    /// `*` for all, separated by commas or white space.
     pub(super) fn new(http: Option<String>, https: Option<String>, direct: &str) -> Self {
         let entries = direct.split(|sign: char| sign == ',' || sign.is_whitespace());
         let (mut always, mut direct_ports) = (Vec::new(), Vec::new());
@@ -26,7 +26,8 @@ impl ProxyRules {
             match port {
                 None => always.push(host),
                 Some(port) => {
-                    direct_ports.push((port, Matcher::builder().all("http://proxy.invalid").no(host).build()));
+                    direct_ports
+                        .push((port, Matcher::builder().all("http://proxy.invalid").no(host).build()));
                 }
             }
         }
@@ -34,7 +35,7 @@ impl ProxyRules {
         Self { matcher: named.no(always.join(",")).build(), direct_ports }
     }
 
-    /// The proxy that a request has to go to. None ever stands between us and this machine.
+    /// Returns the proxy for a request. Requests to this machine never use one.
     pub(super) fn proxy_for(&self, to: &Uri) -> Option<Intercept> {
         let host = to.host()?.trim_start_matches('[').trim_end_matches(']');
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -49,29 +50,30 @@ impl ProxyRules {
         };
         let scheme = to.scheme()?.clone();
         let port = to.port_u16().unwrap_or(if scheme == Scheme::HTTPS { 443 } else { 80 });
-        // One and the same host is judged alike, however it is written.
+        // Normalizes the URL, so that every spelling of a host matches alike.
         let plainly = Uri::builder().scheme(scheme).authority(host).path_and_query("/").build();
         let to = plainly.as_ref().unwrap_or(to);
-        let is_direct = self.direct_ports.iter().any(|(at, known)| *at == port && known.intercept(to).is_none());
+        let is_direct =
+            self.direct_ports.iter().any(|(at, known)| *at == port && known.intercept(to).is_none());
         if is_direct { None } else { self.matcher.intercept(to) }
     }
 }
 
-/// Whether a host is this machine, by its name or address.
+/// Returns true if a host is this machine, by name or address.
 fn is_local_host(host: &str, address: Option<IpAddr>) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
         || address.is_some_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
-/// A part of the list in the words of the matcher, and its port.
+/// Converts an entry of the list to the syntax of the matcher, and its port.
 fn parse_entry(text: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = split_port(text);
     let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
     if host.is_empty() {
         return None;
     }
-    // To the matcher a star means all names, but no address.
+    // In the matcher a star covers all names but no IP address.
     let host = match host.trim_start_matches(['*', '.']) {
         "" => "*,0.0.0.0/0,::/0",
         host => host,
@@ -79,7 +81,7 @@ fn parse_entry(text: &str) -> Option<(String, Option<u16>)> {
     Some((host.to_owned(), port))
 }
 
-/// A host and its port. What has more than one colon and no brackets is an address without a port.
+/// Splits host and port. Several colons without brackets are an IPv6 address without a port.
 fn split_port(text: &str) -> (&str, Option<u16>) {
     match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_direct_hosts_is_understood_in_all_its_usual_forms() {
+    fn no_proxy_list_is_parsed_in_all_usual_forms() {
         let table = [
             (
                 "corp",
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_stands_before_this_machine_however_it_is_written() {
+    fn loopback_bypasses_the_proxy_in_every_spelling() {
         for here in [
             "localhost",
             "localhost.",

@@ -1,4 +1,4 @@
-//! A request body in shared pieces that is sent without being copied, and tells how far it has come.
+//! Request bodies in shared parts, sent without copying, with progress tracking.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// Large pieces are handed over in slices of this size, so that progress can be seen.
+/// Large parts are sent in slices of this size, so that progress is visible.
 const SLICE_BYTES: usize = 64 * 1024;
 
-/// A request body: pieces that are sent one after the other.
+/// A request body: parts that are sent in order.
 #[derive(Debug, Clone, Default)]
 pub struct RequestBody(Vec<Bytes>);
 
@@ -43,29 +43,32 @@ impl From<Vec<u8>> for RequestBody {
 }
 
 impl RequestBody {
-    /// The body to send, and how far it has come. Boxed, as each connection keeps room for 32 requests in line.
+    /// Returns the body and its progress. Boxed, because each connection reserves space for 32 queued requests.
     pub(super) fn into_sending(self) -> (Box<SendingBody>, SendProgress) {
         let left: u64 = self.0.iter().map(|piece| piece.len() as u64).sum();
         let counter = Arc::new(AtomicU64::new(left));
         let pieces = self.0.into_iter().filter(|piece| !piece.is_empty()).collect();
-        (Box::new(SendingBody { pieces, remaining: left, counter: counter.clone() }), SendProgress { counter })
+        (
+            Box::new(SendingBody { pieces, remaining: left, counter: counter.clone() }),
+            SendProgress { counter },
+        )
     }
 }
 
-/// A body on its way.
+/// A body being sent.
 pub(super) struct SendingBody {
     pieces: VecDeque<Bytes>,
     remaining: u64,
     counter: Arc<AtomicU64>,
 }
 
-/// How many bytes of a body have not been taken yet.
+/// Number of bytes of a body that have not been sent.
 pub(super) struct SendProgress {
     counter: Arc<AtomicU64>,
 }
 
 impl SendProgress {
-    /// Waits until nothing of the body has been taken for a whole period; never, once all of it has.
+    /// Completes when no byte was sent for a whole period; never, once the body is sent.
     pub(super) async fn wait_until_stalled(&self, period: Duration) {
         let mut before = u64::MAX;
         loop {
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_is_known_and_large_pieces_go_in_slices() {
+    fn size_is_known_and_large_parts_are_sliced() {
         let pieces = vec![Bytes::from_static(b"ab"), Bytes::new(), Bytes::from(vec![b'x'; SLICE_BYTES + 1])];
         let (mut body, _) = RequestBody::from(pieces).into_sending();
         assert_eq!(body.size_hint().exact(), Some(SLICE_BYTES as u64 + 3));
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_is_not_taken_is_stuck_and_one_that_is_taken_never_is() {
+    async fn only_an_unsent_body_stalls() {
         let period = Duration::from_secs(60);
         let (_waiting, progress) = RequestBody::from(String::from("abc")).into_sending();
         assert!(tokio::time::timeout(period * 3, progress.wait_until_stalled(period)).await.is_ok());

@@ -1,4 +1,4 @@
-//! An answer: its head, and its body as it arrives.
+//! HTTP responses: the head, and the body as it arrives.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -16,11 +16,9 @@ use super::error;
 use super::gzip::ResponseBody;
 use crate::error::{ModelError, parse_request_id};
 
-/// An answer whose head has arrived.
+/// A response whose head has arrived.
 pub struct Response {
-    /// The HTTP status.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
     body: BodyStream,
 }
@@ -33,34 +31,34 @@ impl Response {
         Self { status: head.status.as_u16(), headers: head.headers, body }
     }
 
-    /// What the status is called.
+    /// The canonical reason phrase of the status.
     pub fn status_text(&self) -> &'static str {
         let status = StatusCode::from_u16(self.status).ok();
         status.and_then(|status| status.canonical_reason()).unwrap_or_default()
     }
 
-    /// A header as text.
+    /// A header value, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The media type without its parameters, in lower case.
+    /// The media type without parameters, in lower case.
     pub fn media_type(&self) -> Option<String> {
         let value = self.headers.get(CONTENT_TYPE)?.to_str().ok()?;
         Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
     }
 
-    /// The provider's id of the request, if it gave one.
+    /// The provider's id of the request, if the response has one.
     pub fn request_id(&self) -> Option<String> {
         parse_request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
     }
 
-    /// The body as it arrives.
+    /// Returns the body as a stream.
     pub fn into_body(self) -> BodyStream {
         self.body
     }
 
-    /// The body's beginning, up to a limit; what a failing connection had brought until then.
+    /// Reads at most `limit` bytes of the body; a connection error ends it early.
     pub async fn read_prefix(self, limit: usize) -> Bytes {
         let mut chunks = self.into_body();
         let mut text = BytesMut::new();
@@ -74,7 +72,7 @@ impl Response {
         text.freeze()
     }
 
-    /// The whole body; one that is larger than the limit is a fault.
+    /// Reads the whole body; a body larger than `limit` is an error.
     pub async fn read_all(self, limit: usize) -> Result<Bytes, ModelError> {
         let mut chunks = self.into_body();
         chunks.remaining = chunks.remaining.min(limit as u64);
@@ -86,16 +84,16 @@ impl Response {
     }
 }
 
-/// The body of an answer, decompressed, in the pieces it arrives in.
+/// The decompressed body of a response, in the chunks in which it arrives.
 pub struct BodyStream {
     body: ResponseBody,
-    /// Whose answer it is.
+    /// The server, for error messages.
     authority: Option<Authority>,
     remaining: u64,
 }
 
 impl BodyStream {
-    /// Reads what is left so that the connection can be used again; gives up soon.
+    /// Reads the rest in a background task, for at most two seconds, so that the connection can be reused.
     pub fn drain(mut self) {
         let rest = async move { while let Some(Ok(_)) = self.next().await {} };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -1,4 +1,4 @@
-//! A connection as bytes: plain, or with TLS around it, once or twice.
+//! Byte stream of a connection: plain TCP, TLS, or TLS within TLS (a secure proxy).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,17 +9,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// A connection to a server, or to the proxy that passes requests on.
+/// A connection to a server or to a forwarding proxy.
 pub(super) struct ClientStream {
     transport: Transport,
-    /// Whether requests go to a proxy, which has to be told the whole address.
+    /// Whether requests go to a forwarding proxy, which needs the absolute URL.
     proxied: bool,
 }
 
-/// What a connection is made of.
+/// The underlying stream.
 enum Transport {
     Plain(TcpStream),
-    /// Boxed, so that a plain connection does not hold the room for it.
+    /// Boxed to keep plain connections small.
     Tls(Box<TlsStream<ClientStream>>),
 }
 

@@ -1,8 +1,8 @@
-//! The root certificates of the system, where a variable of the process hides them.
+//! Root certificates of the system, for processes where an environment variable hides them.
 //!
-//! On Linux and its kin they are files. The library that reads them goes by `SSL_CERT_FILE` and `SSL_CERT_DIR` of the
-//! process, and then reads nothing else. These variables are often set for one more certificate, or to nothing at all,
-//! and nobody expects the rest to be gone; so we read the files ourselves then.
+//! On Linux and similar systems they are files. The library that loads them uses `SSL_CERT_FILE` and `SSL_CERT_DIR` of
+//! the process if set, and then loads nothing else. Users often set these for one additional certificate, or to an
+//! empty value, and expect the system certificates to stay trusted; so this module loads the files itself in that case.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::regular_file;
 
-/// The most bytes that a file of certificates may have.
+/// Maximum size of a certificate file.
 pub(super) const MAX_CERTIFICATE_FILE_BYTES: u64 = 16 << 20;
 
-/// Where systems keep their roots: files, and folders with files.
+/// Files and directories where systems store root certificates.
 const ROOT_LOCATIONS: &[&str] = &[
     "/etc/ssl/certs",
     "/etc/ssl/cert.pem",
@@ -27,7 +27,7 @@ const ROOT_LOCATIONS: &[&str] = &[
     "/usr/local/share/certs",
 ];
 
-/// The variable of this process that hides the roots of the system from those who look for them.
+/// Returns the variable of this process that makes the library ignore the system certificates.
 pub(super) fn hiding_variable() -> Option<&'static str> {
     let reads_variables = cfg!(all(
         unix,
@@ -42,7 +42,7 @@ pub(super) fn hiding_variable() -> Option<&'static str> {
     ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().find(is_set).filter(|_| reads_variables)
 }
 
-/// The roots of the system, as they lie in its files.
+/// Loads the root certificates from the files of the system.
 pub(super) fn load() -> Vec<CertificateDer<'static>> {
     load_from(ROOT_LOCATIONS)
 }
@@ -50,7 +50,7 @@ pub(super) fn load() -> Vec<CertificateDer<'static>> {
 fn load_from<P: AsRef<Path>>(places: &[P]) -> Vec<CertificateDer<'static>> {
     let files = places.iter().flat_map(|place| candidate_files(place.as_ref()));
     let mut found: Vec<_> = files.flat_map(|file| load_usable(&file)).collect();
-    // Most are there several times, under several names.
+    // Most certificates occur several times under different file names.
     found.sort_unstable_by(|one, other| one.as_ref().cmp(other.as_ref()));
     found.dedup();
     found
@@ -63,14 +63,14 @@ fn candidate_files(place: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The certificates in a PEM file that can be used; nothing if it cannot be read.
+/// Loads the valid certificates of a PEM file; none if it cannot be read.
 pub(super) fn load_usable(file: &Path) -> Vec<CertificateDer<'static>> {
     let pem = regular_file::read(file, MAX_CERTIFICATE_FILE_BYTES).unwrap_or_default();
     let found = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok);
     found.filter(|certificate| check_root(certificate).is_ok()).collect()
 }
 
-/// Whether a certificate can be understood.
+/// Checks that a certificate can be used as a root.
 pub(super) fn check_root(certificate: &CertificateDer<'static>) -> Result<(), rustls::Error> {
     RootCertStore::empty().add(certificate.clone())
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_are_found_in_files_and_folders_once_each_and_what_is_none_is_passed_over() {
+    fn roots_are_loaded_once_and_invalid_ones_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (certificate(), certificate());
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";

@@ -1,4 +1,4 @@
-//! The door, tried on servers of our own.
+//! The HTTP client against local test servers.
 
 mod gzip;
 mod proxies;
@@ -25,7 +25,7 @@ async fn post_error(door: &HttpClient, url: &str) -> ModelError {
 }
 
 #[test]
-fn the_environment_says_how_the_network_is_reached() {
+fn environment_configures_the_network() {
     type Variables = &'static [(&'static str, &'static str)];
     let table: &[(&str, Variables, NetworkConfig)] = &[
         ("nothing", &[], NetworkConfig::default()),
@@ -51,7 +51,7 @@ fn the_environment_says_how_the_network_is_reached() {
 }
 
 #[tokio::test]
-async fn a_plain_address_needs_no_tls() {
+async fn plain_url_needs_no_tls() {
     let server = TestServer::start([response(204, "", "")]).await;
     let door = client(&[]);
     let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_plain_address_needs_no_tls() {
 }
 
 #[tokio::test]
-async fn a_body_in_pieces_has_a_length() {
+async fn body_in_parts_has_a_content_length() {
     let server = TestServer::start([response(200, "", "")]).await;
     let pieces =
         vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
@@ -71,7 +71,7 @@ async fn a_body_in_pieces_has_a_length() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_fault_of_the_connection() {
+async fn unreachable_server_is_a_connection_error() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let refused = post_error(&client(&[]), &format!("http://{free}")).await;
     assert_eq!(refused.kind, ModelErrorKind::Connection);
@@ -83,13 +83,14 @@ async fn nobody_there_is_a_fault_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_the_connection() {
-    // No name may have a part as long as this one, so that nobody is asked for it.
+async fn unresolvable_name_and_stalled_handshake_are_connection_errors() {
+    // A label of 64 characters is invalid, so no DNS request is made.
     let unknown = post_error(&client(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
     assert_eq!(unknown.kind, ModelErrorKind::Connection, "{}", unknown.message);
-    // The system accepts the connection; nobody answers what is said there.
+    // The kernel accepts the connection; the test never answers.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
-    let limits = HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let limits =
+        HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|_| None, limits);
     let silent = post_error(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
     assert_eq!(silent.kind, ModelErrorKind::Connection, "{}", silent.message);
@@ -97,15 +98,16 @@ async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_before_the_answer_is_a_fault_of_the_connection() {
+async fn closing_before_the_response_is_a_connection_error() {
     let server = TestServer::start([vec![ResponseAction::Close]]).await;
     assert_eq!(post_error(&client(&[]), &server.url).await.kind, ModelErrorKind::Connection);
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_is_given_up() {
+async fn server_that_does_not_read_times_out() {
     let server = TestServer::start([]).await;
-    let limits = HttpClientLimits { write_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let limits =
+        HttpClientLimits { write_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let megabyte = Bytes::from(vec![b' '; 1 << 20]);
     let door = HttpClient::with_limits(|_| None, limits);
     let outcome = door.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
@@ -113,7 +115,7 @@ async fn a_server_that_does_not_read_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_by_whoever_shares_the_door() {
+async fn clones_reuse_the_connection() {
     let server = TestServer::start((0..4).map(|_| response(200, "", "body"))).await;
     let first = client(&[]);
     for door in [first.clone(), first.clone(), first.clone(), first] {
@@ -125,7 +127,7 @@ async fn a_connection_is_used_again_by_whoever_shares_the_door() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_has_closed_meanwhile_is_replaced() {
+async fn connection_closed_by_the_server_is_replaced() {
     let closing = [response(200, "", "body"), vec![ResponseAction::Close]].concat();
     let server = TestServer::start([closing.clone(), closing.clone(), closing]).await;
     let door = client(&[]);
@@ -137,7 +139,7 @@ async fn a_connection_that_the_server_has_closed_meanwhile_is_replaced() {
     assert_eq!((server.connections(), server.requests().len()), (3, 3));
 }
 
-/// Lets the other tasks of the test come to rest, which see to the connection.
+/// Lets the connection tasks run.
 async fn yield_to_tasks() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
@@ -145,7 +147,7 @@ async fn yield_to_tasks() {
 }
 
 #[tokio::test]
-async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() {
+async fn request_has_default_headers_and_credentials_of_its_url() {
     let server = TestServer::start([response(200, "", ""), response(200, "", "")]).await;
     let door = client(&[]);
     door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
@@ -166,25 +168,29 @@ async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() 
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirect_is_not_followed() {
     let server = TestServer::start([response(307, "location: http://127.0.0.1:9/\r\n", "")]).await;
     let response = client(&[]).post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!((response.status, response.header("location")), (307, Some("http://127.0.0.1:9/")));
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_except_for_this_machine() {
+async fn proxy_is_used_except_for_loopback() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let here = TestServer::start([response(204, "", "")]).await;
     let door = client(&[("HTTP_PROXY", &proxy.url)]);
     let away = door.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
     let near = door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!((away.status, near.status), (200, 204));
-    assert!(proxy.requests()[0].request_line.starts_with("POST http://far.invalid/x "), "{}", proxy.requests()[0].request_line);
+    assert!(
+        proxy.requests()[0].request_line.starts_with("POST http://far.invalid/x "),
+        "{}",
+        proxy.requests()[0].request_line
+    );
 }
 
 #[tokio::test]
-async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_be_there() {
+async fn invalid_extra_roots_fail_but_invalid_shared_roots_do_not() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let empty = empty.path().to_str().unwrap();
     let broken = tempfile::NamedTempFile::new().unwrap();
@@ -203,11 +209,15 @@ async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_
     }
     for path in ["/no-cert-file.crt", "/dev/zero", "/", empty, broken] {
         let shared = client(&[("SSL_CERT_FILE", path)]);
-        assert_eq!(post_error(&shared, "https://127.0.0.1:9").await.kind, ModelErrorKind::Connection, "{path}");
+        assert_eq!(
+            post_error(&shared, "https://127.0.0.1:9").await.kind,
+            ModelErrorKind::Connection,
+            "{path}"
+        );
     }
 }
 
-/// Deflate: 258 bytes in 13 bits, for as long as wanted.
+/// A gzip stream that expands 13 bits to 258 bytes, repeatedly.
 fn gzip_bomb(repetitions: usize) -> Vec<u8> {
     let code = |value: u32, bits: u32| (0..bits).rev().map(move |bit| value >> bit & 1 == 1);
     let opening = [true, true, false].into_iter().chain(code(0xA8, 8));
@@ -218,10 +228,12 @@ fn gzip_bomb(repetitions: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_bomb_is_not_let_in() {
+async fn decompression_is_limited() {
     let bomb = gzip_bomb(40_000);
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
-    let server = TestServer::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]]).await;
+    let server =
+        TestServer::start([vec![ResponseAction::Write(head.into_bytes()), ResponseAction::Write(bomb)]])
+            .await;
     let limits = HttpClientLimits { max_decoded_bytes: 1 << 20, ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|_| None, limits);
     let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().into_body();
@@ -237,7 +249,7 @@ async fn a_bomb_is_not_let_in() {
 }
 
 #[tokio::test]
-async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
+async fn guarded_fetch_connects_to_allowed_addresses_only() {
     let server = TestServer::start([response(200, "", "hello"), response(404, "", "")]).await;
     let named = server.url.replace("127.0.0.1", "localhost");
     for url in [&server.url, &named] {
@@ -255,7 +267,7 @@ async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
 }
 
 #[tokio::test]
-async fn a_proxy_may_be_anywhere_but_not_what_is_fetched_past_it() {
+async fn address_filter_does_not_apply_to_the_proxy() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let proxy_url = proxy.url.replace("127.0.0.1", "localhost");
     let door = client(&[("HTTP_PROXY", &proxy_url)]);

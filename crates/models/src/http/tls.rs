@@ -1,4 +1,4 @@
-//! Whose certificates are trusted: those of the system, and what the user names.
+//! TLS configuration: trusted root certificates of the system and of the user.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -10,12 +10,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
 use super::config::NetworkConfig;
-use super::system_roots::{self, MAX_CERTIFICATE_FILE_BYTES};
 use super::error;
+use super::system_roots::{self, MAX_CERTIFICATE_FILE_BYTES};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::regular_file;
 
-/// What TLS is spoken with. Nothing is read before the first connection that needs it.
+/// Sources of root certificates. Files are read when the first TLS connection is made.
 pub(super) struct TlsSettings {
     extra_roots: Option<String>,
     shared_roots: Option<String>,
@@ -28,7 +28,7 @@ impl TlsSettings {
         Self { extra_roots, shared_roots, client_config: OnceLock::new() }
     }
 
-    /// Trusts the roots of the system, and those of the extra files.
+    /// Returns the configuration that trusts the roots of the system and of the extra files.
     pub(super) fn client_config(&self) -> Result<Arc<ClientConfig>, ModelError> {
         if let Some(tls) = self.client_config.get() {
             return Ok(Arc::clone(tls));
@@ -50,12 +50,12 @@ impl TlsSettings {
                 ModelError::new(ModelErrorKind::Certificate, message)
             })?;
         }
-        // Set for other programs as a rule, and sometimes to nothing on purpose.
+        // Usually set for other programs, and sometimes to an empty value on purpose; so errors are ignored.
         roots.extend(self.shared_roots.iter().flat_map(|path| system_roots::load_usable(Path::new(path))));
         Ok(roots)
     }
 
-    /// Whether anything has been read.
+    /// Returns true if the certificates have been read.
     #[cfg(test)]
     pub(super) fn is_initialized(&self) -> bool {
         self.client_config.get().is_some()
@@ -79,7 +79,7 @@ fn build_client_config(roots: Vec<CertificateDer<'static>>) -> Result<ClientConf
     Ok(tls)
 }
 
-/// The certificates in a PEM file, all of them; an error says why not.
+/// Reads all certificates of a PEM file; the error says which one is invalid.
 fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let pem = regular_file::read(Path::new(path), MAX_CERTIFICATE_FILE_BYTES)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();

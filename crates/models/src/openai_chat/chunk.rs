@@ -1,6 +1,6 @@
-//! One chunk of a streamed answer, read leniently: providers agree on the outline, not on the details.
+//! Parses one chunk of a streamed response leniently: providers agree on the outline, not on the details.
 //!
-//! What is read is strict; what to make of it is decided in [`super::stream`].
+//! The parsed form is strict; its interpretation is in [`super::stream`].
 
 use serde_json::Value;
 use whimbrel_wire::Usage;
@@ -9,15 +9,15 @@ use super::error;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::usage::{CountReader, ReportedUsage};
 
-/// What a chunk says. A whole answer that was not streamed reads as one chunk.
+/// Content of a chunk. A response that is not streamed is parsed as one chunk.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ChatChunk {
     pub(super) id: String,
     pub(super) model: String,
-    /// Whether it holds a choice at all; some chunks bring only figures.
+    /// Whether the chunk has a choice; some chunks have only usage.
     pub(super) has_choice: bool,
     pub(super) pieces: Vec<ChunkPiece>,
-    /// Why the model stopped, in the provider's word.
+    /// Finish reason in the provider's words.
     pub(super) finish_reason: Option<String>,
     pub(super) usage: Option<ReportedUsage>,
 }
@@ -27,24 +27,24 @@ pub(super) struct ChatChunk {
 pub(super) enum ChunkPiece {
     Thinking(String),
     Text(String),
-    /// Text by which the model declines.
+    /// Text by which the model refuses.
     Refusal(String),
     Call(CallFragment),
 }
 
-/// A piece of a call. Empty strings are what the chunk did not say.
+/// A fragment of a tool call. Fields missing in the chunk are empty.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct CallFragment {
-    /// Which call of the reply, by the provider's count.
+    /// Index of the call, as numbered by the provider.
     pub(super) index: Option<u64>,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
-    /// Whether another fragment stands before it in the same chunk.
+    /// Whether another fragment precedes it in the same chunk.
     pub(super) follows_another: bool,
 }
 
-/// Reads the data of one event. An error inside the stream is a fault.
+/// Parses the data of one event. An error object in the stream becomes an error.
 pub(super) fn parse(data: &str) -> Result<ChatChunk, ModelError> {
     let value: Value = serde_json::from_str(data).map_err(|error| {
         let start: String = data.chars().take(200).collect();
@@ -62,8 +62,13 @@ pub(super) fn parse(data: &str) -> Result<ChatChunk, ModelError> {
         model: string_value(&value["model"]),
         has_choice: choice.is_object(),
         pieces: parse_pieces(if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] }),
-        finish_reason: choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()).map(str::to_owned),
-        usage: [&value["usage"], &choice["usage"], &value["x_groq"]["usage"]].into_iter().find_map(parse_usage),
+        finish_reason: choice["finish_reason"]
+            .as_str()
+            .filter(|reason| !reason.is_empty())
+            .map(str::to_owned),
+        usage: [&value["usage"], &choice["usage"], &value["x_groq"]["usage"]]
+            .into_iter()
+            .find_map(parse_usage),
     })
 }
 
@@ -71,10 +76,10 @@ fn string_value(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What a delta, or a whole message, adds, in the order in which a model comes to it.
+/// Collects the pieces of a delta or a whole message: thinking, text, refusal, calls.
 fn parse_pieces(said: &Value) -> Vec<ChunkPiece> {
     let mut pieces = Vec::new();
-    // Some servers say the same twice, under the old name and the new.
+    // Some servers send the same reasoning under the old and the new name.
     let reasoning = [&said["reasoning_content"], &said["reasoning"]].map(string_value);
     pieces.extend(reasoning.into_iter().find(|text| !text.is_empty()).map(ChunkPiece::Thinking));
     parse_content(&said["content"], &mut pieces);
@@ -84,7 +89,7 @@ fn parse_pieces(said: &Value) -> Vec<ChunkPiece> {
     pieces
 }
 
-/// Content is a string, or (Mistral) a list of parts that may hold reasoning.
+/// Content is a string or, for Mistral, a list of parts that may contain reasoning.
 fn parse_content(content: &Value, pieces: &mut Vec<ChunkPiece>) {
     pieces.push(ChunkPiece::Text(string_value(content)));
     for part in content.as_array().into_iter().flatten() {
@@ -99,9 +104,12 @@ fn parse_content(content: &Value, pieces: &mut Vec<ChunkPiece>) {
 }
 
 fn parse_calls(said: &Value, pieces: &mut Vec<ChunkPiece>) {
-    // The dialect's first form: a single call, without an id.
+    // Legacy form: a single call without an id.
     if said["function_call"].is_object() {
-        pieces.push(ChunkPiece::Call(CallFragment { index: Some(0), ..parse_fragment(&said["function_call"]) }));
+        pieces.push(ChunkPiece::Call(CallFragment {
+            index: Some(0),
+            ..parse_fragment(&said["function_call"])
+        }));
     }
     for (position, call) in said["tool_calls"].as_array().into_iter().flatten().enumerate() {
         pieces.push(ChunkPiece::Call(CallFragment {
@@ -131,14 +139,14 @@ impl ChunkPiece {
     }
 }
 
-/// The figures, with what came from the cache, or went there, taken out of the input.
+/// Parses the usage. Tokens read from or written to the cache are subtracted from the input.
 fn parse_usage(value: &Value) -> Option<ReportedUsage> {
     let figures = value.as_object()?;
     let (mut read, mut written) = (CountReader::new(), CountReader::new());
     let prompt = read.required(figures, "prompt_tokens");
     let output_tokens = written.required(figures, "completion_tokens");
     let details = figures.get("prompt_tokens_details").and_then(Value::as_object);
-    // OpenAI and most others; Kimi; DeepSeek.
+    // In this order: OpenAI and most others; Kimi; DeepSeek.
     let cached = [
         read.optional(details, "cached_tokens"),
         read.optional(Some(figures), "cached_tokens"),

@@ -1,4 +1,4 @@
-//! Asking over HTTP: address, headers, and what comes back made into events.
+//! HTTP client of Chat Completions: URL, headers, and decoding of the response.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -13,51 +13,52 @@ use super::request::ChatRequest;
 use super::stream::ReplyTranslator;
 use super::{error, request};
 use crate::downgrade::OptionalPart;
-use crate::event::ReplyEvent;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::http::{HttpClient, Response};
-use crate::model::{ReplyItem, Model};
+use crate::event::ReplyEvent;
 use crate::hint::{RequestSummary, with_hint};
+use crate::http::{HttpClient, Response};
+use crate::model::{Model, ReplyItem};
 use crate::reply_stream::{EventDecoder, ReplyStream};
 use crate::request::Request;
 
-/// Where OpenAI itself is asked.
+/// Base URL of OpenAI.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// The variable with OpenAI's key, and that of whoever else is named by `OPENAI_BASE_URL`.
+/// Variable with the key for OpenAI, or for the server named by `OPENAI_BASE_URL`.
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
-/// What is read of an answer that is an error.
+/// Maximum number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// The largest reply that may come whole.
+/// Maximum size of a reply that is not streamed.
 const MAX_WHOLE_REPLY_BYTES: usize = 32 << 20;
 
-/// An endpoint that speaks Chat Completions.
+/// A Chat Completions endpoint.
 #[derive(Clone)]
 pub struct OpenAiChat {
     http: HttpClient,
     url: String,
     key: Option<String>,
-    /// The variable that the key came from.
+    /// Variable that the key came from, for error messages.
     key_variable: Option<String>,
-    /// What the server has refused, with the model for which it did.
+    /// Optional parts that the server rejected, with the model.
     unsupported: Arc<Mutex<Vec<(String, OptionalPart)>>>,
 }
 
 impl OpenAiChat {
-    /// Goes by `OPENAI_BASE_URL` (OpenAI itself if unset) and `OPENAI_API_KEY`, which local servers do not need.
+    /// Reads `OPENAI_BASE_URL` (OpenAI by default) and `OPENAI_API_KEY`, which local servers do not need.
     pub fn from_env(get: impl Fn(&str) -> Option<String>, door: HttpClient) -> Self {
         let base = get("OPENAI_BASE_URL").filter(|base| !base.trim().is_empty());
-        Self::new(base.as_deref().unwrap_or(OPENAI_BASE_URL), get(KEY_VARIABLE), door).with_key_variable(Some(KEY_VARIABLE.to_owned()))
+        Self::new(base.as_deref().unwrap_or(OPENAI_BASE_URL), get(KEY_VARIABLE), door)
+            .with_key_variable(Some(KEY_VARIABLE.to_owned()))
     }
 
-    /// The endpoint at a base URL, with or without `/v1` and a slash at its end.
+    /// Creates a client for a base URL, with or without `/v1` and a trailing slash.
     pub fn new(base: &str, key: Option<String>, http: HttpClient) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
         Self { http, url: completions_url(base), key, key_variable: None, unsupported: Arc::default() }
     }
 
-    /// Says which variable the key came from, so that errors can name it.
+    /// Sets the variable that the key came from, so that error messages can name it.
     #[must_use]
     pub fn with_key_variable(mut self, variable: Option<String>) -> Self {
         self.key_variable = variable;
@@ -71,7 +72,10 @@ impl OpenAiChat {
         match &self.key {
             Some(key) => {
                 let mut secret = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
-                    ModelError::new(ModelErrorKind::NoCredentials, "The API key holds characters that no key can have.")
+                    ModelError::new(
+                        ModelErrorKind::NoCredentials,
+                        "The API key holds characters that no key can have.",
+                    )
                 })?;
                 secret.set_sensitive(true);
                 headers.insert(AUTHORIZATION, secret);
@@ -90,16 +94,21 @@ impl OpenAiChat {
         refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
     }
 
-    /// Sends a request and waits for the head of the answer.
-    async fn open_reply(self, request: Arc<Request>) -> Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError> {
+    /// Sends a request and waits for the response head.
+    async fn open_reply(
+        self,
+        request: Arc<Request>,
+    ) -> Result<BoxStream<'static, Result<ReplyItem, ModelError>>, ModelError> {
         let headers = self.headers()?;
-        let ChatRequest { body, calls } = request::translate(&request, &self.unsupported_parts(&request.model));
+        let ChatRequest { body, calls } =
+            request::translate(&request, &self.unsupported_parts(&request.model));
         let reader = ChatDecoder {
             translator: ReplyTranslator::new(new_id_seed(), request.model.as_str(), calls),
             raw: if request.raw_events { RawEvents::Keep } else { RawEvents::Drop },
         };
         let size = body.iter().map(Bytes::len).sum();
-        let asked = RequestSummary { model: &request.model, key_variable: self.key_variable.as_deref(), size };
+        let asked =
+            RequestSummary { model: &request.model, key_variable: self.key_variable.as_deref(), size };
         let answer = self.http.post(&self.url, headers, body).await?;
         decode_response(answer, reader).await.map_err(|fault| with_hint(fault, &asked))
     }
@@ -116,7 +125,7 @@ impl Model for OpenAiChat {
     }
 }
 
-/// The answer as events, in whichever form it came. Servers are careless about naming the form of a stream.
+/// Decodes a response, streamed or whole. Servers label streams with various media types.
 async fn decode_response(
     answer: Response,
     mut reader: ChatDecoder,
@@ -152,19 +161,22 @@ async fn response_error(answer: Response) -> ModelError {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
         let message = format!("The server sends us on to {place}; set the base URL to the right address.");
-        return ModelError { status: Some(status), ..ModelError::new(ModelErrorKind::InvalidRequest, message) };
+        return ModelError {
+            status: Some(status),
+            ..ModelError::new(ModelErrorKind::InvalidRequest, message)
+        };
     }
     let body = answer.read_prefix(MAX_ERROR_BYTES).await;
     error::from_status(status, &String::from_utf8_lossy(&body)).with_headers(header, SystemTime::now())
 }
 
-/// Reads the events of one reply.
+/// Decodes the events of one reply.
 struct ChatDecoder {
     translator: ReplyTranslator,
     raw: RawEvents,
 }
 
-/// Whether each event is also given as JSON.
+/// Whether each event is also serialized as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RawEvents {
     Keep,
@@ -193,7 +205,7 @@ impl EventDecoder for ChatDecoder {
     }
 }
 
-/// Unlike any other, and short: an id made of it has at most 40 characters, which is all that some providers take.
+/// Returns a unique seed for call ids. It is short because some providers accept ids of at most 40 characters.
 #[expect(clippy::disallowed_methods, reason = "ids that the provider owes us are made here")]
 fn new_id_seed() -> String {
     let mut seed = Uuid::new_v4().simple().to_string();
@@ -201,7 +213,7 @@ fn new_id_seed() -> String {
     seed
 }
 
-/// The address to ask at, for what people write as a base URL.
+/// Completes a base URL, in the forms users write it, to the URL of the endpoint.
 fn completions_url(base: &str) -> String {
     const PATH: &str = "/chat/completions";
     let (base, query) = match base.trim().split_once('?') {

@@ -1,11 +1,11 @@
-//! What an endpoint means when it refuses, pure. Providers share the outline of their error objects; the kinds, codes
+//! Decodes errors of Chat Completions endpoints, pure. Providers share the outline of their error objects; types, codes
 //! and phrases differ.
 
 use serde_json::Value;
 
 use crate::error::{ModelError, ModelErrorKind};
 
-/// An answer with an error status, or an error object in a stream, as far as it could be read.
+/// An error response, or an error object in a stream, as far as it could be parsed.
 struct ErrorBody {
     status: Option<u16>,
     /// Type and code, in the provider's words.
@@ -13,7 +13,7 @@ struct ErrorBody {
     message: String,
 }
 
-/// Whether a JSON value is an error and not an answer.
+/// Returns true if a JSON value is an error object.
 pub(super) fn is_error(value: &Value) -> bool {
     let named = match &value["error"] {
         Value::Null => false,
@@ -25,7 +25,7 @@ pub(super) fn is_error(value: &Value) -> bool {
     named || value["object"] == "error" || value["type"] == "error"
 }
 
-/// The fault for an error object where an answer should be.
+/// Decodes an error object in place of a chunk or reply.
 pub(super) fn from_stream_value(value: &Value) -> ModelError {
     let refusal = ErrorBody::parse(None, value);
     let kind = refusal.kind(ModelErrorKind::Server);
@@ -36,17 +36,20 @@ pub(super) fn from_stream_value(value: &Value) -> ModelError {
     )
 }
 
-/// The fault for an answer with an error status.
+/// Decodes a response with an error status.
 pub(super) fn from_status(status: u16, body: &str) -> ModelError {
     let value = serde_json::from_str(body).unwrap_or(Value::Null);
     let mut refusal = ErrorBody::parse(Some(status), &value);
     if refusal.message.is_empty() {
         refusal.message = describe_status(status, body);
     }
-    ModelError { status: Some(status), ..ModelError::new(refusal.kind(ModelErrorKind::InvalidRequest), refusal.message) }
+    ModelError {
+        status: Some(status),
+        ..ModelError::new(refusal.kind(ModelErrorKind::InvalidRequest), refusal.message)
+    }
 }
 
-/// The body if it is a line of text, else only the status: nobody reads a page of HTML in an error.
+/// Describes an error without a message: the first line of a text body, or only the status for HTML and JSON.
 fn describe_status(status: u16, body: &str) -> String {
     let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if line.is_empty() || line.starts_with(['<', '{', '[']) {
@@ -60,7 +63,7 @@ fn describe_status(status: u16, body: &str) -> String {
 
 impl ErrorBody {
     fn parse(status: Option<u16>, value: &Value) -> Self {
-        // Some (LiteLLM, older vLLM) do not wrap the error, some (Google) wrap it in a list.
+        // LiteLLM and older vLLM do not wrap the error; Google wraps it in a list.
         let value = value.get(0).unwrap_or(value);
         let error = if value["error"].is_object() { &value["error"] } else { value };
         let code = &error["code"];
@@ -74,8 +77,8 @@ impl ErrorBody {
         }
     }
 
-    /// The kind of the fault, or `otherwise`:
-    /// 1. what the type or code says; 2. what the message says; 3. what the status says.
+    /// Classifies the error, with `otherwise` as default, by:
+    /// 1. type or code; 2. phrases in the message; 3. the status.
     fn kind(&self, otherwise: ModelErrorKind) -> ModelErrorKind {
         let said = self.message.to_ascii_lowercase();
         let by_word = || self.codes.iter().find_map(|word| kind_from_code(word));
@@ -87,7 +90,7 @@ impl ErrorBody {
 
     fn kind_from_message(&self, said: &str) -> Option<ModelErrorKind> {
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| said.contains(phrase));
-        // Where waiting is asked for, the same words speak of a rate.
+        // With status 429 the same phrases refer to a rate limit.
         let may_wait = self.status == Some(429);
         if says(BILLING_PHRASES) {
             Some(ModelErrorKind::Billing)
@@ -131,11 +134,13 @@ const MODEL_NOT_FOUND_PHRASES: &[&str] = &[
     "no such model",
 ];
 
-/// Types and codes that say what is wrong, whatever the status.
+/// Types and codes that determine the kind regardless of the status.
 fn kind_from_code(word: &str) -> Option<ModelErrorKind> {
     Some(match word {
         "context_length_exceeded" | "exceed_context_size_error" => ModelErrorKind::PromptTooLong,
-        "insufficient_quota" | "exceeded_current_quota_error" | "billing_not_active" => ModelErrorKind::Billing,
+        "insufficient_quota" | "exceeded_current_quota_error" | "billing_not_active" => {
+            ModelErrorKind::Billing
+        }
         "billing_hard_limit_reached" | "usage_limit_reached" => ModelErrorKind::SpendLimit,
         "model_not_found" | "not_found_model" => ModelErrorKind::ModelNotFound,
         "rate_limit_exceeded" | "rate_limit_error" | "rate_limit_reached_error" => ModelErrorKind::RateLimit,
@@ -163,11 +168,13 @@ fn kind_from_status(status: u16) -> Option<ModelErrorKind> {
     })
 }
 
-/// What was said, wherever it stands; with what an upstream provider said (OpenRouter), where that is told.
+/// Extracts the message from its possible fields, with the upstream provider's message (OpenRouter) appended.
 fn extract_message(value: &Value, error: &Value) -> String {
     let said = [&error["message"], &value["error"], &value["message"], &value["detail"], value];
     let Some(said) = said.into_iter().find_map(Value::as_str) else {
-        return extract_field_errors(value).or_else(|| extract_field_errors(&value["message"])).unwrap_or_default();
+        return extract_field_errors(value)
+            .or_else(|| extract_field_errors(&value["message"]))
+            .unwrap_or_default();
     };
     match error["metadata"]["raw"].as_str() {
         Some(upstream) if !upstream.is_empty() => format!("{said}: {upstream}"),
@@ -175,7 +182,7 @@ fn extract_message(value: &Value, error: &Value) -> String {
     }
 }
 
-/// What is wrong with single fields, each with its place (FastAPI): `stream_options: Extra inputs are not permitted`.
+/// Extracts errors about single fields (FastAPI), as in `stream_options: Extra inputs are not permitted`.
 fn extract_field_errors(value: &Value) -> Option<String> {
     let told = value["detail"].as_array()?.iter().filter_map(|detail| {
         let message = detail["msg"].as_str()?;

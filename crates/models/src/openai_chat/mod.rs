@@ -1,10 +1,9 @@
-//! The Chat Completions dialect, so that OpenAI, Kimi, DeepSeek, OpenRouter, Ollama, vLLM, llama.cpp and many others
-//! can be asked.
+//! The Chat Completions dialect: OpenAI, Kimi, DeepSeek, OpenRouter, Ollama, vLLM, llama.cpp and many others.
 //!
-//! - `request`: our request in their words, pure
-//! - `chunk`: one piece of an answer, read leniently; `stream`: pieces to events, pure
-//! - `refusal`: what an error means, pure
-//! - `client`: asking over HTTP
+//! - `request`: translates a request, pure
+//! - `chunk`: parses one chunk of a response leniently; `stream`: chunks to reply events, pure
+//! - `error`: decodes errors, pure
+//! - `client`: HTTP client
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "without a network nobody is asked"))]
 

@@ -1,5 +1,5 @@
-//! A request in the Chat Completions dialect, pure. The messages stand last and are written the same way each time,
-//! so that the provider's cache finds the beginning of the conversation again.
+//! Translates a request to Chat Completions, pure. The messages come last and are always serialized the same way, so
+//! that the provider's prompt cache applies.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
 use crate::downgrade::OptionalPart as Unwanted;
-use crate::history::{ApiMessage, TranslatedMessages, ChatFormat};
+use crate::history::{ApiMessage, ChatFormat, TranslatedMessages};
 use crate::request::{Effort, Preamble, Request, ToolSpec};
 
-/// A request as it is sent, and what its answer must be read with.
+/// A translated request, and the call ids needed to decode its reply.
 pub(super) struct ChatRequest {
-    /// The body, in pieces that are sent one after the other.
+    /// The body, in parts to be sent in order.
     pub(super) body: Vec<Bytes>,
-    /// The calls of the conversation.
+    /// Ids of the calls in the conversation.
     pub(super) calls: CallIds,
 }
 
-/// The ids of all calls in a conversation: new calls must have others.
+/// Ids of all tool calls in a conversation. New calls must have other ids.
 #[derive(Debug, Default)]
 pub(super) struct CallIds(Vec<Arc<TranslatedMessages>>);
 
@@ -40,18 +40,20 @@ impl<const N: usize> From<[String; N]> for CallIds {
     }
 }
 
-/// The request in the dialect, without the optional parts in `refused`. What was told before and cannot change is shared,
-/// not told again.
+/// Translates a request without the optional parts in `refused`. Translations of frozen history parts are shared, not
+/// computed again.
 pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> ChatRequest {
     let reasoning = match refused.contains(&Unwanted::Reasoning) {
         true => ReasoningPolicy::Omit,
         false => ReasoningPolicy::for_model(&request.model),
     };
-    let pieces = request.history.translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
+    let pieces = request
+        .history
+        .translated(reasoning.chat_format(), |messages| translate_messages(messages, reasoning));
     let mut body = vec![render_head(request, refused), request.preamble.chat_json_or_init(render_preamble)];
     let mut first = request.preamble.system.is_empty();
     for piece in pieces.iter().filter(|piece| !piece.json.is_empty()) {
-        // Each message has a comma before it, which the first of all must not have.
+        // Each message is preceded by a comma, which must be skipped for the first one.
         let comma = usize::from(std::mem::take(&mut first));
         body.push(piece.json.slice(comma..));
     }
@@ -59,10 +61,10 @@ pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> ChatRequest 
     ChatRequest { body, calls: CallIds(pieces) }
 }
 
-/// Everything before tools and messages.
+/// Renders everything before tools and messages.
 fn render_head(request: &Request, refused: &[Unwanted]) -> Bytes {
     let limit = Some(request.max_tokens);
-    // The other name where this one was refused.
+    // Uses the other field name if the default one was rejected.
     let new_limit = is_openai_reasoner(&request.model) != refused.contains(&Unwanted::LimitName);
     let effort = request.effort.filter(|_| !refused.contains(&Unwanted::Effort));
     let head = RequestHead {
@@ -80,7 +82,7 @@ fn render_head(request: &Request, refused: &[Unwanted]) -> Bytes {
     json.into()
 }
 
-/// The tools, and the system prompt as the first message.
+/// Renders the tools, and the system prompt as the first message.
 fn render_preamble(preamble: &Preamble) -> Bytes {
     let mut json = Vec::new();
     if !preamble.tools.is_empty() {
@@ -95,7 +97,7 @@ fn render_preamble(preamble: &Preamble) -> Bytes {
     json.into()
 }
 
-/// Messages in the dialect.
+/// Translates messages and collects their call ids.
 fn translate_messages(messages: &[ApiMessage], reasoning: ReasoningPolicy) -> TranslatedMessages {
     let mut json = Vec::new();
     for said in messages.iter().flat_map(|message| translate_message(message, reasoning)) {
@@ -109,7 +111,7 @@ fn translate_messages(messages: &[ApiMessage], reasoning: ReasoningPolicy) -> Tr
     TranslatedMessages { json: json.into(), calls: calls.collect() }
 }
 
-/// As JSON. Everything here has only string keys, so that writing it cannot fail.
+/// Serializes a value. Cannot fail, because all maps here have string keys.
 fn to_json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
@@ -128,7 +130,7 @@ struct RequestHead<'a> {
     reasoning_effort: Option<&'static str>,
 }
 
-/// One message of the dialect.
+/// A Chat Completions message.
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum ChatMessage<'a> {
@@ -151,7 +153,7 @@ enum ChatMessage<'a> {
     },
 }
 
-/// Plain text wherever it will do: many local servers take nothing else.
+/// Plain text where possible, because many local servers accept nothing else.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ChatContent<'a> {
@@ -178,12 +180,12 @@ struct FileValue<'a> {
     file_data: String,
 }
 
-/// What becomes of the reasoning before a call, when the conversation goes on.
+/// Treatment of the reasoning that preceded a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReasoningPolicy {
-    /// It goes back with the call: Kimi and DeepSeek insist on it.
+    /// Sent again with the call, as Kimi and DeepSeek require.
     Resend,
-    /// It stays here: OpenAI's own models refuse the field, and never sent any.
+    /// Omitted: OpenAI's own models reject the field and never send it.
     Omit,
 }
 
@@ -201,15 +203,15 @@ impl ReasoningPolicy {
     }
 }
 
-/// Whether the name is that of one of OpenAI's reasoning models (o1, o3, o4, gpt-5 and later), which want their
-/// output limit under another name. A vendor before a slash does not count.
+/// Returns true for OpenAI's reasoning models (o1, o3, o4, gpt-5 and later), which use another field for the output
+/// limit. A vendor prefix before a slash is ignored.
 fn is_openai_reasoner(model: &str) -> bool {
     let name = strip_vendor(model);
     let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     o_series || gpt_version(name).is_some_and(|version| version >= (5, 0))
 }
 
-/// The effort as the model takes it; nothing for models that refuse the field.
+/// Maps the effort to the model's values; `None` for models that reject the field.
 fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
     let name = strip_vendor(model);
     let deaf =
@@ -228,7 +230,7 @@ fn strip_vendor(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-/// `gpt-5.2-codex` is (5, 2).
+/// Parses the version: `gpt-5.2-codex` is (5, 2).
 fn gpt_version(name: &str) -> Option<(u32, u32)> {
     let mut numbers =
         name.strip_prefix("gpt-")?.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');
@@ -238,7 +240,7 @@ fn gpt_version(name: &str) -> Option<(u32, u32)> {
 
 fn render_tool(spec: &ToolSpec) -> Value {
     let mut parameters: Map<String, Value> = spec.input_schema.decode().unwrap_or_default();
-    // A schema without parameters is refused unless it says so.
+    // Servers reject a schema without `type` and `properties`.
     parameters.entry("type").or_insert_with(|| json!("object"));
     parameters.entry("properties").or_insert_with(|| json!({}));
     json!({
@@ -254,7 +256,8 @@ fn translate_message(message: &ApiMessage, reasoning: ReasoningPolicy) -> Vec<Ch
     }
 }
 
-/// Results become messages of their own, in front; what a tool message cannot hold follows in a user message.
+/// Translates a user message. Tool results become separate messages in front; their images and documents follow in a
+/// user message.
 fn translate_user_message(blocks: &[Block]) -> Vec<ChatMessage<'_>> {
     let mut said = Vec::new();
     let mut parts = Vec::new();
@@ -274,7 +277,7 @@ fn translate_user_message(blocks: &[Block]) -> Vec<ChatMessage<'_>> {
     said
 }
 
-/// A message that would be empty is left out: providers refuse it.
+/// Translates an assistant message; `None` if it would be empty, because providers reject that.
 fn translate_assistant_message(blocks: &[Block], reasoning: ReasoningPolicy) -> Option<ChatMessage<'_>> {
     let text = join_texts(blocks.iter().filter_map(block_text));
     let content = (!text.is_empty()).then_some(text);
@@ -291,7 +294,7 @@ fn translate_assistant_message(blocks: &[Block], reasoning: ReasoningPolicy) -> 
     Some(ChatMessage::Assistant { content, reasoning_content: sent_back.then_some(thoughts), tool_calls })
 }
 
-/// Reasoning that came in this dialect: it carries no signature.
+/// Returns reasoning that came from this dialect: it has no signature.
 fn unsigned_thinking(block: &Block) -> Option<&str> {
     match block {
         Block::Thinking { thinking, signature } if signature.is_empty() => Some(thinking),
@@ -321,7 +324,7 @@ fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What the model reads of a result. The dialect has no mark for errors and refuses empty text, so words say it.
+/// Text of a tool result. The dialect has no error flag and rejects empty text, so both are expressed in words.
 fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) -> String {
     let text = match content {
         None => String::new(),
@@ -337,10 +340,11 @@ fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) ->
     if failed && !says_so { format!("Error: {text}") } else { text }
 }
 
-/// The pictures and documents of a result, each group under a line that says whose they are.
+/// Images and documents of a tool result, preceded by a line that names the call.
 fn attachments<'a>(id: &str, content: Option<&'a ResultContent>) -> Vec<ContentPart<'a>> {
     let Some(ResultContent::Blocks(blocks)) = content else { return Vec::new() };
-    let mut parts: Vec<_> = blocks.iter().filter(|block| block_text(block).is_none()).filter_map(content_part).collect();
+    let mut parts: Vec<_> =
+        blocks.iter().filter(|block| block_text(block).is_none()).filter_map(content_part).collect();
     if !parts.is_empty() {
         parts.insert(0, ContentPart::Text { text: format!("Attached to the result of call {id}:").into() });
     }
@@ -363,7 +367,7 @@ impl<'a> ChatContent<'a> {
     }
 }
 
-/// A block of a user's message as a part; nothing for blocks that only another dialect knows.
+/// Translates a block of a user message; `None` for blocks that exist only in another dialect.
 fn content_part(block: &Block) -> Option<ContentPart<'_>> {
     match block {
         Block::Text { text, .. } if text.is_empty() => None,
@@ -392,7 +396,10 @@ fn image_part(source: &Source) -> ContentPart<'_> {
 fn document_part<'a>(source: &'a Source, title: Option<&'a str>) -> ContentPart<'a> {
     match source {
         Source::Base64 { media_type, data } => ContentPart::File {
-            file: FileValue { filename: title.unwrap_or("document.pdf"), file_data: data_url(media_type, data) },
+            file: FileValue {
+                filename: title.unwrap_or("document.pdf"),
+                file_data: data_url(media_type, data),
+            },
         },
         Source::Text { data, .. } => ContentPart::Text { text: data.into() },
         Source::Url { url } => ContentPart::Text { text: format!("(a document at {url})").into() },

@@ -1,6 +1,6 @@
-//! Chunks to events, pure and incremental. Chunks name their parts loosely and may mix the calls of one reply;
-//! events hold one block at a time. So the first unfinished block is passed on as it grows, and what comes for later
-//! ones waits.
+//! Translates chunks to reply events, pure and incremental. Chunks identify their parts loosely and may interleave
+//! calls; events describe one block at a time. So the first open block is emitted as it grows, and data for later
+//! blocks is buffered.
 
 use std::collections::HashSet;
 
@@ -8,36 +8,36 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use whimbrel_wire::{Block, StopReason};
 
-use super::chunk::{self, ChatChunk, CallFragment, ChunkPiece};
+use super::chunk::{self, CallFragment, ChatChunk, ChunkPiece};
 use super::request::CallIds;
-use crate::event::{BlockDelta, ReplyEvent};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::event::{BlockDelta, ReplyEvent};
 use crate::usage::ReportedUsage;
 
-/// The mark that closes a stream.
+/// Data that closes a stream.
 const DONE_MARKER: &str = "[DONE]";
 
-/// A reply on its way from one dialect to the other.
+/// State of a reply under translation.
 #[derive(Debug)]
 pub(super) struct ReplyTranslator {
-    /// What ids of our own making are made of.
+    /// Seed of generated ids.
     seed: String,
-    /// The model that was asked, for providers that do not say which one answers.
+    /// The requested model, for providers that do not name the replying one.
     model: String,
-    /// The calls earlier in the conversation.
+    /// Ids of calls earlier in the conversation.
     earlier_calls: CallIds,
-    /// Ids that calls of this reply have already.
+    /// Call ids used in this reply.
     used_ids: HashSet<String>,
-    /// The blocks in the order in which they began; those before `live` are closed.
+    /// Blocks in the order in which they began; those before `first_open` are closed.
     blocks: Vec<PendingBlock>,
     first_open: usize,
-    /// How many blocks have been begun as events.
+    /// Number of blocks started as events.
     started_blocks: usize,
     phase: Phase,
     finish_reason: Option<String>,
     has_refusal: bool,
     usage: ReportedUsage,
-    /// The reason to stop and the figures as they were last told.
+    /// Stop reason and usage of the last `message_delta` event.
     last_sent_end: Option<(StopReason, ReportedUsage)>,
 }
 
@@ -48,13 +48,13 @@ enum Phase {
     Complete,
 }
 
-/// A block in the making.
+/// A block under construction.
 #[derive(Debug)]
 struct PendingBlock {
     kind: BlockKind,
-    /// What has come and was not yet passed on.
+    /// Data received but not yet emitted.
     buffered: String,
-    /// Its place in the reply, once it has one.
+    /// Position in the reply, once the block has started.
     index: Option<usize>,
 }
 
@@ -67,19 +67,22 @@ enum BlockKind {
 
 #[derive(Debug)]
 struct StreamedCall {
-    /// The provider's number for it.
+    /// Index given by the provider.
     provider_index: Option<u64>,
-    /// The provider's id for it, perhaps empty.
+    /// Id given by the provider; may be empty.
     id: String,
     name: String,
-    /// All that has come of the arguments.
+    /// Arguments received so far.
     arguments: String,
 }
 
 impl ReplyTranslator {
-    /// A reply that has not begun. `seed` should differ for each reply: ids that the provider does not give, or gives
-    /// twice, are made of it.
-    pub(super) fn new(seed: impl Into<String>, model: impl Into<String>, earlier: impl Into<CallIds>) -> Self {
+    /// Creates a translator. `seed` should be unique per reply: it is used for ids that the provider omits or repeats.
+    pub(super) fn new(
+        seed: impl Into<String>,
+        model: impl Into<String>,
+        earlier: impl Into<CallIds>,
+    ) -> Self {
         Self {
             seed: seed.into(),
             model: model.into(),
@@ -96,7 +99,7 @@ impl ReplyTranslator {
         }
     }
 
-    /// Takes the data of the next event of the stream.
+    /// Processes the data of the next event.
     pub(super) fn push_data(&mut self, data: &str) -> Result<Vec<ReplyEvent>, ModelError> {
         match (self.phase, data.trim()) {
             (Phase::Complete, _) | (_, "") | (Phase::NotStarted, DONE_MARKER) => Ok(Vec::new()),
@@ -105,7 +108,7 @@ impl ReplyTranslator {
         }
     }
 
-    /// The stream is over. A reply that has its reason to stop is complete, even without the closing mark.
+    /// Processes the end of the stream. A reply with a finish reason is complete even without the closing marker.
     pub(super) fn finish(&mut self) -> Vec<ReplyEvent> {
         match (self.phase, &self.finish_reason) {
             (Phase::Started, Some(_)) => self.complete(),
@@ -113,7 +116,7 @@ impl ReplyTranslator {
         }
     }
 
-    /// Takes a whole answer from a server that does not stream.
+    /// Processes a response that is not streamed.
     pub(super) fn translate_whole(&mut self, body: &str) -> Result<Vec<ReplyEvent>, ModelError> {
         let mut events = self.push_chunk(chunk::parse(body)?)?;
         if self.phase == Phase::NotStarted {
@@ -131,7 +134,7 @@ impl ReplyTranslator {
         if chunk.has_choice && self.phase == Phase::NotStarted {
             events.push(self.message_start(chunk.id, chunk.model));
         }
-        // Some servers give a reason to stop with every piece; it counts once no piece comes along.
+        // Some servers send a finish reason with every piece; it counts only when no piece comes with it.
         let adds_nothing = chunk.pieces.is_empty();
         for piece in chunk.pieces {
             self.push_piece(piece);
@@ -156,14 +159,19 @@ impl ReplyTranslator {
         ReplyEvent::MessageStart { id, model, usage: self.usage.clone() }
     }
 
-    /// Closes what is open and tells why the model stopped; again when the figures come later, as they often do.
+    /// Closes open blocks and emits the stop reason; again when the usage arrives later, as it often does.
     fn emit_end(&mut self, events: &mut Vec<ReplyEvent>) {
         self.emit_ready(BlockInput::Ended, events);
-        let called = self.blocks.iter().any(|part| part.index.is_some() && matches!(part.kind, BlockKind::Call(_)));
+        let called =
+            self.blocks.iter().any(|part| part.index.is_some() && matches!(part.kind, BlockKind::Call(_)));
         let end = (stop_reason(self.finish_reason.as_deref(), called, self.has_refusal), self.usage.clone());
         if self.last_sent_end.as_ref() != Some(&end) {
             let (stop_reason, usage) = end.clone();
-            events.push(ReplyEvent::MessageDelta { stop_reason: Some(stop_reason), stop_sequence: None, usage });
+            events.push(ReplyEvent::MessageDelta {
+                stop_reason: Some(stop_reason),
+                stop_sequence: None,
+                usage,
+            });
             self.last_sent_end = Some(end);
         }
     }
@@ -180,7 +188,9 @@ impl ReplyTranslator {
         match piece {
             ChunkPiece::Thinking(text) => match self.blocks[self.first_open..].last_mut() {
                 Some(part @ PendingBlock { kind: BlockKind::Thinking, .. }) => part.buffered.push_str(&text),
-                _ => self.blocks.push(PendingBlock { kind: BlockKind::Thinking, buffered: text, index: None }),
+                _ => {
+                    self.blocks.push(PendingBlock { kind: BlockKind::Thinking, buffered: text, index: None })
+                }
             },
             ChunkPiece::Refusal(text) => {
                 self.has_refusal = true;
@@ -199,7 +209,7 @@ impl ReplyTranslator {
         match place.and_then(|place| self.blocks.get_mut(place)) {
             Some(PendingBlock { kind: BlockKind::Call(call), .. }) if call.is_repeated_by(&fragment) => {}
             Some(PendingBlock { kind: BlockKind::Call(call), buffered: waiting, index }) => {
-                // Servers that say the name again with each fragment say all of it.
+                // Servers that repeat the name with each fragment repeat it in full.
                 if index.is_none() && call.name != fragment.name {
                     call.name.push_str(&fragment.name);
                 }
@@ -222,12 +232,12 @@ impl ReplyTranslator {
         }
     }
 
-    /// The call that a fragment belongs to; none means that it begins another.
-    /// 1. With a number: the latest call of that number.
-    /// 2. With an id: the latest call of that id.
-    ///    In both cases not if the fragment clearly begins another: servers exist that give every call the number 0.
-    /// 3. With a name: another call, if it follows one in the same chunk or the last call has its arguments already.
-    /// 4. With neither: the last call.
+    /// Finds the call that a fragment belongs to; `None` means that it begins a new call.
+    /// 1. With an index: the latest call with that index.
+    /// 2. With an id: the latest call with that id.
+    ///    Neither applies if the fragment clearly begins a new call: some servers give every call the index 0.
+    /// 3. With a name: a new call, if it follows another in the same chunk or the last call already has arguments.
+    /// 4. Otherwise: the last call.
     fn find_call(&self, fragment: &CallFragment) -> Option<usize> {
         let calls = || {
             self.blocks.iter().enumerate().rev().filter_map(|(place, part)| match &part.kind {
@@ -240,17 +250,17 @@ impl ReplyTranslator {
                 .find(|(_, call)| call.provider_index == fragment.index)
                 .filter(|(_, call)| !call.is_new_call(fragment))
         } else if !fragment.id.is_empty() {
-            calls()
-                .find(|(_, call)| call.id == fragment.id)
-                .filter(|(_, call)| !call.is_new_call(fragment))
+            calls().find(|(_, call)| call.id == fragment.id).filter(|(_, call)| !call.is_new_call(fragment))
         } else {
             let named = !fragment.name.is_empty();
-            calls().next().filter(|(_, last)| !(named && (fragment.follows_another || !last.arguments.is_empty())))
+            calls()
+                .next()
+                .filter(|(_, last)| !(named && (fragment.follows_another || !last.arguments.is_empty())))
         };
         found.map(|(place, _)| place)
     }
 
-    /// Passes on what can be: the first open block as far as it has come, and later ones once those before are closed.
+    /// Emits what is ready: the first open block as far as received, and later ones once those before are closed.
     fn emit_ready(&mut self, rest: BlockInput, events: &mut Vec<ReplyEvent>) {
         while self.first_open < self.blocks.len() {
             let is_last = self.first_open + 1 == self.blocks.len();
@@ -259,7 +269,9 @@ impl ReplyTranslator {
             let part = &self.blocks[self.first_open];
             let closed = match &part.kind {
                 BlockKind::Thinking | BlockKind::Text => overtaken == BlockInput::Ended,
-                BlockKind::Call(call) => rest == BlockInput::Ended || !is_last && is_complete_json(&call.arguments),
+                BlockKind::Call(call) => {
+                    rest == BlockInput::Ended || !is_last && is_complete_json(&call.arguments)
+                }
             };
             if !closed {
                 return;
@@ -269,14 +281,14 @@ impl ReplyTranslator {
         }
     }
 
-    /// Begins the first open block if it is ready, and passes on what waits for it.
+    /// Starts the first open block if it is ready, and emits its buffered data.
     fn emit_first_open(&mut self, rest: BlockInput, events: &mut Vec<ReplyEvent>) {
         let part = &mut self.blocks[self.first_open];
         let ready = part.index.is_some()
             || match &part.kind {
-                // White space alone is no block; other providers would refuse it later.
+                // White space alone is not a block; other providers would reject it later.
                 BlockKind::Thinking | BlockKind::Text => !part.buffered.trim().is_empty(),
-                // A name may come in pieces; the arguments come after it.
+                // A name may come in fragments; the arguments follow it.
                 BlockKind::Call(call) => {
                     !call.arguments.is_empty() || rest == BlockInput::Ended && !call.name.is_empty()
                 }
@@ -288,7 +300,7 @@ impl ReplyTranslator {
             let index = self.started_blocks;
             self.started_blocks += 1;
             let block = part.kind.empty_block(|id| {
-                // The provider's id if it is new, else a short one of our own: some providers take 40 characters.
+                // The provider's id if it is new, else a generated one; some providers accept at most 40 characters.
                 let known = id.is_empty() || self.earlier_calls.contains(id) || self.used_ids.contains(id);
                 let id = if known { format!("call_{}_{index}", self.seed) } else { id.to_owned() };
                 self.used_ids.insert(id.clone());
@@ -304,7 +316,7 @@ impl ReplyTranslator {
     }
 }
 
-/// Whether more of a block may come.
+/// Whether more data of a block may arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockInput {
     Open,
@@ -312,13 +324,13 @@ enum BlockInput {
 }
 
 impl BlockKind {
-    /// The block, still empty.
+    /// The block without its streamed content.
     fn empty_block(&self, id: impl FnOnce(&str) -> String) -> Block {
         match self {
             Self::Thinking => Block::Thinking { thinking: String::new(), signature: String::new() },
             Self::Text => Block::text(""),
             Self::Call(call) => {
-                // A call without a name cannot be made, but must be answered: no tool is called this.
+                // A call without a name must still get a result; no tool has this name.
                 let name = if call.name.is_empty() { "unnamed" } else { &call.name };
                 Block::ToolUse { id: id(&call.id), name: name.to_owned(), input: json!({}) }
             }
@@ -335,17 +347,18 @@ impl BlockKind {
 }
 
 impl StreamedCall {
-    /// Whether a fragment begins another call although it bears the number or id of this one: it has a name and another
-    /// id, or a name and arguments when the arguments of this one are whole.
+    /// Returns true if a fragment begins a new call although it has the index or id of this one: it has a name and
+    /// another id, or a name and arguments while the arguments of this call are complete.
     fn is_new_call(&self, fragment: &CallFragment) -> bool {
         let named = !fragment.name.is_empty() && !self.name.is_empty();
         let other_id = !fragment.id.is_empty() && !self.id.is_empty() && fragment.id != self.id;
-        let begins_again =
-            !fragment.arguments.is_empty() && is_complete_json(&self.arguments) && !self.is_repeated_by(fragment);
+        let begins_again = !fragment.arguments.is_empty()
+            && is_complete_json(&self.arguments)
+            && !self.is_repeated_by(fragment);
         named && (other_id || begins_again)
     }
 
-    /// Whether a fragment only says the whole call again, as some servers do at the end.
+    /// Returns true if a fragment repeats the whole call, as some servers do at the end.
     fn is_repeated_by(&self, fragment: &CallFragment) -> bool {
         let same =
             fragment.id == self.id && fragment.name == self.name && fragment.arguments == self.arguments;
@@ -353,13 +366,12 @@ impl StreamedCall {
     }
 }
 
-/// Whether the arguments are a complete object, so that nothing more can come.
+/// Returns true if the arguments are a complete JSON object.
 fn is_complete_json(arguments: &str) -> bool {
     arguments.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
-/// The reason to stop, in the words of the Messages API. What was done counts more than what was said about it:
-/// many servers say `stop` after a call.
+/// Maps the finish reason to the Messages API. The content takes precedence: many servers send `stop` after a call.
 fn stop_reason(finish: Option<&str>, called: bool, refused: bool) -> StopReason {
     match finish {
         Some("length" | "max_tokens") => StopReason::MaxTokens,
@@ -375,15 +387,17 @@ fn stop_reason(finish: Option<&str>, called: bool, refused: bool) -> StopReason 
     }
 }
 
-/// Reasons to stop that mean a failed reply.
+/// Finish reasons that mean a failed reply.
 fn finish_error(finish: &str) -> Option<ModelError> {
     match finish {
-        "insufficient_system_resource" => {
-            Some(ModelError::new(ModelErrorKind::Overloaded, "The provider broke off the reply: it is overloaded."))
-        }
-        "error" => {
-            Some(ModelError::new(ModelErrorKind::Server, "The provider broke off the reply because of an error."))
-        }
+        "insufficient_system_resource" => Some(ModelError::new(
+            ModelErrorKind::Overloaded,
+            "The provider broke off the reply: it is overloaded.",
+        )),
+        "error" => Some(ModelError::new(
+            ModelErrorKind::Server,
+            "The provider broke off the reply because of an error.",
+        )),
         _ => None,
     }
 }

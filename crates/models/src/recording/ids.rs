@@ -1,4 +1,4 @@
-//! Ids that are drawn at random: finding them in texts, and putting others in their place. Pure.
+//! Finds random ids in texts and maps the ids of a recording to those of the current run. Pure.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::timestamps;
 
-/// How long a UUID is.
+/// Length of a UUID.
 const UUID_LEN: usize = 36;
 
-/// How long a short id is: a letter for its kind, and digits to the base of 16.
+/// Length of a short id: one letter for its kind, then hexadecimal digits.
 const SHORT_ID_LEN: usize = 9;
 
-/// A value without the ids and moments in it, and those ids in the order in which they first appear.
+/// Replaces the ids and timestamps in a value by placeholders; returns the ids in order of their first occurrence.
 pub(super) fn normalize(mut value: Value) -> (Value, Vec<String>) {
     let mut ids: Vec<String> = Vec::new();
     for_each_string(&mut value, &mut |text| {
@@ -29,7 +29,7 @@ pub(super) fn normalize(mut value: Value) -> (Value, Vec<String>) {
     (value, ids)
 }
 
-/// The ids of a recording, and what stands for them now. No two of them mean one.
+/// One-to-one map between the ids of a recording and those of the current run.
 #[derive(Debug, Default)]
 pub(super) struct IdMap {
     current_ids: HashMap<String, String>,
@@ -37,7 +37,7 @@ pub(super) struct IdMap {
 }
 
 impl IdMap {
-    /// Whether ids of the recording can mean those of now, which stand in the same places.
+    /// Returns true if the ids at the same positions can be mapped to each other.
     pub(super) fn is_consistent(&self, then: &[String], now: &[String]) -> bool {
         then.len() == now.len() && then.iter().zip(now).all(|(then, now)| self.can_map(then, now))
     }
@@ -47,7 +47,7 @@ impl IdMap {
             && self.recorded_ids.get(now).is_none_or(|known| known == then)
     }
 
-    /// From here on the ids of the recording mean those of now, where they can.
+    /// Maps the ids at the same positions to each other, where that contradicts no earlier pair.
     pub(super) fn insert_pairs(&mut self, then: &[String], now: &[String]) {
         for (then, now) in then.iter().zip(now) {
             if self.can_map(then, now) {
@@ -57,18 +57,18 @@ impl IdMap {
         }
     }
 
-    /// A text with the ids of now.
+    /// Replaces recorded ids in a text by the current ones.
     pub(super) fn substitute(&self, text: &str) -> String {
         replace_matches(text, find_next, |id| self.current_ids.get(id).cloned())
     }
 
-    /// Whether nothing has another id than before.
+    /// Returns true if every recorded id maps to itself.
     pub(super) fn is_identity(&self) -> bool {
         self.current_ids.iter().all(|(then, now)| then == now)
     }
 }
 
-/// Calls something with every text in a value.
+/// Calls a function with every string in a value.
 pub(super) fn for_each_string(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),
@@ -78,7 +78,7 @@ pub(super) fn for_each_string(value: &mut Value, change: &mut impl FnMut(&mut St
     }
 }
 
-/// A text with other words in the place of what is found in it.
+/// Replaces every match of `find` in a text; `None` from `with` keeps the match.
 fn replace_matches(
     text: &str,
     find: fn(&str, usize) -> Option<Range<usize>>,
@@ -94,7 +94,7 @@ fn replace_matches(
     replaced + &text[rest..]
 }
 
-/// The next id from a place on.
+/// Finds the next id at or after a position.
 fn find_next(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
@@ -117,7 +117,7 @@ fn is_uuid(bytes: &[u8]) -> bool {
 
 fn is_short_id(bytes: &[u8]) -> bool {
     let Some((kind, digits)) = bytes.split_first() else { return false };
-    // Something with letters only is a word.
+    // Letters only: an ordinary word.
     kind.is_ascii_lowercase()
         && digits.iter().all(|byte| is_hex_digit(*byte))
         && digits.iter().any(u8::is_ascii_digit)
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_found_wherever_they_stand() {
+    fn ids_are_found_in_any_context() {
         let uuid = "0f0e0d0c-1111-4222-8333-444455556666";
         let rows = [
             ("agentId: ac7e76fd0 (go on)", "agentId: <id 1> (go on)"),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn one_id_means_one_other() {
+    fn id_map_is_one_to_one() {
         let ids = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let mut now = IdMap::default();
         assert!(now.is_identity());
@@ -165,7 +165,10 @@ mod tests {
         assert!(now.is_consistent(&ids(&["a00000001"]), &ids(&["a00000002"])));
         assert!(!now.is_consistent(&ids(&["a00000001"]), &ids(&["a00000003"])));
         assert!(!now.is_consistent(&ids(&["a00000001"]), &[]));
-        assert!(!now.is_consistent(&ids(&["a00000009"]), &ids(&["a00000002"])), "that one is another already");
+        assert!(
+            !now.is_consistent(&ids(&["a00000009"]), &ids(&["a00000002"])),
+            "that one is another already"
+        );
         now.insert_pairs(&ids(&["a00000009", "d00000001"]), &ids(&["a00000002", "d00000002"]));
         assert_eq!(now.substitute("a00000009 d00000001"), "a00000009 d00000002");
         assert_eq!(now.substitute("ask a00000001 or c00000001"), "ask a00000002 or c00000001");

@@ -1,4 +1,4 @@
-//! Making a recording.
+//! Writing of a recording.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -14,10 +14,10 @@ use super::recording_error;
 use super::step::{RecordedError, RecordedStep, outline_request};
 use crate::downgrade::OptionalPart;
 use crate::error::ModelError;
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::request::Request;
 
-/// A recording that grows.
+/// Appends steps to the file of a recording.
 pub(super) struct RecordingWriter {
     path: PathBuf,
     state: Mutex<WriterState>,
@@ -26,9 +26,9 @@ pub(super) struct RecordingWriter {
 struct WriterState {
     file: File,
     step_count: usize,
-    /// The messages whose text stands in it.
+    /// Digests of the messages whose text is already in the file.
     written_digests: HashSet<String>,
-    /// Why it is not whole any more.
+    /// First write error; the recording is incomplete after it.
     error: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct RecordingModel {
     recording: Arc<RecordingWriter>,
 }
 
-/// A step that is under way; written down when it is dropped, however far it has come.
+/// A step in progress. Written to the file on drop, complete or not.
 struct StepGuard {
     recording: Arc<RecordingWriter>,
     step: Option<RecordedStep>,
@@ -46,7 +46,7 @@ struct StepGuard {
 }
 
 impl RecordingWriter {
-    /// Begins a recording in a file that is not there yet, and that nobody else can read.
+    /// Creates the file, readable by its owner only. Fails if it exists.
     pub(super) fn create(path: &Path) -> Result<Self, String> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -55,7 +55,12 @@ impl RecordingWriter {
         let file = options.open(path).map_err(|error| format!("{error}."))?;
         Ok(Self {
             path: path.to_owned(),
-            state: Mutex::new(WriterState { file, step_count: 0, written_digests: HashSet::new(), error: None }),
+            state: Mutex::new(WriterState {
+                file,
+                step_count: 0,
+                written_digests: HashSet::new(),
+                error: None,
+            }),
         })
     }
 
@@ -76,7 +81,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Why the recording cannot go on, if it cannot. A recording with a hole in it would be worth nothing.
+    /// Returns the write error, if any: a recording with a gap is useless, so no further request is made.
     fn write_error(&self) -> Option<ModelError> {
         self.state().error.as_ref().map(|why| recording_error("cannot be written", &self.path, why))
     }
@@ -104,7 +109,8 @@ impl Model for RecordingModel {
             events: Vec::new(),
             fault: None,
         };
-        let mut writing = StepGuard { recording: Arc::clone(&self.recording), step: Some(step), is_complete: false };
+        let mut writing =
+            StepGuard { recording: Arc::clone(&self.recording), step: Some(step), is_complete: false };
         let heard = self.model.stream_reply(request).map(move |item| {
             writing.record_item(&item);
             item

@@ -1,4 +1,4 @@
-//! Playing a recording.
+//! Replay of a recording.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,33 +6,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use whimbrel_wire::RawJson;
 
 use super::ids::IdMap;
-use super::substitute::substitute_ids;
 use super::step::{MessageOutline, RecordedStep, excerpt_difference, outline_request};
+use super::substitute::substitute_ids;
 use crate::anthropic::decode::{RawEvents, decode_event};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::ReplyItem;
 use crate::regular_file;
 use crate::request::Request;
 
-/// The most bytes that a recording may have.
+/// Maximum size of a recording.
 const MAX_RECORDING_BYTES: u64 = 1 << 30;
 
-/// A recording that is played.
+/// A model that replays a recording.
 pub(super) struct ReplayModel {
     steps: Vec<RecordedStep>,
     state: Mutex<ReplayState>,
 }
 
-/// How far a recording was played.
+/// Progress of a replay.
 struct ReplayState {
-    /// Which steps have been played.
+    /// Flag per step: already played.
     played: Vec<bool>,
-    /// What ids of the recording mean now.
+    /// Recorded ids and their current counterparts.
     ids: IdMap,
 }
 
 impl ReplayModel {
-    /// Reads a recording. One that broke off in the middle of a line is good up to there.
+    /// Reads a recording. An incomplete last line is ignored.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         let bytes = regular_file::read(path, MAX_RECORDING_BYTES)?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not text in UTF-8.".to_owned())?;
@@ -48,29 +48,37 @@ impl ReplayModel {
         Ok(Self { steps, state })
     }
 
-    /// The reply to a request.
+    /// Returns the items of the reply to a request.
     pub(super) fn reply_items(&self, request: &Request) -> Vec<Result<ReplyItem, ModelError>> {
         let asked = outline_request(request);
-        let Some((step, events)) = self.take_step(&asked) else { return vec![Err(self.divergence_error(&asked))] };
+        let Some((step, events)) = self.take_step(&asked) else {
+            return vec![Err(self.divergence_error(&asked))];
+        };
         let raw = if request.raw_events { RawEvents::Keep } else { RawEvents::Drop };
         let events = events.iter().map(|event| decode_event("", event.as_str(), raw));
-        let failed = step.fault.as_ref().map(|failure| match failure.left && !self.is_requested_again(&asked) {
-            // Nobody asked again, so the turn was interrupted there; it is again.
-            true => {
-                ModelError::new(ModelErrorKind::Interrupted, "The reply was interrupted here when it was recorded.")
-            }
-            false => failure.to_error(),
-        });
+        let failed =
+            step.fault.as_ref().map(|failure| match failure.left && !self.is_requested_again(&asked) {
+                // The reply was abandoned and not requested again, so the turn was interrupted there.
+                true => ModelError::new(
+                    ModelErrorKind::Interrupted,
+                    "The reply was interrupted here when it was recorded.",
+                ),
+                false => failure.to_error(),
+            });
         events.chain(failed.map(Err)).collect()
     }
 
-    /// The first step that answered the same and has not been played yet, and its events as they are told now.
+    /// Takes the first unplayed step with the same request and returns its events with current ids.
     fn take_step(&self, asked: &[MessageOutline]) -> Option<(&RecordedStep, Vec<RawJson>)> {
         let mut state = self.state();
         let ReplayState { played, ids: now } = &mut *state;
         let fits = |at: &usize| !played[*at] && is_same_request(&self.steps[*at].asked, asked);
         let agrees = |at: &usize| {
-            self.steps[*at].asked.iter().zip(asked).all(|(then, said)| now.is_consistent(&then.ids, &said.ids))
+            self.steps[*at]
+                .asked
+                .iter()
+                .zip(asked)
+                .all(|(then, said)| now.is_consistent(&then.ids, &said.ids))
         };
         let all = 0..self.steps.len();
         let at = all.clone().find(|at| fits(at) && agrees(at)).or_else(|| all.clone().find(fits))?;
@@ -82,17 +90,20 @@ impl ReplayModel {
         Some((step, substitute_ids(&step.events, now)))
     }
 
-    /// Whether the same is asked once more in what has not been played yet.
+    /// Returns true if an unplayed step has the same request.
     fn is_requested_again(&self, asked: &[MessageOutline]) -> bool {
         let state = self.state();
-        self.steps.iter().zip(&state.played).any(|(step, played)| !played && is_same_request(&step.asked, asked))
+        self.steps
+            .iter()
+            .zip(&state.played)
+            .any(|(step, played)| !played && is_same_request(&step.asked, asked))
     }
 
     fn state(&self) -> MutexGuard<'_, ReplayState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was recorded and has not been asked for, in words.
+    /// Describes the steps that were never requested.
     pub(super) fn describe_unplayed(&self) -> Option<String> {
         let state = self.state();
         let mut steps = self.steps.iter().zip(&state.played).filter(|(_, played)| !**played);
@@ -106,12 +117,13 @@ impl ReplayModel {
         ))
     }
 
-    /// Where a session has left the recording, and in what: of the steps that are left, the one that agrees the longest was
-    /// meant.
+    /// Describes where the session diverged from the recording: compares with the unplayed step that has the longest
+    /// common prefix.
     fn divergence_error(&self, asked: &[MessageOutline]) -> ModelError {
         let state = self.state();
-        let agreed =
-            |step: &RecordedStep| step.asked.iter().zip(asked).take_while(|(then, now)| then.is_same_message(now)).count();
+        let agreed = |step: &RecordedStep| {
+            step.asked.iter().zip(asked).take_while(|(then, now)| then.is_same_message(now)).count()
+        };
         let left = self.steps.iter().zip(&state.played).filter(|(_, played)| !**played);
         let how = match left.rev().map(|(step, _)| (agreed(step), step)).max_by_key(|(agreed, _)| *agreed) {
             None => format!("it has {} steps, and one more is asked for", self.steps.len()),
@@ -130,7 +142,7 @@ impl ReplayModel {
         ModelError::new(ModelErrorKind::Script, format!("The session has left the recording: {how}."))
     }
 
-    /// Two messages from where they differ, if that is known; otherwise their beginnings.
+    /// Returns excerpts of two messages from where they differ, if the recorded text is known; else their beginnings.
     fn describe_difference(&self, then: &MessageOutline, now: &MessageOutline) -> (String, String) {
         let known = |outline: &&MessageOutline| outline.digest == then.digest && outline.text.is_some();
         let told = self.steps.iter().flat_map(|step| &step.asked).find(known);
@@ -141,7 +153,7 @@ impl ReplayModel {
     }
 }
 
-/// Whether two requests are the same but for ids that were drawn.
+/// Returns true if two requests are the same apart from random ids.
 fn is_same_request(then: &[MessageOutline], now: &[MessageOutline]) -> bool {
     then.len() == now.len() && then.iter().zip(now).all(|(then, now)| then.is_same_message(now))
 }

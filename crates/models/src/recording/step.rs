@@ -1,4 +1,4 @@
-//! One line of a recording, and how requests are compared.
+//! One line of a recording, and the comparison of requests.
 
 use serde::{Deserialize, Serialize};
 use whimbrel_wire::{Block, RawJson, Role};
@@ -8,64 +8,64 @@ use crate::error::{ModelError, ModelErrorKind};
 use crate::history::ApiMessage;
 use crate::request::Request;
 
-/// How much of a message is kept for people to see.
+/// Length of message excerpts for the user.
 const EXCERPT_CHARS: usize = 160;
 
-/// How much of a message is kept to find out where another one differs.
+/// Length of the message text that is stored to locate a difference.
 const MAX_TEXT_BYTES: usize = 32_000;
 
-/// One attempt at a reply.
+/// One recorded attempt at a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedStep {
-    /// Which one, from 1.
+    /// Number of the step, starting at 1.
     pub(super) step: usize,
-    /// The model that was asked.
+    /// The requested model.
     pub(super) model: String,
-    /// What it was asked.
+    /// Outline of the request, one entry per message.
     pub(super) asked: Vec<MessageOutline>,
-    /// What came, in the form of the Messages API.
+    /// The events, in the form of the Messages API.
     pub(super) events: Vec<RawJson>,
-    /// How it failed, if it did.
+    /// The error that ended the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fault: Option<RecordedError>,
 }
 
-/// A message in short: enough to tell it from another.
+/// Outline of a message, sufficient to compare it with another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MessageOutline {
     pub(super) role: Role,
-    /// A number made of all its bytes but moments and ids that were drawn.
+    /// Hash of the normalized message: without timestamps and random ids.
     pub(super) digest: String,
-    /// Its beginning.
+    /// Beginning of the message.
     pub(super) begins: String,
-    /// What that number is made of, or the beginning of that. A recording has it once for each message.
+    /// The normalized message, truncated. Stored once per message in a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
-    /// The ids in it that were drawn, in order.
+    /// Random ids of the message, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ids: Vec<String>,
 }
 
 impl MessageOutline {
-    /// Whether another one says the same, but for ids that were drawn.
+    /// Returns true if the messages are the same apart from random ids.
     pub(super) fn is_same_message(&self, other: &Self) -> bool {
         (self.role, &self.digest) == (other.role, &other.digest)
     }
 }
 
-/// A fault as it is kept.
+/// An error as stored in a recording.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedError {
     kind: String,
     #[serde(default)]
     status: Option<u16>,
     message: String,
-    /// Whether nobody wanted to hear more of it.
+    /// Whether the reply was dropped before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) left: bool,
 }
 
-/// Two outlines of one length of a message, from a little before they differ, in words for people.
+/// Excerpts of two texts, starting shortly before they differ.
 pub(super) fn excerpt_difference(then: &str, now: &str) -> (String, String) {
     let same = then.bytes().zip(now.bytes()).take_while(|(then, now)| then == now).count();
     let excerpt = |text: &str| {
@@ -77,8 +77,8 @@ pub(super) fn excerpt_difference(then: &str, now: &str) -> (String, String) {
     (excerpt(then), excerpt(now))
 }
 
-/// A request in short. Reminders are left out: they tell the day, which is another one when a recording is played. So is
-/// thinking: it is signed, so it is played as it was, with the ids of then.
+/// Outlines a request. System reminders are left out because they contain the date. Thinking is left out because it is
+/// signed and therefore replayed with the recorded ids.
 pub(super) fn outline_request(request: &Request) -> Vec<MessageOutline> {
     request.history.messages().iter().map(outline_message).collect()
 }
@@ -90,7 +90,7 @@ fn outline_message(message: &ApiMessage) -> MessageOutline {
         _ => true,
     };
     let mut blocks: Vec<&Block> = message.content.iter().filter(told).collect();
-    // Of calls that were made side by side, any may have ended first.
+    // Parallel tool calls may finish in any order.
     blocks.sort_by_key(|block| match block {
         Block::ToolResult { tool_use_id, .. } => (0, tool_use_id.as_str()),
         _ => (1, ""),
@@ -104,7 +104,7 @@ fn outline_message(message: &ApiMessage) -> MessageOutline {
     MessageOutline { role: message.role, digest, begins, text: Some(text), ids }
 }
 
-/// FNV-1a: the same everywhere and always, which is all that is asked of it.
+/// FNV-1a hash: stable across platforms and versions.
 fn digest(text: &str) -> String {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
@@ -116,13 +116,13 @@ impl RecordedError {
         Self { kind, status: fault.status, message: fault.message.clone(), left: false }
     }
 
-    /// A reply that was not heard to its end.
+    /// A reply that was dropped before its end.
     pub(super) fn abandoned() -> Self {
         let fault = ModelError::new(ModelErrorKind::Cut, "The reply was not heard to its end.");
         Self { left: true, ..Self::from_error(&fault) }
     }
 
-    /// The fault as it is played: what was waited for then is not waited for again.
+    /// The error for the replay, with a retry delay of zero.
     pub(super) fn to_error(&self) -> ModelError {
         let snake: String = self.kind.chars().enumerate().fold(String::new(), |mut snake, (at, letter)| {
             if at > 0 && letter.is_ascii_uppercase() {

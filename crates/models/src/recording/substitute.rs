@@ -1,15 +1,15 @@
-//! A recorded reply told with the ids of now. Pure.
+//! Replaces recorded ids in the events of a reply by current ones. Pure.
 
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
 use super::ids::{self, IdMap};
 
-/// The fields of an event in which a text comes piece by piece. Thinking is signed, so it is left alone.
+/// Event fields that stream a text in fragments. Thinking is signed, so it is left unchanged.
 const STREAMED_FIELDS: [&str; 2] = ["/delta/text", "/delta/partial_json"];
 
-/// Events with the ids of now in the place of those that were recorded. An id may be spread over several pieces of a text:
-/// where one has to be replaced, the first piece says it all.
+/// Returns the events with current ids. An id may span several fragments of a text, so if one is replaced, the first
+/// fragment holds the whole text.
 pub(super) fn substitute_ids(events: &[RawJson], now: &IdMap) -> Vec<RawJson> {
     if now.is_identity() {
         return events.to_vec();
@@ -23,10 +23,13 @@ pub(super) fn substitute_ids(events: &[RawJson], now: &IdMap) -> Vec<RawJson> {
     for event in told.iter_mut().filter(|event| event["type"] == "content_block_start") {
         ids::for_each_string(event, &mut |text| *text = now.substitute(text));
     }
-    told.iter().zip(events).map(|(event, then)| RawJson::from_value(event).unwrap_or_else(|_| then.clone())).collect()
+    told.iter()
+        .zip(events)
+        .map(|(event, then)| RawJson::from_value(event).unwrap_or_else(|_| then.clone()))
+        .collect()
 }
 
-/// The numbers of the blocks that have such pieces.
+/// Indexes of the blocks that stream this field.
 fn blocks_with_field(events: &[Value], field: &str) -> Vec<Value> {
     let mut blocks: Vec<Value> = Vec::new();
     for event in events.iter().filter(|event| event.pointer(field).is_some()) {
@@ -63,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_comes_in_pieces_is_replaced_and_thinking_is_left_alone() {
+    fn id_split_over_fragments_is_replaced_and_thinking_kept() {
         let piece = |index: u32, field: &str, text: &str| json!({"type": "content_block_delta", "index": index, "delta": {field: text}});
         let start = |index: u32, text: &str| json!({"type": "content_block_start", "index": index, "content_block": {"text": text}});
         let then = [
@@ -80,7 +83,8 @@ mod tests {
         let mut now = IdMap::default();
         assert_eq!(substitute_ids(&events, &now), events);
         now.insert_pairs(&["a11111111".to_owned()], &["a33333333".to_owned()]);
-        let told: Vec<Value> = substitute_ids(&events, &now).iter().map(|event| event.decode().unwrap()).collect();
+        let told: Vec<Value> =
+            substitute_ids(&events, &now).iter().map(|event| event.decode().unwrap()).collect();
         let expected = [
             start(0, ""),
             piece(0, "thinking", "I wait for a11111111."),

@@ -20,7 +20,7 @@ fn request(said: &[&str]) -> Arc<Request> {
     Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
 }
 
-/// What a model says to a request: its text, or its fault.
+/// Sends a request and returns the reply's text, or the error.
 async fn request_text(providers: &Providers, said: &[&str]) -> Result<String, ModelError> {
     let (model, _) = providers.resolve(NAME)?;
     let mut stream = model.stream_reply(request(said));
@@ -46,7 +46,7 @@ fn replaying_providers(path: &Path) -> Providers {
 }
 
 #[tokio::test]
-async fn what_was_said_is_said_again_to_the_same_requests_in_any_order() {
+async fn same_requests_get_the_same_replies_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let failure = json!({"fault": {"kind": "overloaded", "status": 529, "message": "full"}});
@@ -67,7 +67,7 @@ async fn what_was_said_is_said_again_to_the_same_requests_in_any_order() {
 }
 
 #[tokio::test]
-async fn where_a_session_leaves_its_recording_is_told() {
+async fn divergence_names_the_step_and_the_difference() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
@@ -94,7 +94,7 @@ async fn where_a_session_leaves_its_recording_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_difference_begins_where_it_is_and_ids_and_moments_are_none() {
+async fn difference_excerpt_ignores_ids_and_timestamps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
@@ -121,7 +121,7 @@ async fn what_is_told_of_a_difference_begins_where_it_is_and_ids_and_moments_are
 }
 
 #[tokio::test]
-async fn a_recording_that_cannot_be_used_says_why() {
+async fn unusable_recording_names_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let missing = request_text(&replaying_providers(&path), &["a"]).await.unwrap_err();
@@ -134,7 +134,7 @@ async fn a_recording_that_cannot_be_used_says_why() {
 }
 
 #[tokio::test]
-async fn a_recording_that_broke_off_is_good_up_to_there() {
+async fn incomplete_recording_is_valid_up_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two."]));
@@ -152,7 +152,7 @@ async fn a_recording_that_broke_off_is_good_up_to_there() {
 }
 
 #[tokio::test]
-async fn a_reply_that_was_left_and_asked_for_again_is_cut_and_one_that_was_not_is_interrupted() {
+async fn abandoned_reply_is_cut_if_requested_again_else_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let first = recording_providers(&path, json!(["One.", "Two.", "Three."]));
@@ -167,7 +167,7 @@ async fn a_reply_that_was_left_and_asked_for_again_is_cut_and_one_that_was_not_i
 }
 
 #[tokio::test]
-async fn ids_that_were_drawn_anew_do_not_leave_a_recording_and_are_put_into_its_replies() {
+async fn new_ids_are_substituted_in_replies() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let first = recording_providers(&path, json!(["Ask a11111111, not a22222222.", "Done."]));
@@ -186,7 +186,7 @@ async fn ids_that_were_drawn_anew_do_not_leave_a_recording_and_are_put_into_its_
 }
 
 #[tokio::test]
-async fn results_may_have_come_in_another_order() {
+async fn tool_results_may_come_in_another_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let ask = async |providers: &Providers, ids: [&str; 2]| {
@@ -199,7 +199,8 @@ async fn results_may_have_come_in_another_order() {
         history.push(Role::User, &Block::text("More?"));
         let preamble = Arc::new(Preamble::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
-        let said: Vec<_> = model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+        let said: Vec<_> =
+            model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
         said.into_iter().all(|delta| delta.is_ok())
     };
     assert!(ask(&recording_providers(&path, json!(["One."])), ["t1", "t2"]).await);
@@ -208,7 +209,7 @@ async fn results_may_have_come_in_another_order() {
 }
 
 #[tokio::test]
-async fn ids_in_thinking_do_not_count() {
+async fn ids_in_thinking_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let ask = async |providers: &Providers, thought: &str, agent: &str| {
@@ -220,7 +221,8 @@ async fn ids_in_thinking_do_not_count() {
         history.push(Role::User, &Block::text("And now?"));
         let preamble = Arc::new(Preamble::new(vec![], vec![]));
         let (model, _) = providers.resolve(NAME).unwrap();
-        let said: Vec<_> = model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
+        let said: Vec<_> =
+            model.stream_reply(Arc::new(Request::new("m", preamble, history.snapshot()))).collect().await;
         said.into_iter().all(|delta| delta.is_ok())
     };
     assert!(ask(&recording_providers(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);

@@ -1,18 +1,18 @@
-//! Moments: when something happened, as the engine and programs write it. They are others in every run. Pure.
+//! Finds timestamps as the engine and other programs write them. They differ from run to run. Pure.
 
 use std::ops::Range;
 
-/// What a moment looks like up to its seconds; `0` stands for a digit.
+/// Form of a timestamp up to its seconds; `0` stands for a digit.
 const PATTERN: &[u8] = b"0000-00-00T00:00:00";
 
-/// The next moment from a place on: a date and a time with a zone, as in `2026-11-16T15:02:56.455Z`.
+/// Finds the next timestamp with a time zone at or after a position, as in `2026-11-16T15:02:56.455Z`.
 pub(super) fn find_next(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let begins = |at: usize| at == 0 || !bytes[at - 1].is_ascii_digit();
     (from..bytes.len()).filter(|at| begins(*at)).find_map(|at| Some(at..timestamp_end(bytes, at)?))
 }
 
-/// Where a moment that begins here ends.
+/// Returns the end of the timestamp that begins at `at`.
 fn timestamp_end(bytes: &[u8], at: usize) -> Option<usize> {
     let fits = |(byte, shape): (&u8, &u8)| match shape {
         b'0' => byte.is_ascii_digit(),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_found_whatever_their_zone_and_however_fine_they_are() {
+    fn timestamps_are_found_with_any_zone_and_precision() {
         let rows = [
             ("at 2026-11-16T15:02:56.455364894Z.", Some("2026-11-16T15:02:56.455364894Z")),
             ("2026-11-16T15:02:56Z", Some("2026-11-16T15:02:56Z")),

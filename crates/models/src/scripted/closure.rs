@@ -1,4 +1,4 @@
-//! A model that a function plays: for tests, and for programs that bring a model of their own.
+//! A model implemented by a closure: for tests, and for programs that supply their own model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,20 +9,19 @@ use futures::stream::BoxStream;
 use super::{PlaybackStep, ScriptedReply, play_steps};
 use crate::anthropic::body;
 use crate::error::ModelError;
-use crate::model::{ReplyItem, Model};
+use crate::model::{Model, ReplyItem};
 use crate::request::Request;
 
-/// A model that a function plays, so that a test or a program of your own needs no file: the function gets each request
-/// and its number, from 0, and gives the reply.
+/// A model implemented by a closure, which receives each request with its number, starting at 0, and returns the reply.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use whimbrel_models::providers::Providers;
-/// use whimbrel_models::scripted::{Played, Reply};
+/// use whimbrel_models::scripted::{ClosureModel, ScriptedReply};
 ///
 /// let providers = Providers::offline();
-/// providers.add_model("echo", Arc::new(Played::new(|request, number| {
-///     Ok(Reply::text(format!("{number}: {} messages", request.history.messages().len())))
+/// providers.add_model("echo", Arc::new(ClosureModel::new(|request, number| {
+///     Ok(ScriptedReply::text(format!("{number}: {} messages", request.history.messages().len())))
 /// })));
 /// assert!(providers.resolve("echo").is_ok());
 /// ```
@@ -32,7 +31,6 @@ pub struct ClosureModel<F> {
 }
 
 impl<F: Fn(&Request, usize) -> Result<ScriptedReply, ModelError> + Send + Sync> ClosureModel<F> {
-    /// A model that this function plays.
     pub fn new(respond: F) -> Self {
         Self { respond, request_count: AtomicUsize::new(0) }
     }

@@ -1,4 +1,4 @@
-//! Scripts, played through.
+//! Playback of scripts.
 
 use whimbrel_wire::Role;
 
@@ -13,7 +13,7 @@ fn request(text: &str) -> Arc<Request> {
     Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot()))
 }
 
-/// The blocks of the next reply, or the fault that ended it.
+/// Returns the blocks of the next reply, or the error that ended it.
 async fn next_reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>), ModelError> {
     let mut assembly = ReplyAssembler::default();
     let mut blocks = Vec::new();
@@ -25,7 +25,7 @@ async fn next_reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>)
 }
 
 #[tokio::test]
-async fn replies_come_in_their_order_and_in_every_form() {
+async fn replies_are_played_in_order_and_in_every_form() {
     let model = Scripted::replies(json!([
         "a text that is longer than one piece",
         [{"type": "tool_use", "name": "Bash", "input": {"command": "true"}}, {"type": "tool_use", "name": "Read"}],
@@ -52,7 +52,7 @@ async fn replies_come_in_their_order_and_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_text_is_streamed_in_small_pieces() {
+async fn text_is_streamed_in_small_pieces() {
     let model = Scripted::replies(json!(["twelve chars and twelve more and a rest"])).unwrap();
     let stream = model.stream_reply(request("hi"));
     let deltas = stream.filter(|item| {
@@ -64,7 +64,7 @@ async fn a_text_is_streamed_in_small_pieces() {
 }
 
 #[tokio::test]
-async fn an_input_given_as_text_is_streamed_as_it_is() {
+async fn string_input_is_streamed_literally() {
     let model =
         Scripted::replies(json!([[{"type": "tool_use", "name": "Bash", "input": "{\"command\": tru"}]]))
             .unwrap();
@@ -72,13 +72,14 @@ async fn an_input_given_as_text_is_streamed_as_it_is() {
     let mut stream = model.stream_reply(request("hi"));
     let mut bad = None;
     while let Some(delta) = stream.next().await {
-        bad = bad.or(assembly.push_event(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
+        bad = bad
+            .or(assembly.push_event(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
     }
     assert!(bad.unwrap().contains("{\"command\": tru"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_and_waits_are_scripted_too() {
+async fn errors_and_delays_are_played() {
     let model = Scripted::replies(json!([
         {"fault": {"kind": "overloaded", "status": 529, "message": "full", "retry_after_ms": 100}},
         {"content": ["never complete"], "fault": {"kind": "cut", "after": 3}, "delay_ms": 5000},
@@ -98,7 +99,7 @@ async fn failures_and_waits_are_scripted_too() {
 }
 
 #[tokio::test]
-async fn a_reply_can_expect_something_of_its_request() {
+async fn reply_can_require_text_in_its_request() {
     let model =
         Scripted::replies(json!([{"expect": "hello", "content": ["yes"]}, {"expect": "goodbye"}])).unwrap();
     assert!(next_reply(&model).await.is_ok());
@@ -107,7 +108,7 @@ async fn a_reply_can_expect_something_of_its_request() {
 }
 
 #[test]
-fn a_script_that_cannot_be_read_says_why() {
+fn invalid_script_names_the_cause() {
     for (text, why) in
         [("{", "EOF"), ("[{\"contents\": []}]", "contents"), ("[{\"fault\": {\"kind\": \"odd\"}}]", "odd")]
     {
@@ -120,7 +121,7 @@ fn a_script_that_cannot_be_read_says_why() {
 }
 
 #[test]
-fn only_a_file_of_a_sensible_size_is_a_script() {
+fn script_must_be_a_regular_file_of_limited_size() {
     let folder = tempfile::tempdir().unwrap();
     let huge = folder.path().join("huge.json");
     std::fs::File::create(&huge).unwrap().set_len(MAX_SCRIPT_BYTES + 1).unwrap();

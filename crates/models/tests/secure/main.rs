@@ -1,4 +1,4 @@
-//! Models behind TLS: a server on loopback with certificates of its own, over HTTP/2 and HTTP/1.1.
+//! Models behind TLS: a server on loopback with its own certificates, over HTTP/2 and HTTP/1.1.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -16,11 +16,11 @@ use server::TlsServer;
 use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::assemble::ReplyAssembler;
 use whimbrel_models::http::HttpClient;
-use whimbrel_models::{ModelError, ModelErrorKind, History, Model, Preamble, Request};
+use whimbrel_models::{History, Model, ModelError, ModelErrorKind, Preamble, Request};
 use whimbrel_wire::{Block, Role};
 
 impl TlsServer {
-    /// The model behind the server, as somebody asks it whose environment has this variable.
+    /// A client of the server with an environment in which `variable` names its root certificate.
     fn model(&self, variable: Option<&str>) -> Anthropic {
         let root = self.root.path().to_str().unwrap().to_owned();
         let door = HttpClient::from_env(move |name| (Some(name) == variable).then(|| root.clone()));
@@ -32,7 +32,7 @@ fn certificate_for(host: &str) -> CertificateParams {
     CertificateParams::new(vec![host.to_owned()]).unwrap()
 }
 
-/// The text of one reply to a prompt of so many bytes.
+/// Returns the text of the reply to a prompt of `size` bytes.
 async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError> {
     let mut history = History::new();
     history.push(Role::User, &Block::text("x".repeat(size)));
@@ -50,13 +50,13 @@ async fn reply_text(model: &Anthropic, size: usize) -> Result<String, ModelError
 }
 
 #[tokio::test]
-async fn many_turns_go_over_one_connection_of_http_2() {
+async fn many_turns_share_one_http2_connection() {
     let server = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let model = server.model(Some("NODE_EXTRA_CA_CERTS"));
     for _ in 0..3 {
         assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
     }
-    // More than the window of a stream, so that sending has to wait for the server.
+    // Larger than the window of an HTTP/2 stream, so that sending waits for the server.
     assert_eq!(reply_text(&model, 1 << 20).await.as_deref(), Ok("safe"));
     let at_once = join_all((0..8).map(|_| reply_text(&model, 10))).await;
     assert!(at_once.iter().all(|said| said.as_deref() == Ok("safe")), "{at_once:?}");
@@ -70,22 +70,30 @@ async fn many_turns_go_over_one_connection_of_http_2() {
 }
 
 #[tokio::test]
-async fn a_server_without_http_2_is_spoken_to_as_it_can() {
+async fn server_without_http2_is_used_with_http1() {
     let server = TlsServer::start(certificate_for("127.0.0.1"), &["http/1.1"]).await;
     let model = server.model(Some("SSL_CERT_FILE"));
     for _ in 0..3 {
         assert_eq!(reply_text(&model, 10).await.as_deref(), Ok("safe"));
     }
-    assert_eq!((server.count(|counts| &counts.http2_connections), server.count(|counts| &counts.requests)), (0, 3));
+    assert_eq!(
+        (server.count(|counts| &counts.http2_connections), server.count(|counts| &counts.requests)),
+        (0, 3)
+    );
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_not_trusted_is_told_with_cause_and_remedy() {
+async fn untrusted_certificate_is_explained_with_a_remedy() {
     let mut old = certificate_for("127.0.0.1");
     old.not_after = rcgen::date_time_ymd(2001, 1, 1);
     let trusting = Some("NODE_EXTRA_CA_CERTS");
     let table = [
-        ("A17 nobody known", certificate_for("127.0.0.1"), None, ["nobody known has signed it", "NODE_EXTRA_CA_CERTS"]),
+        (
+            "A17 nobody known",
+            certificate_for("127.0.0.1"),
+            None,
+            ["nobody known has signed it", "NODE_EXTRA_CA_CERTS"],
+        ),
         ("another host", certificate_for("elsewhere.test"), trusting, ["it is for another host", "base URL"]),
         ("too old", old, trusting, ["it has expired", "clock"]),
     ];

@@ -1,4 +1,4 @@
-//! A proxy on loopback that opens tunnels, whatever host is asked for, to one and the same server.
+//! Proxy on loopback that opens every tunnel to one fixed server.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A proxy; it ends with the test's runtime.
+/// The proxy; it stops with the test's runtime.
 pub(crate) struct TunnelProxy {
     pub(crate) address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl TunnelProxy {
-    /// A proxy before a server, itself behind TLS or not, which answers like this to who asks for a tunnel.
+    /// Starts a proxy for a server, optionally behind TLS, that answers tunnel requests with `answer`.
     pub(crate) async fn start(server: SocketAddr, tls: Option<TlsAcceptor>, answer: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -34,7 +34,7 @@ impl TunnelProxy {
         Self { address, heads }
     }
 
-    /// What was said to open tunnels.
+    /// The request heads received.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! A server behind TLS on loopback, with a certificate of its own.
+//! TLS server on loopback with its own certificate.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -24,11 +24,11 @@ pub(crate) const REPLY: &str = concat!(
     "data: {\"type\":\"message_stop\"}\n\n",
 );
 
-/// A server that says the same to everybody; it ends with the test's runtime.
+/// A server that sends the same reply to every request; it stops with the test's runtime.
 pub(crate) struct TlsServer {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
-    /// The certificate of whoever signed the server's.
+    /// Certificate of the authority that signed the server's certificate.
     pub(crate) root: NamedTempFile,
     pub(crate) counts: Arc<ServerCounts>,
 }
@@ -36,17 +36,17 @@ pub(crate) struct TlsServer {
 #[derive(Default)]
 pub(crate) struct ServerCounts {
     pub(crate) connections: AtomicUsize,
-    /// Connections that agreed on HTTP/2.
+    /// Connections that negotiated HTTP/2.
     pub(crate) http2_connections: AtomicUsize,
     pub(crate) requests: AtomicUsize,
-    /// The bytes of all requests together.
+    /// Total size of the request bodies over HTTP/2.
     pub(crate) body_bytes: AtomicUsize,
-    /// The heads of requests over HTTP/1.1.
+    /// Request heads received over HTTP/1.1.
     pub(crate) heads: Mutex<Vec<String>>,
 }
 
-/// A certificate like this, which somebody has signed whose own is given as PEM, and the protocols to be spoken with
-/// it, the best first.
+/// Signs a certificate with a new authority. Returns the acceptor for these protocols, in order of preference, and the
+/// authority's certificate as PEM.
 pub(crate) fn tls_identity(certificate: &CertificateParams, protocols: &[&str]) -> (TlsAcceptor, String) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -65,7 +65,7 @@ pub(crate) fn tls_identity(certificate: &CertificateParams, protocols: &[&str]) 
 }
 
 impl TlsServer {
-    /// A server with a certificate like this, which speaks these protocols, the best first.
+    /// Starts a server with this certificate and these protocols, in order of preference.
     pub(crate) async fn start(certificate: CertificateParams, protocols: &[&str]) -> Self {
         let (tls, pem) = tls_identity(&certificate, protocols);
         let mut root = NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Variables of the process itself that name root certificates.
+//! Root certificates named by variables of the process itself.
 
 use std::io::Write;
 use std::process::Command;
@@ -8,11 +8,11 @@ use whimbrel_models::anthropic::Anthropic;
 use whimbrel_models::http::HttpClient;
 
 use super::server::TlsServer;
-use super::{reply_text, certificate_for};
+use super::{certificate_for, reply_text};
 
 const URL_VARIABLE: &str = "WHIMBREL_TEST_URL";
 
-/// Asks a server as a process of its own: the test below starts this test in other processes. Says what came of it.
+/// Child process of the test below, which runs this test by name: sends one request and prints the outcome.
 #[tokio::test]
 async fn asking_process() {
     let Ok(url) = std::env::var(URL_VARIABLE) else { return };
@@ -23,7 +23,7 @@ async fn asking_process() {
     }
 }
 
-/// What comes of asking in a process with these variables.
+/// Runs the child process with these variables and returns its outcome.
 async fn run_child(server: &TlsServer, variables: &[(&str, &str)]) -> String {
     #[expect(clippy::disallowed_methods, reason = "this test is about the variables of a process")]
     let mut child = Command::new(std::env::current_exe().unwrap());
@@ -32,14 +32,14 @@ async fn run_child(server: &TlsServer, variables: &[(&str, &str)]) -> String {
         child.env_remove(name);
     }
     child.env(URL_VARIABLE, &server.url).envs(variables.iter().copied());
-    // The server answers on this thread.
+    // The server runs on this thread.
     let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     said.split_once("outcome: ").unwrap().1.lines().next().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn a_shared_file_of_roots_counts_beside_the_system_and_ends_nothing_if_it_is_bad() {
+async fn shared_roots_extend_the_system_roots_even_if_invalid() {
     let server = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let root = server.root.path().to_str().unwrap();
     let unknown = "The certificate of 127.0.0.1 is not trusted: nobody known has signed it";

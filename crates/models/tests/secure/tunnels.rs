@@ -1,4 +1,4 @@
-//! Secure servers behind a proxy, and proxies that are secure themselves.
+//! TLS servers behind a proxy, and proxies behind TLS.
 
 use std::net::TcpListener;
 
@@ -13,7 +13,7 @@ use super::server::{REPLY, TlsServer, tls_identity};
 
 const TUNNEL_OPENED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// A door whose environment has these variables and trusts this file.
+/// A client with these variables that trusts this root file.
 fn client(variables: &[(&str, String)], roots: &NamedTempFile) -> HttpClient {
     let roots = roots.path().to_str().unwrap();
     HttpClient::from_env(|name| {
@@ -28,7 +28,7 @@ async fn post(door: &HttpClient, url: &str) -> Result<Vec<u8>, ModelError> {
 }
 
 #[tokio::test]
-async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
+async fn tunnel_uses_the_proxy_credentials_and_is_reused() {
     for (protocols, modern) in [(["h2", "http/1.1"].as_slice(), 1), (&["http/1.1"], 0)] {
         let server = TlsServer::start(certificate_for("far.test"), protocols).await;
         let proxy = TunnelProxy::start(server.address, None, TUNNEL_OPENED).await;
@@ -52,7 +52,7 @@ async fn a_tunnel_is_opened_with_the_password_of_the_proxy_and_used_again() {
 }
 
 #[tokio::test]
-async fn a_proxy_may_be_behind_tls_itself() {
+async fn proxy_may_be_behind_tls() {
     let server = TlsServer::start(certificate_for("far.test"), &["h2", "http/1.1"]).await;
     let (tls, root) = tls_identity(&certificate_for("127.0.0.1"), &["h2", "http/1.1"]);
     let proxy = TunnelProxy::start(server.address, Some(tls), TUNNEL_OPENED).await;
@@ -75,7 +75,7 @@ async fn a_proxy_may_be_behind_tls_itself() {
 }
 
 #[tokio::test]
-async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
+async fn secure_proxy_forwards_plain_requests() {
     let proxy = TlsServer::start(certificate_for("127.0.0.1"), &["h2", "http/1.1"]).await;
     let address = proxy.url.replace("https://", "https://ann:secret@");
     let door = client(&[("HTTP_PROXY", address)], &proxy.root);
@@ -86,7 +86,7 @@ async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_wants_a_password_or_refuses_is_told() {
+async fn proxy_that_denies_the_tunnel_is_reported() {
     let server = TlsServer::start(certificate_for("far.test"), &["h2"]).await;
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (answer, before, part) in [

@@ -1,4 +1,4 @@
-//! The narrow reading: is every part of the command certain to be allowed or harmless?
+//! Allow analysis: every simple command must be certain to be allowed or harmless.
 
 use std::path::PathBuf;
 
@@ -11,33 +11,36 @@ use crate::command_pattern::CommandPattern;
 use crate::decide::DecisionInput;
 use crate::decision::{Decision, Reason};
 use crate::ruleset::SourcedRule;
-use crate::shell::{AllowSpelling, RequiredRule, CommandClass, UnanalyzableCause, SimpleCommand, RedirectTargetKind, Redirect, WordValue, RedirectDirection};
+use crate::shell::{
+    AllowSpelling, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, RequiredRule,
+    SimpleCommand, UnanalyzableCause, WordValue,
+};
 
-/// What can be said of one part.
+/// Approval of one simple command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approval<'a> {
     /// A rule allows it.
     Rule(&'a SourcedRule),
-    /// It only reads.
+    /// The command is read-only.
     ReadOnly,
-    /// It is one of the file commands, and edits are accepted.
+    /// A file command, in the mode that accepts edits.
     AcceptedEdit,
     /// Nothing allows it.
     NotApproved,
 }
 
-/// How many parts are told one by one, and looked at for what to tell.
+/// Simple commands that are listed in a reason, and searched for a blocked path.
 const MAX_REPORTED: usize = 100;
 
 impl ShellCommand<'_> {
-    /// Whether the command is read-only without the help of any rule about commands.
+    /// Returns true if the command is read-only without help from a command rule.
     pub(crate) fn is_read_only(&self, case: &DecisionInput<'_>) -> bool {
         self.script.unanalyzable.is_empty()
             && self.directory_obstacle(case).is_none()
             && self.script.checked_commands().all(|part| self.is_read_only_with_redirects(part, case))
     }
 
-    /// The rule that allows the command, if rules allow every part of it; the first of them.
+    /// The first of the rules that allow the command, if rules allow every simple command.
     pub(crate) fn allow_rule(&self, case: &DecisionInput<'_>) -> Option<SourcedRule> {
         if self.whole_command_obstacle(case).is_some() {
             return None;
@@ -52,13 +55,13 @@ impl ShellCommand<'_> {
         first.cloned()
     }
 
-    /// Whether every part is read-only, allowed by a rule, or an edit where edits are accepted.
+    /// Returns true if every simple command is read-only, allowed by a rule, or an accepted edit.
     pub(crate) fn is_covered(&self, case: &DecisionInput<'_>) -> bool {
         self.whole_command_obstacle(case).is_none()
             && self.script.checked_commands().all(|part| self.approval(part, case) != Approval::NotApproved)
     }
 
-    /// Why nothing allows the command, and the first path that stands in the way.
+    /// Reason why the command needs approval, and the first blocked path.
     pub(crate) fn approval_reason(&self, case: &DecisionInput<'_>) -> (Reason, Option<String>) {
         let blocked = self.blocked_path(case);
         let shown = blocked.as_ref().map(|path| path.display().to_string());
@@ -72,9 +75,9 @@ impl ShellCommand<'_> {
             return (Reason::GitProgram(program), shown);
         }
         let reason = match (parts.as_slice(), blocked) {
-            ([_, _, ..], _) => {
-                Reason::Subcommands(parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, case)).collect())
-            }
+            ([_, _, ..], _) => Reason::Subcommands(
+                parts.iter().take(MAX_REPORTED).map(|part| self.subcommand_decision(part, case)).collect(),
+            ),
             (_, Some(path)) if !is_in_work_dirs(&path, case) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
         };
@@ -99,16 +102,20 @@ impl ShellCommand<'_> {
         (part.raw.clone(), decision)
     }
 
-    /// The first path that a part may not touch.
+    /// The first path that a simple command must not touch.
     pub(crate) fn blocked_path(&self, case: &DecisionInput<'_>) -> Option<PathBuf> {
-        let of_parts = self.script.checked_commands().take(MAX_REPORTED).filter_map(|part| self.path_obstacle(part, case));
+        let of_parts = self
+            .script
+            .checked_commands()
+            .take(MAX_REPORTED)
+            .filter_map(|part| self.path_obstacle(part, case));
         self.directory_obstacle(case).into_iter().chain(of_parts).find_map(|obstacle| match obstacle {
             PathObstacle::Path(path) => Some(path),
             PathObstacle::Unknown => None,
         })
     }
 
-    /// What is not understood, unless a rule names the whole command.
+    /// The first construct that cannot be analyzed, unless an exact rule names the whole command.
     pub(crate) fn unanalyzable_cause(&self, case: &DecisionInput<'_>) -> Option<UnanalyzableCause> {
         let first = self.script.unanalyzable.first().copied()?;
         match self.whole_command_rule(case) {
@@ -122,7 +129,7 @@ impl ShellCommand<'_> {
         not_understood.or_else(|| self.directory_obstacle(case))
     }
 
-    /// The rule that names the whole command, letter by letter.
+    /// The exact rule that names the whole command.
     fn whole_command_rule<'a>(&self, case: &DecisionInput<'a>) -> Option<&'a SourcedRule> {
         let mut rules = case.rules.command_rules(PermissionBehavior::Allow, case.call.tool);
         rules
@@ -130,7 +137,7 @@ impl ShellCommand<'_> {
             .map(|(reference, _)| reference)
     }
 
-    /// What can be said of one part.
+    /// Approval of one simple command.
     pub(crate) fn approval<'a>(&self, part: &SimpleCommand, case: &DecisionInput<'a>) -> Approval<'a> {
         if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, case).is_none()) {
             return Approval::NotApproved;
@@ -169,12 +176,13 @@ impl ShellCommand<'_> {
     fn is_read_only_with_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
         let harmless = |redirect: &Redirect| {
             redirect.target_kind == RedirectTargetKind::Null
-                || redirect.direction == RedirectDirection::Read && self.redirect_obstacle(redirect, part, case).is_none()
+                || redirect.direction == RedirectDirection::Read
+                    && self.redirect_obstacle(redirect, part, case).is_none()
         };
         part.redirects.iter().all(harmless) && self.is_read_only_ignoring_redirects(part, case)
     }
 
-    /// Whether a part only reads, its redirects aside.
+    /// Returns true if a simple command is read-only, apart from its redirects.
     fn is_read_only_ignoring_redirects(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> bool {
         let harmless = match part.class {
             CommandClass::NoCommand => part.assignments.is_empty(),
@@ -191,7 +199,7 @@ impl ShellCommand<'_> {
             && self.operand_obstacle(part, case).is_none()
     }
 
-    /// Whether a glob finds a file whose name the command would take for an option.
+    /// Returns true if a glob may match a file name that the command would take for an option.
     fn glob_may_yield_option(&self, part: &SimpleCommand) -> bool {
         let globs = part.words.iter().filter_map(|word| match &word.value {
             WordValue::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
@@ -226,7 +234,9 @@ impl ShellCommand<'_> {
 fn spelling_matches(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
     let fits = match spelling.required_rule {
         RequiredRule::AnyRule => true,
-        RequiredRule::NamingRule => pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default()),
+        RequiredRule::NamingRule => {
+            pattern.starts_with_word(spelling.text.split(' ').next().unwrap_or_default())
+        }
         RequiredRule::ExactRule => pattern.is_exact(),
     };
     fits && pattern.matches(&spelling.text)

@@ -1,4 +1,5 @@
-//! Removals that are asked about in every mode: the root, a home, the working directory, and everything in them.
+//! Critical removals, which ask in every mode: the root, a home directory, the working directory, and everything in
+//! them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,11 @@ use crate::decide::DecisionInput;
 use crate::folded_path::fold_path;
 use crate::shell::WordValue;
 
-/// Who removes more than this at once is asked without a closer look.
+/// A command with more removals than this asks without further checks.
 const MAX_REMOVALS: usize = 256;
 
 impl ShellCommand<'_> {
-    /// What the command removes that is critical, if anything.
+    /// The first critical path that the command removes.
     pub(crate) fn critical_removal(&self, case: &DecisionInput<'_>) -> Option<String> {
         let removed = self.script.commands.iter().flat_map(|part| &part.removals);
         let mut different: Vec<&WordValue> = Vec::new();
@@ -47,14 +48,15 @@ impl ShellCommand<'_> {
         if self.directories.may_be_elsewhere(text) {
             return true;
         }
-        let lost = self.directories.may_be_anywhere && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
+        let lost = self.directories.may_be_anywhere
+            && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
         lost || self
             .resolve(text)
             .iter()
             .any(|path| [&path.lexical, &path.physical].into_iter().any(|path| places.contains(path)))
     }
 
-    /// A glob is critical directly below a critical place, or if it becomes one.
+    /// A glob is critical if it matches directly below a critical path, or matches one.
     fn is_critical_glob(&self, glob: &str, places: &CriticalPaths) -> bool {
         if self.directories.may_be_elsewhere(glob) {
             return true;
@@ -70,12 +72,13 @@ impl ShellCommand<'_> {
             self.resolve(text).iter().any(|path| below_place(&path.lexical) || below_place(&path.physical))
         };
         if has_wildcard(directory) {
-            // Which directories these are is known only from the disk.
+            // Wildcards in the directory part must be resolved on disk.
             let unresolved = self.directories.all().any(|at| {
                 let expansion = self.expand_glob(directory, at);
                 !expansion.complete
                     || expansion.paths.is_empty()
-                    || has_wildcard(name) && expansion.paths.iter().any(|path| spelled(&path.to_string_lossy()))
+                    || has_wildcard(name)
+                        && expansion.paths.iter().any(|path| spelled(&path.to_string_lossy()))
             });
             if unresolved && spelled(&literal_prefix(directory).to_string_lossy()) {
                 return true;
@@ -89,7 +92,7 @@ impl ShellCommand<'_> {
         }) || self.path_context.fs.is_budget_exhausted()
     }
 
-    /// A word with an unknown stretch is critical if it would be one with nothing in that place.
+    /// A word with an unknown part is critical if it is critical with that part empty.
     fn critical_unknown_value(&self, before: &str, after: &str, places: &CriticalPaths) -> Option<String> {
         let shown = format!("{before}${after}");
         if before.is_empty() {
@@ -109,9 +112,9 @@ impl ShellCommand<'_> {
     }
 }
 
-/// The places that cannot be given up, folded for comparing.
+/// Paths that must not be removed, folded for comparison.
 struct CriticalPaths {
-    /// Home, the working directory and the ancestors of it.
+    /// The home directory, the working directory and its ancestors.
     exact: Vec<PathBuf>,
     /// Additional directories and their ancestors: critical only as `dir/*`.
     globs: Vec<PathBuf>,
@@ -126,7 +129,8 @@ impl CriticalPaths {
         let working = [&primary.lexical, &primary.physical, &shell.lexical, &shell.physical];
         let working = working.into_iter().map(PathBuf::as_path).chain(directories.iter().copied());
         let ancestors = working.flat_map(Path::ancestors);
-        let exact = ancestors.chain([home.lexical.as_path(), home.physical.as_path()]).map(fold_path).collect();
+        let exact =
+            ancestors.chain([home.lexical.as_path(), home.physical.as_path()]).map(fold_path).collect();
         let extra = case.dirs.extra.iter().flat_map(|(dir, _)| [&dir.lexical, &dir.physical]);
         let globs = extra.flat_map(|path| path.ancestors()).map(fold_path).collect();
         Self { exact, globs }

@@ -1,4 +1,5 @@
-//! The wide search: does a deny or ask rule mean some part of the command, under any spelling, at any depth?
+//! Deny analysis of command text: finds a deny or ask rule that matches some simple command, in any spelling and at
+//! any depth.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +11,15 @@ use crate::command_pattern::CommandPattern;
 use crate::decide::DecisionInput;
 use crate::decision::{Decision, Reason};
 use crate::ruleset::SourcedRule;
-use crate::shell::{DenySpelling, UnanalyzableCause, MatchStart};
+use crate::shell::{DenySpelling, MatchStart, UnanalyzableCause};
 
 impl ShellCommand<'_> {
-    /// What the rules with this behavior say about the command.
-    pub(crate) fn decide_by_rules(&self, case: &DecisionInput<'_>, behavior: PermissionBehavior) -> Option<Decision> {
+    /// Applies the rules with this behavior to the command.
+    pub(crate) fn decide_by_rules(
+        &self,
+        case: &DecisionInput<'_>,
+        behavior: PermissionBehavior,
+    ) -> Option<Decision> {
         if behavior == PermissionBehavior::Deny && self.is_too_complex_to_search(case) {
             return Some(Decision::Deny(Reason::Unanalyzable(UnanalyzableCause::TooDeep)));
         }
@@ -35,8 +40,8 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Whether the command is nested too deep to be searched, while there is something to search for and nobody else
-    /// would look.
+    /// Returns true if the command is too complex to search in bypass mode although restricting rules exist. In other
+    /// modes the user is asked.
     fn is_too_complex_to_search(&self, case: &DecisionInput<'_>) -> bool {
         case.mode == PermissionMode::BypassPermissions
             && (self.script.truncated
@@ -45,14 +50,19 @@ impl ShellCommand<'_> {
             && case.rules.has_scoped_restrictions()
     }
 
-    fn match_command_rules<'a>(&self, case: &DecisionInput<'a>, behavior: PermissionBehavior) -> Option<&'a SourcedRule> {
-        let (references, patterns): (Vec<_>, Vec<_>) = case.rules.command_rules(behavior, case.call.tool).unzip();
+    fn match_command_rules<'a>(
+        &self,
+        case: &DecisionInput<'a>,
+        behavior: PermissionBehavior,
+    ) -> Option<&'a SourcedRule> {
+        let (references, patterns): (Vec<_>, Vec<_>) =
+            case.rules.command_rules(behavior, case.call.tool).unzip();
         if patterns.is_empty() {
             return None;
         }
         let patterns = PatternIndex::new(&patterns);
         let mut first = None;
-        // Many parts may have the same text.
+        // Many simple commands may have the same text.
         let mut seen = HashSet::new();
         let parts = self.script.commands.iter().chain(&self.script.commands_if_empty);
         for spelling in parts.flat_map(|part| &part.deny_spellings) {
@@ -65,12 +75,12 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Patterns of commands, by the character that a text must begin with to be matched.
+/// Command patterns, indexed by the first byte that a text must have to match.
 struct PatternIndex<'a> {
     all: &'a [&'a CommandPattern],
-    /// Those that begin with this character, in lower case; those that may begin with anything are in each.
+    /// Patterns by first byte in lower case; those with any start are included in each list.
     by_first_byte: HashMap<u8, Vec<usize>>,
-    /// Those that may begin with anything.
+    /// Patterns that may match texts with any start.
     any_start: Vec<usize>,
 }
 
@@ -86,14 +96,14 @@ impl<'a> PatternIndex<'a> {
         Self { all, by_first_byte, any_start }
     }
 
-    /// Those that may match a text, in order.
+    /// Patterns that may match a text, in order.
     fn candidates(&self, text: &str) -> impl Iterator<Item = (usize, &CommandPattern)> {
         let first = text.bytes().next().unwrap_or_default().to_ascii_lowercase();
         let places = self.by_first_byte.get(&first).unwrap_or(&self.any_start);
         places.iter().filter_map(|at| Some((*at, *self.all.get(*at)?)))
     }
 
-    /// The first pattern that means a spelling, or the one that is known to be before it.
+    /// The first pattern that matches a spelling, or a known one before it.
     fn first_match(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
         let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
                      means: &dyn Fn(&CommandPattern) -> bool| {
@@ -102,12 +112,13 @@ impl<'a> PatternIndex<'a> {
         };
         let text = &spelling.text;
         let found = match spelling.match_start {
-            MatchStart::EveryWord => first(&mut self.all.iter().copied().enumerate(), &|pattern| {
-                pattern.matches_at_any_word(text)
-            }),
+            MatchStart::EveryWord => {
+                first(&mut self.all.iter().copied().enumerate(), &|pattern| pattern.matches_at_any_word(text))
+            }
             MatchStart::Beginning => first(&mut self.candidates(text), &|pattern| pattern.matches(text)),
         };
-        let lowered = (spelling.match_start == MatchStart::Beginning && spelling.deny_only).then(|| text.to_lowercase());
+        let lowered = (spelling.match_start == MatchStart::Beginning && spelling.deny_only)
+            .then(|| text.to_lowercase());
         let lowered = lowered
             .and_then(|text| first(&mut self.candidates(&text), &|pattern| pattern.matches_lowercase(&text)));
         [known, found, lowered].into_iter().flatten().min()

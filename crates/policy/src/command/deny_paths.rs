@@ -1,75 +1,74 @@
-//! The wide search among files: does a rule mean a path that the command touches, or something below it?
+//! Deny analysis of paths: finds a deny or ask rule that matches a path the command touches, or something below it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use super::symlinks::follows_symlinks;
-use super::word_paths::{SearchBudget, LookupKind, Unresolved, WordPaths};
 use super::moved_links::MovedBy;
+use super::symlinks::follows_symlinks;
+use super::word_paths::{LookupKind, SearchBudget, Unresolved, WordPaths};
 use super::{ShellCommand, read_operands};
-use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::decide::DecisionInput;
+use crate::dir_walk::{LinkPolicy, match_rules_below};
 use crate::folded_path::FoldedPath;
 use crate::path_pattern::PathPattern;
 use crate::paths::ResolvedPath;
 use crate::ruleset::SourcedRule;
-use crate::shell::{SimpleCommand, RedirectTargetKind, WordValue, RedirectDirection};
+use crate::shell::{RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue};
 
-/// How sure it is that a rule is meant.
+/// Certainty that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchCertainty {
-    /// It may be, if an unknown word turns out so.
+    /// Possible, depending on the value of an unknown word.
     Possible,
-    /// Something that the rule means lies below what is touched, or there is too much below to tell.
+    /// The rule matches something below a touched path, or the walk hit a limit.
     Below,
-    /// It may be, but there was more to look at than is looked at. Whoever makes it too much must not gain by it.
+    /// Search budget exhausted; treated as a match so that it cannot be used to evade a rule.
     BudgetExhausted,
-    /// It is.
     Certain,
 }
 
-/// What a part does with a path.
+/// Use of a path by a simple command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PathUse {
     Read,
-    /// Read to be put elsewhere, which an edit rule refuses too.
+    /// Read in order to write it elsewhere, which an Edit deny rule also covers.
     Copy,
     Write,
-    /// Changed, removed or moved with all that lies below.
+    /// Changed, removed or moved with everything below.
     WriteBelow,
 }
 
-/// How far a part goes from the path that it names.
+/// Depth to which a simple command uses a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PathDepth {
     Itself,
-    /// To everything below it.
+    /// Everything below it.
     Below,
-    /// To everything below it, and to where links lead.
+    /// Everything below it, and the targets of links.
     ThroughLinks,
 }
 
-/// The rules about files with one behavior, and what was found of them so far.
+/// Search for the file rules with one behavior, and its best match so far.
 struct PathRuleSearch<'c, 'a, 'r> {
     command: &'c ShellCommand<'a>,
     behavior: PermissionBehavior,
     rules: Vec<&'r SourcedRule>,
-    /// Those about reading first.
+    /// Patterns of Read rules first, then of Edit rules.
     patterns: Vec<&'r PathPattern>,
-    /// How many are about reading.
+    /// Number of Read patterns.
     read_rule_count: usize,
     budget: SearchBudget,
-    /// What was judged, and by which parts it may be moved. The same twice says the same.
+    /// Values already checked, with the commands that may move them.
     checked: HashMap<(&'c WordValue, PathUse, PathDepth), MovedBy>,
-    /// Which rules mean something below which directory.
+    /// Rules that match below a directory, by directory.
     walk_results: HashMap<(PathBuf, LinkPolicy), Vec<bool>>,
     best_match: Option<(&'r SourcedRule, MatchCertainty)>,
 }
 
 impl ShellCommand<'_> {
-    /// The rule about files that is meant most certainly, the first of them.
+    /// Finds the file rule that matches with the highest certainty; the first of several.
     pub(super) fn match_path_rules<'r>(
         &self,
         case: &DecisionInput<'r>,
@@ -124,7 +123,10 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
                 }
             };
             if self.best_match.is_none() && self.command.is_moved_by_other(shift, part) {
-                self.record_match(self.applicable_patterns(usage).first().map(|_| 0), MatchCertainty::Possible);
+                self.record_match(
+                    self.applicable_patterns(usage).first().map(|_| 0),
+                    MatchCertainty::Possible,
+                );
             }
             if self.has_match_at_least(MatchCertainty::Certain) {
                 return;
@@ -136,7 +138,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         self.best_match.is_some_and(|(_, best)| best >= certainty)
     }
 
-    /// Notes that the rule at some place is meant, if that is more than is known.
+    /// Records a match if it is more certain than the best so far.
     fn record_match(&mut self, rule: Option<usize>, certainty: MatchCertainty) {
         if !self.has_match_at_least(certainty)
             && let Some(reference) = rule.and_then(|at| self.rules.get(at))
@@ -145,7 +147,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         }
     }
 
-    /// The rules that a use of a path concerns.
+    /// Patterns that apply to a use of a path.
     fn applicable_patterns(&self, usage: PathUse) -> &[&PathPattern] {
         let edits = match usage {
             PathUse::Read => false,
@@ -156,11 +158,14 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         self.patterns.get(..count).unwrap_or_default()
     }
 
-    /// Looks what the rules say of one word, the surest first: what says less than is known already is left out.
+    /// Matches the rules against one value, the most certain kind first. Kinds no more certain than the best match
+    /// are skipped.
     fn check_value(&mut self, value: &WordValue, usage: PathUse, depth: PathDepth) -> MovedBy {
         let reached = self.command.word_paths(value, &mut self.budget);
-        let shift = reached.paths().fold(MovedBy::Nothing, |shift, path| shift.merge(self.command.moved_by(path)));
-        let inside: Vec<FoldedPath> = reached.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
+        let shift =
+            reached.paths().fold(MovedBy::Nothing, |shift, path| shift.merge(self.command.moved_by(path)));
+        let inside: Vec<FoldedPath> =
+            reached.containing_dirs.iter().flat_map(FoldedPath::all_spellings).collect();
         let folded: Vec<FoldedPath> = reached.paths().flat_map(FoldedPath::all_spellings).collect();
         let rules = self.applicable_patterns(usage);
         let any = (!rules.is_empty()).then_some(0);
@@ -168,7 +173,9 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         let real = first(&|rule| folded.iter().chain(&inside).any(|path| rule.matches_folded(path)));
         let of_missing = |missing: Unresolved| match missing {
             Unresolved::Nothing => None,
-            Unresolved::InKnownDirs => first(&|rule| inside.iter().any(|path| rule.may_match_below_folded(path))),
+            Unresolved::InKnownDirs => {
+                first(&|rule| inside.iter().any(|path| rule.may_match_below_folded(path)))
+            }
             Unresolved::Anything => any,
         };
         let unsearched = of_missing(reached.unsearched).filter(|_| real.is_none());
@@ -184,8 +191,13 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
         shift
     }
 
-    /// The first of so many rules that means something below what was reached.
-    fn first_match_below(&mut self, reached: &WordPaths, depth: PathDepth, concerned: usize) -> Option<usize> {
+    /// Index of the first applicable rule that matches below one of the paths.
+    fn first_match_below(
+        &mut self,
+        reached: &WordPaths,
+        depth: PathDepth,
+        concerned: usize,
+    ) -> Option<usize> {
         let links = if depth == PathDepth::ThroughLinks { LinkPolicy::Follow } else { LinkPolicy::Ignore };
         reached.paths().filter_map(|path| self.match_below(path, links, concerned)).min()
     }
@@ -196,7 +208,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
             let meant = if self.budget.take(LookupKind::Walk, 1) {
                 match_rules_below(&self.patterns, &path.physical, links, &self.command.path_context)
             } else {
-                // What there was too much of may hold it: that is no less than having found it.
+                // Budget exhausted: a rule that could match below counts as a match.
                 let root = FoldedPath::new(&path.physical);
                 let may_hold =
                     |rule: &&PathPattern| links == LinkPolicy::Follow || rule.may_match_below_folded(&root);
@@ -208,7 +220,7 @@ impl<'c> PathRuleSearch<'c, '_, '_> {
     }
 }
 
-/// Everything that a part touches, and how.
+/// Values that a simple command touches, and how.
 fn touched_values(part: &SimpleCommand) -> impl Iterator<Item = (&WordValue, PathUse)> {
     let program = part.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { PathUse::Copy } else { PathUse::Read };

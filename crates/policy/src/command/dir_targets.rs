@@ -1,5 +1,5 @@
-//! What a command puts into a directory: `cp a/x b` makes `b/x` if `b` is a directory. That file is written, so it is judged
-//! like every other.
+//! Files written into a directory: `cp a/x b` writes `b/x` if `b` is a directory. They are checked like all other
+//! written files.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::ShellCommand;
 use crate::fs::EntryKind;
 use crate::shell::{CommandClass, DirTarget, SimpleCommand, WordValue};
 
-/// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
+/// Files recorded for the whole command times its possible directories; beyond the limit any file may be written.
 const MAX_DIR_TARGETS: usize = 2_500;
 
 impl ShellCommand<'_> {
-    /// Adds the files that the parts put into directories to what they write.
+    /// Adds the files that simple commands write into directories to their writes.
     pub(super) fn add_dir_targets(&mut self) {
         let (mut all, mut uncounted) = (0, false);
         let places = self.directories.all().count();
@@ -22,7 +22,11 @@ impl ShellCommand<'_> {
             let mut made = Vec::new();
             for landing in &part.dir_targets {
                 if (all + made.len()) * places > MAX_DIR_TARGETS {
-                    made.push(WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false });
+                    made.push(WordValue::Unknown {
+                        before: String::new(),
+                        after: String::new(),
+                        nonempty: false,
+                    });
                     uncounted = true;
                     break;
                 }
@@ -40,7 +44,7 @@ impl ShellCommand<'_> {
         self.dir_targets_truncated = uncounted;
     }
 
-    /// Whether a target is a directory when the part at this place runs, as far as can be told.
+    /// Returns true if a target may be a directory when the command at this index runs.
     fn may_be_directory(&self, target: &WordValue, at: usize) -> bool {
         let WordValue::Literal(text) = target else { return true };
         let named =
@@ -53,7 +57,7 @@ impl ShellCommand<'_> {
             })
     }
 
-    /// Whether some other part could make a directory.
+    /// Returns true if another simple command may create a directory.
     fn may_create_directory(&self, except: usize) -> bool {
         let makes = |part: &SimpleCommand| match part.class {
             CommandClass::NoCommand | CommandClass::ReadOnly => false,
@@ -63,7 +67,7 @@ impl ShellCommand<'_> {
         self.script.commands.iter().enumerate().any(|(at, part)| at != except && makes(part))
     }
 
-    /// The names that something has; none where one is not known.
+    /// Names of the files written; none stands for an unknown name.
     fn file_names(&self, landing: &DirTarget) -> Vec<Option<String>> {
         let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         match &landing.source {
@@ -82,7 +86,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// An entry of a directory.
+/// Joins a directory and a name.
 fn join_value(directory: &WordValue, name: Option<String>) -> Option<WordValue> {
     let unknown = |before: String, after: String| WordValue::Unknown { before, after, nonempty: false };
     Some(match (directory, name) {
@@ -93,13 +97,14 @@ fn join_value(directory: &WordValue, name: Option<String>) -> Option<WordValue> 
         (WordValue::Literal(text), None) => unknown(format!("{text}/"), String::new()),
         (WordValue::Glob(glob), Some(name)) => WordValue::Glob(format!("{glob}/{}", escape_glob(&name))),
         (WordValue::Glob(_), None) => return None,
-        (WordValue::Unknown { before, after, .. }, name) => {
-            unknown(before.clone(), format!("{after}/{}", name.as_deref().map(escape_glob).unwrap_or_default()))
-        }
+        (WordValue::Unknown { before, after, .. }, name) => unknown(
+            before.clone(),
+            format!("{after}/{}", name.as_deref().map(escape_glob).unwrap_or_default()),
+        ),
     })
 }
 
-/// A name as it stands in a pattern.
+/// Escapes a name for use in a glob.
 fn escape_glob(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for character in name.chars() {

@@ -1,33 +1,33 @@
-//! Where the parts of a command may run: where the shell is, and wherever `cd` may lead from there.
+//! Directories in which a command may run: the shell's own, and the targets of `cd`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::glob_expansion::GlobCache;
 use crate::paths::{PathContext, is_proc_path, lexical_path, physical_path, resolve_absolute};
-use crate::shell::{SimpleCommand, Script, WordValue};
+use crate::shell::{Script, SimpleCommand, WordValue};
 
-/// How many directories are followed at most.
+/// Directories tracked per command.
 const MAX_DIRECTORIES: usize = 64;
 
-/// How many there may be, each with every word of the command in it; long words count as several.
+/// Limit on directories times words of the command; long words count as several.
 const MAX_DIRECTORY_WORDS: usize = 12_000;
 
-/// How long a word is that counts as two.
+/// Length of a word that counts as two.
 const LONG_WORD_BYTES: usize = 16;
 
-/// The directories that a command may be in.
+/// Directories that a command may be in.
 #[derive(Debug)]
 pub(super) struct PossibleDirs {
-    /// Where the shell is, then where `cd` may lead.
+    /// The shell's directory, then possible targets of `cd`.
     pub(super) shell_dirs: Vec<PathBuf>,
-    /// Where single commands are told to work.
+    /// Directories that options of single commands select, such as `env -C`.
     pub(super) option_dirs: Vec<PathBuf>,
-    /// Whether `cd` may also lead where nobody knows.
+    /// True if `cd` may also lead to an unknown directory.
     pub(super) may_be_anywhere: bool,
-    /// Whether there are more than were followed.
+    /// True if there are more directories than are tracked.
     pub(super) truncated: bool,
-    /// How many of either sort are followed for this command.
+    /// Limit for each of the two lists in this command.
     limit: usize,
 }
 
@@ -41,8 +41,12 @@ impl PossibleDirs {
             truncated: false,
             limit: (MAX_DIRECTORY_WORDS / words.max(1)).clamp(1, MAX_DIRECTORIES),
         };
-        let search: Vec<&str> =
-            script.cd_path.iter().filter_map(WordValue::as_literal).flat_map(|path| path.split(':')).collect();
+        let search: Vec<&str> = script
+            .cd_path
+            .iter()
+            .filter_map(WordValue::as_literal)
+            .flat_map(|path| path.split(':'))
+            .collect();
         for target in &script.cd_directories {
             if found.truncated {
                 break;
@@ -71,12 +75,11 @@ impl PossibleDirs {
         found
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
         self.shell_dirs.iter().chain(&self.option_dirs).map(PathBuf::as_path)
     }
 
-    /// Whether a path may also be somewhere that was not looked at.
+    /// Returns true if a relative path may also lie in a directory that is not tracked.
     pub(super) fn may_be_elsewhere(&self, text: &str) -> bool {
         self.truncated && !text.starts_with('/')
     }
@@ -92,7 +95,7 @@ impl PossibleDirs {
         self.shell_dirs.push(directory);
     }
 
-    /// What runs more than once may go up more than once.
+    /// A repeated command may move up several times, so parent targets are followed to the root.
     fn follow_repeated_parents(&mut self, script: &Script, around: &PathContext<'_>) {
         let targets: HashSet<&str> = script.cd_directories.iter().filter_map(WordValue::as_literal).collect();
         let up: Vec<&str> =
@@ -108,7 +111,7 @@ impl PossibleDirs {
         }
     }
 
-    /// Where a command is told to work, also from where another one was told to.
+    /// Directories selected by an option, also relative to those selected by another option.
     fn resolve_option_dir(
         &mut self,
         target: &WordValue,
@@ -116,12 +119,13 @@ impl PossibleDirs {
         around: &PathContext<'_>,
     ) -> Vec<PathBuf> {
         let mut found = self.resolve_target(target, &[], globs, around);
-        let chained = self.option_dirs.iter().filter_map(|from| Some(lexical_path(&from.join(target.as_literal()?))));
+        let chained =
+            self.option_dirs.iter().filter_map(|from| Some(lexical_path(&from.join(target.as_literal()?))));
         found.extend(chained.filter(|path| around.fs.lstat(path).is_some()));
         found
     }
 
-    /// Where a target leads from each directory, one after the other.
+    /// Resolves a `cd` target from each tracked directory.
     fn resolve_target(
         &mut self,
         target: &WordValue,
@@ -136,7 +140,8 @@ impl PossibleDirs {
         let mut found = Vec::new();
         for start in &starts {
             let around = PathContext { cwd: start, ..*around };
-            // By a name that stands for the shell's own directory, it would lead back to itself once it is there.
+            // A start below `/proc/self/cwd` would refer to itself once the shell is there, so it is not followed
+            // again.
             let named_by_process = is_proc_path(start);
             let own = |path: &Path| {
                 (!named_by_process)
@@ -147,8 +152,9 @@ impl PossibleDirs {
             match target {
                 WordValue::Literal(text) => {
                     let path = start.join(text);
-                    // Whether `..` goes back along a link is a matter of options.
-                    let back = text.split('/').any(|part| part == "..").then(|| physical_path(&path, around.fs));
+                    // `..` behind a link depends on `cd -P` and `-L`, so both results count.
+                    let back =
+                        text.split('/').any(|part| part == "..").then(|| physical_path(&path, around.fs));
                     found.push(lexical_path(&path));
                     found.extend(back.into_iter().chain(own(&path)));
                 }
@@ -165,7 +171,7 @@ impl PossibleDirs {
     }
 }
 
-/// How many words a part has.
+/// Number of words of a simple command; long words count as several.
 fn word_weight(part: &SimpleCommand) -> usize {
     let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG_WORD_BYTES).sum::<usize>();
     words + part.redirects.len()

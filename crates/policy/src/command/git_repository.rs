@@ -1,5 +1,5 @@
-//! Which git repository a read-only git command would speak of. Its settings can name programs to run, so only the
-//! session's own repository is read without a question, and only if it is trusted or names no programs.
+//! The git repository that a read-only git command uses. Its configuration can name programs to run, so only the
+//! session's own repository is read without asking, and only if it is trusted or configures no programs.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::fs::{EntryKind, FsView};
 use crate::paths::physical_path;
 use crate::shell::{CommandClass, SimpleCommand};
 
-/// What is to be said of the repository that the shell stands in.
+/// Trust in the repository of the shell's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RepositoryTrust {
-    /// It may be read.
+    /// The repository may be read.
     Trusted,
-    /// There is none, or it is not the session's own.
+    /// There is no repository, or it is not the session's own.
     Foreign,
-    /// Reading it runs this.
+    /// Reading the repository runs this program.
     RunsProgram(GitProgram),
 }
 
 impl ShellCommand<'_> {
-    /// The first repository at or above the shell's directory.
+    /// Checks the first repository at or above the shell's directory.
     pub(super) fn repository_trust(&self, case: &DecisionInput<'_>) -> RepositoryTrust {
         let fs = self.path_context.fs;
         let primary = &case.dirs.primary.physical;
@@ -41,7 +41,7 @@ impl ShellCommand<'_> {
         RepositoryTrust::Foreign
     }
 
-    /// What stands in the way of a git command that only reads.
+    /// The program that a read-only git command would run.
     pub(super) fn git_program(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<GitProgram> {
         if part.class != CommandClass::ReadOnly || part.program.as_deref() != Some("git") {
             return None;
@@ -53,7 +53,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Whether git would take the directory itself for a repository.
+/// Returns true if git would treat the directory itself as a bare repository.
 fn is_bare_repository(directory: &Path, fs: &dyn FsView) -> bool {
     fs.lstat(&directory.join("HEAD")).is_some()
         && fs.lstat(&directory.join("objects")).is_some()

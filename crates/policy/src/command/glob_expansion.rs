@@ -1,4 +1,4 @@
-//! Looking at the disk: what a glob would become.
+//! Glob expansion on disk.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,26 +11,26 @@ use crate::dir_walk::{WalkResult, find_below};
 use crate::fs::FsView;
 use crate::paths::physical_path;
 
-/// How many names a glob may become before its matches are only guessed at.
+/// Matches per glob; with more, the expansion is incomplete.
 pub(super) const MAX_MATCHES: usize = 1_000;
 
-/// What a glob becomes.
+/// Expansion of a glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GlobExpansion {
-    /// The paths that match.
+    /// Matching paths.
     pub(super) paths: Vec<PathBuf>,
-    /// Whether these are all.
+    /// True if the list is complete.
     pub(super) complete: bool,
 }
 
-/// How many components at a glob's end are looked up one by one, so that other globs find the rest looked up.
+/// Trailing components of a glob that are expanded one by one, so that globs with a common start share its expansion.
 const MAX_SHARED_DEPTH: usize = 8;
 
-/// What globs became, each looked up once.
+/// Cache of glob expansions.
 #[derive(Debug, Default)]
 pub(super) struct GlobCache {
     options: GlobOptions,
-    /// By the directory that they begin at, then by their text.
+    /// By start directory, then by pattern.
     cached: RefCell<HashMap<OsString, HashMap<String, Rc<GlobExpansion>>>>,
 }
 
@@ -39,7 +39,7 @@ impl GlobCache {
         Self { options, cached: RefCell::default() }
     }
 
-    /// What the shell would put in a glob's place, from this directory.
+    /// Expands a glob from this directory, using the cache.
     pub(super) fn expand(&self, pattern: &str, from: &Path, fs: &dyn FsView) -> Rc<GlobExpansion> {
         self.expand_cached(pattern, start_directory(pattern, from), fs, MAX_SHARED_DEPTH)
     }
@@ -62,7 +62,7 @@ impl GlobCache {
     }
 }
 
-/// What the shell would put in a glob's place, from this directory. Quoted characters are escaped by a backslash.
+/// Expands a glob from this directory. Quoted characters are escaped by a backslash.
 fn expand_uncached(pattern: &str, from: &Path, reading: GlobOptions, fs: &dyn FsView) -> GlobExpansion {
     let begun = GlobExpansion { paths: vec![start_directory(pattern, from).to_owned()], complete: true };
     let components = pattern.split('/').filter(|component| !component.is_empty());
@@ -73,8 +73,13 @@ fn start_directory<'a>(pattern: &str, from: &'a Path) -> &'a Path {
     if pattern.starts_with('/') { Path::new("/") } else { from }
 }
 
-/// One component further.
-fn expand_component(above: &GlobExpansion, component: &str, reading: GlobOptions, fs: &dyn FsView) -> GlobExpansion {
+/// Expands one more component.
+fn expand_component(
+    above: &GlobExpansion,
+    component: &str,
+    reading: GlobOptions,
+    fs: &dyn FsView,
+) -> GlobExpansion {
     let mut paths = Vec::new();
     let mut complete = above.complete;
     let names = ComponentMatcher::new(component, reading);
@@ -98,13 +103,14 @@ fn expand_component(above: &GlobExpansion, component: &str, reading: GlobOptions
             });
             complete = complete && all == WalkResult::NotFound;
         }
-        // There every process sees itself: what we would see is not what the command sees.
+        // Entries of `/proc` differ per process, so the command may see others.
         complete = complete && !(path.starts_with("/proc") && path.components().count() > 3);
         let Some(found) = fs.read_entries(path, MAX_MATCHES + 1) else { continue };
         complete = complete && found.len() <= MAX_MATCHES;
-        // Older shells take the folder above for a hidden file.
+        // Older shells match `..` with patterns for hidden files.
         let above = OsString::from("..");
-        let matching = found.iter().map(|entry| &entry.name).chain([&above]).filter(|name| names.matches(name));
+        let matching =
+            found.iter().map(|entry| &entry.name).chain([&above]).filter(|name| names.matches(name));
         paths.extend(matching.map(|name| path.join(name)));
     }
     complete = complete && paths.len() <= MAX_MATCHES && !fs.is_budget_exhausted();
@@ -122,7 +128,7 @@ pub(super) fn literal_prefix(pattern: &str) -> PathBuf {
         .fold(absolute, |path, component| path.join(unescape(component)))
 }
 
-/// Whether a glob has a wildcard before its last component.
+/// Returns true if a glob has a wildcard before its last component.
 pub(super) fn has_wildcard_in_directory(pattern: &str) -> bool {
     pattern.trim_end_matches('/').rsplit_once('/').is_some_and(|(directory, _)| has_wildcard(directory))
 }
@@ -136,7 +142,7 @@ pub(super) fn has_wildcard(component: &str) -> bool {
     })
 }
 
-/// The text of a glob, its escapes taken out.
+/// Removes the escapes of a glob.
 pub(super) fn unescape(component: &str) -> String {
     let mut out = String::with_capacity(component.len());
     let mut characters = component.chars();
@@ -152,7 +158,7 @@ mod tests {
     use crate::fs::FakeFs;
 
     #[test]
-    fn what_globs_become() {
+    fn globs_expand() {
         let fs =
             FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
         let shared = GlobCache::default();
@@ -184,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn too_many_matches_are_said_to_be_too_many() {
+    fn too_many_matches_are_incomplete() {
         let files: Vec<String> = (0..1_100).map(|number| format!("/w/{number}")).collect();
         let fs = FakeFs::with_files(files.iter().map(String::as_str));
         assert!(!expand_uncached("*", Path::new("/w"), GlobOptions::default(), &fs).complete);
     }
 
     #[test]
-    fn what_stands_before_the_first_wildcard() {
+    fn literal_prefix_ends_at_first_wildcard() {
         for (pattern, expected) in [("a/b*/c", "a"), ("/a\\*/x*", "/a*"), ("*", ""), ("/*", "/")] {
             assert_eq!(literal_prefix(pattern), Path::new(expected), "{pattern}");
         }

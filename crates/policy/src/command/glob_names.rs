@@ -1,4 +1,4 @@
-//! The names that a component of a glob stands for, as the shell reads it.
+//! Matching of directory entries against one component of a glob.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -6,27 +6,27 @@ use std::ffi::OsStr;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::path_pattern::escape_braces;
-use crate::shell::{SimpleCommand, Script, WordValue};
+use crate::shell::{Script, SimpleCommand, WordValue};
 
-/// How the shell reads globs.
+/// Shell options that change how globs match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct GlobOptions {
-    /// Whether a star may stand for a dot at the start.
+    /// True if `*` may match a leading dot.
     match_hidden: bool,
-    /// Whether case may not count.
+    /// True if case may be ignored.
     ignore_case: bool,
-    /// Whether two stars may stand for any number of directories.
+    /// True if `**` may match any number of directories.
     globstar: bool,
 }
 
 impl GlobOptions {
-    /// As the command may have set it.
+    /// Collects the options that the command may set.
     pub(super) fn from_script(script: &Script) -> Self {
         let words = script.commands.iter().flat_map(|part| &part.words).map(|word| &word.value);
         let given = script.commands.iter().flat_map(|part| &part.assignments);
         let mut options = Self::default();
         for text in words.chain(given.map(|given| &given.value)).filter_map(WordValue::as_literal) {
-            // Shells differ in how they write the names of options.
+            // Shells spell the names of options differently.
             if !text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"glob")) {
                 continue;
             }
@@ -49,21 +49,21 @@ impl GlobOptions {
         options
     }
 
-    /// Whether a component may stand for everything below.
+    /// Returns true if a component matches directories at any depth.
     pub(super) fn is_globstar(self, component: &str) -> bool {
         self.globstar && component == "**"
     }
 }
 
-/// The names that a component of a glob stands for.
+/// Matcher for one component of a glob.
 pub(super) struct ComponentMatcher<'a> {
     component: &'a str,
     reading: GlobOptions,
-    /// What they begin with.
+    /// Literal start of every match.
     prefix: &'a str,
-    /// What they end in.
+    /// Literal end of every match.
     suffix: &'a str,
-    /// None if the glob cannot be read: then it may be anything.
+    /// None if the component cannot be compiled; then every name may match.
     matcher: OnceCell<Option<GlobMatcher>>,
 }
 
@@ -78,7 +78,8 @@ impl<'a> ComponentMatcher<'a> {
     pub(super) fn matches(&self, name: &OsStr) -> bool {
         let bytes = name.as_encoded_bytes();
         let hidden_too = self.reading.match_hidden || self.component.starts_with(['.', '\\', '[']);
-        let same_ends = || bytes.starts_with(self.prefix.as_bytes()) && bytes.ends_with(self.suffix.as_bytes());
+        let same_ends =
+            || bytes.starts_with(self.prefix.as_bytes()) && bytes.ends_with(self.suffix.as_bytes());
         (self.reading.ignore_case || same_ends())
             && (hidden_too || !bytes.starts_with(b"."))
             && self.matcher().is_none_or(|matcher| matcher.is_match(name))
@@ -99,8 +100,8 @@ impl<'a> ComponentMatcher<'a> {
     }
 }
 
-/// Whether a class in brackets is written in a way that shells read otherwise than the glob library: `[[:alpha:]]`,
-/// `[[=a=]]`, or with a backslash in it.
+/// Returns true if a bracket expression differs between shells and the glob library: `[[:alpha:]]`, `[[=a=]]`, or one
+/// with a backslash.
 fn has_unsupported_class(component: &str) -> bool {
     let (mut escaped, mut class) = (false, false);
     let mut before = None;
@@ -126,7 +127,7 @@ mod tests {
     use crate::shell::{ShellContext, analyze};
 
     #[test]
-    fn a_command_may_change_how_globs_are_read() {
+    fn command_changes_glob_options() {
         let fs = FakeFs::with_files(["/w/.env", "/w/a", "/x/y/z"]);
         let rows: [(&str, &str, &[&str]); 13] = [
             ("cat *", "*", &["/w/a"]),

@@ -1,15 +1,14 @@
-//! Commands whose name is a glob: the shell runs the file that it finds, so the search looks what that is.
+//! Commands whose name is a glob. The shell runs the matching file, so the deny analysis expands the glob.
 
 use super::ShellCommand;
-use crate::shell::{self, UnanalyzableCause, SimpleCommand, CheckScope, WordValue, Word};
+use crate::shell::{self, CheckScope, SimpleCommand, UnanalyzableCause, Word, WordValue};
 
-/// How many files are followed, and how many bytes of commands that makes; with more the command counts as one that
-/// cannot be searched.
+/// Limits on expanded files and on the bytes of the resulting commands; beyond them the command cannot be searched.
 const MAX_FILES: usize = 1_000;
 const MAX_BYTES: usize = 200_000;
 
 impl ShellCommand<'_> {
-    /// Adds what commands with a glob for a name would run.
+    /// Adds the commands that a glob as program name would run, for the deny analysis.
     pub(super) fn add_glob_programs(&mut self) {
         let Some(lines) = self.glob_program_lines() else {
             self.script.unanalyzable.push(UnanalyzableCause::TooDeep);
@@ -19,15 +18,18 @@ impl ShellCommand<'_> {
         let surroundings = shell::ShellContext { home: &home };
         for line in lines {
             let parts = shell::analyze(&line, &surroundings).commands.into_iter();
-            self.script.commands.extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
+            self.script
+                .commands
+                .extend(parts.map(|part| SimpleCommand { check_scope: CheckScope::DenyOnly, ..part }));
         }
     }
 
-    /// The commands that there would be with the names of files; nothing if these are too many.
+    /// Commands with the glob replaced by each matching file; none if there are too many.
     fn glob_program_lines(&self) -> Option<Vec<String>> {
         let mut lines: Vec<String> = Vec::new();
         for part in &self.script.commands {
-            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first() else {
+            let Some((Word { value: WordValue::Glob(glob), .. }, arguments)) = part.words.split_first()
+            else {
                 continue;
             };
             let arguments: String = arguments.iter().map(|word| format!(" {}", word_text(word))).collect();

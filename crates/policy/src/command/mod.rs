@@ -1,29 +1,32 @@
-//! Commands: what the shell's facts mean under the rules, in the working directories, on this disk.
+//! Shell commands: the text analysis of `shell` checked against rules, working directories and the disk.
 //!
-//! Rooms: `directories` (where the parts may run), `landing` (what is put into directories), `search` (deny and ask rules,
-//! wide) with `path_search` (those about files), `allow` (grants part by part, narrow) with `scope` (paths that stand in
-//! the way) and `shift` (links that move while the command runs), `critical` (removals that are always asked), `danger`
-//! (protected paths), `expand` (globs on disk) with `names` (what they stand for), `globbed` (globs as command names),
-//! `reach` (what a word may mean on disk), `spelled` (where paths lead), `walked` (what lies below directories), `links`
-//! (commands that go through links), `repository` (which git repository is meant).
+//! * `allow`: allow analysis of each simple command, with `path_obstacles` (paths outside the working directories)
+//!   and `git_repository` (repositories that git may read);
+//! * `deny`: deny and ask rules for command text, with `deny_paths` (those for files);
+//! * `critical_removal`, `dangerous_write`: removals and protected paths that always ask;
+//! * `directories`: directories the command may be in; `dir_targets`: files that `cp` and its like write into a
+//!   directory;
+//! * `moved_links`, `symlinks`: commands that move or follow symbolic links;
+//! * `glob_expansion`, `glob_names`, `glob_program`: globs on disk, and globs as program names;
+//! * `word_paths`, `resolve`, `walk_cache`: paths of a word, path resolution, cached directory walks.
 
 mod allow;
 mod critical_removal;
 mod dangerous_write;
-mod directories;
-mod glob_expansion;
-mod glob_program;
-mod dir_targets;
-mod symlinks;
-mod glob_names;
-mod deny_paths;
-mod word_paths;
-mod git_repository;
-mod path_obstacles;
 mod deny;
+mod deny_paths;
+mod dir_targets;
+mod directories;
+mod git_repository;
+mod glob_expansion;
+mod glob_names;
+mod glob_program;
 mod moved_links;
+mod path_obstacles;
 mod resolve;
+mod symlinks;
 mod walk_cache;
+mod word_paths;
 
 pub(crate) use allow::Approval;
 pub(crate) use path_obstacles::PathObstacle;
@@ -34,30 +37,27 @@ use std::rc::Rc;
 use crate::command_pattern::normalize_blanks;
 use crate::decide::DecisionInput;
 use crate::paths::PathContext;
-use crate::shell::{self, SimpleCommand, Script, WordValue};
+use crate::shell::{self, Script, SimpleCommand, WordValue};
 use directories::PossibleDirs;
-use glob_expansion::{GlobExpansion, GlobCache};
+use glob_expansion::{GlobCache, GlobExpansion};
 use glob_names::GlobOptions;
 use moved_links::MovedLinks;
 use resolve::ResolutionCache;
 use walk_cache::WalkCache;
 
-/// A command and where its parts may run.
+/// A shell command, its analysis, and the directories it may run in.
 #[derive(Debug)]
 pub(crate) struct ShellCommand<'a> {
     pub(crate) script: Script,
-    /// The whole text with single blanks, for rules that name the whole command.
+    /// The whole text with normalized blanks, for rules that name the whole command.
     normalized_text: String,
     directories: PossibleDirs,
-    /// Parts after which paths may lead elsewhere.
+    /// Simple commands after which paths may resolve differently.
     moved_links: MovedLinks,
-    /// What globs became.
     glob_cache: GlobCache,
-    /// Where paths lead.
     spelled: ResolutionCache,
-    /// What was found below directories.
     walked: WalkCache,
-    /// Whether more files are put into directories than were told apart.
+    /// True if more files are written into directories than were recorded.
     dir_targets_truncated: bool,
     path_context: PathContext<'a>,
 }
@@ -87,23 +87,24 @@ impl<'a> ShellCommand<'a> {
         command
     }
 
-    /// What a glob becomes in a directory.
+    /// Expands a glob in a directory.
     fn expand_glob(&self, glob: &str, from: &Path) -> Rc<GlobExpansion> {
         self.glob_cache.expand(glob, from, self.path_context.fs)
     }
 }
 
-/// The directory that a command is in.
+/// The current directory of a command.
 static CURRENT_DIR: WordValue = WordValue::Literal(String::new());
 
-/// What a part reads; a command that lists directories or looks below them without naming one does so where it is.
+/// Values that a simple command reads. One that lists or searches directories without naming any reads the current
+/// directory.
 fn read_operands(part: &SimpleCommand) -> impl Iterator<Item = &WordValue> {
     let lists = part.recursive || part.program.as_deref() == Some("ls");
     let here = (lists && part.reads.is_empty()).then_some(&CURRENT_DIR);
     part.reads.iter().chain(here)
 }
 
-/// The directory that stands before the first component with a wildcard or an unknown stretch.
+/// The directory before the first component with a wildcard or an unknown part.
 fn literal_directory(before: &str) -> &str {
     before.rfind('/').map_or("", |at| before.get(..=at).unwrap_or_default())
 }

@@ -1,5 +1,5 @@
-//! Links that move while a command runs. Every part is judged by the disk as it is before the command; after
-//! `mv dir elsewhere`, a link that was in `dir` leads somewhere else.
+//! Links that move while a command runs. Every simple command is checked against the disk before the whole command
+//! runs; after `mv dir elsewhere`, a link from `dir` may point elsewhere.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,22 +10,22 @@ use crate::dir_walk::WalkResult;
 use crate::paths::ResolvedPath;
 use crate::shell::{SimpleCommand, WordValue};
 
-/// The parts after which paths may lead elsewhere than they do now.
+/// Simple commands after which paths may resolve differently.
 #[derive(Debug, Default)]
 pub(super) struct MovedLinks {
-    /// Which parts, in order.
+    /// Indices of these commands, in order.
     movers: Vec<usize>,
-    /// Where links may turn up, and by which parts. Paths are kept as text, which is told apart faster.
+    /// Paths at which links may appear, and the commands that put them there. Paths are kept as text, which hashes
+    /// faster.
     targets: HashMap<OsString, MovedBy>,
 }
 
-/// Which parts may move something.
+/// Simple commands that may move something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MovedBy {
     Nothing,
-    /// This part alone.
+    /// This command only.
     Command(usize),
-    /// Several.
     Several,
 }
 
@@ -40,7 +40,7 @@ impl MovedBy {
 }
 
 impl ShellCommand<'_> {
-    /// The parts that put links somewhere.
+    /// Finds the simple commands that create or move links.
     pub(super) fn find_moved_links(&self) -> MovedLinks {
         let mut shifts = MovedLinks::default();
         if self.script.commands.len() < 2 {
@@ -65,7 +65,7 @@ impl ShellCommand<'_> {
         match part.program.as_deref() {
             Some("ln") => true,
             Some("mv") => part.reads.iter().any(|from| self.may_contain_links(from)),
-            // Without options only what links lead to is copied.
+            // Without options, link targets are copied rather than links.
             Some("cp" | "rsync") => {
                 has_options(part) && part.reads.iter().any(|from| self.may_contain_links(from))
             }
@@ -73,16 +73,17 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Whether there is a link at or below this path, or may be.
+    /// Returns true if there is or may be a link at or below this path.
     fn may_contain_links(&self, from: &WordValue) -> bool {
-        let linked = |path: PathBuf| self.walked.find_links(&path, self.path_context.fs) != WalkResult::NotFound;
+        let linked =
+            |path: PathBuf| self.walked.find_links(&path, self.path_context.fs) != WalkResult::NotFound;
         match from.as_literal() {
             Some(text) => self.directories.all().map(|at| at.join(text)).any(linked),
             None => true,
         }
     }
 
-    /// Which parts may make a path lead elsewhere.
+    /// The commands that may change what a path resolves to.
     pub(super) fn moved_by(&self, path: &ResolvedPath) -> MovedBy {
         let all = match self.moved_links.movers.as_slice() {
             [] => return MovedBy::Nothing,
@@ -104,7 +105,7 @@ impl ShellCommand<'_> {
         shift
     }
 
-    /// Whether a part other than this one makes such a shift.
+    /// Returns true if a command other than this one moves something.
     pub(super) fn is_moved_by_other(&self, shift: MovedBy, part: &SimpleCommand) -> bool {
         match shift {
             MovedBy::Nothing => false,
@@ -113,7 +114,7 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Whether a path of this part may lead elsewhere by the time that the part runs.
+    /// Returns true if a path may resolve differently by the time this command runs.
     pub(super) fn may_be_moved(&self, path: &ResolvedPath, part: &SimpleCommand) -> bool {
         self.is_moved_by_other(self.moved_by(path), part)
     }

@@ -1,4 +1,4 @@
-//! Paths that stand in the way of allowing: those outside the working directories that no rule opens.
+//! Paths that block an allow decision: those outside the working directories that no rule allows.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,47 +8,62 @@ use whimbrel_wire::permission::PermissionMode;
 use super::ShellCommand;
 use super::glob_expansion::literal_prefix;
 use super::symlinks::follows_symlinks;
-use crate::dir_walk::{WalkResult, find_below};
 use crate::decide::DecisionInput;
+use crate::dir_walk::{WalkResult, find_below};
 use crate::file_access::{allow_rule_for_edit, allow_rule_for_read};
 use crate::fs::EntryKind;
 use crate::paths::{ResolvedPath, resolve_absolute};
-use crate::shell::{CommandClass, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, WordValue, RedirectDirection};
+use crate::shell::{
+    CheckScope, CommandClass, Redirect, RedirectDirection, RedirectTargetKind, SimpleCommand, WordValue,
+};
 
-/// Why a part or its paths are not allowed.
+/// Reason why a path blocks a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathObstacle {
-    /// This path.
+    /// A path that is not allowed.
     Path(PathBuf),
-    /// A name that is not known.
+    /// A path that is not known.
     Unknown,
 }
 
 impl ShellCommand<'_> {
-    /// The first path of a part, redirects included, that stands in the way.
-    pub(crate) fn path_obstacle(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+    /// The first blocking path of a simple command, redirects included.
+    pub(crate) fn path_obstacle(
+        &self,
+        part: &SimpleCommand,
+        case: &DecisionInput<'_>,
+    ) -> Option<PathObstacle> {
         self.path_obstacles(part, case).next()
     }
 
-    /// The paths of a part, redirects included, that stand in the way.
+    /// The blocking paths of a simple command, redirects included.
     pub(crate) fn path_obstacles<'p>(
         &'p self,
         part: &'p SimpleCommand,
         case: &'p DecisionInput<'_>,
     ) -> impl Iterator<Item = PathObstacle> {
-        let scoped = part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
+        let scoped =
+            part.restricts_paths || matches!(part.class, CommandClass::ReadOnly | CommandClass::AcceptEdits);
         let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
         let redirects =
             part.redirects.iter().filter_map(move |redirect| self.redirect_obstacle(redirect, part, case));
         operands.chain(redirects)
     }
 
-    /// The first operand that may not be touched.
-    pub(super) fn operand_obstacle(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+    /// The first blocking operand.
+    pub(super) fn operand_obstacle(
+        &self,
+        part: &SimpleCommand,
+        case: &DecisionInput<'_>,
+    ) -> Option<PathObstacle> {
         self.operand_obstacles(part, case).next()
     }
 
-    fn operand_obstacles<'p>(&'p self, part: &'p SimpleCommand, case: &'p DecisionInput<'_>) -> impl Iterator<Item = PathObstacle> {
+    fn operand_obstacles<'p>(
+        &'p self,
+        part: &'p SimpleCommand,
+        case: &'p DecisionInput<'_>,
+    ) -> impl Iterator<Item = PathObstacle> {
         let through_links = follows_symlinks(part);
         let mut seen = HashSet::new();
         let reads = super::read_operands(part)
@@ -64,14 +79,15 @@ impl ShellCommand<'_> {
         through_links: bool,
         case: &DecisionInput<'_>,
     ) -> Option<PathObstacle> {
-        let readable = |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_read(case, path).is_some();
+        let readable =
+            |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_read(case, path).is_some();
         let blocked = |text: &str| {
             self.resolve_from_shell_dirs(text).iter().find_map(|path| match () {
                 () if self.may_be_moved(path, part) => Some(PathObstacle::Unknown),
                 () if !readable(path) => Some(PathObstacle::Path(path.physical.clone())),
-                () if through_links => {
-                    self.walked.link_obstacle(&path.physical, || self.link_obstacle_below(&path.physical, &readable))
-                }
+                () if through_links => self
+                    .walked
+                    .link_obstacle(&path.physical, || self.link_obstacle_below(&path.physical, &readable)),
                 () => None,
             })
         };
@@ -97,9 +113,15 @@ impl ShellCommand<'_> {
         }
     }
 
-    fn write_obstacle(&self, value: &WordValue, part: &SimpleCommand, case: &DecisionInput<'_>) -> Option<PathObstacle> {
+    fn write_obstacle(
+        &self,
+        value: &WordValue,
+        part: &SimpleCommand,
+        case: &DecisionInput<'_>,
+    ) -> Option<PathObstacle> {
         let WordValue::Literal(text) = value else { return Some(PathObstacle::Unknown) };
-        let writable = |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_edit(case, path).is_some();
+        let writable =
+            |path: &ResolvedPath| case.dirs.contains(path) || allow_rule_for_edit(case, path).is_some();
         self.first_not_accepted(text, part, writable)
     }
 
@@ -138,8 +160,12 @@ impl ShellCommand<'_> {
         })
     }
 
-    /// Where a link below a directory leads, if it leads out of what may be read.
-    fn link_obstacle_below(&self, directory: &Path, readable: &impl Fn(&ResolvedPath) -> bool) -> Option<PathObstacle> {
+    /// The target of a link below a directory, if it must not be read.
+    fn link_obstacle_below(
+        &self,
+        directory: &Path,
+        readable: &impl Fn(&ResolvedPath) -> bool,
+    ) -> Option<PathObstacle> {
         let mut away = None;
         let below = find_below(directory, self.path_context.fs, |path, kind| {
             if kind == EntryKind::Link {
@@ -150,11 +176,13 @@ impl ShellCommand<'_> {
         match below {
             WalkResult::NotFound => None,
             WalkResult::LimitExceeded => Some(PathObstacle::Unknown),
-            WalkResult::Found => Some(away.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical))),
+            WalkResult::Found => {
+                Some(away.map_or(PathObstacle::Unknown, |path| PathObstacle::Path(path.physical)))
+            }
         }
     }
 
-    /// What is wrong with going elsewhere: where to, twice, or together with writing or git.
+    /// The obstacle of a directory change: its target, a second change, or a combination with writes or git.
     pub(crate) fn directory_obstacle(&self, case: &DecisionInput<'_>) -> Option<PathObstacle> {
         if self.directories.truncated {
             return Some(PathObstacle::Unknown);
@@ -172,7 +200,10 @@ impl ShellCommand<'_> {
         let stays = path.physical == crate::paths::physical_path(around.cwd, around.fs);
         let writes = |part: &SimpleCommand| {
             let mut redirects = part.redirects.iter();
-            !part.writes.is_empty() || redirects.any(|to| to.direction == RedirectDirection::Write && to.target_kind != RedirectTargetKind::Null)
+            !part.writes.is_empty()
+                || redirects.any(|to| {
+                    to.direction == RedirectDirection::Write && to.target_kind != RedirectTargetKind::Null
+                })
         };
         let uses_git = |part: &SimpleCommand| part.program.as_deref() == Some("git");
         let mut parts = self.script.commands.iter().filter(|part| part.check_scope != CheckScope::Guess);
@@ -180,7 +211,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Whether a physical path lies in a working directory; what stands in the way is then not where it is.
+/// Returns true if a physical path lies in a working directory, so that its location is not the obstacle.
 pub(super) fn is_in_work_dirs(path: &Path, case: &DecisionInput<'_>) -> bool {
     case.dirs.all().any(|dir| dir.contains(path))
 }

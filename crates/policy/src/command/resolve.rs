@@ -1,4 +1,4 @@
-//! Where the paths of a command lead. Many paths lie in few directories, so each directory is followed once.
+//! Path resolution for a command. Many paths lie in few directories, so each directory is resolved once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,33 +8,33 @@ use std::rc::Rc;
 
 use super::ShellCommand;
 use crate::fs::EntryKind;
-use crate::paths::{ResolvedPath, PathContext, lexical_path, resolve_absolute};
+use crate::paths::{PathContext, ResolvedPath, lexical_path, resolve_absolute};
 
-/// How many spellings of paths are remembered.
+/// Cached path resolutions.
 const MAX_CACHED_RESOLUTIONS: usize = 20_000;
 
-/// What was looked up.
+/// Cache of resolved paths and directories.
 #[derive(Debug, Default)]
 pub(super) struct ResolutionCache {
-    /// Where paths lead, while there is room.
+    /// Resolved paths by their text, up to a limit.
     by_text: RefCell<HashMap<String, Rc<[ResolvedPath]>>>,
-    /// What the directories are like that paths lie in.
+    /// Routes to the directories of paths.
     directory_routes: RefCell<HashMap<OsString, DirRoute>>,
 }
 
-/// What is on the way to a directory.
+/// Entries on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DirRoute {
-    /// Nothing but directories.
+    /// Only directories.
     Plain,
-    /// There is no such directory, and no link on the way to where it would be.
+    /// The directory does not exist, and there is no link on the way to it.
     Missing,
-    /// Links, or a place that each process sees differently.
+    /// Links, or `/proc`.
     Indirect,
 }
 
 impl ShellCommand<'_> {
-    /// A path that a command names, from each directory that it may be in.
+    /// Resolves a path from each directory that the command may be in.
     pub(super) fn resolve(&self, text: &str) -> Rc<[ResolvedPath]> {
         if let Some(known) = self.spelled.by_text.borrow().get(text) {
             return Rc::clone(known);
@@ -47,7 +47,7 @@ impl ShellCommand<'_> {
         spelled
     }
 
-    /// A path from each directory that the shell itself may be in.
+    /// Resolves a path from each directory that the shell itself may be in.
     pub(super) fn resolve_from_shell_dirs(&self, text: &str) -> Rc<[ResolvedPath]> {
         if text.starts_with('/') || self.directories.option_dirs.is_empty() {
             return self.resolve(text);
@@ -63,7 +63,7 @@ impl ShellCommand<'_> {
         from.map(|at| self.resolve_one(&at.join(path), at)).collect()
     }
 
-    /// Where an absolute path leads for a command that is in some directory.
+    /// Resolves an absolute path for a command in some directory.
     fn resolve_one(&self, path: &Path, at: &Path) -> ResolvedPath {
         let around = PathContext { cwd: at, ..self.path_context };
         match split_parent(path) {
@@ -77,7 +77,7 @@ impl ShellCommand<'_> {
         }
     }
 
-    /// Whether a path lies where it says.
+    /// Returns true if a path contains no links.
     fn is_plain_path(&self, path: &Path, directory: &Path, around: &PathContext<'_>) -> bool {
         let known = self.spelled.directory_routes.borrow().get(directory.as_os_str()).copied();
         let way = known.unwrap_or_else(|| {
@@ -93,11 +93,12 @@ impl ShellCommand<'_> {
     }
 }
 
-/// The directory that a path lies in, and the path without a slash at its end, if there is nothing in it but names.
+/// Splits a path into its directory and itself without a trailing slash; none if it contains dots or empty
+/// components.
 fn split_parent(path: &Path) -> Option<(&Path, &Path)> {
     let text = path.to_str()?.trim_end_matches('/');
     let named = text.strip_prefix('/')?.split('/').all(|name| !matches!(name, "" | "." | ".."));
-    // What processes see of themselves is not for us to remember.
+    // `/proc` and `/dev` differ per process and are not cached.
     let own = text.starts_with("/proc/") || text.starts_with("/dev/");
     let (directory, _) =
         text.rsplit_once('/').filter(|(directory, _)| named && !own && !directory.is_empty())?;

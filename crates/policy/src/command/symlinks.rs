@@ -1,8 +1,8 @@
-//! Commands that go through the links that lie below the directories they are given.
+//! Commands that follow symbolic links below their directories.
 
 use crate::shell::SimpleCommand;
 
-/// Each with the letters and the long options that make it do so; `*` if it always does.
+/// Programs with the letters and long options that make them follow links; `*` if they always do.
 const LINK_FOLLOWERS: &[(&str, &str, &[&str])] = &[
     ("diff", "*", &[]),
     ("grep", "R", &["--dereference-recursive"]),
@@ -18,7 +18,7 @@ const LINK_FOLLOWERS: &[(&str, &str, &[&str])] = &[
     ("rsync", "Lk", &["--copy-links", "--copy-dirlinks", "--copy-unsafe-links"]),
 ];
 
-/// Whether a part goes through links.
+/// Returns true if a simple command follows links below its directories.
 pub(super) fn follows_symlinks(part: &SimpleCommand) -> bool {
     if !part.recursive {
         return false;

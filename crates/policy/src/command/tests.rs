@@ -1,19 +1,19 @@
-//! Commands under rules, modes, paths and this disk, as tables.
+//! Shell commands under rules, modes and paths on a fake disk, as tables.
 
 use std::path::Path;
 
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::decision::{Danger, Decision, Reason};
+use crate::fixture::{Fixture, decision_letter};
 use crate::fs::FakeFs;
 use crate::ruleset::RuleSource;
-use crate::fixture::{Fixture, decision_letter};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
+mod dir_targets;
+mod evasion;
 mod indirect;
 mod repetition;
-mod evasion;
-mod dir_targets;
 mod variables;
 
 fn check(room: &Fixture, mode: PermissionMode, rows: &[(&str, char)]) {
@@ -23,7 +23,7 @@ fn check(room: &Fixture, mode: PermissionMode, rows: &[(&str, char)]) {
     }
 }
 
-/// All commands are granted but for some refusals.
+/// A fixture in which all commands are allowed, with some deny rules.
 fn restricted_fixture() -> Fixture {
     Fixture::new().with_rules(
         &["Bash"],
@@ -32,14 +32,14 @@ fn restricted_fixture() -> Fixture {
     )
 }
 
-/// It is refused there, in bypass mode too.
+/// Checks that this fixture denies the command, in bypass mode too.
 fn check_denied(command: &str) {
     check(&restricted_fixture(), Default, &[(command, 'D')]);
     check(&restricted_fixture(), BypassPermissions, &[(command, 'D')]);
 }
 
 #[test]
-fn each_part_needs_its_own_permission() {
+fn each_simple_command_needs_permission() {
     let room = Fixture::new().with_rules(&["Bash(safe *)", "Bash(one two)"], &[], &[]);
     check(
         &room,
@@ -65,7 +65,7 @@ fn each_part_needs_its_own_permission() {
             ("timeout 5 safe a", 'A'),
             ("NODE_ENV=test safe a", 'A'),
             ("time CI=1 safe a", 'A'),
-            // Here `time` is a program, and the assignment is the command that it runs.
+            // Here `time` is a program, and the assignment is the name of the command that it runs.
             ("command time CI=1 safe a", '?'),
             ("CI=1 time CI=1 safe a", '?'),
             ("safe a | time CI=1 safe a", '?'),
@@ -78,7 +78,7 @@ fn each_part_needs_its_own_permission() {
 }
 
 #[test]
-fn a_grant_of_all_commands_covers_what_is_not_understood() {
+fn bare_bash_rule_allows_unanalyzable_commands() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &[]);
     check(
         &room,
@@ -102,7 +102,7 @@ fn a_grant_of_all_commands_covers_what_is_not_understood() {
 }
 
 #[test]
-fn a_rule_with_the_whole_text_covers_odd_words_but_no_paths() {
+fn exact_rule_allows_odd_words_but_no_paths() {
     let rules = [
         "Bash(t1 && t2)",
         "Bash(mytool $X)",
@@ -145,7 +145,7 @@ fn denied_commands_are_found_at_every_depth() {
                 ("CURL x", 'D'),
                 ("'curl' x", 'D'),
                 ("bash -c 'curl x'", 'D'),
-                // Values that the shell expands once more.
+                // The shell expands these values a second time.
                 ("PS4='$(curl x)' make", 'D'),
                 ("export BASH_ENV='`curl x`'; make", 'D'),
                 ("x='a[$(curl x)]'; ((x))", 'D'),
@@ -153,7 +153,7 @@ fn denied_commands_are_found_at_every_depth() {
                 ("test -v 'x[`curl x`]'", 'D'),
                 ("printf -v 'x[$(curl x)]' a", 'D'),
                 ("read 'x[$(curl x)]'", 'D'),
-                // A shell looks for a script where programs are.
+                // A shell also looks for a script in `PATH`.
                 ("bash curl x", 'D'),
                 ("sh -e /usr/bin/curl x", 'D'),
                 (". curl x", 'D'),
@@ -166,7 +166,7 @@ fn denied_commands_are_found_at_every_depth() {
 }
 
 #[test]
-fn denied_files_are_found_behind_every_spelling() {
+fn denied_files_are_found_in_every_spelling() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(notes.txt)"]);
     check(
         &room,
@@ -220,7 +220,7 @@ fn denied_files_are_found_behind_every_spelling() {
 }
 
 #[test]
-fn readers_stay_inside() {
+fn readers_stay_in_the_working_directories() {
     let room = Fixture::new();
     check(
         &room,
@@ -258,9 +258,9 @@ fn readers_stay_inside() {
 }
 
 #[test]
-fn a_glob_is_no_way_to_other_files_or_options() {
+fn glob_does_not_reach_other_files_or_options() {
     let mut room = Fixture::new();
-    // What the glob finds is read, but for the first, which is the pattern.
+    // The first match of the glob is the pattern; the others are read.
     check(
         &room,
         Default,
@@ -272,7 +272,7 @@ fn a_glob_is_no_way_to_other_files_or_options() {
 }
 
 #[test]
-fn a_command_rule_never_approves_a_target() {
+fn command_rule_does_not_allow_a_target_path() {
     let room = Fixture::new().with_rules(&["Bash(echo *)", "Bash(touch *)", "Edit(docs/**)"], &[], &[]);
     check(
         &room,
@@ -292,7 +292,7 @@ fn a_command_rule_never_approves_a_target() {
 }
 
 #[test]
-fn accepted_edits_stay_in_scope() {
+fn accepted_edits_stay_in_the_working_directories() {
     let mut room = Fixture::new();
     room.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &room.fs);
     check(
@@ -325,7 +325,7 @@ fn accepted_edits_stay_in_scope() {
 }
 
 #[test]
-fn critical_removals_are_asked_about_in_every_mode() {
+fn critical_removals_ask_in_every_mode() {
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &[]);
     room.dirs.add(Path::new("/fx/extra"), RuleSource::Session, &room.fs);
     let critical = [
@@ -383,7 +383,7 @@ fn critical_removals_are_asked_about_in_every_mode() {
 }
 
 #[test]
-fn a_question_says_what_it_is_about() {
+fn question_names_its_reason() {
     let room = Fixture::new();
     let question = |command: &str| match room.decide_bash(Default, command) {
         Decision::Ask(question) => *question,
@@ -403,7 +403,7 @@ fn a_question_says_what_it_is_about() {
 }
 
 #[test]
-fn only_the_own_repository_is_trusted() {
+fn only_own_repository_is_trusted() {
     let mut room = Fixture::new();
     check(&room, Default, &[("git status", 'A'), ("git -C . status", '?')]);
     room.fs = FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);

@@ -1,4 +1,4 @@
-//! What was found below directories, so that each is walked through once for every question.
+//! Cache of directory walks, one walk per directory and question.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::dir_walk::{WalkResult, find_below};
 use crate::fs::{EntryKind, FsView};
 use crate::protected::is_protected;
 
-/// The answers so far. Paths are kept as text, which is told apart faster than components are.
+/// Cached results. Paths are kept as text, which hashes faster than components.
 #[derive(Debug, Default)]
 pub(super) struct WalkCache {
     links: RefCell<HashMap<OsString, WalkResult>>,
@@ -19,23 +19,31 @@ pub(super) struct WalkCache {
 }
 
 impl WalkCache {
-    /// Whether there is a link at or below a path.
+    /// Looks for a link at or below a path.
     pub(super) fn find_links(&self, path: &Path, fs: &dyn FsView) -> WalkResult {
         get_or_insert(&self.links, path, || find_below(path, fs, |_, kind| kind == EntryKind::Link))
     }
 
-    /// Whether something protected lies at or below a path.
+    /// Looks for a protected path at or below a path.
     pub(super) fn find_protected(&self, path: &Path, fs: &dyn FsView) -> WalkResult {
         get_or_insert(&self.protected, path, || find_below(path, fs, |path, _| is_protected(path)))
     }
 
-    /// What was said of where the links below a directory lead.
-    pub(super) fn link_obstacle(&self, path: &Path, look: impl FnOnce() -> Option<PathObstacle>) -> Option<PathObstacle> {
+    /// Cached obstacle of the links below a directory.
+    pub(super) fn link_obstacle(
+        &self,
+        path: &Path,
+        look: impl FnOnce() -> Option<PathObstacle>,
+    ) -> Option<PathObstacle> {
         get_or_insert(&self.away, path, look)
     }
 }
 
-fn get_or_insert<T: Clone>(known: &RefCell<HashMap<OsString, T>>, path: &Path, look: impl FnOnce() -> T) -> T {
+fn get_or_insert<T: Clone>(
+    known: &RefCell<HashMap<OsString, T>>,
+    path: &Path,
+    look: impl FnOnce() -> T,
+) -> T {
     if let Some(known) = known.borrow().get(path.as_os_str()) {
         return known.clone();
     }

@@ -1,4 +1,4 @@
-//! What a word of a command may mean on disk, and how much of the disk is looked at to know it.
+//! Paths that a word of a command may refer to, found within a search budget.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::{ShellCommand, literal_directory};
 use crate::paths::{ResolvedPath, lexical_path};
 use crate::shell::WordValue;
 
-/// How much of the disk is looked at for one command. What is left out for lack of it counts as not searched.
+/// Budget for disk lookups of one command. Lookups beyond it count as not searched.
 #[derive(Debug)]
 pub(super) struct SearchBudget {
     paths: usize,
@@ -15,14 +15,14 @@ pub(super) struct SearchBudget {
     walks: usize,
 }
 
-/// What is looked at.
+/// Kind of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookupKind {
-    /// Where one path leads.
+    /// Resolution of one path.
     Path,
-    /// What one glob becomes in one directory.
+    /// Expansion of one glob in one directory.
     Glob,
-    /// What lies below one directory.
+    /// Walk below one directory.
     Walk,
 }
 
@@ -33,7 +33,7 @@ impl Default for SearchBudget {
 }
 
 impl SearchBudget {
-    /// Whether there is enough left for so many more looks.
+    /// Takes lookups from the budget. Returns false if it is exhausted.
     pub(super) fn take(&mut self, look: LookupKind, count: usize) -> bool {
         let left = match look {
             LookupKind::Path => &mut self.paths,
@@ -46,38 +46,37 @@ impl SearchBudget {
     }
 }
 
-/// What is left open.
+/// Part of the possible paths that could not be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unresolved {
     Nothing,
-    /// Something in the directories that are known.
+    /// Any path in the known directories.
     InKnownDirs,
-    /// Anything anywhere.
+    /// Any path.
     Anything,
 }
 
-/// What a word may mean.
+/// Paths that a word may refer to.
 #[derive(Debug)]
 pub(super) struct WordPaths {
-    /// These paths, each from every directory that the command may be in.
+    /// Known paths, each resolved from every directory that the command may be in.
     paths: Vec<Rc<[ResolvedPath]>>,
-    /// Something in these directories.
+    /// Directories that contain the path, if only its start is known.
     pub(super) containing_dirs: Rc<[ResolvedPath]>,
-    /// What it may mean besides, because that is not known before the command runs.
+    /// Further paths that are known only when the command runs.
     pub(super) unknown: Unresolved,
-    /// What it may mean besides, because there was too much to look at.
+    /// Further paths that the budget did not cover.
     pub(super) unsearched: Unresolved,
 }
 
 impl WordPaths {
-    /// The paths that it may mean.
     pub(super) fn paths(&self) -> impl Iterator<Item = &ResolvedPath> {
         self.paths.iter().flat_map(|paths| paths.iter())
     }
 }
 
 impl ShellCommand<'_> {
-    /// What a word may mean.
+    /// Determines the paths that a word may refer to.
     pub(super) fn word_paths(&self, value: &WordValue, budget: &mut SearchBudget) -> WordPaths {
         let mut reached = WordPaths {
             paths: Vec::new(),
@@ -114,9 +113,13 @@ impl ShellCommand<'_> {
         reached
     }
 
-    /// A relative path may be anywhere if nobody knows where the command is by then.
+    /// A relative path may be anywhere if the directory of the command is unknown.
     fn unresolved_if_relative(&self, text: &str) -> Unresolved {
-        if self.directories.may_be_anywhere && !text.starts_with('/') { Unresolved::Anything } else { Unresolved::Nothing }
+        if self.directories.may_be_anywhere && !text.starts_with('/') {
+            Unresolved::Anything
+        } else {
+            Unresolved::Nothing
+        }
     }
 
     fn add_path(&self, text: &str, budget: &mut SearchBudget, reached: &mut WordPaths) {
@@ -140,9 +143,10 @@ impl ShellCommand<'_> {
             }
             let expansion = self.expand_glob(glob, directory);
             if !expansion.complete {
-                // A link among what was not seen may lead anywhere.
+                // An entry that was not listed may be a link to anywhere.
                 let anywhere = has_wildcard_in_directory(glob) || self.path_context.fs.is_budget_exhausted();
-                unsearched = unsearched.max(if anywhere { Unresolved::Anything } else { Unresolved::InKnownDirs });
+                unsearched =
+                    unsearched.max(if anywhere { Unresolved::Anything } else { Unresolved::InKnownDirs });
             }
             for path in &expansion.paths {
                 self.add_path(&path.to_string_lossy(), budget, reached);
@@ -151,8 +155,13 @@ impl ShellCommand<'_> {
         reached.unsearched = reached.unsearched.max(unsearched);
     }
 
-    /// The spellings of a path; by name alone once there was enough looking.
-    fn resolve_within(&self, text: &str, budget: &mut SearchBudget, unsearched: &mut Unresolved) -> Rc<[ResolvedPath]> {
+    /// Resolves a path; only lexically if the budget is exhausted.
+    fn resolve_within(
+        &self,
+        text: &str,
+        budget: &mut SearchBudget,
+        unsearched: &mut Unresolved,
+    ) -> Rc<[ResolvedPath]> {
         let count = if text.starts_with('/') { 1 } else { self.directories.all().count() };
         if budget.take(LookupKind::Path, count) {
             return self.resolve(text);
@@ -166,7 +175,7 @@ impl ShellCommand<'_> {
     }
 }
 
-/// Whether a path begins at something that is open, which may be any directory.
+/// Returns true if a path lies below an open file descriptor, which may be any directory.
 fn is_below_descriptor(text: &str) -> bool {
     let inside = text.strip_prefix("/dev/fd/").or_else(|| {
         let own = text.strip_prefix("/proc/")?;
@@ -175,7 +184,7 @@ fn is_below_descriptor(text: &str) -> bool {
     inside.is_some_and(|inside| inside.contains('/'))
 }
 
-/// The text that a word begins with.
+/// The known start of a word.
 fn leading_text(value: &WordValue) -> &str {
     match value {
         WordValue::Literal(text) | WordValue::Glob(text) => text,

@@ -1,4 +1,4 @@
-//! The order of precedence, as tables. Commands have their own tables in `bash`.
+//! Order of precedence, as tables. Shell commands have their own tables in `command`.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::*;
 use crate::call::{SandboxFacts, ToolFacts};
-use crate::ruleset::{RuleLayer, RuleSource};
 use crate::fixture::{Fixture, decision_letter};
+use crate::ruleset::{RuleLayer, RuleSource};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 #[test]
-fn what_each_mode_does_with_each_sort_of_call() {
+fn each_mode_decides_each_kind_of_call() {
     let inside = json!({"file_path": "/fx/proj/src/app.ts"});
     let outside = json!({"file_path": "/fx/outside/data.txt"});
     let protected = json!({"file_path": "/fx/proj/.git/config"});
@@ -47,7 +47,7 @@ fn what_each_mode_does_with_each_sort_of_call() {
 }
 
 #[test]
-fn deny_comes_before_ask_and_ask_before_allow() {
+fn deny_precedes_ask_and_ask_precedes_allow() {
     let call = json!({"file_path": "/fx/proj/src/app.ts"});
     type Rules<'a> = &'a [&'a str];
     let rows: [(Rules<'_>, Rules<'_>, Rules<'_>, char); 6] = [
@@ -69,7 +69,7 @@ fn deny_comes_before_ask_and_ask_before_allow() {
 }
 
 #[test]
-fn which_file_rules_cover_which_tools() {
+fn file_rules_cover_tools() {
     let file = json!({"file_path": "/fx/proj/docs/x.md", "notebook_path": "/fx/proj/docs/x.md", "path": "/fx/proj/docs", "pattern": "x"});
     let rows = [
         // rule, then Read, Grep, Edit, Write, NotebookEdit
@@ -94,13 +94,14 @@ fn which_file_rules_cover_which_tools() {
             _ => Fixture::new().with_rules(&[], &[], &list),
         };
         let tools = ["Read", "Grep", "Edit", "Write", "NotebookEdit"];
-        let got: String = tools.iter().map(|tool| decision_letter(&room.decide(Default, tool, &file))).collect();
+        let got: String =
+            tools.iter().map(|tool| decision_letter(&room.decide(Default, tool, &file))).collect();
         assert_eq!(got, expected, "{behavior} {rule}");
     }
 }
 
 #[test]
-fn reading_outside_needs_a_rule_for_every_spelling() {
+fn reading_outside_needs_allow_for_every_spelling() {
     let rows: [(&[&str], &str, char); 7] = [
         (&["Read(//fx/outside/**)"], "/fx/outside/data.txt", 'A'),
         (&["Read(//fx/outside/**)"], "/fx/proj/link_out/data.txt", 'A'),
@@ -118,7 +119,7 @@ fn reading_outside_needs_a_rule_for_every_spelling() {
 }
 
 #[test]
-fn a_denied_file_is_denied_under_every_name() {
+fn denied_file_is_denied_under_every_name() {
     let names = [
         "secrets/key.txt",
         "/fx/proj/./secrets//key.txt",
@@ -132,13 +133,17 @@ fn a_denied_file_is_denied_under_every_name() {
     for mode in [Default, AcceptEdits, Plan, DontAsk, BypassPermissions] {
         let room = Fixture::new().with_rules(&["Read"], &[], &["Read(secrets/**)"]);
         for name in names {
-            assert_eq!(decision_letter(&room.decide(mode, "Read", &json!({"file_path": name}))), 'D', "{name} {mode}");
+            assert_eq!(
+                decision_letter(&room.decide(mode, "Read", &json!({"file_path": name}))),
+                'D',
+                "{name} {mode}"
+            );
         }
     }
 }
 
 #[test]
-fn hooks_lift_the_working_directory_and_nothing_that_is_safety() {
+fn hook_allow_lifts_working_directory_but_not_safety() {
     let allow = PreToolDecision::Allow { source: "h".into(), text: String::new(), rewrote_input: false };
     let ask = PreToolDecision::Ask { source: "h".into(), text: "why".into() };
     let rows = [
@@ -152,14 +157,21 @@ fn hooks_lift_the_working_directory_and_nothing_that_is_safety() {
     ];
     for (tool, input, hook, mode, expected) in rows {
         let room = Fixture::new().with_rules(&[], &[], &["Read(.env)"]).with_hook(hook.clone());
-        assert_eq!(decision_letter(&room.decide(mode, tool, &input)), expected, "{tool} {input} {hook:?} {mode}");
+        assert_eq!(
+            decision_letter(&room.decide(mode, tool, &input)),
+            expected,
+            "{tool} {input} {hook:?} {mode}"
+        );
     }
     let rewritten = PreToolDecision::Allow { source: "h".into(), text: String::new(), rewrote_input: true };
-    assert_eq!(decision_letter(&Fixture::new().with_hook(rewritten).decide(Default, "AskUserQuestion", &json!({}))), 'A');
+    assert_eq!(
+        decision_letter(&Fixture::new().with_hook(rewritten).decide(Default, "AskUserQuestion", &json!({}))),
+        'A'
+    );
 }
 
 #[test]
-fn a_wrong_input_is_refused_not_asked_about() {
+fn invalid_input_is_denied_in_every_mode() {
     let rows = [
         ("Bash", json!({"command": "ls\u{0}"})),
         ("Bash", json!({"command": "ls\r"})),
@@ -181,7 +193,7 @@ fn a_wrong_input_is_refused_not_asked_about() {
 }
 
 #[test]
-fn rules_about_fields_agents_skills_and_hosts() {
+fn rules_for_fields_agents_skills_and_hosts() {
     let rows: [(&str, &str, &str, Value, char); 21] = [
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "opus"}), 'D'),
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "haiku"}), 'A'),
@@ -212,14 +224,19 @@ fn rules_about_fields_agents_skills_and_hosts() {
             "ask" => Fixture::new().with_rules(&[], &list, &[]),
             _ => Fixture::new().with_rules(&[], &[], &list),
         };
-        assert_eq!(decision_letter(&room.decide(Default, tool, &input)), expected, "{behavior} {rule} {input}");
+        assert_eq!(
+            decision_letter(&room.decide(Default, tool, &input)),
+            expected,
+            "{behavior} {rule} {input}"
+        );
     }
 }
 
 #[test]
-fn only_the_plan_may_be_written_while_planning() {
-    let room =
-        Fixture::new().with_rules(&["Edit", "Write", "mcp__github"], &[], &[]).with_plan_file("/fx/home/.claude/plans/p.md");
+fn plan_mode_writes_only_the_plan_file() {
+    let room = Fixture::new()
+        .with_rules(&["Edit", "Write", "mcp__github"], &[], &[])
+        .with_plan_file("/fx/home/.claude/plans/p.md");
     let rows = [
         ("Write", json!({"file_path": "/fx/home/.claude/plans/p.md"}), 'A'),
         ("Write", json!({"file_path": "/fx/proj/a"}), '?'),
@@ -232,11 +249,12 @@ fn only_the_plan_may_be_written_while_planning() {
 }
 
 #[test]
-fn only_an_answer_of_this_session_opens_a_protected_path() {
+fn only_session_rule_allows_protected_path() {
     let input = json!({"file_path": "/fx/proj/.claude/skills/x/SKILL.md"});
     let with = |source, rule: &str| {
         let mut room = Fixture::new();
-        let layer = RuleLayer { allow: vec![rule.to_owned()], ..RuleLayer::new(source, Path::new("/fx/proj")) };
+        let layer =
+            RuleLayer { allow: vec![rule.to_owned()], ..RuleLayer::new(source, Path::new("/fx/proj")) };
         room.add_layer(&layer);
         decision_letter(&room.decide(Default, "Write", &input))
     };
@@ -247,7 +265,7 @@ fn only_an_answer_of_this_session_opens_a_protected_path() {
 }
 
 #[test]
-fn a_removed_tool_is_unknown_and_says_why() {
+fn removed_tool_is_unknown_and_names_the_rule() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Ba*"]);
     let got = room.decide(BypassPermissions, "Bash", &json!({"command": "ls"}));
     assert!(matches!(&got, Decision::Deny(Reason::UnknownTool { removed_by: Some(_) })), "{got:?}");
@@ -255,7 +273,7 @@ fn a_removed_tool_is_unknown_and_says_why() {
 }
 
 #[test]
-fn the_sandbox_stands_in_for_approval() {
+fn sandbox_replaces_approval() {
     let sandbox = SandboxFacts { will_run_sandboxed: true, auto_allow: true };
     let command = json!({"command": "make all"});
     let room = Fixture::new().with_rules(&[], &["Bash"], &[]).with_sandbox(sandbox);
@@ -268,14 +286,14 @@ fn the_sandbox_stands_in_for_approval() {
 }
 
 #[test]
-fn a_skill_that_brings_grants_is_asked_about() {
+fn skill_with_rules_or_hooks_asks() {
     let room = Fixture::new();
     let facts = ToolFacts { adds_rules_or_hooks: true, ..ToolFacts::for_tool("Skill", &["skill"]) };
     assert_eq!(decision_letter(&room.decide_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
 }
 
 #[test]
-fn names_that_systems_read_differently_are_asked_about() {
+fn ambiguous_file_names_ask() {
     for name in ["a.", "b ", "GIT~1/config"] {
         let input = json!({"file_path": format!("/fx/proj/{name}")});
         let got = Fixture::new().decide(AcceptEdits, "Write", &input);
@@ -285,7 +303,7 @@ fn names_that_systems_read_differently_are_asked_about() {
 }
 
 #[test]
-fn a_rule_that_asks_does_not_hide_a_graver_reason() {
+fn ask_rule_does_not_hide_safety_reason() {
     let room = Fixture::new().with_rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
     let question = |mode, command: &str| match room.decide_bash(mode, command) {
         Decision::Ask(question) => *question,
@@ -306,7 +324,7 @@ fn a_rule_that_asks_does_not_hide_a_graver_reason() {
 }
 
 #[test]
-fn a_search_from_above_asks_for_what_is_asked_about() {
+fn search_asks_if_ask_rule_matches_below() {
     let room = Fixture::new().with_rules(&[], &["Read(secrets/**)"], &[]);
     let rows = [("Grep", ".", '?'), ("Grep", "src", 'A'), ("Grep", "sub", '?'), ("Glob", ".", '?')];
     for (tool, path, expected) in rows {

@@ -8,7 +8,7 @@ fn pattern(content: &str, behavior: PermissionBehavior) -> PathPattern {
 }
 
 #[test]
-fn what_a_pattern_matches() {
+fn pattern_matches() {
     let rows = [
         // anchors
         ("//etc/hosts", Allow, "/etc/hosts", true),
@@ -72,7 +72,7 @@ fn what_a_pattern_matches() {
         ("a[!]x]z", Deny, "/w/cwd/abz", true),
         ("ab\\[c]d", Deny, "/w/cwd/ab[c]d", true),
         ("ab[c\\]d]e", Deny, "/w/cwd/abcd]e", true),
-        // a refusal that cannot be read means its text
+        // a deny rule with an invalid glob matches its text
         ("[x", Deny, "/w/cwd/[x", true),
     ];
     for (content, behavior, path, expected) in rows {
@@ -82,7 +82,7 @@ fn what_a_pattern_matches() {
 }
 
 #[test]
-fn exceptions_and_unreadable_grants_are_refused() {
+fn deny_rule_applies_in_worktrees() {
     let tree = Path::new("/w/cwd/.claude/worktrees/one/a/b/key");
     let nested = Path::new("/w/cwd/.claude/worktrees/one/.claude/worktrees/two/A/b/key");
     let deny = pattern("a/b/**", Deny);

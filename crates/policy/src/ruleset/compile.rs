@@ -1,10 +1,10 @@
-//! From a rule to what it is compared with: the table of specifiers by tool.
+//! Compiles a rule into its matcher: the meaning of specifiers for each tool.
 
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use super::{CompiledRule, RuleMatcher, SourcedRule, RuleWarning};
+use super::{CompiledRule, RuleMatcher, RuleWarning, SourcedRule};
 use crate::command_pattern::CommandPattern;
 use crate::domain::DomainPattern;
 use crate::parameter_rule::ParameterRule;
@@ -13,7 +13,7 @@ use crate::rule::{Rule, RuleError};
 use crate::tool_kind::ToolKind;
 
 impl CompiledRule {
-    /// Compiles a rule, and says what should be told about it.
+    /// Compiles a rule. Also returns a warning if the rule does not do what it seems to.
     pub(super) fn new(
         reference: SourcedRule,
         anchors: &Anchors,
@@ -36,7 +36,7 @@ impl CompiledRule {
     }
 }
 
-/// A grant must say what it is about.
+/// Rejects allow rules that are too broad.
 fn check_allow_rule(rule: &Rule) -> Result<(), RuleError> {
     let text = || rule.to_string();
     if rule.content.as_deref().is_some_and(|content| matches!(content.trim(), "" | ":*")) {
@@ -61,7 +61,8 @@ fn compile_specifier(
 ) -> Result<(RuleMatcher, Option<RuleWarning>), RuleError> {
     let path = || PathPattern::new(content, behavior, anchors, real);
     let grants = behavior == PermissionBehavior::Allow;
-    let for_all = || (RuleMatcher::AllCalls, Some(RuleWarning::AppliesToAllCalls { rule: rule.clone(), behavior }));
+    let for_all =
+        || (RuleMatcher::AllCalls, Some(RuleWarning::AppliesToAllCalls { rule: rule.clone(), behavior }));
     let no_effect =
         |remedy: String| (RuleMatcher::Never, Some(RuleWarning::NoEffect { rule: rule.clone(), remedy }));
     let counts_as = |tool: &str| {
@@ -90,7 +91,11 @@ fn compile_specifier(
         },
         ToolKind::Agent => (RuleMatcher::Agent(content.to_owned()), None),
         ToolKind::Skill => (RuleMatcher::Skill(parse_skill_name(content).to_owned()), None),
-        ToolKind::WebSearch | ToolKind::Interaction | ToolKind::NoApproval | ToolKind::Mcp | ToolKind::Other => {
+        ToolKind::WebSearch
+        | ToolKind::Interaction
+        | ToolKind::NoApproval
+        | ToolKind::Mcp
+        | ToolKind::Other => {
             if grants {
                 no_effect(format!("write `{}` alone", rule.tool))
             } else {
@@ -100,7 +105,8 @@ fn compile_specifier(
     })
 }
 
-/// A rule about a field is not about every call; whether the tool has the field is known only when a call is judged.
+/// A rule about a field does not apply to every call; whether the tool has the field is known only when a call is
+/// decided.
 fn match_all_unless_field(
     content: &str,
     for_all: impl Fn() -> (RuleMatcher, Option<RuleWarning>),
@@ -111,7 +117,7 @@ fn match_all_unless_field(
     }
 }
 
-/// The host in what may be written as an address: a limit means the host all the same.
+/// Extracts the host from a text that may be a URL. Deny and ask rules accept both.
 fn strip_to_host(text: &str) -> &str {
     let text = text.trim();
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);
@@ -123,7 +129,8 @@ fn strip_to_host(text: &str) -> &str {
     }
 }
 
-/// A rule about the field that the tool's own specifier is for never matches.
+/// Warns about a rule for the tool's primary field, which never matches because the specifier itself is about that
+/// field.
 fn primary_field_warning(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<RuleWarning> {
     let field = ToolKind::from_name(&rule.tool).primary_field(&rule.tool)?;
     let is_meant = parameter.is_some_and(|parameter| parameter.field == field);
@@ -131,7 +138,7 @@ fn primary_field_warning(rule: &Rule, parameter: Option<&ParameterRule>) -> Opti
     is_meant.then(|| RuleWarning::NoEffect { rule: rule.clone(), remedy })
 }
 
-/// The skill that a specifier names; what follows it is not looked at.
+/// Parses the skill name of a specifier; a trailing ` *` or `:*` is ignored.
 fn parse_skill_name(content: &str) -> &str {
     let content = content.trim().trim_start_matches('/');
     content.strip_suffix(" *").or_else(|| content.strip_suffix(":*")).unwrap_or(content).trim()

@@ -1,4 +1,4 @@
-//! One source of rules, as it was read, and what came of taking it in.
+//! The rules of one source, and adding them to a rule set.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,31 +6,26 @@ use std::sync::Arc;
 use thiserror::Error;
 use whimbrel_wire::permission::PermissionBehavior;
 
-use super::{CompiledRule, RuleMatcher, SourcedRule, RuleSet, RuleSource};
+use super::{CompiledRule, RuleMatcher, RuleSet, RuleSource, SourcedRule};
 use crate::fs::FsView;
 use crate::path_pattern::Anchors;
 use crate::paths::physical_path;
 use crate::rule::{Rule, RuleError};
 
-/// The rules of one source, as they are written.
+/// Uncompiled rules of one source.
 #[derive(Debug, Clone)]
 pub struct RuleLayer {
-    /// The source.
     pub source: RuleSource,
-    /// The file, if they stand in one.
+    /// The settings file, if any.
     pub file: Option<PathBuf>,
-    /// What a leading `/` in a path rule means.
+    /// Directory that a leading `/` in a path rule stands for.
     pub root: PathBuf,
-    /// Rules that grant.
     pub allow: Vec<String>,
-    /// Rules that ask.
     pub ask: Vec<String>,
-    /// Rules that refuse.
     pub deny: Vec<String>,
 }
 
 impl RuleLayer {
-    /// A layer without rules.
     pub fn new(source: RuleSource, root: &Path) -> Self {
         Self {
             source,
@@ -43,74 +38,57 @@ impl RuleLayer {
     }
 }
 
-/// Something to tell about a rule that does not do what it seems to say.
+/// Warning about a rule that does not do what it seems to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RuleWarning {
-    /// A grant that cannot be read is left out; the others stay.
+    /// An invalid allow rule is skipped.
     #[error("{0}; the rule is left out")]
     Skipped(RuleError),
-    /// A specifier that the tool does not look at.
+    /// The tool does not support this specifier.
     #[error("rule `{rule}` has no effect; {remedy}")]
     NoEffect {
-        /// The rule.
         rule: Rule,
-        /// What to write instead.
+        /// Advice on the rule to write instead.
         remedy: String,
     },
-    /// A specifier that cannot be told apart, so that the rule is about every call.
+    /// The specifier is not supported, so the rule applies to every call.
     #[error("{behavior} rule `{rule}` counts for every call of {tool}, which has no such specifier", tool = rule.tool)]
-    AppliesToAllCalls {
-        /// The rule.
-        rule: Rule,
-        /// What it says.
-        behavior: PermissionBehavior,
-    },
-    /// A path rule of a tool that has none of its own.
+    AppliesToAllCalls { rule: Rule, behavior: PermissionBehavior },
+    /// A path rule for a tool that shares the rules of Read or Edit.
     #[error(
         "{behavior} rule `{rule}` counts as `{instead}`, for everything that {}; write that",
         if instead.tool == "Edit" { "edits" } else { "reads" }
     )]
     AppliesAs {
-        /// The rule.
         rule: Rule,
-        /// What it says.
         behavior: PermissionBehavior,
-        /// What it means.
+        /// The rule it is treated as.
         instead: Rule,
     },
-    /// A path that begins like one from the root of the file system, and is not.
+    /// A path with one leading slash that seems to mean the root of the file system.
     #[error(
         "{behavior} rule `{rule}` is about {}, where there is no such thing; write `//` at its beginning to mean the root of the file system",
         base.display()
     )]
     SingleSlash {
-        /// The rule.
         rule: Rule,
-        /// What it says.
         behavior: PermissionBehavior,
-        /// Where its path begins.
+        /// Directory that the leading slash stands for.
         base: PathBuf,
     },
-    /// No tool has this name.
     #[error("{behavior} rule `{rule}` names a tool that is not known; check its spelling")]
-    UnknownTool {
-        /// The rule.
-        rule: Rule,
-        /// What it says.
-        behavior: PermissionBehavior,
-    },
+    UnknownTool { rule: Rule, behavior: PermissionBehavior },
 }
 
-/// What came of taking a layer in.
+/// Warnings and errors from adding a layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// What to tell.
     pub warnings: Vec<RuleWarning>,
-    /// Refusing and asking rules that cannot be read. A session should not start without them.
+    /// Invalid deny and ask rules. A session should not start without them.
     pub errors: Vec<RuleError>,
 }
 
-/// What is kept of a layer, for rules that are added to it later.
+/// Source, file and root of a layer, kept for rules that are added later.
 #[derive(Debug, Clone)]
 pub(super) struct LayerOrigin {
     pub(super) source: RuleSource,
@@ -119,7 +97,7 @@ pub(super) struct LayerOrigin {
 }
 
 impl RuleSet {
-    /// Takes in the rules of one source.
+    /// Adds the rules of one source.
     pub fn add_layer(&mut self, layer: &RuleLayer, fs: &dyn FsView) -> LoadReport {
         let RuleLayer { source, file, root, .. } = layer;
         let ground = LayerOrigin { source: *source, file: file.clone(), root: root.clone() };
@@ -142,7 +120,8 @@ impl RuleSet {
     ) {
         for text in texts {
             let added = Rule::parse(text).and_then(|rule| {
-                let reference = SourcedRule { rule, behavior, source: layer.source, file: layer.file.clone() };
+                let reference =
+                    SourcedRule { rule, behavior, source: layer.source, file: layer.file.clone() };
                 self.add_compiled(reference, &layer.root, fs)
             });
             match added {
@@ -155,11 +134,11 @@ impl RuleSet {
         }
     }
 
-    /// Adds one rule to a source, unless it is there already.
+    /// Adds one rule to a source, unless an equivalent one exists.
     ///
     /// # Errors
     ///
-    /// If the rule means nothing, or grants more than a rule may.
+    /// If the rule is invalid, or an allow rule that is too broad.
     pub fn add_rule(
         &mut self,
         rule: Rule,
@@ -179,7 +158,7 @@ impl RuleSet {
         self.add_compiled(SourcedRule { rule, behavior, source, file }, &root, fs)
     }
 
-    /// Takes out the rules of a source that this holds for.
+    /// Removes the rules of a source for which the predicate holds.
     pub fn remove_rules(
         &mut self,
         source: RuleSource,
@@ -212,7 +191,7 @@ impl RuleSet {
         Ok(warning)
     }
 
-    /// What a leading `/` means in a source that has had no layer yet.
+    /// Directory that a leading `/` stands for in a source without a layer.
     fn default_root(&self, source: RuleSource) -> PathBuf {
         match source {
             RuleSource::UserSettings => self.home.join(".claude"),
@@ -227,8 +206,8 @@ impl RuleSet {
     }
 }
 
-/// Whether a limit whose path begins with one `/` seems to mean the root of the file system: its first folder is there,
-/// and not where the path really begins.
+/// Warns about a deny or ask rule whose path begins with one `/` but seems to mean the file system root: its first
+/// component exists there and not in the rule's root.
 fn single_slash_warning(compiled: &CompiledRule, root: &Path, fs: &dyn FsView) -> Option<RuleWarning> {
     let SourcedRule { rule, behavior, .. } = &compiled.sourced;
     let is_path = matches!(compiled.matcher, RuleMatcher::Read(_) | RuleMatcher::Edit(_));

@@ -22,7 +22,7 @@ fn tool(name: &str) -> ToolName<'_> {
 }
 
 #[test]
-fn which_tools_a_bare_rule_means() {
+fn bare_rule_matches_tools() {
     let rows = [
         (Allow, "Bash", "Bash", true),
         (Allow, "Bash(*)", "Bash", true),
@@ -53,8 +53,8 @@ fn which_tools_a_bare_rule_means() {
 }
 
 #[test]
-fn where_the_name_of_a_server_ends_is_known_from_the_tool() {
-    // A rule, a server, a name of one of its tools, whether it grants and whether it limits.
+fn server_name_comes_from_the_tool() {
+    // A rule, a server, one of its tools, whether an allow rule matches, whether a deny rule matches.
     let rows = [
         ("mcp__a", "a", "mcp__a__x", true, true),
         ("mcp__a", "a__x", "mcp__a__x__run", false, false),
@@ -78,7 +78,7 @@ fn where_the_name_of_a_server_ends_is_known_from_the_tool() {
 }
 
 #[test]
-fn a_bad_grant_is_left_out_and_the_rest_stays() {
+fn invalid_allow_rule_is_skipped() {
     let (rules, loaded) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
     assert_eq!(loaded.warnings.len(), 4);
     assert!(loaded.errors.is_empty());
@@ -86,21 +86,21 @@ fn a_bad_grant_is_left_out_and_the_rest_stays() {
 }
 
 #[test]
-fn a_bad_refusal_is_an_error() {
+fn invalid_deny_or_ask_rule_is_an_error() {
     let (_, loaded) = set(&[], &["Bash (a)"], &["Read(!a)"]);
     assert_eq!(loaded.errors.len(), 2);
     assert!(matches!(loaded.errors.last(), Some(RuleError::Negation(_))));
 }
 
 #[test]
-fn an_empty_refusal_is_about_every_call() {
+fn empty_deny_specifier_applies_to_every_call() {
     let (rules, loaded) = set(&[], &[], &["Bash()"]);
     assert!(matches!(rules.with_behavior(Deny).next().unwrap().matcher, RuleMatcher::AllCalls));
     assert!(matches!(loaded.warnings.as_slice(), [RuleWarning::AppliesToAllCalls { .. }]));
 }
 
 #[test]
-fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
+fn ineffective_rules_cause_warnings() {
     let (rules, loaded) =
         set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
     assert_eq!(loaded.warnings.len(), 5, "{:?}", loaded.warnings);
@@ -110,7 +110,7 @@ fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
 }
 
 #[test]
-fn refusing_path_rules_of_other_tools_count_for_reading_and_editing_and_say_so() {
+fn path_rules_of_other_tools_apply_as_read_or_edit() {
     let (rules, loaded) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
     assert_eq!(rules.read_rules(Ask).count(), 1);
     assert_eq!(rules.edit_rules(Deny).count(), 2);
@@ -128,7 +128,7 @@ fn refusing_path_rules_of_other_tools_count_for_reading_and_editing_and_say_so()
 }
 
 #[test]
-fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
+fn single_slash_rule_warns_if_root_was_meant() {
     let fs = FakeFs::with_files(["/etc/passwd", "/w/src/a.rs"]);
     for (rule, told) in [
         ("Read(/etc/**)", true),
@@ -139,7 +139,10 @@ fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
         ("Read(/*)", false),
     ] {
         let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-        let layer = RuleLayer { deny: vec![rule.into()], ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w")) };
+        let layer = RuleLayer {
+            deny: vec![rule.into()],
+            ..RuleLayer::new(RuleSource::ProjectSettings, Path::new("/w"))
+        };
         let loaded = rules.add_layer(&layer, &fs);
         let found = matches!(loaded.warnings.as_slice(), [RuleWarning::SingleSlash { .. }]);
         assert_eq!(found, told, "{rule}: {loaded:?}");
@@ -147,21 +150,21 @@ fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
 }
 
 #[test]
-fn only_managed_rules_count_if_the_administrator_says_so() {
+fn managed_only_ignores_other_rules() {
     let (mut rules, _) = set(&["Bash"], &[], &["Read"]);
     rules.limit_to_managed();
     assert_eq!((rules.with_behavior(Allow).count(), rules.with_behavior(Deny).count()), (0, 0));
 }
 
 #[test]
-fn one_rule_is_not_kept_for_the_end() {
+fn end_conversation_cannot_be_removed() {
     let (rules, _) = set(&[], &[], &["*"]);
     assert!(rules.rule_removing_tool(tool("Bash")).is_some());
     assert!(rules.rule_removing_tool(tool("EndConversation")).is_none());
 }
 
 #[test]
-fn a_reference_explains_itself() {
+fn rule_display_names_its_source() {
     let (rules, _) = set(&[], &[], &["Bash(rm *)"]);
     assert_eq!(
         rules.with_behavior(Deny).next().unwrap().sourced.to_string(),
@@ -170,7 +173,7 @@ fn a_reference_explains_itself() {
 }
 
 #[test]
-fn a_limit_that_can_never_hold_is_told() {
+fn rule_that_cannot_match_warns() {
     for (rule, told) in [
         ("bash(rm:*)", true),
         ("Bsh(rm:*)", true),
@@ -188,6 +191,9 @@ fn a_limit_that_can_never_hold_is_told() {
     for host in ["example.com", " example.com ", "https://example.com/x", "example.com:443", "EXAMPLE.com."] {
         let (rules, _) = set(&[], &[], &[&format!("WebFetch(domain:{host})")]);
         let rule = rules.with_behavior(Deny).next().unwrap();
-        assert!(matches!(&rule.matcher, RuleMatcher::Domain(domain) if domain.matches("example.com")), "{host}");
+        assert!(
+            matches!(&rule.matcher, RuleMatcher::Domain(domain) if domain.matches("example.com")),
+            "{host}"
+        );
     }
 }

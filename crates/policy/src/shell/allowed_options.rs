@@ -1,11 +1,11 @@
-//! Checking the options of a command against those that are permitted. This is the narrow reading; `given` is the wide one.
+//! Checks arguments against a list of allowed options, for the allow analysis. `argv` serves the deny analysis.
 
-use super::{WordValue, Word};
+use super::{Word, WordValue};
 
-/// The options that are permitted to a command whose flags are checked.
+/// Options allowed for a command with checked flags.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllowedOptions {
-    /// Letters without a value, which may be bundled.
+    /// Letters without value, which may be bundled.
     pub(super) flags: &'static str,
     /// Letters with a value, joined or in the next word.
     pub(super) values: &'static str,
@@ -15,15 +15,15 @@ pub(super) struct AllowedOptions {
     pub(super) long: &'static [&'static str],
     /// Long options with a value, after `=` or in the next word.
     pub(super) long_values: &'static [&'static str],
-    /// Long options whose value stands after `=` or is left out.
+    /// Long options with an optional value after `=`.
     pub(super) long_optional: &'static [&'static str],
     /// Long options whose value is a file to read.
     pub(super) long_paths: &'static [&'static str],
-    /// Whether `-5` is an option.
+    /// True if `-5` is an option.
     pub(super) digits: bool,
 }
 
-/// No options at all; rows begin from it.
+/// No options, as a base for table rows.
 pub(super) const NONE_ALLOWED: AllowedOptions = AllowedOptions {
     flags: "",
     values: "",
@@ -35,24 +35,23 @@ pub(super) const NONE_ALLOWED: AllowedOptions = AllowedOptions {
     digits: false,
 };
 
-/// The arguments of a command, sorted.
+/// Arguments of a command that passed the check.
 #[derive(Debug, Default)]
 pub(super) struct CheckedArgs<'a> {
-    /// What is not an option.
     pub(super) operands: Vec<&'a WordValue>,
-    /// Values of options that name files to read.
+    /// Files to read, from options.
     pub(super) paths: Vec<WordValue>,
-    /// The options seen: letters as `-x`, long ones as `--name`.
+    /// Options found: letters as `-x`, long ones as `--name`.
     pub(super) options: Vec<String>,
 }
 
 impl CheckedArgs<'_> {
-    /// Whether one of the options was given.
+    /// Returns true if one of the options was given.
     pub(super) fn has_option(&self, options: &[&str]) -> bool {
         self.options.iter().any(|seen| options.contains(&seen.as_str()))
     }
 
-    /// What is read: the files that options name, then the operands from some place on.
+    /// Files to read: those of options, then the operands after the first `skip`.
     pub(super) fn read_values(&self, skip: usize) -> Vec<WordValue> {
         self.paths
             .iter()
@@ -62,8 +61,7 @@ impl CheckedArgs<'_> {
     }
 }
 
-/// Sorts the arguments. Nothing if there is an option that is not on the list, an abbreviated one, or a word whose
-/// value is not certain where it matters.
+/// Checks the arguments. None if there is an option that is not listed, an abbreviated one, or an unknown word.
 pub(super) fn check_args<'a>(words: &'a [Word], options: &AllowedOptions) -> Option<CheckedArgs<'a>> {
     let mut arguments = CheckedArgs::default();
     let mut rest = words.iter();

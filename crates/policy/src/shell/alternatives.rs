@@ -1,27 +1,28 @@
-//! A command by other readings than the first: other values of its variables, none that is known, or nothing at all.
+//! Alternative expansions of a command: with other values of its variables, with unknown values, and with unknown
+//! values empty.
 
 use std::collections::HashMap;
 
 use super::analyzer::Analyzer;
+use super::env::ExpansionMode;
 use super::lexer::leading_name;
 use super::stdout::{StdoutContent, stdout_content};
-use super::env::ExpansionMode;
-use super::syntax::{StdinText, RawWord, RawCommand};
-use super::{SimpleCommand, CheckScope, WordValue, Word, builtins, simple_command, expand};
+use super::syntax::{RawCommand, RawWord, StdinText};
+use super::{CheckScope, SimpleCommand, Word, WordValue, builtins, expand, simple_command};
 
-/// How many words are looked at for the name of a builtin.
+/// Words checked for the name of a builtin.
 pub(super) const MAX_PREFIX_WORDS: usize = 4;
 
-/// Texts of a part besides its words.
+/// Texts of a simple command besides its words.
 #[derive(Debug)]
 pub(super) struct CommandTexts {
-    /// Whether its words or what it reads may be something else than by the first reading.
+    /// True if its words or its input may differ from the first expansion.
     varies: bool,
     pub(super) texts: Vec<String>,
 }
 
 impl Analyzer<'_> {
-    /// In which other ways a command is to be read; none if there are more than are followed.
+    /// Alternative expansions to analyze; none if there are too many.
     pub(super) fn other_expansions(&mut self, command: &RawCommand) -> Option<Vec<ExpansionMode>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
@@ -37,7 +38,8 @@ impl Analyzer<'_> {
         Some(nth.chain(unknown).chain(nothing).collect())
     }
 
-    /// Notes what a command, which is the part at some place, is given to read by here-strings, and prints by other readings.
+    /// Records texts of here-strings, and texts printed in alternative expansions, for the simple command at an
+    /// index.
     pub(super) fn record_texts(&mut self, at: usize, command: &RawCommand, others: &[ExpansionMode]) {
         let fed: Vec<&RawWord> = command.stdin_texts.iter().filter_map(StdinText::here_string).collect();
         let mut texts: Vec<String> = fed.iter().flat_map(|word| self.possible_texts(word)).collect();
@@ -59,24 +61,31 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The texts that a word may be where it is not split.
+    /// Texts that a word may expand to where it is not split.
     fn possible_texts(&mut self, word: &RawWord) -> Vec<String> {
-        let (choices, vanishing) = (self.variables.count_alternatives(word), self.variables.count_empty_alternatives(std::iter::once(word)));
+        let (choices, vanishing) = (
+            self.variables.count_alternatives(word),
+            self.variables.count_empty_alternatives(std::iter::once(word)),
+        );
         if !self.limits.take_values(choices + vanishing) {
             self.mark_truncated();
             return Vec::new();
         }
-        let readings = (0..choices).map(ExpansionMode::NthValue).chain((0..vanishing).map(ExpansionMode::UnknownAsEmpty));
-        let text = |reading| expand::value_text(&expand::expand_single_with(word, &self.variables, reading, &mut Vec::new()));
+        let readings = (0..choices)
+            .map(ExpansionMode::NthValue)
+            .chain((0..vanishing).map(ExpansionMode::UnknownAsEmpty));
+        let text = |reading| {
+            expand::value_text(&expand::expand_single_with(word, &self.variables, reading, &mut Vec::new()))
+        };
         readings.map(text).collect()
     }
 
-    /// Whether a part may have other words, or be given something else to read, than by the first reading.
+    /// Returns true if the words or the input of a simple command may differ from the first expansion.
     pub(super) fn may_vary(&self, at: usize) -> bool {
         self.command_texts.get(&at).is_some_and(|texts| texts.varies)
     }
 
-    /// Searches a command by another reading.
+    /// Analyzes a command in another expansion.
     pub(super) fn analyze_expansion(&mut self, command: &RawCommand, reading: ExpansionMode) {
         if matches!(reading, ExpansionMode::UnknownAsEmpty(_)) {
             self.search_with_empty_unknowns(command, reading);
@@ -86,7 +95,7 @@ impl Analyzer<'_> {
         self.search_expansion(command, &words, reading);
     }
 
-    /// A command goes where one of its readings goes: drops the places that it had already by earlier ones.
+    /// Removes directories added by this expansion that earlier expansions of the same command already added.
     pub(super) fn keep_new_directories(&mut self, start: usize, known: usize) {
         let added = self.script.cd_directories.split_off(known);
         if added.is_empty() {
@@ -122,8 +131,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Searches a command as if what is not known of it were nothing: `git $none push` pushes. What it says then is
-    /// compared with rules; how much it would touch or remove is not judged by a guess.
+    /// Analyzes a command as if its unknown parts were empty: `git $none push` pushes. Rules are matched against the
+    /// result, but it does not count as evidence for what would be touched or removed.
     fn search_with_empty_unknowns(&mut self, command: &RawCommand, reading: ExpansionMode) {
         let words = self.expand_words(&command.words, reading, &mut Vec::new());
         self.record_declared_if_empty(&words);
@@ -154,13 +163,21 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Notes which variables a builtin sets, by every reading, the first at last. By which it is called must be certain.
-    pub(super) fn record_builtin_values(&mut self, command: &RawCommand, words: &[Word], others: &[ExpansionMode]) {
+    /// Records the variables that a builtin sets in every expansion, the first expansion last. They are definite only
+    /// if its name is.
+    pub(super) fn record_builtin_values(
+        &mut self,
+        command: &RawCommand,
+        words: &[Word],
+        others: &[ExpansionMode],
+    ) {
         let settled = self.variables.definite_count();
         let sets = |word: &Word| word.value.as_literal().is_some_and(builtins::sets_variables);
         let mut several = false;
         if words.iter().take(MAX_PREFIX_WORDS).any(sets) {
-            for reading in others.iter().filter(|reading| !matches!(reading, ExpansionMode::UnknownAsEmpty(_))).rev() {
+            for reading in
+                others.iter().filter(|reading| !matches!(reading, ExpansionMode::UnknownAsEmpty(_))).rev()
+            {
                 let words = self.expand_words(&command.words, *reading, &mut Vec::new());
                 self.record_builtin(&words);
                 several = true;
@@ -176,7 +193,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// Drops what was added after so many and is not literal.
+/// Removes entries added after `count` that are not literal.
 fn retain_literal(places: &mut Vec<WordValue>, count: usize) {
     let added = places.split_off(count);
     places.extend(added.into_iter().filter(is_nonempty_literal));
@@ -186,7 +203,7 @@ fn is_nonempty_literal(value: &WordValue) -> bool {
     value.as_literal().is_some_and(|text| !text.is_empty())
 }
 
-/// What rules are compared with in a part: its texts, and the files that it names.
+/// Keeps only what rules match: the texts of a simple command and the files that it names.
 fn keep_named_only(mut part: SimpleCommand) -> SimpleCommand {
     part.reads.retain(is_nonempty_literal);
     part.writes.retain(is_nonempty_literal);

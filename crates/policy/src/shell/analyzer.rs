@@ -1,46 +1,50 @@
-//! From what the parser found to parts: each command is looked at, then what it would run in turn.
+//! Analyzer: turns parsed commands into simple commands, then analyzes their nested commands.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use super::cursor::Parser;
-use super::limits::AnalysisLimits;
-use super::simple_command::{self, ExpandedCommand};
 use super::alternatives::CommandTexts;
+use super::cursor::Parser;
+use super::env::{ExpansionMode, LAST_VALUE, VariableEnv};
+use super::limits::AnalysisLimits;
 use super::memo::Memo;
-use super::env::{LAST_VALUE, ExpansionMode, VariableEnv};
-use super::syntax::{AssignmentForm, ParsedScript, RawWord, RawCommand};
+use super::simple_command::{self, ExpandedCommand};
+use super::syntax::{AssignmentForm, ParsedScript, RawCommand, RawWord};
 use super::{
-    Assignment, UnanalyzableCause, MAX_ANALYZED_LENGTH, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script, ShellContext, WordValue, RedirectDirection, Word,
+    Assignment, CheckScope, MAX_ANALYZED_LENGTH, Redirect, RedirectDirection, RedirectTargetKind, Script,
+    ShellContext, SimpleCommand, UnanalyzableCause, Word, WordValue,
 };
-use super::{safe_assignment, builtins, effects, unparsed_text, hidden_characters, path_limits, directories, redirects, assign, expand};
+use super::{
+    assign, builtins, directories, effects, expand, hidden_characters, path_limits, redirects,
+    safe_assignment, unparsed_text,
+};
 
-/// How deep texts of commands inside texts are followed.
+/// Nesting depth of command texts.
 pub(super) const MAX_TEXT_DEPTH: usize = 10;
 
-/// Looks at a whole command.
+/// State of the analysis of one command.
 pub(super) struct Analyzer<'a> {
     pub(super) variables: VariableEnv<'a>,
     pub(super) script: Script,
     pub(super) limits: AnalysisLimits,
     pub(super) text_depth: usize,
-    /// Whether the text at hand may be no command at all.
+    /// True while analyzing a text that may not be a command.
     pub(super) is_guess: bool,
-    /// Whether the words at hand are already searched as text.
+    /// True if the current words are already searched as text.
     pub(super) already_searched: bool,
-    /// Whether the command at hand is in the body of a function.
+    /// True if the current command is in the body of a function.
     pub(super) in_function: bool,
-    /// What parts are given to read by here-strings, and print by other readings than the first.
+    /// By simple command: texts of here-strings, and texts printed in alternative expansions.
     pub(super) command_texts: BTreeMap<usize, CommandTexts>,
-    /// Which variables functions set whenever they are called; none if that is not certain.
+    /// Variables that each function sets on every call; none if that is not definite.
     pub(super) function_assignments: HashMap<String, Option<HashSet<String>>>,
-    /// Texts that may run when variables have other values.
+    /// Texts of `eval` and `trap`, which may run again when variables have other values.
     pub(super) deferred_texts: Vec<String>,
     pub(super) memo: Memo,
 }
 
 impl<'a> Analyzer<'a> {
-    /// Analyses a text.
+    /// Analyzes a text.
     pub(super) fn run(text: &str, surroundings: &'a ShellContext<'a>) -> Script {
         let mut inspector = Self {
             variables: VariableEnv::new(surroundings.home, text),
@@ -66,7 +70,7 @@ impl<'a> Analyzer<'a> {
             inspector.analyze_text(&text);
         }
         if text.contains("\\\n") {
-            // Once more with continued lines joined, wherever they are.
+            // Analyzed again with continued lines joined, wherever they are.
             inspector.analyze_text(&text.replace("\\\n", ""));
         }
         if inspector.script.commands.is_empty() {
@@ -79,14 +83,14 @@ impl<'a> Analyzer<'a> {
         inspector.script
     }
 
-    /// Notes an obstacle, once. Those of a text inside a text are no obstacle to the command that carries it.
+    /// Records a cause once. Causes inside nested texts do not affect the command that contains them.
     pub(super) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
         if self.text_depth == 0 && !self.script.unanalyzable.contains(&kind) {
             self.script.unanalyzable.push(kind);
         }
     }
 
-    /// Takes a text apart that a command would run.
+    /// Analyzes a text that a command would run.
     pub(super) fn analyze_text(&mut self, text: &str) {
         let key = self.text_key(text);
         if self.recall(&key).is_some() {
@@ -107,7 +111,8 @@ impl<'a> Analyzer<'a> {
         self.text_depth += 1;
         let covered = std::mem::take(&mut self.already_searched);
         let in_function = std::mem::take(&mut self.in_function);
-        // Who knows whether the text is run, and in which shell: what is certain here is not in it, nor the other way round.
+        // The text may not run, or may run in another shell: definite assignments do not carry over in either
+        // direction.
         let settled = self.variables.definite_count();
         let floor = self.variables.set_definite_floor(settled);
         self.parse_and_analyze(text);
@@ -118,7 +123,7 @@ impl<'a> Analyzer<'a> {
         self.text_depth -= 1;
     }
 
-    /// Takes a text apart that may be a command. If it is none, nothing is the worse for it.
+    /// Analyzes a text that may be a command. If it is not, it has no consequences.
     pub(super) fn analyze_possible_command(&mut self, text: &str) {
         let (start, places) = (self.script.commands.len(), self.script.cd_targets.len());
         let guessing = std::mem::replace(&mut self.is_guess, true);
@@ -131,7 +136,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// Leaves a text to be searched as it is.
+    /// Leaves a text to be searched as plain text.
     pub(super) fn search_as_text(&mut self, text: &str) {
         if !self.limits.take_searched_text(text) {
             self.mark_truncated();
@@ -161,8 +166,9 @@ impl<'a> Analyzer<'a> {
             self.variables.may_repeat = true;
             self.propagate_values(&harvest);
         }
-        // A function may stand in for a builtin.
-        self.variables.has_untracked_changes |= harvest.functions.iter().any(|(name, _)| builtins::sets_variables(name));
+        // A function may replace a builtin.
+        self.variables.has_untracked_changes |=
+            harvest.functions.iter().any(|(name, _)| builtins::sets_variables(name));
         let parts = self.analyze_commands(&harvest);
         self.analyze_aliases(&harvest);
         self.analyze_shell_input(&harvest, &parts);
@@ -171,7 +177,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// Looks at one command, and answers where its part is, and where the parts end of what it would run in turn.
+    /// Analyzes one command. Returns the range of its simple command and those nested in it.
     pub(super) fn analyze_command(&mut self, command: &RawCommand) -> Range<usize> {
         let key = self.command_key(command);
         if let Some(known) = key.as_ref().and_then(|key| self.recall(key)) {
@@ -189,7 +195,7 @@ impl<'a> Analyzer<'a> {
         at..self.script.commands.len()
     }
 
-    /// Looks at one command, and answers where its part is; what it would run in turn comes after.
+    /// Analyzes one command that is not memoized. Returns the index of its simple command; nested ones follow it.
     fn analyze_new_command(&mut self, command: &RawCommand) -> usize {
         let mut kinds = Vec::new();
         let settled = self.variables.definite_count();
@@ -199,8 +205,8 @@ impl<'a> Analyzer<'a> {
             .map(|given| {
                 let value = expand::expand_single(&given.value, &self.variables, &mut kinds);
                 self.record_assignment(command, given, &value);
-                let safe =
-                    given.form == AssignmentForm::Plain && safe_assignment::is_safe_assignment(&given.name, &given.value.raw, &value);
+                let safe = given.form == AssignmentForm::Plain
+                    && safe_assignment::is_safe_assignment(&given.name, &given.value.raw, &value);
                 (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
             })
             .collect();
@@ -220,9 +226,14 @@ impl<'a> Analyzer<'a> {
             self.note_unanalyzable(kind);
         }
         let at = self.script.commands.len();
-        let mut part =
-            simple_command::checked_command(&ExpandedCommand { command, words: &words, assignments: &assignments, redirects });
-        part.opaque |= unfollowed || assign::assigns_command_table(command) || assign::gives_bash_unknown_command(&part);
+        let mut part = simple_command::checked_command(&ExpandedCommand {
+            command,
+            words: &words,
+            assignments: &assignments,
+            redirects,
+        });
+        part.opaque |=
+            unfollowed || assign::assigns_command_table(command) || assign::gives_bash_unknown_command(&part);
         if self.text_depth > 0 {
             part.check_scope = CheckScope::DenyOnly;
         }
@@ -230,7 +241,7 @@ impl<'a> Analyzer<'a> {
         self.record_directory_change(&part);
         self.record_builtin_values(command, &words, &others);
         if command.may_fail {
-            // If something cannot be opened, nothing is assigned.
+            // If a redirect cannot be opened, nothing is assigned.
             self.variables.rollback_definite(settled);
         }
         self.script.commands.push(part);
@@ -246,7 +257,12 @@ impl<'a> Analyzer<'a> {
         at
     }
 
-    pub(super) fn expand_words(&self, words: &[RawWord], reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> Vec<Word> {
+    pub(super) fn expand_words(
+        &self,
+        words: &[RawWord],
+        reading: ExpansionMode,
+        kinds: &mut Vec<UnanalyzableCause>,
+    ) -> Vec<Word> {
         let mut out = Vec::with_capacity(words.len());
         for raw in words {
             out.extend(expand::expand_word(raw, &self.variables, reading, kinds));
@@ -266,12 +282,16 @@ impl<'a> Analyzer<'a> {
             }
             let target = expand::expand_single_with(&redirect.target, &self.variables, reading, kinds);
             let place = redirect_target_kind(&target);
-            Redirect { direction: if redirect.writes { RedirectDirection::Write } else { RedirectDirection::Read }, target, target_kind: place }
+            Redirect {
+                direction: if redirect.writes { RedirectDirection::Write } else { RedirectDirection::Read },
+                target,
+                target_kind: place,
+            }
         };
         command.redirects.iter().map(redirect).collect()
     }
 
-    /// Where `cd` goes.
+    /// Records the target of `cd`.
     fn record_directory_change(&mut self, part: &SimpleCommand) {
         let plain = part.program.as_deref().map(effects::program_name).unwrap_or_default();
         if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
@@ -290,14 +310,14 @@ impl<'a> Analyzer<'a> {
         self.script.cd_path.extend(set.map(|set| set.value.clone()));
     }
 
-    /// Where a command goes or works, in every form.
+    /// Records the directories that a command changes to or works in, in every form.
     fn record_directories(&mut self, words: &[Word]) {
         self.script.cd_directories.extend(directories::cd_targets(words));
         self.script.option_directories.extend(directories::option_directories(words));
         self.script.cd_path.extend(directories::cd_path_values(words));
     }
 
-    /// A command behind another one: searched only.
+    /// Adds a nested command, for the deny analysis only.
     pub(super) fn search_words(&mut self, words: &[Word], depth: usize) {
         if words.is_empty() {
             return;
@@ -313,7 +333,7 @@ impl<'a> Analyzer<'a> {
     }
 }
 
-/// What a redirect's target is by its name.
+/// Classifies a redirect target by its name.
 fn redirect_target_kind(target: &WordValue) -> RedirectTargetKind {
     let text = match target {
         WordValue::Literal(text) | WordValue::Glob(text) => text.as_str(),

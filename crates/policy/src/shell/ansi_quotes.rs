@@ -1,10 +1,11 @@
-//! Text in `$'..'`, whose backslash sequences bash decodes.
+//! ANSI-C quoting: text in `$'..'`, whose backslash sequences bash decodes.
 
-/// Decodes from behind `$'` on: the text, and how many bytes it took with the closing quote. Nothing if it is not closed.
+/// Decodes the text after `$'`. Returns it with the number of bytes consumed, closing quote included; none if
+/// unclosed.
 pub(super) fn decode(text: &str) -> Option<(String, usize)> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut at = 0;
-    // A NUL ends the text, though not the quotes.
+    // A NUL ends the text, but not the quoted section.
     let mut ended = false;
     loop {
         let rest = text.get(at..)?;
@@ -22,7 +23,7 @@ pub(super) fn decode(text: &str) -> Option<(String, usize)> {
     }
 }
 
-/// Decodes a text in which quotes mean nothing, as `echo -e` and `printf` do.
+/// Decodes a text without quotes, as `echo -e` and `printf` do.
 pub(super) fn decode_escapes(text: &str) -> String {
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -40,7 +41,7 @@ pub(super) fn decode_escapes(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// One backslash sequence, from behind the backslash on; the length counts the backslash.
+/// Decodes one sequence after its backslash. The length includes the backslash.
 fn decode_escape(text: &str) -> Option<(Vec<u8>, usize)> {
     let first = text.chars().next()?;
     let single = |byte: u8| Some((vec![byte], 2));
@@ -87,7 +88,7 @@ fn decode_unicode(text: &str, digits: usize) -> (Vec<u8>, usize) {
     }
 }
 
-/// The number after some bytes of the sequence; the length counts the backslash and what was skipped.
+/// Parses digits after `skip` bytes of a sequence. The length includes the backslash and the skipped bytes.
 fn parse_number(text: &str, skip: usize, most: usize, radix: u32) -> Option<(u32, usize)> {
     let digits: String = text.get(skip..)?.chars().take(most).take_while(|c| c.is_digit(radix)).collect();
     Some((u32::from_str_radix(&digits, radix).ok()?, 1 + skip + digits.len()))
@@ -98,7 +99,7 @@ mod tests {
     use super::decode;
 
     #[test]
-    fn sequences_are_decoded_as_bash_does() {
+    fn sequences_decode_as_in_bash() {
         let rows = [
             (r"rm'", Some(("rm", 3))),
             (r"\x72m' x", Some(("rm", 6))),

@@ -1,44 +1,44 @@
-//! The arguments of a command that may have any option, read once: the operands, and what each option was given.
+//! Parser for the arguments of any command, for the deny analysis: operands, and the values of options.
 //!
-//! This is the wide reading, for refusing. Bundles of letters are taken apart letter by letter, shortened long options
-//! count for every option that they may stand for, and the value of an option that is not known may be a file.
+//! Bundled letters are split, an abbreviated long option counts as every option it may stand for, and the value of an
+//! unknown option may be a file.
 
-use super::{WordValue, Word};
+use super::{Word, WordValue};
 
-/// How many letters of a bundle are told apart. Longer ones are no bundles.
+/// Letters of a bundle that are examined; longer words are not bundles.
 const MAX_BUNDLE_LENGTH: usize = 64;
 
-/// No name is longer: what is, has a path in it.
+/// Longer words must contain a path, because no file name is longer.
 const MAX_NAME_LENGTH: usize = 255;
 
-/// How many letters are told apart before a long path.
+/// Letters examined in front of a long path.
 const MAX_LETTERS_BEFORE_PATH: usize = 4;
 
-/// No path is longer.
+/// Longer values cannot be paths.
 const MAX_PATH_LENGTH: usize = 4_096;
 
-/// What is known of a command's options.
+/// Options of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OptionSpec {
-    /// Letters without a value. If none are listed, every letter that is not listed elsewhere is one.
+    /// Letters without value. If empty, every letter not listed elsewhere is one.
     pub(super) flags: &'static str,
-    /// Letters with a value that is no file.
+    /// Letters with a value that is not a file.
     pub(super) values: &'static str,
-    /// Long options without a value in the next word, dashes left out.
+    /// Long options without a value in the next word, without dashes.
     pub(super) long: &'static [&'static str],
-    /// Long options with a value that is no file, dashes left out.
+    /// Long options with a value that is not a file, without dashes.
     pub(super) long_values: &'static [&'static str],
-    /// Options whose value is a file that is read.
+    /// Options whose value is a file to read.
     pub(super) reads: &'static [&'static str],
-    /// Options whose value is a file that is written.
+    /// Options whose value is a file to write.
     pub(super) writes: &'static [&'static str],
 }
 
-/// Nothing; rows begin from it.
+/// Empty specification, as a base for table rows.
 pub(super) const NO_OPTIONS: OptionSpec =
     OptionSpec { flags: "", values: "", long: &[], long_values: &[], reads: &[], writes: &[] };
 
-/// What an option's value is.
+/// Role of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionRole {
     Flag,
@@ -71,43 +71,42 @@ impl OptionSpec {
     }
 }
 
-/// The arguments of a command, sorted.
+/// Parsed arguments of a command.
 #[derive(Debug, Default)]
 pub(super) struct ParsedArgs<'a> {
-    /// What is not an option.
     pub(super) operands: Vec<&'a WordValue>,
-    /// Files that options name for reading.
+    /// Files to read, from options.
     pub(super) reads: Vec<WordValue>,
-    /// Files that options name for writing.
+    /// Files to write, from options.
     pub(super) writes: Vec<WordValue>,
-    /// Values of options that are not known: files perhaps.
+    /// Values of unknown options, which may be files.
     pub(super) possible_files: Vec<WordValue>,
-    /// The options seen: letters as `-x`, long ones as `--name`.
+    /// Options found: letters as `-x`, long ones as `--name`.
     pub(super) options: Vec<String>,
-    /// Whether there was an option that is not known, so that operands may be its value.
+    /// True if there was an unknown option, so that operands may be its value.
     pub(super) has_unknown_option: bool,
 }
 
 impl ParsedArgs<'_> {
-    /// Whether one of the options was given.
+    /// Returns true if one of the options was given.
     pub(super) fn has_option(&self, options: &[&str]) -> bool {
         self.options.iter().any(|seen| options.contains(&seen.as_str()))
     }
 
-    /// Whether one of the options was given, or a long one that may be short for one of them.
+    /// Returns true if one of the options was given, possibly as an abbreviation.
     pub(super) fn may_have_option(&self, options: &[&str]) -> bool {
         let short_for = |seen: &str| seen.len() > 2 && options.iter().any(|option| option.starts_with(seen));
         self.has_option(options) || self.options.iter().any(|seen| seen.starts_with("--") && short_for(seen))
     }
 
-    /// What is read: the files that options name or may name, then the operands from some place on.
+    /// Files to read: those of options, possible ones included, then the operands after the first `skip`.
     pub(super) fn all_reads(&self, skip: usize) -> Vec<WordValue> {
         let named = self.reads.iter().chain(&self.possible_files);
         named.chain(self.operands.iter().skip(skip).copied()).cloned().collect()
     }
 }
 
-/// Sorts the arguments of a command.
+/// Parses the arguments of a command.
 pub(super) fn parse_args<'a>(words: &'a [Word], known: &OptionSpec) -> ParsedArgs<'a> {
     let mut given = ParsedArgs::default();
     let mut rest = words.iter();
@@ -133,14 +132,22 @@ pub(super) fn parse_args<'a>(words: &'a [Word], known: &OptionSpec) -> ParsedArg
 }
 
 impl<'a> ParsedArgs<'a> {
-    fn parse_long(&mut self, word: &'a Word, text: &str, known: &OptionSpec, rest: &mut impl Iterator<Item = &'a Word>) {
+    fn parse_long(
+        &mut self,
+        word: &'a Word,
+        text: &str,
+        known: &OptionSpec,
+        rest: &mut impl Iterator<Item = &'a Word>,
+    ) {
         let at = text.find('=');
         let name = text.get(..at.unwrap_or(text.len())).unwrap_or(text);
         let joined = at.map(|at| value_after(&word.value, at + 1));
         self.options.push(name.to_owned());
         let role = known.long_role(name);
         let shortened = |list: &[&str]| {
-            role == OptionRole::Unknown && name.len() > 2 && list.iter().any(|option| option.starts_with(name))
+            role == OptionRole::Unknown
+                && name.len() > 2
+                && list.iter().any(|option| option.starts_with(name))
         };
         let (read, written) = (shortened(known.reads), shortened(known.writes));
         self.has_unknown_option |= role == OptionRole::Unknown;
@@ -178,8 +185,8 @@ impl<'a> ParsedArgs<'a> {
             let role = known.letter_role(letter, &option);
             self.options.push(option);
             let end = at + letter.len_utf8();
-            let joined =
-                (end < text.len() || word.value.as_literal().is_none()).then(|| value_after(&word.value, end));
+            let joined = (end < text.len() || word.value.as_literal().is_none())
+                .then(|| value_after(&word.value, end));
             match role {
                 OptionRole::Flag => {}
                 OptionRole::Unknown => {
@@ -204,21 +211,23 @@ impl<'a> ParsedArgs<'a> {
         }
     }
 
-    /// What follows a letter that is not known may be its value.
+    /// Records the text after an unknown letter as its possible value.
     fn add_guess(&mut self, joined: Option<WordValue>, known: &OptionSpec) {
         let all_listed = !known.flags.is_empty();
         self.has_unknown_option |= all_listed;
-        let Some(joined) = joined.filter(|value| leading_text(value).len() <= MAX_PATH_LENGTH) else { return };
+        let Some(joined) = joined.filter(|value| leading_text(value).len() <= MAX_PATH_LENGTH) else {
+            return;
+        };
         if all_listed {
             self.possible_files.push(joined);
         } else if let Some(at) = leading_text(&joined).find('/') {
-            // Letters that nobody has listed are flags, unless a path follows them.
+            // Unlisted letters are flags, unless a path follows them.
             self.possible_files.push(value_after(&joined, at));
         }
     }
 }
 
-/// The text that a word begins with, as far as it is known.
+/// The known start of a word.
 fn leading_text(value: &WordValue) -> &str {
     match value {
         WordValue::Literal(text) | WordValue::Glob(text) => text,
@@ -261,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn however_an_option_is_written_its_value_is_found() {
+    fn option_value_is_found_in_every_form() {
         for (writes, operands) in [
             ("-o V", ""),
             ("-oV", ""),
@@ -284,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_may_name_files() {
+    fn unknown_options_may_name_files() {
         for (text, guesses) in
             [("--strange=V", "V"), ("-xV", "V"), ("-qxV", "V"), ("-x", ""), ("--strange", "")]
         {
@@ -300,9 +309,12 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_known_is_still_that_options_value() {
-        let unknown =
-            |before: &str| WordValue::Unknown { before: before.to_owned(), after: String::new(), nonempty: false };
+    fn unknown_value_keeps_its_option() {
+        let unknown = |before: &str| WordValue::Unknown {
+            before: before.to_owned(),
+            after: String::new(),
+            nonempty: false,
+        };
         let words = [Word { raw: "--output=$X".to_owned(), value: unknown("--output=") }];
         assert_eq!(parse_args(&words, &KNOWN).writes, [unknown("")]);
         let words = [Word { raw: "-qod$X".to_owned(), value: unknown("-qod") }];

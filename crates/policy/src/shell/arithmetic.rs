@@ -1,6 +1,6 @@
-//! Arithmetic with numbers only, which is the only arithmetic that is certain.
+//! Evaluation of arithmetic with integer literals only; anything with variables is not certain.
 
-/// The value of an expression of integers, `+ - * / %` and parentheses; nothing for all else.
+/// Evaluates an expression of integers, `+ - * / %` and parentheses; none for everything else.
 pub(super) fn evaluate(text: &str) -> Option<i64> {
     if text.len() > 200 || !text.bytes().all(|byte| byte.is_ascii_digit() || b" +-*/%()".contains(&byte)) {
         return None;
@@ -56,7 +56,7 @@ fn parse_atom(rest: &mut &[u8], depth: usize) -> Option<i64> {
         return None;
     }
     if let Some(sign) = take_operator(rest, b"+-") {
-        // `--1` and `++1` are other operators.
+        // `--1` and `++1` are different operators.
         if matches!(rest.first(), Some(b'+' | b'-')) {
             return None;
         }

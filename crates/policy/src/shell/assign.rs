@@ -1,26 +1,26 @@
-//! Which values variables are given, by assignments and wrappers; and which names commands get.
+//! Assignments: the values that variables get from assignments and wrappers, and aliases of commands.
 
 use std::collections::HashMap;
 
 use super::analyzer::Analyzer;
+use super::env::{ExpansionMode, LAST_VALUE};
 use super::lexer::leading_name;
-use super::env::{LAST_VALUE, ExpansionMode};
-use super::syntax::{AssignmentForm, ParsedScript, RawAssignment, RawWord, RawCommand};
-use super::{SimpleCommand, WordValue, Word, expand};
+use super::syntax::{AssignmentForm, ParsedScript, RawAssignment, RawCommand, RawWord};
+use super::{SimpleCommand, Word, WordValue, expand};
 
-/// Variables that bash itself looks into for what a command name means.
+/// Variables in which bash looks up command names.
 const COMMAND_TABLE_VARS: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 
-/// Of longer texts with something unknown in them only one reading is followed.
+/// For longer texts with unknown parts, only one alternative is tracked.
 const MAX_MULTI_TEXT_LENGTH: usize = 256;
 
-/// How long a meaning of a command may be that counts as one.
+/// Length of an alias that costs one unit of the budget.
 const ALIAS_UNIT_LENGTH: usize = 256;
 
-/// Variables whose value bash runs, or a file that it runs.
+/// Variables whose value, or the file it names, bash runs.
 const VARS_RUN_BY_BASH: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
 
-/// Variables whose value is a command to bash or to programs in wide use.
+/// Variables whose value bash or common programs run as a command.
 const COMMAND_VARS: &[&str] = &[
     "PROMPT_COMMAND",
     "BASH_ENV",
@@ -39,13 +39,20 @@ const COMMAND_VARS: &[&str] = &[
 ];
 
 impl Analyzer<'_> {
-    /// Notes what a variable that is given a word is if what is not known is nothing.
+    /// Records the value of an assigned variable for the case that unknown parts are empty.
     pub(super) fn record_texts_if_empty(&mut self, name: &str, word: &RawWord) {
         let mut texts: Vec<String> = Vec::new();
         for choice in 0..self.variables.count_empty_alternatives(std::iter::once(word)) {
-            let left = expand::expand_single_with(word, &self.variables, ExpansionMode::UnknownAsEmpty(choice), &mut Vec::new());
+            let left = expand::expand_single_with(
+                word,
+                &self.variables,
+                ExpansionMode::UnknownAsEmpty(choice),
+                &mut Vec::new(),
+            );
             texts.extend(left.as_literal().map(str::to_owned));
-            if texts.last().is_none_or(|text| text.len() > MAX_MULTI_TEXT_LENGTH) || !self.limits.take_values(1) {
+            if texts.last().is_none_or(|text| text.len() > MAX_MULTI_TEXT_LENGTH)
+                || !self.limits.take_values(1)
+            {
                 break;
             }
         }
@@ -54,23 +61,38 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Everything that a word may be where it is not split, what it was given last at the end.
+    /// All values that a word may have where it is not split, the most recent one last.
     pub(super) fn possible_values(&mut self, word: &RawWord) -> Vec<Option<String>> {
-        let choices = if self.variables.has_only_last_values(word) { 1 } else { self.variables.count_alternatives(word) };
+        let choices = if self.variables.has_only_last_values(word) {
+            1
+        } else {
+            self.variables.count_alternatives(word)
+        };
         if choices > 1 && !self.limits.take_values(choices) {
             self.variables.overflowed = true;
             return vec![None];
         }
         let value = |choice| {
-            let value = expand::expand_single_with(word, &self.variables, ExpansionMode::NthValue(choice), &mut Vec::new());
+            let value = expand::expand_single_with(
+                word,
+                &self.variables,
+                ExpansionMode::NthValue(choice),
+                &mut Vec::new(),
+            );
             value.as_literal().map(str::to_owned)
         };
         (0..choices).rev().map(value).collect()
     }
 
-    /// An assignment in front of a command, or one alone.
-    pub(super) fn record_assignment(&mut self, command: &RawCommand, given: &RawAssignment, value: &WordValue) {
-        let doubtful = !self.variables.has_only_last_values(&given.value) && self.variables.may_have_other_values(&given.value);
+    /// Records an assignment, alone or before a command.
+    pub(super) fn record_assignment(
+        &mut self,
+        command: &RawCommand,
+        given: &RawAssignment,
+        value: &WordValue,
+    ) {
+        let doubtful = !self.variables.has_only_last_values(&given.value)
+            && self.variables.may_have_other_values(&given.value);
         let mut values = self.possible_values(&given.value);
         if doubtful {
             values.insert(0, None);
@@ -83,8 +105,13 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Gives a variable the values of an assignment.
-    pub(super) fn apply_assignment(&mut self, command: &RawCommand, given: &RawAssignment, values: Vec<Option<String>>) {
+    /// Adds the values of an assignment to its variable.
+    pub(super) fn apply_assignment(
+        &mut self,
+        command: &RawCommand,
+        given: &RawAssignment,
+        values: Vec<Option<String>>,
+    ) {
         let name = given.name.as_str();
         match &given.form {
             AssignmentForm::Plain if !command.words.is_empty() => {
@@ -118,7 +145,7 @@ impl Analyzer<'_> {
                     }
                     self.variables.add_value(name, value);
                 }
-                // The first element is what the bare name stands for.
+                // The bare name stands for the first element, which may be another one.
                 self.variables.add_value(name, None);
             }
             AssignmentForm::Array => {
@@ -127,21 +154,21 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Prompts, start-up files and arithmetic expand values once more, so commands in one are searched.
+    /// Analyzes commands in a value. Prompts, start-up files and arithmetic expand values a second time.
     pub(super) fn analyze_value(&mut self, value: &str) {
         if value.contains(['$', '`']) && value.contains(['(', '`']) {
             self.analyze_text(value);
         }
     }
 
-    /// Values that bash or another program would run.
+    /// Analyzes a value that bash or another program would run as a command.
     pub(super) fn analyze_command_value(&mut self, name: &str, value: &str) {
         if COMMAND_TABLE_VARS.contains(&name) || COMMAND_VARS.contains(&name) {
             self.analyze_text(value);
         }
     }
 
-    /// Variables that a wrapper such as `env` gives to what it runs.
+    /// Records the variables that a wrapper such as `env` sets for its command.
     pub(super) fn record_wrapper_variables(&mut self, at: usize, words: &[Word]) {
         for word in words {
             let text = expand::value_text(&word.value);
@@ -158,7 +185,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Commands whose name was given another meaning are searched by that meaning too.
+    /// Analyzes commands whose name has an alias with the alias text as well.
     pub(super) fn analyze_aliases(&mut self, harvest: &ParsedScript) {
         if !self.variables.has_aliases() {
             return;
@@ -168,7 +195,7 @@ impl Analyzer<'_> {
             let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
             let times = seen.entry((raw, self.analysis_state())).or_default();
             *times += 1;
-            // What runs again may find another disk than the first time; once more changes nothing, unless it moves.
+            // A second run may find a changed disk; further ones change nothing, unless they move files.
             if *times > 2 {
                 continue;
             }
@@ -181,7 +208,7 @@ impl Analyzer<'_> {
                 }
                 let rest: Vec<String> = rest.iter().map(|word| expand::value_text(&word.value)).collect();
                 self.analyze_text(&format!("{text} {}", rest.join(" ")));
-                // After one that ends in a blank, the next word may be one, too.
+                // After an alias that ends in a blank, the next word may be an alias too.
                 let Some((next, rest)) = rest.split_first().filter(|_| text.ends_with([' ', '\t'])) else {
                     continue;
                 };
@@ -197,13 +224,13 @@ impl Analyzer<'_> {
     }
 }
 
-/// Whether something that is not known is given to bash to run.
+/// Returns true if bash is given an unknown command to run.
 pub(super) fn gives_bash_unknown_command(part: &SimpleCommand) -> bool {
     let run = |name: &str| VARS_RUN_BY_BASH.contains(&name);
     part.assignments.iter().any(|given| run(&given.name) && given.value.as_literal().is_none())
 }
 
-/// Whether an assignment changes what command names mean.
+/// Returns true if an assignment changes the meaning of command names.
 pub(super) fn assigns_command_table(command: &RawCommand) -> bool {
     let table = |text: &str| COMMAND_TABLE_VARS.contains(&leading_name(text));
     command.assignments.iter().any(|given| table(&given.name))

@@ -1,16 +1,16 @@
-//! Words in front of a command that give variables values.
+//! Assignment words in front of a command.
 
 use super::cursor::{ParseResult, SYNTAX_ERROR};
 use super::lexer::leading_name;
-use super::syntax::{AssignmentForm, WordPiece, RawAssignment, RawWord};
+use super::syntax::{AssignmentForm, RawAssignment, RawWord, WordPiece};
 
-/// Whether an array may follow: `NAME=` or `NAME+=`.
+/// Returns true if an array may follow: `NAME=` or `NAME+=`.
 pub(super) fn is_array_start(raw: &str) -> bool {
     let name = leading_name(raw);
     !name.is_empty() && matches!(raw.get(name.len()..), Some("=" | "+="))
 }
 
-/// The word as an assignment, if it is one.
+/// Parses a word as an assignment, if it is one.
 pub(super) fn parse_assignment(word: &RawWord) -> ParseResult<Option<RawAssignment>> {
     let name = leading_name(&word.raw);
     let after = word.raw.get(name.len()..).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(super) fn parse_assignment(word: &RawWord) -> ParseResult<Option<RawAssignme
         [b'[', ..] if after.contains("]=") || after.contains("]+=") => {
             return Ok(Some(parse_element(word, name)));
         }
-        // A subscript with blanks: the shell reads on to its end.
+        // A subscript with blanks: the shell reads on to the closing bracket.
         [b'[', ..] if !after.contains(']') => return Err(SYNTAX_ERROR),
         _ => return Ok(None),
     };
@@ -35,7 +35,7 @@ pub(super) fn parse_assignment(word: &RawWord) -> ParseResult<Option<RawAssignme
     Ok(Some(RawAssignment { name: name.to_owned(), value, raw: word.raw.clone(), form }))
 }
 
-/// `NAME[subscript]=value`. The value is known if all of the word is literal.
+/// Parses `NAME[subscript]=value`. The value is known if the whole word is literal.
 fn parse_element(word: &RawWord, name: &str) -> RawAssignment {
     let literal = |piece: &WordPiece| match piece {
         WordPiece::Plain(text) | WordPiece::Quoted(text) => Some(text.clone()),

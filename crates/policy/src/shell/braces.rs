@@ -2,13 +2,13 @@
 
 use super::expand::WordChar;
 
-/// How many words one word may become.
+/// Words that one word may expand to.
 const MAX_WORDS: usize = 1_000;
 
-/// How deep braces may stand in one another.
+/// Nesting depth of braces.
 const MAX_DEPTH: usize = 16;
 
-/// Whether there may be something to expand.
+/// Returns true if the word may contain a brace expansion.
 pub(super) fn may_expand(atoms: &[WordChar]) -> bool {
     let Some(open) = atoms.iter().position(|atom| *atom == WordChar::Plain('{')) else { return false };
     let rest = atoms.get(open..).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn may_expand(atoms: &[WordChar]) -> bool {
         || rest.windows(2).any(|pair| pair == [WordChar::Plain('.'), WordChar::Plain('.')])
 }
 
-/// The words that a word becomes; nothing if they are too many.
+/// Expands a word; none if there are too many results.
 pub(super) fn expand_braces(atoms: &mut Vec<WordChar>) -> Option<Vec<Vec<WordChar>>> {
     expand_all(std::mem::take(atoms).as_slice(), 0)
 }
@@ -29,11 +29,10 @@ fn expand_all(atoms: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
     let ends = group_ends(atoms);
     let mut at = 0;
     while let Some(atom) = atoms.get(at) {
-        let group = ends
-            .get(at)
-            .copied()
-            .flatten()
-            .and_then(|(end, separated)| Some((end + 1, group_members(atoms.get(at + 1..end)?, separated)?)));
+        let group =
+            ends.get(at).copied().flatten().and_then(|(end, separated)| {
+                Some((end + 1, group_members(atoms.get(at + 1..end)?, separated)?))
+            });
         let Some((end, members)) = group else {
             for word in &mut done {
                 word.push(*atom);
@@ -61,7 +60,8 @@ fn expand_all(atoms: &[WordChar], depth: usize) -> Option<Vec<Vec<WordChar>>> {
     Some(done)
 }
 
-/// Where each group that opens somewhere ends, and whether it has members. One pass, so that many braces cost no more.
+/// Index of the closing brace of each group, and whether the group has a comma. One pass, so that many braces stay
+/// cheap.
 fn group_ends(atoms: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     let mut ends = vec![None; atoms.len()];
     let mut open: Vec<(usize, bool)> = Vec::new();
@@ -86,7 +86,7 @@ fn group_ends(atoms: &[WordChar]) -> Vec<Option<(usize, bool)>> {
     ends
 }
 
-/// The members of a group; nothing if it is plain text.
+/// Members of a group; none if it is literal text.
 fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordChar>>> {
     if !separated {
         return if inside.len() <= 64 { expand_sequence(inside) } else { None };
@@ -107,7 +107,7 @@ fn group_members(inside: &[WordChar], separated: bool) -> Option<Vec<Vec<WordCha
     Some(inside.split(separator).map(<[WordChar]>::to_vec).collect())
 }
 
-/// `1..3`, `a..e`, `1..9..2`.
+/// Expands `1..3`, `a..e`, `1..9..2`.
 fn expand_sequence(atoms: &[WordChar]) -> Option<Vec<Vec<WordChar>>> {
     let text: String = atoms
         .iter()
@@ -134,7 +134,7 @@ fn expand_sequence(atoms: &[WordChar]) -> Option<Vec<Vec<WordChar>>> {
     };
     let count = usize::try_from(from.abs_diff(to) / step).ok()?;
     if count >= MAX_WORDS {
-        // Far too many to list: one member that cannot be known stands for them.
+        // Too many to list: one unknown member represents them.
         return Some(vec![vec![WordChar::Unknown { nonempty: false }]]);
     }
     let width =

@@ -1,14 +1,14 @@
-//! Where a stretch in brackets ends, found as bash finds it: by counting, with quotes and expansions stepped over.
+//! Finds closing brackets as bash does: by counting, skipping quotes and expansions.
 
 use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
 
-/// What we are inside of, by what ends it.
+/// A bracket or quote that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BracketContext {
     close: u8,
-    /// What opens another level; nothing in quotes.
+    /// Bracket that opens another level; none in quotes.
     open: Option<u8>,
-    /// Whether single quotes are quotes here.
+    /// True if single quotes have a meaning here.
     quotes: bool,
 }
 
@@ -23,7 +23,7 @@ impl BracketContext {
 }
 
 impl Parser<'_> {
-    /// Finds the end of a stretch that begins with an opening bracket at the place given.
+    /// Finds the end of a section whose opening bracket is at `start`.
     pub(super) fn find_closing(&self, start: usize, open: u8, close: u8) -> ParseResult<usize> {
         let bytes = self.text.as_bytes();
         let byte = |at: usize| bytes.get(at).copied().ok_or(SYNTAX_ERROR);
@@ -37,7 +37,7 @@ impl Parser<'_> {
                 _ if this == here.close => {
                     inside.pop();
                 }
-                // Nothing else counts between backquotes.
+                // Only a backquote ends text in backquotes.
                 _ if here.close == b'`' => {}
                 b'`' => inside.push(BracketContext::quote(b'`')),
                 b'$' => {

@@ -1,28 +1,28 @@
-//! Commands that may not run, or that run in another shell: what they assign is not certain after them, unless one of
-//! several ways is always taken and each of them assigns it.
+//! Conditional commands: branches and subshells. A variable set in one of them is definite afterwards only if every
+//! branch of an exhaustive choice sets it.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::analyzer::Analyzer;
-use super::syntax::{ConditionalCommands, ExhaustiveChoice, ParsedScript, ConditionalKind, RawCommand};
+use super::syntax::{ConditionalCommands, ConditionalKind, ExhaustiveChoice, ParsedScript, RawCommand};
 
-/// Words by which a function may end early, or keep what it sets to itself.
+/// Words with which a function may return early or keep its variables local.
 const INDEFINITE_WORDS: &[&str] = &["return", "exit", "local", "declare", "typeset"];
 
-/// The walk through the commands of a text.
+/// Walk over the commands of a text.
 struct BranchWalk<'h> {
     harvest: &'h ParsedScript,
-    /// Those that are apart and not yet reached, the outer ones first; each with its number.
+    /// Conditional ranges not yet entered, outer ones last so that they are popped first; each with its index.
     upcoming: Vec<(usize, &'h ConditionalCommands)>,
     open: Vec<OpenBranch<'h>>,
-    /// What each way of a choice has assigned.
+    /// Variables assigned in each finished branch.
     assigned: HashMap<usize, HashSet<String>>,
-    /// The choices that are not yet passed, the last ones first.
+    /// Choices not yet completed, the first one last.
     choices: Vec<&'h ExhaustiveChoice>,
 }
 
-/// Commands that are apart, while they are looked at.
+/// A conditional range that the walk is in.
 struct OpenBranch<'h> {
     number: usize,
     branch: &'h ConditionalCommands,
@@ -31,19 +31,30 @@ struct OpenBranch<'h> {
 }
 
 impl Analyzer<'_> {
-    /// Looks at the commands in order, and answers which parts came of each.
+    /// Analyzes the commands in order. Returns the range of simple commands that each produced.
     pub(super) fn analyze_commands(&mut self, harvest: &ParsedScript) -> Vec<Range<usize>> {
-        let mut ahead: Vec<(usize, &ConditionalCommands)> =
-            harvest.conditional_ranges.iter().enumerate().filter(|(_, apart)| !apart.commands.is_empty()).collect();
-        // What was noted later is the outer one.
+        let mut ahead: Vec<(usize, &ConditionalCommands)> = harvest
+            .conditional_ranges
+            .iter()
+            .enumerate()
+            .filter(|(_, apart)| !apart.commands.is_empty())
+            .collect();
+        // Of ranges with the same start, the one recorded later is the outer one.
         ahead.sort_by_key(|(number, apart)| {
             let commands = &apart.commands;
             (std::cmp::Reverse(commands.start), commands.end, *number)
         });
-        // A way without commands assigns nothing.
-        let is_way = |way: &usize| harvest.conditional_ranges.get(*way).is_some_and(|way| !way.commands.is_empty());
-        let choices = harvest.exhaustive_choices.iter().rev().filter(|choice| choice.branches.iter().all(is_way)).collect();
-        let mut walk = BranchWalk { harvest, upcoming: ahead, open: Vec::new(), assigned: HashMap::new(), choices };
+        // A branch without commands assigns nothing, so its choice makes nothing definite.
+        let is_way =
+            |way: &usize| harvest.conditional_ranges.get(*way).is_some_and(|way| !way.commands.is_empty());
+        let choices = harvest
+            .exhaustive_choices
+            .iter()
+            .rev()
+            .filter(|choice| choice.branches.iter().all(is_way))
+            .collect();
+        let mut walk =
+            BranchWalk { harvest, upcoming: ahead, open: Vec::new(), assigned: HashMap::new(), choices };
         let start = self.variables.definite_count();
         let mut parts = Vec::with_capacity(harvest.commands.len());
         for (at, command) in harvest.commands.iter().enumerate() {
@@ -60,12 +71,12 @@ impl Analyzer<'_> {
             self.apply_function_call(command);
         }
         self.close_branches(&mut walk, harvest.commands.len());
-        // What is read after them may have run before.
+        // Texts analyzed later may run before these commands.
         self.variables.rollback_definite(start);
         parts
     }
 
-    /// Leaves what ends before a command.
+    /// Closes the ranges that end before a command.
     fn close_branches(&mut self, walk: &mut BranchWalk<'_>, at: usize) {
         loop {
             self.settle_choices(walk, at);
@@ -80,7 +91,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Settles what every way of a choice has assigned, once all are left and before anything around it is.
+    /// Makes variables definite that every branch of a choice assigns, once all branches are closed and before an
+    /// enclosing range is.
     fn settle_choices(&mut self, walk: &mut BranchWalk<'_>, at: usize) {
         while let Some(choice) = walk.choices.pop_if(|choice| {
             let left = choice.branches.iter().all(|way| walk.assigned.contains_key(way));
@@ -96,8 +108,14 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Notes what a function sets whenever it is called.
-    fn record_function(&mut self, name: &str, walk: &BranchWalk<'_>, body: &OpenBranch<'_>, assigned: &HashSet<String>) {
+    /// Records the variables that a function sets on every call.
+    fn record_function(
+        &mut self,
+        name: &str,
+        walk: &BranchWalk<'_>,
+        body: &OpenBranch<'_>,
+        assigned: &HashSet<String>,
+    ) {
         let commands = walk.harvest.commands.get(body.branch.commands.clone()).unwrap_or_default();
         let unsure = |command: &RawCommand| {
             command.words.first().is_some_and(|word| INDEFINITE_WORDS.contains(&word.raw.as_str()))
@@ -109,7 +127,7 @@ impl Analyzer<'_> {
         self.function_assignments.insert(name.to_owned(), known.then(|| assigned.clone()));
     }
 
-    /// Settles what a function sets that is called.
+    /// Makes the variables of a called function definite.
     fn apply_function_call(&mut self, command: &RawCommand) {
         let Some(first) = command.words.first().filter(|_| !command.may_fail && self.text_depth == 0) else {
             return;

@@ -1,15 +1,15 @@
 //! Builtins that change the shell itself, and `cd`.
 
 use super::effects::CommandEffects;
-use super::{RequiredRule, CommandClass, Word};
+use super::{CommandClass, RequiredRule, Word};
 
-/// Those that can run or redefine anything.
+/// Builtins that can run or redefine anything.
 const RUNNING_BUILTINS: &[&str] = &[
     "eval", "exec", "source", ".", "trap", "alias", "let", "hash", "enable", "bind", "complete", "compgen",
     "compopt", "fc", "unalias",
 ];
 
-/// Those that change what the shell knows.
+/// Builtins that change the state of the shell.
 const CHANGING_BUILTINS: &[&str] = &[
     "mapfile",
     "readarray",
@@ -45,10 +45,10 @@ const CHANGING_BUILTINS: &[&str] = &[
     "caller",
 ];
 
-/// Builtins that give variables values by arguments of the form `NAME=value`.
+/// Builtins that set variables by arguments of the form `NAME=value`.
 const DECLARING_BUILTINS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
-/// The least that a rule must be to allow such a builtin.
+/// Weakest kind of allow rule that may allow such a builtin.
 pub(super) fn required_rule(name: &str) -> Option<RequiredRule> {
     if RUNNING_BUILTINS.contains(&name) {
         Some(RequiredRule::ExactRule)
@@ -59,12 +59,12 @@ pub(super) fn required_rule(name: &str) -> Option<RequiredRule> {
     }
 }
 
-/// Whether arguments of the form `NAME=value` set variables.
+/// Returns true if arguments of the form `NAME=value` set variables.
 pub(super) fn declares_variables(name: &str) -> bool {
     DECLARING_BUILTINS.contains(&name)
 }
 
-/// Whether a builtin may give variables other values.
+/// Returns true if a builtin may change variables.
 pub(super) fn sets_variables(name: &str) -> bool {
     declares_variables(name)
         || matches!(
@@ -89,7 +89,7 @@ pub(super) fn sets_variables(name: &str) -> bool {
         )
 }
 
-/// Builtins whose arguments may hold the text of commands.
+/// Returns true if arguments of the builtin may be the text of commands.
 pub(super) fn takes_command_text(name: &str) -> bool {
     matches!(
         name,
@@ -97,7 +97,7 @@ pub(super) fn takes_command_text(name: &str) -> bool {
     )
 }
 
-/// Builtins that take arguments for names of variables or for arithmetic, and so expand a subscript in them.
+/// Returns true if the builtin treats arguments as variable names or arithmetic and so expands their subscripts.
 pub(super) fn expands_subscripts(name: &str) -> bool {
     declares_variables(name)
         || matches!(
@@ -116,7 +116,7 @@ pub(super) fn expands_subscripts(name: &str) -> bool {
         )
 }
 
-/// `cd` to one plain directory.
+/// Effects of `cd`. Only a plain directory is read-only.
 pub(super) fn cd_effects(arguments: &[Word]) -> CommandEffects {
     let plain = matches!(arguments, [only] if only.value.as_literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-')));
     let class = if plain { CommandClass::ReadOnly } else { CommandClass::Other };

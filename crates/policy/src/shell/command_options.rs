@@ -1,12 +1,12 @@
-//! Commands in the arguments of ordinary programs: options and operands that are one, settings that may be one. What
-//! scripts of other languages may run is in `scripts`.
+//! Commands in the arguments of ordinary programs: options and operands that are commands, and settings that may be.
+//! Code of other languages is handled in `foreign_code`.
 
-use super::git::skip_global_options;
-use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
+use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::expand::value_text;
-use super::{WordValue, Word};
+use super::git::skip_global_options;
+use super::{Word, WordValue};
 
-/// Options whose value is a command, or ends with one.
+/// Options whose value is a command or ends with one.
 const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
     (
         &["git"],
@@ -49,14 +49,14 @@ const COMMAND_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["wget"], &["--use-askpass"]),
 ];
 
-/// Options whose value may be a command: settings of any sort, or options that mean something else elsewhere.
+/// Options whose value may be a command: settings of any kind, or options with several meanings.
 const SETTING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["git"], &["-c", "-x", "-O"]),
     (&["ssh", "scp", "sftp"], &["-o"]),
     (&["vi", "vim", "nvim", "view", "ex"], &["-c", "-S", "--cmd"]),
 ];
 
-/// Ends of the names of settings of `git` whose value is a command.
+/// Last parts of the names of `git` settings whose value is a command.
 const GIT_COMMAND_SETTINGS: &[&str] = &[
     "alternaterefscommand",
     "askpass",
@@ -83,10 +83,10 @@ const GIT_COMMAND_SETTINGS: &[&str] = &[
     "uploadpack",
 ];
 
-/// Letters of `tar` that take a word each, if they stand without a dash.
+/// Letters of `tar` that take a word each when used without a dash.
 const TAR_VALUE_LETTERS: &str = "fTXCbgIFKLNV";
 
-/// What a program is given to run.
+/// Commands found in the arguments of a program.
 #[derive(Debug, Default)]
 pub(super) struct NestedCommands {
     /// Commands, as for `sh -c`.
@@ -95,7 +95,7 @@ pub(super) struct NestedCommands {
     pub(super) guesses: Vec<String>,
 }
 
-/// The options of a program whose value is a command.
+/// Options of a program whose value is a command.
 pub(super) fn options_with_command(name: &str) -> &'static [&'static str] {
     options_for(COMMAND_OPTIONS, name)
 }
@@ -107,7 +107,7 @@ fn options_for(
     table.iter().find(|(names, _)| names.contains(&name)).map_or(&[], |(_, options)| options)
 }
 
-/// What stands in the arguments of a program that it would run, or may run.
+/// Collects the commands in the arguments of a program, certain and possible ones.
 pub(super) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands {
     let mut carried = NestedCommands::default();
     let values = |options: &'static [&'static str]| match options {
@@ -146,19 +146,20 @@ pub(super) fn nested_commands(name: &str, arguments: &[Word]) -> NestedCommands 
 }
 
 impl NestedCommands {
-    /// A command, with whatever marks stand before it.
+    /// Adds a command, without any prefix before it.
     fn add_command(&mut self, value: &WordValue) {
         let text = value_text(value);
         let unknown = value.as_literal().is_none();
         let all = command_suffixes(&text).into_iter();
-        self.commands.extend(all.map(|text| if unknown { unknown_text(&text) } else { WordValue::Literal(text) }));
+        self.commands
+            .extend(all.map(|text| if unknown { unknown_text(&text) } else { WordValue::Literal(text) }));
     }
 
-    /// `NAME=VALUE`: a command for certain if it is a setting of that sort.
+    /// Adds `NAME=VALUE`: certainly a command if the setting is known to be one.
     fn add_setting(&mut self, program: &str, value: &WordValue) {
         let mut text = value_text(value);
         if program.starts_with('s') && !text.split([' ', '\t']).next().unwrap_or_default().contains('=') {
-            // `ssh` takes a blank in place of the mark.
+            // `ssh` accepts a blank instead of `=`.
             text = text.replacen([' ', '\t'], "=", 1);
         }
         let key = text.split('=').next().unwrap_or_default();
@@ -174,16 +175,17 @@ impl NestedCommands {
         }
     }
 
-    /// `git bisect run`, `git submodule foreach`, `git config`, and aliases for commands of the shell.
+    /// Adds the commands of `git bisect run`, `git submodule foreach`, `git config` and shell aliases.
     fn add_git_commands(&mut self, arguments: &[Word]) {
         let rest = skip_global_options(arguments);
         let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
-        // A setting that is not known may be any.
+        // An unknown setting may be any setting.
         let settings = globals.windows(2).filter_map(|pair| match pair {
             [option, setting] if option.value.as_literal() == Some("-c") => Some(&setting.value),
             _ => None,
         });
-        let unknown = |value: &&WordValue| value_text(value).split('=').next().is_some_and(|key| key.contains("$?"));
+        let unknown =
+            |value: &&WordValue| value_text(value).split('=').next().is_some_and(|key| key.contains("$?"));
         self.commands.extend(settings.filter(unknown).cloned());
         let texts: Vec<String> = rest.iter().map(|word| value_text(&word.value)).collect();
         let after = |text: &str| texts.iter().position(|word| word == text).map_or(rest.len(), |at| at + 1);
@@ -217,7 +219,7 @@ impl NestedCommands {
         }
     }
 
-    /// `EXEC:COMMAND` of `socat`.
+    /// Adds the command of a `socat` address such as `EXEC:COMMAND`.
     fn add_socat_address(&mut self, value: &WordValue) {
         let text = value_text(value);
         let Some((kind, text)) = text.split_once(':') else { return };
@@ -230,20 +232,20 @@ impl NestedCommands {
     }
 }
 
-/// Whether the value of a setting of `git` is a command.
+/// Returns true if the value of a `git` setting is a command.
 fn is_git_command_setting(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     let last = setting.rsplit('.').next().unwrap_or_default();
     setting.starts_with("alias.") || setting.starts_with("pager.") || GIT_COMMAND_SETTINGS.contains(&last)
 }
 
-/// A text in which something is not known, to be searched all the same.
+/// Marks a text as partly unknown, so that it is searched nevertheless.
 fn unknown_text(text: &str) -> WordValue {
     let (before, after) = text.split_once("$?").unwrap_or((text, ""));
     WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: false }
 }
 
-/// The text, and what stands behind the marks after which a command may follow.
+/// The text itself, and its suffixes after `=` and `!`, where a command may start.
 fn command_suffixes(text: &str) -> Vec<String> {
     let behind = |mark: char| text.split_once(mark).map(|(_, end)| end);
     let named = behind('=').map(|end| end.strip_prefix("exec=").unwrap_or(end));

@@ -1,19 +1,20 @@
-//! Compound commands: loops, conditions, groups, functions.
+//! Parser for compound commands: loops, conditions, groups, functions.
 
 use super::UnanalyzableCause;
 use super::cursor::{NestedContent, ParseResult, Parser, SYNTAX_ERROR};
 use super::lexer::leading_name;
-use super::syntax::{CompoundInput, ConditionalKind, WordPiece, RawWord, RawCommand};
+use super::syntax::{CompoundInput, ConditionalKind, RawCommand, RawWord, WordPiece};
 
-const COMPOUND_WORDS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
+const COMPOUND_WORDS: &[&str] =
+    &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
 
 impl Parser<'_> {
-    /// Whether a compound command begins here.
+    /// Returns true if a compound command starts here.
     pub(super) fn is_at_compound(&self) -> bool {
         self.peek() == Some(b'(') || COMPOUND_WORDS.contains(&self.keyword())
     }
 
-    /// One compound command with its redirects.
+    /// Parses one compound command with its redirects.
     pub(super) fn parse_compound(&mut self) -> ParseResult<()> {
         let start = self.result.commands.len();
         match self.keyword() {
@@ -23,7 +24,7 @@ impl Parser<'_> {
                 self.position += 5;
                 self.parse_list()?;
                 self.parse_loop_body(ConditionalKind::Branch)?;
-                // The condition may end the loop before its end.
+                // The condition may end the loop before the body has run.
                 self.mark_conditional(start, ConditionalKind::Branch);
             }
             "for" => self.parse_for()?,
@@ -54,22 +55,27 @@ impl Parser<'_> {
         self.parse_trailing_redirects(start)
     }
 
-    /// The redirects of a compound command, whose commands begin at a place in the harvest.
+    /// Parses the redirects of a compound command whose commands start at an index.
     fn parse_trailing_redirects(&mut self, start: usize) -> ParseResult<()> {
-        let mut holder = RawCommand { in_substitution: self.in_substitution, substitution_depth: self.substitution_depth, ..RawCommand::default() };
+        let mut holder = RawCommand {
+            in_substitution: self.in_substitution,
+            substitution_depth: self.substitution_depth,
+            ..RawCommand::default()
+        };
         loop {
             self.skip_blanks();
             if !self.parse_redirect(&mut holder)? {
                 break;
             }
         }
-        let feeds = !holder.stdin_texts.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
+        let feeds =
+            !holder.stdin_texts.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
         let end = self.result.commands.len();
         if feeds {
             self.result.compound_inputs.push(CompoundInput { commands: start..end, redirect_holder: end });
         }
         if holder.may_fail {
-            // What cannot be opened keeps the whole from running.
+            // If a redirect cannot be opened, none of the commands run.
             self.mark_conditional(start, ConditionalKind::Branch);
         }
         if feeds || !holder.redirects.is_empty() {
@@ -101,14 +107,13 @@ impl Parser<'_> {
         self.expect_keyword("fi")
     }
 
-    /// Commands that may not run; answers where that is noted.
+    /// Parses commands that may not run. Returns the index of their conditional range.
     fn parse_branch(&mut self) -> ParseResult<usize> {
         let start = self.result.commands.len();
         self.parse_list()?;
         Ok(self.mark_conditional(start, ConditionalKind::Branch))
     }
 
-    /// The body of a loop.
     fn parse_loop_body(&mut self, of: ConditionalKind) -> ParseResult<()> {
         self.expect_keyword("do")?;
         let start = self.result.commands.len();
@@ -131,10 +136,14 @@ impl Parser<'_> {
         self.skip_blanks();
         self.take(";");
         self.skip_line_breaks()?;
-        if self.keyword() == "{" { self.parse_braced_body() } else { self.parse_loop_body(ConditionalKind::Branch) }
+        if self.keyword() == "{" {
+            self.parse_braced_body()
+        } else {
+            self.parse_loop_body(ConditionalKind::Branch)
+        }
     }
 
-    /// A body in braces, which may not run.
+    /// Parses a body in braces, which may not run.
     fn parse_braced_body(&mut self) -> ParseResult<()> {
         let start = self.result.commands.len();
         self.parse_compound()?;
@@ -148,7 +157,7 @@ impl Parser<'_> {
         if name.is_empty() || leading_name(&name) != name {
             return Err(SYNTAX_ERROR);
         }
-        // A loop sets its variable, and a program could heed that.
+        // The loop sets its variable, which may affect programs.
         if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
             || name.ends_with("_proxy")
             || name.starts_with("npm_")
@@ -239,8 +248,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A subshell, or arithmetic in double parentheses. Bash looks for the end of the inner ones first: it is arithmetic
-    /// if the outer end stands right behind.
+    /// Parses a subshell, or arithmetic in double parentheses. Like bash, it first looks for the end of the inner
+    /// pair: it is arithmetic if the outer one closes right after it.
     fn parse_parentheses(&mut self) -> ParseResult<()> {
         self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
         if self.byte_at(1) == Some(b'(') {
@@ -257,20 +266,21 @@ impl Parser<'_> {
         self.expect(")")
     }
 
-    /// `(( .. ))`. No here-document begins in it. Other shells take it for commands, so it is searched as such too.
+    /// Parses `(( .. ))`. No here-document starts in it. Other shells read it as commands, so it is searched as such
+    /// too.
     fn parse_arithmetic_command(&mut self, end: usize) {
         let start = self.position + 2;
         let inside = self.text.get(start..end - 1).unwrap_or_default();
         self.search_arithmetic(start, end - 1);
         if inside.contains(['\'', '"', '`']) || inside.contains("$(") {
-            // Quotes do not keep arithmetic from expanding, and make it uncertain where it ends.
+            // Arithmetic expands quoted text as well, and the quotes make its end uncertain.
             self.parse_nested(inside, NestedContent::Expansions);
             self.search_whole_text();
         }
         self.position = end + 1;
     }
 
-    /// `[[ .. ]]`: its operands must be literal, and nothing may evaluate them.
+    /// Parses `[[ .. ]]`: its operands must be literal, and nothing may evaluate them.
     fn parse_test(&mut self) -> ParseResult<()> {
         let start = self.position;
         self.position += 2;
@@ -307,7 +317,7 @@ impl Parser<'_> {
         }
         if super::test_operands::evaluates_operands(words.iter().map(String::as_str)) {
             self.result.note_unanalyzable(UnanalyzableCause::Test);
-            // Arithmetic expands what the quotes have kept.
+            // Arithmetic expands the quoted text.
             for text in &quoted {
                 self.parse_nested(text, NestedContent::Expansions);
             }
@@ -324,7 +334,7 @@ impl Parser<'_> {
     }
 }
 
-/// Quoted text in which an expansion would be found.
+/// Quoted text that contains an expansion.
 fn quoted_expansion(piece: &WordPiece) -> Option<String> {
     match piece {
         WordPiece::Quoted(text) if text.contains(['$', '`']) => Some(text.clone()),

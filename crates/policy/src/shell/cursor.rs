@@ -1,25 +1,24 @@
-//! Where the parser stands in a text, and the small steps it takes.
+//! State of the parser and its primitive operations.
 
 use super::UnanalyzableCause;
-use super::syntax::{ConditionalCommands, ExhaustiveChoice, HereDocument, ParsedScript, ConditionalKind};
+use super::syntax::{ConditionalCommands, ConditionalKind, ExhaustiveChoice, HereDocument, ParsedScript};
 
-/// Why the parser gave up on a text.
+/// Reason why parsing stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ParseError(pub(super) UnanalyzableCause);
 
-/// What parsing answers.
 pub(super) type ParseResult<T> = Result<T, ParseError>;
 
-/// The text is not one that bash would take, or not one that is known here.
+/// Invalid syntax, or a construct that this parser does not support.
 pub(super) const SYNTAX_ERROR: ParseError = ParseError(UnanalyzableCause::Syntax);
 
-/// How many constructs may stand inside one another.
+/// Nesting depth of constructs.
 const MAX_DEPTH: usize = 48;
 
-/// How many bytes of text inside text are taken apart.
+/// Bytes of nested texts that are parsed.
 const MAX_NESTED_BYTES: usize = 1_000_000;
 
-/// A here-document whose text has not been reached yet.
+/// A here-document whose body has not been reached yet.
 #[derive(Debug)]
 pub(super) struct PendingDocument {
     pub(super) index: usize,
@@ -28,50 +27,62 @@ pub(super) struct PendingDocument {
     pub(super) strips_tabs: bool,
 }
 
-/// What is looked for in a text inside another.
+/// Content to look for in a nested text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NestedContent {
-    /// Commands.
     Commands,
     /// Expansions only, as in a here-document.
     Expansions,
 }
 
-/// A parser of one text. What it finds goes to the shared [`Harvest`].
+/// Parser of one text. Nested parsers share its [`ParsedScript`].
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) position: usize,
     pub(super) depth: usize,
     pub(super) in_substitution: bool,
-    /// How many substitutions of the text at hand we are in.
+    /// Depth of substitutions in the current text.
     pub(super) substitution_depth: usize,
     pub(super) pending: Vec<PendingDocument>,
-    /// Whether the whole text is already left to be searched as it is.
+    /// True if the whole text is already recorded for search as plain text.
     pub(super) whole_text_searched: bool,
     pub(super) result: &'a mut ParsedScript,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, depth: usize, in_substitution: bool, result: &'a mut ParsedScript) -> Self {
-        Self { text, position: 0, depth, in_substitution, substitution_depth: 0, pending: Vec::new(), whole_text_searched: false, result }
+    pub(super) fn new(
+        text: &'a str,
+        depth: usize,
+        in_substitution: bool,
+        result: &'a mut ParsedScript,
+    ) -> Self {
+        Self {
+            text,
+            position: 0,
+            depth,
+            in_substitution,
+            substitution_depth: 0,
+            pending: Vec::new(),
+            whole_text_searched: false,
+            result,
+        }
     }
 
-    /// The byte at the cursor.
     pub(super) fn peek(&self) -> Option<u8> {
         self.byte_at(0)
     }
 
-    /// The byte some steps ahead.
+    /// The byte at an offset from the position.
     pub(super) fn byte_at(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.position + ahead).copied()
     }
 
-    /// The text from the cursor on.
+    /// The text from the position on.
     pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.position..).unwrap_or_default()
     }
 
-    /// The text from a place up to the cursor.
+    /// The text from a start up to the position.
     pub(super) fn text_since(&self, start: usize) -> &'a str {
         self.text.get(start..self.position).unwrap_or_default()
     }
@@ -80,7 +91,7 @@ impl<'a> Parser<'a> {
         self.position >= self.text.len()
     }
 
-    /// Steps over the token if it is there.
+    /// Consumes the token if it is next.
     pub(super) fn take(&mut self, token: &str) -> bool {
         let there = self.rest().starts_with(token);
         if there {
@@ -89,12 +100,12 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// Steps over the token, which must be there.
+    /// Consumes the token, or fails.
     pub(super) fn expect(&mut self, token: &str) -> ParseResult<()> {
         if self.take(token) { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
-    /// Runs a step one level deeper.
+    /// Runs a parsing step one nesting level deeper.
     pub(super) fn with_depth<T>(&mut self, step: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= MAX_DEPTH {
             return Err(ParseError(UnanalyzableCause::TooDeep));
@@ -105,7 +116,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Parses another text, found inside this one. What cannot be taken apart is left to be searched as it is.
+    /// Parses a nested text. If that fails, the text is recorded for search as plain text.
     pub(super) fn parse_nested(&mut self, text: &str, inside: NestedContent) {
         self.result.nested_bytes += text.len();
         let stop = if self.depth >= MAX_DEPTH || self.result.nested_bytes > MAX_NESTED_BYTES {
@@ -129,27 +140,28 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Notes that what was found since a place may not run, or runs in another shell; answers where that is noted.
+    /// Marks the commands since an index as conditional: they may not run, or run in another shell. Returns the index
+    /// of the range.
     pub(super) fn mark_conditional(&mut self, start: usize, of: ConditionalKind) -> usize {
         let commands = start..self.result.commands.len();
         self.result.conditional_ranges.push(ConditionalCommands { commands, kind: of });
         self.result.conditional_ranges.len() - 1
     }
 
-    /// Notes that of these ways, which stand behind some place, one is always taken.
+    /// Records that one of these branches always runs.
     pub(super) fn mark_choice(&mut self, start: usize, ways: Vec<usize>) {
         let commands = start..self.result.commands.len();
         self.result.exhaustive_choices.push(ExhaustiveChoice { commands, branches: ways });
     }
 
-    /// Notes that bash may see the end of something elsewhere than we do: the whole text is searched at every word.
+    /// Records the whole text for search at every word, because bash may see the end of a construct elsewhere.
     pub(super) fn search_whole_text(&mut self) {
         if !std::mem::replace(&mut self.whole_text_searched, true) {
             self.result.unparsed_texts.push(self.text.to_owned());
         }
     }
 
-    /// Steps over blanks and continued lines.
+    /// Skips blanks and continued lines.
     pub(super) fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -163,14 +175,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Steps over a comment, up to the end of its line.
+    /// Skips a comment up to the end of its line.
     pub(super) fn skip_comment(&mut self) {
         if self.peek() == Some(b'#') {
             self.position += self.rest().find('\n').unwrap_or(self.rest().len());
         }
     }
 
-    /// Steps over blanks, comments and line ends; the text of here-documents is read on the way.
+    /// Skips blanks, comments and line ends; reads the bodies of pending here-documents.
     pub(super) fn skip_line_breaks(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks();

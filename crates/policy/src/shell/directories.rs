@@ -1,13 +1,14 @@
-//! Where commands go and work: all that `cd` and its like may be given, and the directory that a wrapper chooses.
+//! Directories of commands: targets of `cd` and its like, and directories that options such as `env -C` select.
 
+use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::effects::program_name;
-use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{WordValue, Word};
+use super::{Word, WordValue};
 
-/// A directory that nobody knows before the command runs.
-const UNKNOWN_DIR: WordValue = WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false };
+/// A directory that is known only when the command runs.
+const UNKNOWN_DIR: WordValue =
+    WordValue::Unknown { before: String::new(), after: String::new(), nonempty: false };
 
-/// Where `cd` and its like may lead: each operand, whatever options stand before it.
+/// Possible targets of `cd` and its like: each operand, whatever options precede it.
 pub(super) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
     let Some((name, arguments)) = split_program(words) else { return Vec::new() };
     if !matches!(name.as_str(), "cd" | "chdir" | "pushd" | "popd") {
@@ -15,7 +16,7 @@ pub(super) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
     }
     let given = parse_args(arguments, &NO_OPTIONS);
     let operands = given.operands.iter().map(|value| match value.as_literal() {
-        // Back to where the shell was, which may be before this command.
+        // The previous directory, which may be one from before this command.
         Some("-") => UNKNOWN_DIR,
         Some(text) if text.starts_with('+') => UNKNOWN_DIR,
         _ => (*value).clone(),
@@ -24,7 +25,7 @@ pub(super) fn cd_targets(words: &[Word]) -> Vec<WordValue> {
     if found.is_empty() { vec![UNKNOWN_DIR] } else { found }
 }
 
-/// Programs that work in a directory of their choice, with their options; those that are "read" name it.
+/// Programs with an option for their working directory; the `reads` options name it.
 const DIR_OPTIONS: &[(&str, OptionSpec)] = &[
     ("env", OptionSpec { flags: "i0v", values: "uS", reads: &["-C", "--chdir"], ..NO_OPTIONS }),
     ("sudo", OptionSpec { values: "aCcghpRrTtUu", reads: &["-D", "--chdir"], ..NO_OPTIONS }),
@@ -36,18 +37,18 @@ const DIR_OPTIONS: &[(&str, OptionSpec)] = &[
     ("tar", OptionSpec { values: "fTXbgIKLNV", reads: &["-C", "--directory"], ..NO_OPTIONS }),
 ];
 
-/// The directories that a program is told to work in.
+/// Directories that options of a program select.
 pub(super) fn option_directories(words: &[Word]) -> Vec<WordValue> {
     split_program(words).map(|(name, arguments)| option_directories_of(&name, arguments)).unwrap_or_default()
 }
 
-/// As `chosen`, by the plain name and the arguments.
+/// Like `option_directories`, by program name and arguments.
 pub(super) fn option_directories_of(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     let Some((_, known)) = DIR_OPTIONS.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
     parse_args(arguments, known).reads
 }
 
-/// What a builtin sets `CDPATH` to; not known if it names the variable in another way.
+/// Values that a builtin assigns to `CDPATH`; unknown if it names the variable in another form.
 pub(super) fn cd_path_values(words: &[Word]) -> Vec<WordValue> {
     let arguments = words.get(1..).unwrap_or_default();
     let mentions = arguments.iter().filter(|word| word.raw.contains("CDPATH"));
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_form_a_change_of_directory_has_its_targets_are_kept() {
+    fn cd_targets_are_found_in_every_form() {
         let rows: [(&str, &[&str]); 14] = [
             ("cd a", &["a"]),
             ("cd -P a", &["a"]),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_may_choose_the_directory() {
+    fn options_select_the_directory() {
         for text in [
             "env -C a cat x",
             "env -iC a cat x",
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_path_of_directories_is_kept() {
+    fn cd_path_is_recorded() {
         for text in ["CDPATH=a cd b", "export CDPATH=a; cd b", "declare -x CDPATH=a"] {
             assert_eq!(literals(&script(text).cd_path), ["a"], "{text}");
         }

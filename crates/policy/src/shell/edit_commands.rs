@@ -1,14 +1,20 @@
-//! The file commands of the mode that accepts edits, with the flags that it takes.
+//! File commands that the accept-edits mode allows, with their accepted flags.
 
+use super::allowed_options::{AllowedOptions, NONE_ALLOWED, check_args};
 use super::effects::CommandEffects;
 use super::operands;
-use super::allowed_options::{NONE_ALLOWED, AllowedOptions, check_args};
 use super::{CommandClass, Word};
 
 const ROWS: &[(&str, AllowedOptions, usize)] = &[
     (
         "mkdir",
-        AllowedOptions { flags: "pv", values: "m", long: &["parents", "verbose"], long_values: &["mode"], ..NONE_ALLOWED },
+        AllowedOptions {
+            flags: "pv",
+            values: "m",
+            long: &["parents", "verbose"],
+            long_values: &["mode"],
+            ..NONE_ALLOWED
+        },
         1,
     ),
     ("touch", AllowedOptions { flags: "acm", ..NONE_ALLOWED }, 1),
@@ -27,7 +33,7 @@ const ROWS: &[(&str, AllowedOptions, usize)] = &[
     ("cp", NONE_ALLOWED, 2),
 ];
 
-/// What such a command does, if it is one.
+/// Effects of such a command; none if it is not listed.
 pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let (_, options, least) = ROWS.iter().find(|(listed, ..)| *listed == name)?;
     let mut facts = operands::effects(name, arguments).unwrap_or_default();

@@ -1,27 +1,30 @@
-//! What one simple command does, by its name and arguments.
+//! Effects of one simple command, by its name and arguments.
 
-use super::{RequiredRule, CommandClass, DirTarget, WordValue, Word};
-use super::{builtins, flag_checked, removals, edit_commands, find, git, jq, operands, readers, risky_arguments, sed, wrappers};
+use super::{CommandClass, DirTarget, RequiredRule, Word, WordValue};
+use super::{
+    builtins, edit_commands, find, flag_checked, git, jq, operands, readers, removals, risky_arguments, sed,
+    wrappers,
+};
 
-/// What is known of a command.
+/// Effects of a command.
 #[derive(Debug, Clone)]
 pub(super) struct CommandEffects {
     pub(super) class: CommandClass,
     pub(super) reads: Vec<WordValue>,
     pub(super) writes: Vec<WordValue>,
-    /// What it puts into directories.
+    /// Files that it writes into a directory.
     pub(super) dir_targets: Vec<DirTarget>,
     pub(super) recursive: bool,
-    /// Whether it changes all that lies below what it writes.
+    /// True if it changes everything below what it writes.
     pub(super) writes_recursively: bool,
-    /// Directories in which it may change anything.
+    /// Directories in which it may change any file.
     pub(super) bulk_write_dirs: Vec<WordValue>,
     pub(super) removals: Vec<WordValue>,
-    /// Whether its files must be in scope even under a rule with a specifier.
+    /// True if its paths must be in the working directories even under a rule with a specifier.
     pub(super) restricts_paths: bool,
-    /// Whether an unquoted glob among its arguments asks.
+    /// True if an unquoted glob among its arguments asks.
     pub(super) asks_for_globs: bool,
-    /// The least that an allow rule must be.
+    /// Weakest kind of allow rule that may allow it.
     pub(super) required_rule: RequiredRule,
 }
 
@@ -44,20 +47,21 @@ impl Default for CommandEffects {
 }
 
 impl CommandEffects {
-    /// The same, never allowed by a rule with a star.
+    /// Restricts the command to exact allow rules.
     pub(super) fn requiring_exact_rule(self) -> Self {
         Self { class: CommandClass::ExactRuleOnly, required_rule: RequiredRule::ExactRule, ..self }
     }
 }
 
-/// The name that counts for refusing: the last part of the path, without `.exe`, in lower case.
+/// Program name for deny rules: last component of the path, without `.exe`, in lower case.
 pub(super) fn program_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let lowered = last.to_ascii_lowercase();
     lowered.strip_suffix(".exe").map_or_else(|| lowered.clone(), str::to_owned)
 }
 
-/// What a command does. Its class goes by the name exactly as written, the rest by the plain name.
+/// Determines the effects of a command. The class follows the name as written, everything else the normalized program
+/// name.
 pub(super) fn command_effects(words: &[Word]) -> CommandEffects {
     let Some((first, arguments)) = words.split_first() else {
         return CommandEffects { class: CommandClass::NoCommand, ..CommandEffects::default() };
@@ -66,7 +70,7 @@ pub(super) fn command_effects(words: &[Word]) -> CommandEffects {
     let mut facts = effects_by_name(name, arguments).unwrap_or_default();
     let plain = program_name(name);
     if plain != name {
-        // Another spelling of a known command: never allowed for what it is, but searched as such.
+        // Another spelling of a known command: not classified as that command, but its files are reported.
         let wide = effects_by_name(&plain, arguments).unwrap_or_default();
         facts.reads.extend(wide.reads);
         facts.writes.extend(wide.writes);
@@ -82,7 +86,11 @@ pub(super) fn command_effects(words: &[Word]) -> CommandEffects {
 fn effects_by_name(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     if let Some(by) = builtins::required_rule(name) {
         let facts = operands::effects(name, arguments).unwrap_or_default();
-        return Some(if by == RequiredRule::ExactRule { facts.requiring_exact_rule() } else { CommandEffects { required_rule: by, ..facts } });
+        return Some(if by == RequiredRule::ExactRule {
+            facts.requiring_exact_rule()
+        } else {
+            CommandEffects { required_rule: by, ..facts }
+        });
     }
     if wrappers::is_exact_rule_wrapper(name) {
         return Some(CommandEffects::default().requiring_exact_rule());

@@ -1,68 +1,68 @@
-//! What is known of variables while a command is read, for the wide reading.
+//! Variable environment of the deny analysis.
 //!
-//! A variable is known by all the values that the text gives it. As soon as something may have changed it that the text
-//! does not show, "not known" is one of them.
+//! A variable is represented by all values that the text assigns to it. As soon as it may have been changed in a way
+//! that the text does not show, "unknown" is one of them.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::limits::AnalysisLimits;
 use super::definite::DefiniteAssignments;
+use super::limits::AnalysisLimits;
 
-/// How many values of one variable are followed.
+/// Values tracked per variable.
 const MAX_VALUES: usize = 128;
 
-/// How many texts are followed that are left of the values of one variable.
+/// Texts tracked per variable for the case that unknown parts are empty.
 const MAX_TEXTS_IF_EMPTY: usize = 128;
 
-/// How many bytes of separators are followed.
+/// Bytes of `IFS` separators tracked.
 const MAX_SEPARATOR_BYTES: usize = 256;
 
-/// How long a value may grow by what is added to it.
+/// Length up to which appended values are tracked.
 const MAX_APPENDED_LENGTH: usize = 256;
 
-/// One way to read the variables of a command.
+/// Way to expand the variables of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpansionMode {
-    /// Each by one of its values, counted from the one that it was given last.
+    /// Each variable has its n-th value, newest first.
     NthValue(usize),
     /// Every variable that the command sets is unknown.
     Unknown,
-    /// What is not certain is nothing; of several texts that are left then of a value, one, counted from the last.
+    /// Unknown variables expand to the empty string; the index selects among the resulting values, newest first.
     UnknownAsEmpty(usize),
 }
 
-/// The reading by what was given last.
+/// Expansion with the last assigned values.
 pub(super) const LAST_VALUE: ExpansionMode = ExpansionMode::NthValue(0);
 
 /// Variables and the home directory.
 #[derive(Debug)]
 pub(super) struct VariableEnv<'a> {
-    /// What `~` stands for.
+    /// Value of `~`.
     pub(super) home: &'a str,
-    /// Whether nothing in the command could change that.
+    /// True if nothing in the command can change the home directory.
     pub(super) is_home_fixed: bool,
-    /// Whether variables may have changed in a way that the text does not show.
+    /// True if variables may have changed in a way that the text does not show.
     pub(super) has_untracked_changes: bool,
-    /// Whether what stands later in the text may run before what stands first.
+    /// True if commands later in the text may run before earlier ones.
     pub(super) may_repeat: bool,
-    /// The values that each variable was given, the last one last; `None` where it is not literal.
+    /// Values assigned to each variable, the last one last; `None` if not literal.
     pub(super) values: HashMap<String, Vec<Option<String>>>,
-    /// Which variables surely have a value that the text gave them.
+    /// Variables that definitely have a value assigned by the text.
     pub(super) settled: DefiniteAssignments,
-    /// What is left of values if what is not known of them is nothing.
+    /// Values of variables if their unknown parts are empty.
     pub(super) texts_if_empty: HashMap<String, Vec<String>>,
-    /// How many characters variables and braces may still bring into words.
+    /// Characters that variables and braces may still add to words.
     text_budget: Cell<usize>,
-    /// Where values are split besides at blanks, if the command says so.
+    /// `IFS` separators set by the command, besides blanks.
     pub(super) separators: Option<String>,
-    /// Command names that were given another meaning, with the texts that they stand for.
+    /// Command names with another meaning (aliases and the like), and the texts they stand for.
     alias_texts: HashMap<String, Vec<String>>,
-    /// How often something changed.
+    /// Number of changes, as a version.
     change_count: usize,
-    /// How many values are known of all variables.
+    /// Number of distinct values of all variables.
     known: usize,
-    /// Whether a variable or a name was given more than is followed.
+    /// True if a variable or name had more values than are tracked.
     pub(super) overflowed: bool,
 }
 
@@ -85,12 +85,12 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// What is the same as long as every word means the same.
+    /// Version of the environment: equal as long as every word expands the same.
     pub(super) fn version(&self) -> (usize, bool, usize) {
         (self.change_count, self.has_untracked_changes, self.settled.floor())
     }
 
-    /// Notes that a variable may have been given a value; answers whether that value is new.
+    /// Adds a possible value of a variable. Returns true if it is new.
     pub(super) fn add_value(&mut self, name: &str, value: Option<String>) -> bool {
         self.change_count += 1;
         self.settled.weaken(name);
@@ -98,7 +98,7 @@ impl<'a> VariableEnv<'a> {
             self.add_separators(value.as_deref());
         }
         if !self.values.contains_key(name) {
-            // What it is without the command still counts: who knows whether this is ever run.
+            // The inherited value stays possible, because the assignment may never run.
             let standing = self.value(name, LAST_VALUE).map(|value| Some(value.to_owned()));
             self.values.insert(name.to_owned(), standing.into_iter().collect());
         }
@@ -110,7 +110,8 @@ impl<'a> VariableEnv<'a> {
         }
         self.known += 1;
         if values.len() >= MAX_VALUES {
-            // Too many to follow: from now on it is not known. What it was is still tried. Nothing is called by a number.
+            // Too many values: from now on the variable may be unknown. Known values are still tried. Numbers are
+            // ignored because no command is called by a number.
             self.overflowed |= value.is_some_and(|value| !value.bytes().all(|byte| byte.is_ascii_digit()));
             values.retain(Option::is_some);
             values.truncate(MAX_VALUES - 1);
@@ -121,55 +122,55 @@ impl<'a> VariableEnv<'a> {
         true
     }
 
-    /// What grows when a variable is given a value that is new.
+    /// Grows whenever a variable gets a new value.
     pub(super) fn known_count(&self) -> usize {
         self.known
     }
 
-    /// Notes that from here on a variable has a value that it was given.
+    /// Marks a variable as definitely assigned from here on.
     pub(super) fn mark_definite(&mut self, name: &str) {
         self.change_count += 1;
         self.settled.add(name);
     }
 
-    /// Notes the same where several values were given, of which it has one.
+    /// Marks a variable as definitely having one of several values.
     pub(super) fn mark_definite_any(&mut self, name: &str) {
         self.mark_definite(name);
         self.settled.weaken(name);
     }
 
-    /// Notes that a variable may keep the value that it has in the environment, whatever it is given.
+    /// Records that a variable may keep its inherited value whatever is assigned.
     pub(super) fn may_keep_inherited(&mut self, name: &str) {
         self.settled.exclude(name);
     }
 
-    /// Notes that a variable may keep an earlier value, whatever it is given.
+    /// Records that a variable may keep an earlier value whatever is assigned.
     pub(super) fn mark_multi_valued(&mut self, name: &str) {
         self.change_count += 1;
         self.settled.mark_multi_valued(name);
     }
 
-    /// Lets variables count as certain that are given values from here on; answers from where on they did.
+    /// Sets the index from which assignments count as definite. Returns the previous index.
     pub(super) fn set_definite_floor(&mut self, floor: usize) -> usize {
         self.settled.set_floor(floor)
     }
 
-    /// Notes that those which were settled after so many may have an earlier value.
+    /// Weakens the definite assignments after the first `count`: an earlier value is possible.
     pub(super) fn weaken_since(&mut self, count: usize) {
         self.settled.weaken_since(count);
     }
 
-    /// How many values were given for certain.
+    /// Number of definite assignments.
     pub(super) fn definite_count(&self) -> usize {
         self.settled.len()
     }
 
-    /// Which variables were given values for certain after so many.
+    /// Variables definitely assigned after the first `count` assignments.
     pub(super) fn definite_since(&self, count: usize) -> HashSet<String> {
         self.settled.since(count)
     }
 
-    /// Notes that of these all but the first so many may not have been given.
+    /// Removes the definite assignments after the first `count`.
     pub(super) fn rollback_definite(&mut self, count: usize) {
         if count < self.settled.len() {
             self.change_count += 1;
@@ -177,7 +178,7 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Notes what a variable is if what is not known is nothing.
+    /// Records the value of a variable if its unknown parts are empty.
     pub(super) fn add_text_if_empty(&mut self, name: &str, text: &str) {
         self.change_count += 1;
         let texts = self.texts_if_empty.entry(name.to_owned()).or_default();
@@ -189,14 +190,14 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Notes a value that one command alone sees: after it, the variable is what it was.
+    /// Adds a value that only one command sees; the variable keeps its previous value afterwards.
     pub(super) fn add_temporary_value(&mut self, name: &str, value: Option<String>) {
         let standing = self.value(name, LAST_VALUE).map(str::to_owned);
         self.add_value(name, value);
         self.add_value(name, standing);
     }
 
-    /// Notes that one of these texts was added to a variable's value.
+    /// Appends one of these texts to the values of a variable.
     pub(super) fn append(&mut self, name: &str, added: &[Option<String>]) {
         if self.has_too_many_values(name) {
             self.add_value(name, None);
@@ -222,12 +223,12 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Whether a variable has more values than are followed, so that one more changes nothing.
+    /// Returns true if a variable exceeds the tracked values, so that another one changes nothing.
     pub(super) fn has_too_many_values(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(|values| values.len() >= MAX_VALUES && values.contains(&None))
     }
 
-    /// Notes that a variable has a value now that is not known.
+    /// Records that a variable has an unknown value.
     pub(super) fn set_unknown(&mut self, name: &str) {
         if !name.is_empty() {
             self.add_value(name, None);
@@ -235,7 +236,7 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Notes where values are split from now on; nothing if that is not known.
+    /// Adds separators for splitting values; none if they are unknown.
     fn add_separators(&mut self, separators: Option<&str>) {
         self.change_count += 1;
         let known = self.separators.as_ref().map_or(0, String::len);
@@ -245,22 +246,24 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Whether a character out of a value ends a word.
+    /// Returns true if a character of a value splits words.
     pub(super) fn is_separator(&self, character: char) -> bool {
         matches!(character, ' ' | '\t' | '\n')
             || self.separators.as_ref().is_some_and(|separators| separators.contains(character))
     }
 
-    /// How many values a variable may have here.
+    /// Number of values that a variable may have.
     pub(super) fn value_count(&self, name: &str) -> usize {
         self.values.get(name).map_or(1, Vec::len)
     }
 
-    /// The value of a variable.
+    /// Value of a variable in an expansion mode.
     pub(super) fn value(&self, name: &str, reading: ExpansionMode) -> Option<&str> {
         match self.values.get(name) {
             Some(values) => match reading {
-                ExpansionMode::NthValue(choice) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1))),
+                ExpansionMode::NthValue(choice) => {
+                    values.iter().rev().nth(choice.min(values.len().saturating_sub(1)))
+                }
                 ExpansionMode::Unknown => None,
                 ExpansionMode::UnknownAsEmpty(choice) => {
                     let last = self.values_if_unknown_empty(name).count().saturating_sub(1);
@@ -269,25 +272,24 @@ impl<'a> VariableEnv<'a> {
             }?
             .as_deref(),
             None if name == "HOME" => Some(self.home),
-            // Wherever a command is, there it is.
+            // `PWD` is the current directory, whichever that is.
             None if name == "PWD" => Some("."),
             None if name == "IFS" => Some(" \t\n"),
             None => None,
         }
     }
 
-    /// Whether so many more characters may come into words. Once there is no room, there is none for anything.
+    /// Takes characters from the text budget. Returns false once the budget is exhausted.
     pub(super) fn take_text_budget(&self, length: usize) -> bool {
         self.text_budget.set(self.text_budget.get().saturating_sub(length));
         !self.is_budget_exhausted()
     }
 
-    /// Whether no more may come into words.
     pub(super) fn is_budget_exhausted(&self) -> bool {
         self.text_budget.get() == 0
     }
 
-    /// Notes that a command name stands for a text from now on.
+    /// Records that a command name stands for a text from now on.
     pub(super) fn add_alias(&mut self, name: &str, text: &str) {
         let texts = self.alias_texts.entry(name.to_owned()).or_default();
         if texts.iter().any(|known| known == text) {
@@ -301,18 +303,18 @@ impl<'a> VariableEnv<'a> {
         }
     }
 
-    /// Whether any command name was given another meaning.
+    /// Returns true if any command name has another meaning.
     pub(super) fn has_aliases(&self) -> bool {
         !self.alias_texts.is_empty()
     }
 
-    /// What a command name stands for besides itself.
+    /// Texts that a command name stands for besides itself.
     pub(super) fn aliases(&self, name: &str) -> Vec<String> {
         self.alias_texts.get(name).cloned().unwrap_or_default()
     }
 }
 
-/// Whether the text speaks of `HOME` other than to read it.
+/// Returns true if the text uses `HOME` other than by reading it.
 fn modifies_home(text: &str) -> bool {
     text.match_indices("HOME").any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();

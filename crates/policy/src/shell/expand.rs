@@ -1,34 +1,33 @@
-//! From words as they are written to what they stand for.
+//! Expansion of raw words into values.
 
 use super::braces;
+use super::env::{ExpansionMode, LAST_VALUE, VariableEnv};
 use super::limits::WORD_OVERHEAD;
-use super::env::{LAST_VALUE, ExpansionMode, VariableEnv};
-use super::syntax::{WordPiece, RawWord};
-use super::{UnanalyzableCause, WordValue, Word};
+use super::syntax::{RawWord, WordPiece};
+use super::{UnanalyzableCause, Word, WordValue};
 
-/// How much text several variables may bring into one word: with `x=$x$x` a value doubles each time.
+/// Text that several variables may add to one word: with `x=$x$x` a value doubles each time.
 const MAX_JOINED_LENGTH: usize = 4_096;
 
-/// As how much text braces count that stand for too many words.
+/// Cost in characters of a brace expansion with too many words.
 const OVERFLOW_LENGTH: usize = 4_096;
 
-/// One character of a word, or a stretch that is not known.
+/// One character of a word, or an unknown part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordChar {
     /// A character outside quotes.
     Plain(char),
-    /// A character that stands for itself.
+    /// A literal character.
     Quoted(char),
-    /// A character out of a variable outside quotes: it may end the word or be a glob, but is no brace.
+    /// A character from an unquoted variable: it may split the word or form a glob, but not a brace.
     Expanded(char),
-    /// Not known.
     Unknown {
-        /// Whether the shell stops if it is empty.
+        /// True if the shell stops when it is empty.
         nonempty: bool,
     },
 }
 
-/// The words that a word stands for, mostly one, and the obstacles found on the way.
+/// Expands a word, usually into one, and collects what prevents an allow decision.
 pub(super) fn expand_word(
     word: &RawWord,
     scope: &VariableEnv<'_>,
@@ -51,7 +50,9 @@ pub(super) fn expand_word(
     }
     kinds.push(UnanalyzableCause::Braces);
     let expanded = if scope.is_budget_exhausted() { None } else { braces::expand_braces(&mut atoms) };
-    let length = expanded.as_ref().map_or(OVERFLOW_LENGTH, |all| all.iter().map(|word| word.len() + WORD_OVERHEAD).sum());
+    let length = expanded
+        .as_ref()
+        .map_or(OVERFLOW_LENGTH, |all| all.iter().map(|word| word.len() + WORD_OVERHEAD).sum());
     let enough = scope.take_text_budget(length);
     match expanded.filter(|_| enough) {
         Some(all) => all
@@ -66,17 +67,26 @@ pub(super) fn expand_word(
     }
 }
 
-/// What a word stands for where it is not split, as in an assignment or a redirect.
-pub(super) fn expand_single(word: &RawWord, scope: &VariableEnv<'_>, kinds: &mut Vec<UnanalyzableCause>) -> WordValue {
+/// Expands a word where it is not split, as in an assignment or redirect.
+pub(super) fn expand_single(
+    word: &RawWord,
+    scope: &VariableEnv<'_>,
+    kinds: &mut Vec<UnanalyzableCause>,
+) -> WordValue {
     expand_single_with(word, scope, LAST_VALUE, kinds)
 }
 
-/// The same by some reading.
-pub(super) fn expand_single_with(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> WordValue {
+/// Like `expand_single`, in an expansion mode.
+pub(super) fn expand_single_with(
+    word: &RawWord,
+    scope: &VariableEnv<'_>,
+    reading: ExpansionMode,
+    kinds: &mut Vec<UnanalyzableCause>,
+) -> WordValue {
     build_value(&expand_tilde(word_chars(word, scope, reading, kinds), scope, reading, kinds))
 }
 
-/// The text of a value, as far as it has one.
+/// Text of a value, with `$?` for the unknown part.
 pub(super) fn value_text(value: &WordValue) -> String {
     match value {
         WordValue::Literal(text) | WordValue::Glob(text) => text.clone(),
@@ -84,7 +94,12 @@ pub(super) fn value_text(value: &WordValue) -> String {
     }
 }
 
-fn word_chars(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> Vec<WordChar> {
+fn word_chars(
+    word: &RawWord,
+    scope: &VariableEnv<'_>,
+    reading: ExpansionMode,
+    kinds: &mut Vec<UnanalyzableCause>,
+) -> Vec<WordChar> {
     let mut atoms = Vec::with_capacity(word.raw.len());
     let is_nothing = matches!(reading, ExpansionMode::UnknownAsEmpty(_));
     let overlong = is_overlong(word, scope, reading);
@@ -93,7 +108,9 @@ fn word_chars(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, k
     }
     for piece in &word.pieces {
         match piece {
-            WordPiece::Variable { nonempty: guarded, .. } if overlong => atoms.push(WordChar::Unknown { nonempty: *guarded }),
+            WordPiece::Variable { nonempty: guarded, .. } if overlong => {
+                atoms.push(WordChar::Unknown { nonempty: *guarded })
+            }
             WordPiece::Plain(text) => atoms.extend(text.chars().map(WordChar::Plain)),
             WordPiece::Quoted(text) => atoms.extend(text.chars().map(WordChar::Quoted)),
             WordPiece::Unknown if is_nothing => {}
@@ -114,7 +131,8 @@ fn word_chars(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode, k
     atoms
 }
 
-/// A character of a variable in quotes. The pattern of a loop stands for the files that it goes through.
+/// A character of a quoted variable. Glob characters stay active, because a loop variable may hold the pattern of its
+/// files.
 fn quoted_char(character: char) -> WordChar {
     match character {
         '*' | '?' | '[' | ']' => WordChar::Plain(character),
@@ -122,7 +140,7 @@ fn quoted_char(character: char) -> WordChar {
     }
 }
 
-/// Whether several variables bring more text into a word than is followed.
+/// Returns true if several variables add too much text to a word.
 fn is_overlong(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode) -> bool {
     let lengths = word.pieces.iter().filter_map(|piece| match piece {
         WordPiece::Variable { name, .. } => Some(scope.value(name, reading).map_or(0, str::len)),
@@ -132,8 +150,13 @@ fn is_overlong(word: &RawWord, scope: &VariableEnv<'_>, reading: ExpansionMode) 
     count > 1 && total > MAX_JOINED_LENGTH
 }
 
-/// Resolves `~` at the start of a word, and after `=` or `:` in one that looks like an assignment.
-fn expand_tilde(atoms: Vec<WordChar>, scope: &VariableEnv<'_>, reading: ExpansionMode, kinds: &mut Vec<UnanalyzableCause>) -> Vec<WordChar> {
+/// Expands `~` at the start of a word, and after `=` or `:` in an assignment.
+fn expand_tilde(
+    atoms: Vec<WordChar>,
+    scope: &VariableEnv<'_>,
+    reading: ExpansionMode,
+    kinds: &mut Vec<UnanalyzableCause>,
+) -> Vec<WordChar> {
     if !atoms.contains(&WordChar::Plain('~')) {
         return atoms;
     }
@@ -165,19 +188,21 @@ fn expand_tilde(atoms: Vec<WordChar>, scope: &VariableEnv<'_>, reading: Expansio
                     None => out.push(WordChar::Unknown { nonempty: false }),
                 }
             }
-            // The directory that the command is in.
+            // `~+` is the current directory.
             Some(WordChar::Plain('+')) if matches!(atoms.get(at + 2), None | Some(WordChar::Plain('/'))) => {
                 kinds.push(UnanalyzableCause::Variable);
                 out.push(WordChar::Quoted('.'));
                 resolved = at + 2;
             }
-            // A quoted character in the prefix makes it plain text.
-            Some(WordChar::Quoted(_) | WordChar::Unknown { .. } | WordChar::Expanded(_)) => out.push(WordChar::Quoted('~')),
+            // A quoted character in the prefix prevents tilde expansion.
+            Some(WordChar::Quoted(_) | WordChar::Unknown { .. } | WordChar::Expanded(_)) => {
+                out.push(WordChar::Quoted('~'))
+            }
             Some(WordChar::Plain(_)) => {
                 kinds.push(UnanalyzableCause::Variable);
                 match tilde_user(atoms.get(at + 1..).unwrap_or_default()) {
                     Some(name) => {
-                        // Where homes mostly are.
+                        // The usual locations of home directories.
                         let home = if name == "root" { "/root".to_owned() } else { format!("/home/{name}") };
                         out.extend(home.chars().map(WordChar::Quoted));
                         resolved = at + 1 + name.len();
@@ -190,7 +215,7 @@ fn expand_tilde(atoms: Vec<WordChar>, scope: &VariableEnv<'_>, reading: Expansio
     out
 }
 
-/// The name of a user after `~`, if nothing else is there up to the first slash.
+/// The user name after `~`, if nothing else precedes the first slash.
 fn tilde_user(atoms: &[WordChar]) -> Option<String> {
     let name = atoms.iter().take_while(|atom| **atom != WordChar::Plain('/')).map(|atom| match atom {
         WordChar::Plain(c) if c.is_ascii_lowercase() || *c == '_' => Some(*c),
@@ -199,7 +224,7 @@ fn tilde_user(atoms: &[WordChar]) -> Option<String> {
     name.collect::<Option<String>>().filter(|name| !name.is_empty())
 }
 
-/// Splits where values of variables are split.
+/// Splits a word where values of variables are split.
 fn split_words(atoms: &[WordChar], raw: &str, scope: &VariableEnv<'_>) -> Vec<Word> {
     let blank = |atom: &WordChar| matches!(atom, WordChar::Expanded(c) if scope.is_separator(*c));
     if !atoms.iter().any(blank) {
@@ -223,9 +248,15 @@ fn build_value(atoms: &[WordChar]) -> WordValue {
     if let (Some(first), Some(last)) = (atoms.iter().position(unknown), atoms.iter().rposition(unknown)) {
         let (before, rest) = atoms.split_at(first);
         let after = rest.get(last - first + 1..).unwrap_or_default();
-        let guarded =
-            rest.iter().filter(|atom| unknown(atom)).all(|atom| *atom == WordChar::Unknown { nonempty: true });
-        return WordValue::Unknown { before: plain_text(before), after: glob_pattern(after), nonempty: guarded };
+        let guarded = rest
+            .iter()
+            .filter(|atom| unknown(atom))
+            .all(|atom| *atom == WordChar::Unknown { nonempty: true });
+        return WordValue::Unknown {
+            before: plain_text(before),
+            after: glob_pattern(after),
+            nonempty: guarded,
+        };
     }
     if is_glob(atoms) { WordValue::Glob(glob_pattern(atoms)) } else { WordValue::Literal(plain_text(atoms)) }
 }

@@ -1,13 +1,13 @@
-//! Expansions inside words: variables, substitutions, arithmetic.
+//! Parser for expansions in words: variables, substitutions, arithmetic.
 
 use super::UnanalyzableCause;
 use super::cursor::{NestedContent, ParseResult, Parser, SYNTAX_ERROR};
 use super::lexer::{leading_name, push_text};
-use super::syntax::{ConditionalKind, WordPiece, RawWord};
+use super::syntax::{ConditionalKind, RawWord, WordPiece};
 use super::{ansi_quotes, arithmetic};
 
 impl Parser<'_> {
-    /// Whatever begins with `$`.
+    /// Parses an expansion that starts with `$`.
     pub(super) fn parse_dollar(&mut self, pieces: &mut Vec<WordPiece>, quoted: bool) -> ParseResult<()> {
         match self.byte_at(1) {
             Some(b'(') if self.byte_at(2) == Some(b'(') => self.parse_arithmetic(pieces),
@@ -31,7 +31,8 @@ impl Parser<'_> {
             Some(b'\'') if !quoted => {
                 self.result.note_unanalyzable(UnanalyzableCause::Quoting);
                 let (text, length) =
-                    ansi_quotes::decode(self.text.get(self.position + 2..).unwrap_or_default()).ok_or(SYNTAX_ERROR)?;
+                    ansi_quotes::decode(self.text.get(self.position + 2..).unwrap_or_default())
+                        .ok_or(SYNTAX_ERROR)?;
                 self.position += 2 + length;
                 push_text(pieces, &text, true);
                 Ok(())
@@ -47,7 +48,7 @@ impl Parser<'_> {
             Some(parameter @ (b'1'..=b'9' | b'@' | b'*')) => {
                 self.position += 2;
                 let name = char::from(parameter).to_string();
-                // All of them are several words, in quotes too.
+                // `$@` and `$*` expand to several words, even in quotes.
                 let quoted = quoted && parameter.is_ascii_digit();
                 self.push_variable(pieces, name, quoted, false);
                 Ok(())
@@ -78,7 +79,7 @@ impl Parser<'_> {
         pieces.push(WordPiece::Variable { name, quoted, nonempty: guarded });
     }
 
-    /// Parses commands up to the closing parenthesis, which ends the substitution.
+    /// Parses the commands of a substitution and its closing parenthesis.
     pub(super) fn parse_substitution(&mut self) -> ParseResult<()> {
         self.result.note_unanalyzable(UnanalyzableCause::Substitution);
         if !self.pending.is_empty() {
@@ -148,7 +149,7 @@ impl Parser<'_> {
         pieces.push(if guarded {
             WordPiece::Variable { name: name.to_owned(), quoted, nonempty: guarded }
         } else if let Some(text) = other {
-            // A variable of its own that may be this text.
+            // A synthetic variable that may have the default text as its value.
             let name = format!("{name}-{text}");
             self.result.loop_values.push((name.clone(), known_or_unknown(other)));
             WordPiece::Variable { name, quoted, nonempty: false }
@@ -170,7 +171,7 @@ impl Parser<'_> {
                 b'\'' if !quoted => {
                     let text = self.parse_single_quoted()?.to_owned();
                     if text.contains(['$', '`']) {
-                        // A value that is kept may be expanded later.
+                        // A stored value may be expanded later.
                         self.parse_nested(&text, NestedContent::Expansions);
                     }
                 }
@@ -206,8 +207,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Searches a stretch that may be arithmetic or commands: expansions are found either way, and what cannot be taken
-    /// apart is searched as it is.
+    /// Searches text that may be arithmetic or commands. Expansions are found either way; text that cannot be parsed
+    /// is searched as it is.
     pub(super) fn search_arithmetic(&mut self, start: usize, end: usize) {
         let text = self.text.get(start..end).unwrap_or_default();
         if text.contains(['$', '`', ';', '|', '&', '<', '\n']) || text.contains(char::is_alphabetic) {
@@ -215,7 +216,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Looks for expansions only, in text where quotes mean nothing.
+    /// Parses expansions only, in text where quotes have no meaning.
     pub(super) fn parse_expansions(&mut self) -> ParseResult<()> {
         let mut dropped = Vec::new();
         loop {
@@ -232,7 +233,7 @@ impl Parser<'_> {
     }
 }
 
-/// The literal text that `${NAME:-text}` and its like may stand for, from behind the name on.
+/// The literal text in `${NAME:-text}` and its like, given the text after the name.
 fn default_text(after: &str) -> Option<&str> {
     let rest = after.strip_prefix(':').unwrap_or(after).strip_prefix(['-', '=', '+'])?;
     let end = rest.find(['}', '$', '`', '\\', '{', '~'])?;
@@ -242,7 +243,7 @@ fn default_text(after: &str) -> Option<&str> {
     (rest.starts_with('}') && !text.is_empty() && !text.contains(['"', '\''])).then_some(text)
 }
 
-/// Values of a variable: a text, if there is one, or not known.
+/// Possible values of a variable: the text, if any, and unknown.
 fn known_or_unknown(text: Option<&str>) -> Vec<RawWord> {
     let word = |piece| RawWord { raw: String::new(), pieces: vec![piece] };
     let known = text.map(|text| word(WordPiece::Quoted(text.to_owned())));

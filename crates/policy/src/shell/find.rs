@@ -1,9 +1,9 @@
-//! `find`: a search, or one with actions.
+//! `find`: read-only searches, and searches with actions.
 
 use super::effects::{self, CommandEffects};
-use super::{CommandClass, WordValue, Word, operands, placeholders};
+use super::{CommandClass, Word, WordValue, operands, placeholders};
 
-/// Tests and actions without an argument that only look.
+/// Tests and actions without argument that only read.
 const PLAIN_TESTS: &[&str] = &[
     "-empty",
     "-readable",
@@ -34,7 +34,7 @@ const PLAIN_TESTS: &[&str] = &[
     ")",
 ];
 
-/// Those with one argument.
+/// Tests and actions with one argument that only read.
 const TESTS_WITH_VALUE: &[&str] = &[
     "-name",
     "-iname",
@@ -64,7 +64,7 @@ const TESTS_WITH_VALUE: &[&str] = &[
     "-printf",
 ];
 
-/// Actions that run, remove or write.
+/// Actions that run commands, remove or write.
 const ACTIONS: &[&str] = &[
     "-exec",
     "-execdir",
@@ -78,7 +78,7 @@ const ACTIONS: &[&str] = &[
     "-files0-from",
 ];
 
-/// What a `find` command does.
+/// Effects of a `find` command.
 pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     let mut wide = CommandEffects {
         reads: starting_points(arguments),
@@ -99,11 +99,14 @@ pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     if changes_found_files(arguments) {
         wide.writes.extend(starting_points(arguments));
     }
-    // One that is not known may be anything.
-    let acts = arguments.iter().any(|word| word.value.as_literal().is_none_or(|text| ACTIONS.contains(&text)));
+    // An unknown word may be an action.
+    let acts =
+        arguments.iter().any(|word| word.value.as_literal().is_none_or(|text| ACTIONS.contains(&text)));
     if acts {
         let only_glob = arguments.iter().all(|word| !word.value.is_unknown())
-            && !arguments.iter().any(|word| word.value.as_literal().is_some_and(|text| ACTIONS.contains(&text)));
+            && !arguments
+                .iter()
+                .any(|word| word.value.as_literal().is_some_and(|text| ACTIONS.contains(&text)));
         return if only_glob { wide } else { wide.requiring_exact_rule() };
     }
     if is_search_only(arguments) {
@@ -112,13 +115,13 @@ pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     wide
 }
 
-/// Whether what is found is removed, or given to a command that changes files.
+/// Returns true if found files are removed, or passed to a command that changes files.
 fn changes_found_files(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
         || exec_commands(arguments).iter().any(|command| changes_files(command))
 }
 
-/// Whether a command, or the one behind its first words, changes files that it is given.
+/// Returns true if a command, or one behind its first words, changes the files it gets.
 fn changes_files(command: &[Word]) -> bool {
     const MAX_NAME_WORDS: usize = 8;
     const MAX_ARGUMENTS: usize = 64;
@@ -126,13 +129,14 @@ fn changes_files(command: &[Word]) -> bool {
         let name = command.get(at);
         let arguments: &[Word] =
             command.get(at + 1..command.len().min(at + MAX_ARGUMENTS)).unwrap_or_default();
-        let name = name.and_then(|word| word.value.as_literal()).map(effects::program_name).unwrap_or_default();
+        let name =
+            name.and_then(|word| word.value.as_literal()).map(effects::program_name).unwrap_or_default();
         let writes = |facts: CommandEffects| facts.restricts_paths && !facts.writes.is_empty();
         name == "sed" || operands::effects(&name, arguments).is_some_and(writes)
     })
 }
 
-/// The directories that the search begins in.
+/// Starting points of the search.
 pub(super) fn starting_points(arguments: &[Word]) -> Vec<WordValue> {
     let option = |text: &str| matches!(text, "-H" | "-L" | "-P") || text.starts_with("-O");
     let mut rest = arguments;
@@ -157,7 +161,8 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<WordValue> {
 
 fn is_search_only(arguments: &[Word]) -> bool {
     let mut words = arguments.iter().map(|word| word.value.as_literal().unwrap_or_default()).peekable();
-    while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_optimization_level(text)).is_some() {}
+    while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_optimization_level(text)).is_some() {
+    }
     while words.next_if(|text| !(text.starts_with('-') || matches!(*text, "!" | "(" | ")" | ","))).is_some() {
     }
     while let Some(text) = words.next() {
@@ -180,15 +185,15 @@ fn is_optimization_level(text: &str) -> bool {
         .is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// How many `-exec` are followed; more are searched as text.
+/// `-exec` actions that are analyzed; further ones are searched as text.
 pub(super) const MAX_EXEC_COMMANDS: usize = 8;
 
-/// The commands that `-exec` and its like run, the first [`MOST_EXECUTED`] of them.
+/// Commands of `-exec` and its like, the first [`MAX_EXEC_COMMANDS`] of them.
 pub(super) fn exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
     let mut found = Vec::new();
     let mut rest = arguments;
     let runs = |word: &Word| matches!(word.value.as_literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
-    // What stands between `-exec` and its end is the command's own, another `-exec` included.
+    // Everything up to the terminator belongs to the command, another `-exec` included.
     while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MAX_EXEC_COMMANDS) {
         rest = rest.get(at + 1..).unwrap_or_default();
         let end = rest.iter().position(|word| matches!(word.value.as_literal(), Some(";" | "+")));
@@ -199,7 +204,7 @@ pub(super) fn exec_commands(arguments: &[Word]) -> Vec<&[Word]> {
     found
 }
 
-/// A command of `-exec` with what is found in its place: that lies at or below where the search begins.
+/// A command of `-exec` with `{}` replaced by the starting points; the found files lie at or below them.
 pub(super) fn fill_placeholder(command: &[Word], arguments: &[Word]) -> Vec<Word> {
     let mut filled = Vec::with_capacity(command.len());
     for word in command {

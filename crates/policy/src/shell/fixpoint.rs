@@ -1,21 +1,21 @@
-//! Which values variables may have before the text gets to them: in loops and functions, what stands later may run first.
+//! Fixpoint over variable values: in loops and functions, an assignment later in the text may run first.
 
 use std::collections::HashSet;
 
-use super::analyzer::Analyzer;
 use super::alternatives::MAX_PREFIX_WORDS;
-use super::env::{LAST_VALUE, ExpansionMode};
-use super::syntax::{ParsedScript, WordPiece, RawAssignment, RawWord, RawCommand};
-use super::{WordValue, Word, builtins, expand};
+use super::analyzer::Analyzer;
+use super::env::{ExpansionMode, LAST_VALUE};
+use super::syntax::{ParsedScript, RawAssignment, RawCommand, RawWord, WordPiece};
+use super::{Word, WordValue, builtins, expand};
 
-/// How often values are followed from variable to variable.
+/// Rounds of propagating values from variable to variable.
 const MAX_ROUNDS: usize = 64;
 
-/// How many values of a variable are followed that grow out of themselves.
+/// Values followed for a variable that is assigned from itself.
 const MAX_SELF_GROWTH: usize = 8;
 
 impl Analyzer<'_> {
-    /// Gives the variables of loops their words.
+    /// Assigns the words of a loop to its variable.
     pub(super) fn assign_loop_variables(&mut self, harvest: &ParsedScript) {
         for (name, words) in &harvest.loop_values {
             for raw in words {
@@ -24,10 +24,15 @@ impl Analyzer<'_> {
                         self.variables.add_value(name, None);
                         break;
                     }
-                    let expanded = expand::expand_word(raw, &self.variables, ExpansionMode::NthValue(choice), &mut Vec::new());
+                    let expanded = expand::expand_word(
+                        raw,
+                        &self.variables,
+                        ExpansionMode::NthValue(choice),
+                        &mut Vec::new(),
+                    );
                     for word in expanded {
                         if let WordValue::Glob(glob) = &word.value {
-                            // One of its files; the pattern stands for them.
+                            // The variable holds one of the matching files; the pattern represents them.
                             self.variables.add_value(name, Some(glob.clone()));
                         }
                         self.variables.add_value(name, word.value.as_literal().map(str::to_owned));
@@ -42,8 +47,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Gives functions what they are called with. Somebody else may call them, or set what they see: that comes last. They
-    /// may move their arguments to the front.
+    /// Assigns call arguments to the parameters of functions. The unknown value is added last, because other callers
+    /// are possible. `shift` may move any argument to the front.
     fn assign_function_arguments(&mut self, harvest: &ParsedScript) {
         let names: HashSet<&str> = harvest.functions.iter().map(|(name, _)| name.as_str()).collect();
         if names.is_empty() {
@@ -71,10 +76,10 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Where something may run more than once, a value that is given later may be there already.
+    /// Adds the values of all assignments in advance, because commands may run more than once.
     pub(super) fn propagate_values(&mut self, harvest: &ParsedScript) {
         let settled = self.variables.definite_count();
-        // Nothing of it has run yet.
+        // Nothing is definite yet.
         let floor = self.variables.set_definite_floor(usize::MAX);
         for command in &harvest.commands {
             for given in &command.assignments {
@@ -90,8 +95,7 @@ impl Analyzer<'_> {
         self.variables.set_definite_floor(floor);
     }
 
-    /// Gives variables what comes of the values of others, as often as that says something new. What grows out of itself is
-    /// not known.
+    /// Propagates values between variables until nothing changes. A value that grows out of itself becomes unknown.
     fn run_to_fixpoint(&mut self, harvest: &ParsedScript) {
         let commands = harvest.commands.iter();
         let mut varying: Vec<&RawAssignment> =
@@ -129,25 +133,31 @@ impl Analyzer<'_> {
             }
         }
         let text = |choice| {
-            let words = expand::expand_word(&given.value, &self.variables, ExpansionMode::NthValue(choice), &mut Vec::new());
+            let words = expand::expand_word(
+                &given.value,
+                &self.variables,
+                ExpansionMode::NthValue(choice),
+                &mut Vec::new(),
+            );
             let texts: Option<Vec<&str>> = words.iter().map(|word| word.value.as_literal()).collect();
             texts.map(|texts| texts.join(" "))
         };
-        // Giving them changes which is which, so all are made first.
+        // Adding a value reorders the alternatives, so all are computed first.
         for value in (0..choices).map(text).collect::<Vec<_>>() {
             self.variables.add_value(&given.name, value);
         }
     }
 
-    /// Notes what a builtin sets, by all values that are known.
+    /// Records the variables that a builtin sets, with all known values.
     fn propagate_builtin(&mut self, command: &RawCommand) {
-        let choices = command.words.iter().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
+        let choices =
+            command.words.iter().map(|word| self.variables.count_alternatives(word)).max().unwrap_or(1);
         if !self.limits.take_values(choices) {
             self.variables.overflowed = true;
             return;
         }
         let words = self.expand_words(&command.words, LAST_VALUE, &mut Vec::new());
-        // What a text does to variables is not foreseen.
+        // The effect of `eval` and `trap` texts on variables is not propagated.
         let texts = |word: &Word| matches!(word.value.as_literal(), Some("eval" | "trap"));
         self.variables.has_untracked_changes |= words.iter().take(MAX_PREFIX_WORDS).any(texts);
         let others: Vec<ExpansionMode> = (1..choices).map(ExpansionMode::NthValue).collect();
@@ -155,7 +165,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// Whether a word uses this variable, or any.
+/// Returns true if a word uses this variable, or any variable.
 fn uses_variable(word: &RawWord, name: Option<&str>) -> bool {
     word.pieces.iter().any(|piece| match piece {
         WordPiece::Variable { name: used, .. } => name.is_none_or(|name| name == used),
@@ -163,7 +173,7 @@ fn uses_variable(word: &RawWord, name: Option<&str>) -> bool {
     })
 }
 
-/// Whether a command may be a builtin that sets variables, however it is written.
+/// Returns true if a command may be a builtin that sets variables, in any spelling.
 fn may_set_variables(command: &RawCommand) -> bool {
     let may =
         |word: &RawWord| word.raw.contains(['$', '\\', '\'', '"']) || builtins::sets_variables(&word.raw);

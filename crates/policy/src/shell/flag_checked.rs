@@ -1,17 +1,16 @@
-//! Commands that only read with the flags listed. One row each; the odd ones have a function.
+//! Commands that are read-only with the listed flags. One row each; irregular ones have a function.
 
+use super::allowed_options::{AllowedOptions, CheckedArgs, NONE_ALLOWED, check_args};
 use super::effects::CommandEffects;
-use super::allowed_options::{CheckedArgs, NONE_ALLOWED, AllowedOptions, check_args};
-use super::{CommandClass, WordValue, Word};
+use super::{CommandClass, Word, WordValue};
 
-/// What the operands of a checked command are.
+/// Operands that a checked command accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperandKind {
     /// Files to read.
     Files,
     /// A pattern unless an option gave one, then files.
     PatternThenFiles,
-    /// There may be none.
     None,
     /// At most one file.
     OneFile,
@@ -21,16 +20,22 @@ struct Row {
     name: &'static str,
     options: AllowedOptions,
     operands: OperandKind,
-    /// Options after which the first operand is a file already.
+    /// Options that supply the pattern, so that the first operand is a file.
     patterns: &'static [&'static str],
-    /// Whether unquoted globs are taken.
+    /// True if unquoted globs are accepted.
     globs: bool,
-    /// Options that make it go down into directories; `*` if it always does.
+    /// Options that make it recursive; `*` if it always is.
     recursive: &'static [&'static str],
 }
 
-const ROW: Row =
-    Row { name: "", options: NONE_ALLOWED, operands: OperandKind::Files, patterns: &[], globs: false, recursive: &[] };
+const ROW: Row = Row {
+    name: "",
+    options: NONE_ALLOWED,
+    operands: OperandKind::Files,
+    patterns: &[],
+    globs: false,
+    recursive: &[],
+};
 
 const GREP: AllowedOptions = AllowedOptions {
     flags: "abcEFGHhIiLlnoPqrsTUvwxyZz",
@@ -83,8 +88,10 @@ const GREP: AllowedOptions = AllowedOptions {
     digits: true,
 };
 
-const SUM: Row =
-    Row { options: AllowedOptions { flags: "btz", long: &["binary", "text", "zero", "tag"], ..NONE_ALLOWED }, ..ROW };
+const SUM: Row = Row {
+    options: AllowedOptions { flags: "btz", long: &["binary", "text", "zero", "tag"], ..NONE_ALLOWED },
+    ..ROW
+};
 
 const ROWS: &[Row] = &[
     Row {
@@ -176,7 +183,12 @@ const ROWS: &[Row] = &[
         options: AllowedOptions { flags: "biLhkrs0", long: &["mime", "mime-type", "brief"], ..NONE_ALLOWED },
         ..ROW
     },
-    Row { name: "hostname", options: AllowedOptions { flags: "sfI", ..NONE_ALLOWED }, operands: OperandKind::None, ..ROW },
+    Row {
+        name: "hostname",
+        options: AllowedOptions { flags: "sfI", ..NONE_ALLOWED },
+        operands: OperandKind::None,
+        ..ROW
+    },
     Row {
         name: "base64",
         options: AllowedOptions { flags: "dDi", values: "w", long: &["decode"], ..NONE_ALLOWED },
@@ -191,7 +203,7 @@ const ROWS: &[Row] = &[
     Row { name: "sha512sum", ..SUM },
 ];
 
-/// What such a command does, if it is one.
+/// Effects of a checked command; none if it is not listed.
 pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let row = ROWS.iter().find(|row| row.name == name);
     let read_only = match (name, row) {
@@ -204,14 +216,19 @@ pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     let globs = arguments.iter().any(|word| matches!(word.value, WordValue::Glob(_)));
     let takes_globs = row.is_some_and(|row| row.globs);
     match read_only {
-        Some(facts) if takes_globs || !globs => {
-            Some(CommandEffects { class: CommandClass::ReadOnly, restricts_paths: true, asks_for_globs: !takes_globs, ..facts })
-        }
+        Some(facts) if takes_globs || !globs => Some(CommandEffects {
+            class: CommandClass::ReadOnly,
+            restricts_paths: true,
+            asks_for_globs: !takes_globs,
+            ..facts
+        }),
         _ if matches!(name, "node" | "python" | "python3") => super::operands::effects(name, arguments),
-        // With other flags: not read-only, but what looks like a file is searched all the same.
-        _ => {
-            Some(CommandEffects { restricts_paths: true, asks_for_globs: !takes_globs, ..super::operands::effects_or_reads(name, arguments) })
-        }
+        // With other flags it is not read-only, but possible files are still reported.
+        _ => Some(CommandEffects {
+            restricts_paths: true,
+            asks_for_globs: !takes_globs,
+            ..super::operands::effects_or_reads(name, arguments)
+        }),
     }
 }
 
@@ -222,9 +239,9 @@ fn row_effects(row: &Row, sorted: &CheckedArgs<'_>) -> Option<CommandEffects> {
         OperandKind::OneFile => 1,
         OperandKind::Files | OperandKind::PatternThenFiles => usize::MAX,
     };
-    // `-D` decides what happens with devices; only to skip them is harmless.
+    // `-D` selects the treatment of devices; only skipping them is harmless.
     let devices = row.name.ends_with("grep") && sorted.has_option(&["-D"]);
-    // A glob in place of the pattern finds files: the first is the pattern, the others are read.
+    // A glob as pattern expands to files: the first becomes the pattern, the others are read.
     let wild = sorted.operands.iter().take(skip).any(|pattern| matches!(pattern, WordValue::Glob(_)));
     if sorted.operands.len() > most || devices || wild {
         return None;
@@ -259,9 +276,10 @@ fn date_effects(arguments: &[Word]) -> Option<CommandEffects> {
 }
 
 fn is_read_only_ps(arguments: &[Word]) -> bool {
-    let Some(sorted) =
-        check_args(arguments, &AllowedOptions { flags: "efAalw", values: "up", long: &["forest"], ..NONE_ALLOWED })
-    else {
+    let Some(sorted) = check_args(
+        arguments,
+        &AllowedOptions { flags: "efAalw", values: "up", long: &["forest"], ..NONE_ALLOWED },
+    ) else {
         return false;
     };
     sorted.operands.iter().all(|operand| matches!(operand.as_literal(), Some("aux" | "ax" | "axf")))

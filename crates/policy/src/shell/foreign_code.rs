@@ -1,25 +1,25 @@
-//! Scripts of other languages, in which commands stand as text. They are not understood: their texts are taken for
-//! commands that may run, and the whole is searched at every word.
+//! Code of other languages that may contain commands. The code is not parsed: its quoted texts count as possible
+//! commands, and rules are matched at every word of the whole.
 
 use super::Word;
-use super::sed::{is_harmless_substitution, only_prints_lines};
 use super::expand::value_text;
+use super::sed::{is_harmless_substitution, only_prints_lines};
 
-/// How much longer than a script the pieces of it may be that are taken apart. The rest is searched at every word.
+/// Bytes by which fragments may exceed the length of the code; the rest is only matched at every word.
 const EXTRA_FRAGMENT_BYTES: usize = 2_000;
 
-/// What a script may run.
+/// Code of another language.
 #[derive(Debug)]
 pub(super) struct ForeignCode {
     /// The whole text.
     pub(super) text: String,
-    /// Stretches of it that may be commands.
+    /// Fragments that may be commands.
     pub(super) fragments: Vec<String>,
-    /// Whether it runs a text in which something is not known.
+    /// True if it runs a text that is partly unknown.
     pub(super) opaque: bool,
 }
 
-/// The scripts among the arguments of a program that can run commands.
+/// Finds code among the arguments of a program that can run commands.
 pub(super) fn find_code(name: &str, arguments: &[Word]) -> Vec<ForeignCode> {
     let code: fn(&str, bool) -> Option<ForeignCode> = match strip_version(name) {
         "awk" | "gawk" | "mawk" | "nawk" => parse_awk,
@@ -31,12 +31,12 @@ pub(super) fn find_code(name: &str, arguments: &[Word]) -> Vec<ForeignCode> {
     words.filter_map(|(text, unknown)| code(&text, unknown)).collect()
 }
 
-/// The name of a program without its version.
+/// Program name without version number.
 fn strip_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Whether a program reads a script from its input that can run commands.
+/// Returns true if a program reads code from standard input that can run commands.
 pub(super) fn reads_code_from_stdin(name: &str) -> bool {
     matches!(
         strip_version(name),
@@ -55,9 +55,9 @@ pub(super) fn reads_code_from_stdin(name: &str) -> bool {
     )
 }
 
-/// The script that a program reads from its input, if it is one that does so and can run commands.
+/// Parses the code that a program reads from standard input.
 pub(super) fn parse_stdin_code(name: &str, text: &str) -> Vec<ForeignCode> {
-    // Others read what they work on.
+    // Other programs read data.
     if reads_code_from_stdin(name) { parse_other(text, false).into_iter().collect() } else { Vec::new() }
 }
 
@@ -66,7 +66,7 @@ fn parse_awk(text: &str, unknown: bool) -> Option<ForeignCode> {
     if !ways.iter().any(|way| text.contains(way)) {
         return None;
     }
-    // Patterns have bars too; these run what is in quotes beside them.
+    // Patterns contain bars too; these forms run the quoted text beside them.
     let opaque = unknown && ["system", "getline", "| \"", "|\"", "\" |"].iter().any(|way| text.contains(way));
     Some(ForeignCode { fragments: quoted_texts(text, "\""), text: text.to_owned(), opaque })
 }
@@ -77,7 +77,7 @@ fn parse_other(text: &str, _: bool) -> Option<ForeignCode> {
     found.then(|| ForeignCode { fragments: quoted_texts(text, "\"'`"), text: text.to_owned(), opaque: false })
 }
 
-/// The texts in quotes.
+/// Texts in quotes.
 fn quoted_texts(script: &str, marks: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut text: Option<(char, String)> = None;
@@ -98,21 +98,22 @@ fn quoted_texts(script: &str, marks: &str) -> Vec<String> {
     texts
 }
 
-/// `e COMMAND`, and `s/a/COMMAND/e`.
+/// Commands of `e COMMAND` and `s/a/COMMAND/e`.
 fn parse_sed(script: &str, _: bool) -> Option<ForeignCode> {
     if is_harmless_substitution(script) || only_prints_lines(script) {
         return None;
     }
     let mut pieces = Vec::new();
     let mut length = 0;
-    // The letter may stand at the start, behind an address, a mark, or other flags. What it runs needs no blank before
-    // it, but is found only behind one.
+    // The letter may be at the start or follow an address, a delimiter or other flags. Its command needs no blank,
+    // but is matched only after one, so a blank is inserted.
     let mut text = String::with_capacity(script.len());
     let mut before = None;
     for (at, letter) in script.char_indices() {
         text.push(letter);
-        let begins =
-            before.replace(letter).is_none_or(|before: char| !before.is_alphabetic() || is_substitution_flag(before));
+        let begins = before
+            .replace(letter)
+            .is_none_or(|before: char| !before.is_alphabetic() || is_substitution_flag(before));
         if letter != 'e' || !begins {
             continue;
         }
@@ -127,12 +128,12 @@ fn parse_sed(script: &str, _: bool) -> Option<ForeignCode> {
     (text.len() > script.len()).then_some(ForeignCode { text, fragments: pieces, opaque: false })
 }
 
-/// Whether a letter may stand between the end of a substitution and `e`.
+/// Returns true for letters that may stand between a substitution and `e`.
 fn is_substitution_flag(letter: char) -> bool {
     "gpiImM0123456789".contains(letter)
 }
 
-/// What the letter `e` would run: what follows it on its line, or what a substitution before it makes.
+/// Commands that the letter `e` would run: the rest of its line, or the replacement of the substitution before it.
 fn sed_commands(before: &str, behind: &str) -> Vec<String> {
     let line = behind.lines().next().unwrap_or_default().trim_start();
     let body = before.rsplit('\n').next().unwrap_or_default();
@@ -147,7 +148,7 @@ mod tests {
     use super::super::{ShellContext, analyze};
 
     #[test]
-    fn what_is_only_printed_is_no_command() {
+    fn printed_text_is_not_a_command() {
         for (text, count) in [
             ("awk '{ print \"git clean\" }' f", 1),
             ("awk '{ print | \"sort -u\" }' f", 2),
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_command_makes_nothing_opaque() {
+    fn possible_commands_are_not_opaque() {
         for (text, opaque) in [
             ("awk '/a|b/ { print \"(\" $1 \")\" }' f", false),
             ("awk '$1 == \"x\" || $2 == \"it'\"'\"'s\"' f", false),

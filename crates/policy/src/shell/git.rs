@@ -1,15 +1,15 @@
-//! `git`: the subcommands and flags that only read, and the files of the others.
+//! `git`: read-only subcommands and flags, and the files of the others.
 
+use super::allowed_options::{AllowedOptions, CheckedArgs, NONE_ALLOWED, check_args};
+use super::argv::{NO_OPTIONS, OptionSpec, ParsedArgs, parse_args};
 use super::effects::CommandEffects;
-use super::argv::{ParsedArgs, OptionSpec, NO_OPTIONS, parse_args};
-use super::allowed_options::{CheckedArgs, NONE_ALLOWED, AllowedOptions, check_args};
-use super::{RequiredRule, CommandClass, DirTarget, WordValue, Word};
+use super::{CommandClass, DirTarget, RequiredRule, Word, WordValue};
 
-/// Global options that have a value in the next word.
+/// Global options with a value in the next word.
 const GLOBAL_VALUE_OPTIONS: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"];
 
-/// Global options that make other programs or another repository count.
+/// Global options that select other programs or another repository.
 const RISKY_GLOBAL_OPTIONS: &[&str] = &["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"];
 
 const HISTORY_OPTIONS: AllowedOptions = AllowedOptions {
@@ -80,14 +80,14 @@ const REVISION_OPTIONS: AllowedOptions = AllowedOptions {
     ..NONE_ALLOWED
 };
 
-/// How the words after a subcommand are taken.
+/// Operands that a subcommand accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SubcommandOperands {
     /// Revisions and paths.
     Any,
-    /// None, unless one of the options is there, which makes them patterns to list.
+    /// None, unless one of these options makes them patterns of a listing.
     ListedBy(&'static [&'static str]),
-    /// A pattern unless an option gave one, then revisions and paths.
+    /// A pattern unless an option supplies one, then revisions and paths.
     PatternFirst,
 }
 
@@ -127,7 +127,14 @@ const READ_ONLY_SUBCOMMANDS: &[(&str, AllowedOptions, SubcommandOperands)] = &[
             long_optional: &["merged", "no-merged", "contains", "points-at"],
             ..NONE_ALLOWED
         },
-        SubcommandOperands::ListedBy(&["-l", "--list", "--merged", "--no-merged", "--contains", "--points-at"]),
+        SubcommandOperands::ListedBy(&[
+            "-l",
+            "--list",
+            "--merged",
+            "--no-merged",
+            "--contains",
+            "--points-at",
+        ]),
     ),
     (
         "tag",
@@ -146,18 +153,22 @@ const READ_ONLY_SUBCOMMANDS: &[(&str, AllowedOptions, SubcommandOperands)] = &[
     ("describe", REVISION_OPTIONS, SubcommandOperands::Any),
     ("for-each-ref", REVISION_OPTIONS, SubcommandOperands::Any),
     ("ls-files", REVISION_OPTIONS, SubcommandOperands::Any),
-    ("grep", AllowedOptions { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE_ALLOWED }, SubcommandOperands::PatternFirst),
+    (
+        "grep",
+        AllowedOptions { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE_ALLOWED },
+        SubcommandOperands::PatternFirst,
+    ),
 ];
 
-/// Subcommands whose operands are files that are read, for refusing.
+/// Subcommands whose operands are files to read, for the deny analysis.
 const READING_SUBCOMMANDS: &[&str] =
     &["add", "show", "log", "blame", "diff", "grep", "cat-file", "stash", "archive", "hash-object"];
 
-/// Subcommands whose operands are files that are changed.
+/// Subcommands whose operands are files to change.
 const WRITING_SUBCOMMANDS: &[&str] = &["checkout", "restore", "rm", "mv", "clean"];
 
-/// Subcommands that change whatever they find if they have one of these options, or no operand where none is listed;
-/// and the options with which they change nothing.
+/// Subcommands that may change any file: with one of the first options, or without operands if that list is empty.
+/// The second options make them harmless.
 const BULK_WRITING_SUBCOMMANDS: &[(&str, &[&str], &[&str])] = &[
     ("clean", &[], &["-n", "--dry-run"]),
     ("reset", &["--hard", "--merge", "--keep"], &[]),
@@ -165,10 +176,10 @@ const BULK_WRITING_SUBCOMMANDS: &[(&str, &[&str], &[&str])] = &[
     ("switch", &["-f", "--force", "--discard-changes"], &[]),
 ];
 
-/// What `git stash` does without changing a file.
+/// Actions of `git stash` that change no file.
 const HARMLESS_STASH_ACTIONS: &[&str] = &["list", "show", "drop", "clear", "create", "store"];
 
-/// Options of the others, for refusing.
+/// Options of other subcommands, for the deny analysis.
 const DENY_OPTIONS: OptionSpec = OptionSpec {
     values: "mnSGUL",
     long_values: &["grep", "author", "format", "pretty", "since", "until"],
@@ -177,10 +188,11 @@ const DENY_OPTIONS: OptionSpec = OptionSpec {
     ..NO_OPTIONS
 };
 
-/// The same for those that put files somewhere.
-const OUTPUT_OPTIONS: OptionSpec = OptionSpec { values: "nNv", writes: &["-o", "--output", "--output-directory"], ..NO_OPTIONS };
+/// The same for subcommands that write output files.
+const OUTPUT_OPTIONS: OptionSpec =
+    OptionSpec { values: "nNv", writes: &["-o", "--output", "--output-directory"], ..NO_OPTIONS };
 
-/// The words from the subcommand on, without the global options.
+/// Arguments from the subcommand on, without global options.
 pub(super) fn skip_global_options(arguments: &[Word]) -> &[Word] {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -193,7 +205,7 @@ pub(super) fn skip_global_options(arguments: &[Word]) -> &[Word] {
     rest
 }
 
-/// What a `git` command does.
+/// Effects of a `git` command.
 pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     let rest = skip_global_options(arguments);
     let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
@@ -227,8 +239,7 @@ fn deny_effects(rest: &[Word]) -> CommandEffects {
     facts.asks_for_globs = listed || WRITING_SUBCOMMANDS.contains(&name);
     let known = if matches!(name, "archive" | "format-patch") { &OUTPUT_OPTIONS } else { &DENY_OPTIONS };
     let mut given = parse_args(arguments, known);
-    let is_path =
-        |value: &WordValue| matches!(value, WordValue::Literal(text) | WordValue::Glob(text) if text.contains('/'));
+    let is_path = |value: &WordValue| matches!(value, WordValue::Literal(text) | WordValue::Glob(text) if text.contains('/'));
     given.possible_files.retain(is_path);
     let skip = usize::from(name == "grep" && !given.has_option(&["-e", "-f"]));
     let files: Vec<WordValue> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
@@ -257,7 +268,7 @@ fn deny_effects(rest: &[Word]) -> CommandEffects {
     facts
 }
 
-/// Whether a subcommand may change anything in the tree.
+/// Returns true if a subcommand may change any file of the work tree.
 fn writes_in_bulk(name: &str, given: &ParsedArgs<'_>) -> bool {
     if name == "stash" {
         let deed = given.operands.first().and_then(|value| value.as_literal());
@@ -265,7 +276,8 @@ fn writes_in_bulk(name: &str, given: &ParsedArgs<'_>) -> bool {
     }
     let row = BULK_WRITING_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name);
     row.is_some_and(|(_, options, harmless)| {
-        let asked = if options.is_empty() { given.operands.is_empty() } else { given.may_have_option(options) };
+        let asked =
+            if options.is_empty() { given.operands.is_empty() } else { given.may_have_option(options) };
         asked && !given.has_option(harmless)
     })
 }
@@ -318,11 +330,12 @@ fn is_read_only(rest: &[Word]) -> bool {
 }
 
 fn is_allowed_form(name: &str, words: &[Word]) -> bool {
-    let Some((_, options, operands)) = READ_ONLY_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name) else {
+    let Some((_, options, operands)) = READ_ONLY_SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name)
+    else {
         return false;
     };
     let Some(sorted) = check_args(words, options) else { return false };
-    // A format can ask for signatures, which another program checks.
+    // A format may request signatures, which another program verifies.
     let signed = words.iter().any(|word| {
         word.value
             .as_literal()

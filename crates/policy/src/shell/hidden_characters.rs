@@ -1,8 +1,9 @@
-//! Characters that are not seen, or that make what is seen differ from what runs.
+//! Hidden characters: invisible ones, and ones that make the displayed text differ from what runs.
 
 use crate::invisible::is_invisible;
 
-/// Whether the text has a control character, a blank that is not one to bash, or a mark without width.
+/// Returns true if the text has a control character, a blank that bash does not treat as one, or an invisible
+/// character.
 pub(super) fn has_hidden_character(text: &str) -> bool {
     if text.bytes().all(|byte| (0x20..0x7f).contains(&byte) || byte == b'\n' || byte == b'\t') {
         return false;
@@ -23,7 +24,7 @@ mod tests {
     use super::has_hidden_character;
 
     #[test]
-    fn what_is_hidden() {
+    fn hidden_characters_are_detected() {
         for text in ["ls\u{a0}-la", "ls\u{200b}", "a \u{202e} b", "a\rb", "a\u{1b}b", "a\u{2028}b", "a\u{0}"]
         {
             assert!(has_hidden_character(text), "{text:?}");

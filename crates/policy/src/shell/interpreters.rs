@@ -1,6 +1,6 @@
-//! Programs that run code which they are given.
+//! Shells and interpreters.
 
-/// The shells that run text after `-c`, or what they read.
+/// Shells that run the text after `-c`, or their input.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish"];
 
 /// Programs that run code.
@@ -35,7 +35,7 @@ const INTERPRETERS: &[&str] = &[
     "expect",
 ];
 
-/// Whether the command runs what it reads.
+/// Returns true if the program runs code from its input.
 pub(super) fn is_interpreter(name: &str) -> bool {
     SHELLS.contains(&name) || (INTERPRETERS.contains(&name) && name != "make") || name.starts_with("python")
 }

@@ -1,8 +1,8 @@
-//! `jq`: a program, then files.
+//! `jq`: a filter, then files.
 
+use super::allowed_options::{AllowedOptions, NONE_ALLOWED, check_args};
 use super::effects::CommandEffects;
-use super::allowed_options::{NONE_ALLOWED, AllowedOptions, check_args};
-use super::{CommandClass, WordValue, Word};
+use super::{CommandClass, Word, WordValue};
 
 const ALLOWED_OPTIONS: AllowedOptions = AllowedOptions {
     flags: "rjacsneSMCR",
@@ -30,9 +30,13 @@ const ALLOWED_OPTIONS: AllowedOptions = AllowedOptions {
 const LOADING_OPTIONS: &[&str] =
     &["-f", "--from-file", "-L", "--rawfile", "--slurpfile", "--args", "--jsonargs", "--run-tests"];
 
-/// What a `jq` command does.
+/// Effects of a `jq` command.
 pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
-    let wide = CommandEffects { restricts_paths: true, asks_for_globs: true, ..super::operands::effects_or_reads("jq", arguments) };
+    let wide = CommandEffects {
+        restricts_paths: true,
+        asks_for_globs: true,
+        ..super::operands::effects_or_reads("jq", arguments)
+    };
     let loads = arguments.iter().any(|word| {
         word.value.as_literal().is_none_or(|text| {
             LOADING_OPTIONS.iter().any(|option| text == *option || text.starts_with(&format!("{option}=")))
@@ -66,5 +70,11 @@ fn read_only_effects(arguments: &[Word]) -> Option<CommandEffects> {
         return None;
     }
     let reads: Vec<WordValue> = files.iter().map(|file| (*file).clone()).collect();
-    Some(CommandEffects { class: CommandClass::ReadOnly, reads, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() })
+    Some(CommandEffects {
+        class: CommandClass::ReadOnly,
+        reads,
+        restricts_paths: true,
+        asks_for_globs: true,
+        ..CommandEffects::default()
+    })
 }

@@ -1,10 +1,10 @@
-//! Words: quotes and escapes, up to where the word ends. What begins with `$` or a backquote is in `expansions`.
+//! Parser for words: quotes and escapes up to the end of the word. Expansions are in `expansions`.
 
 use super::UnanalyzableCause;
 use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
-use super::syntax::{WordPiece, RawWord};
+use super::syntax::{RawWord, WordPiece};
 
-/// Whether the byte ends a word when it stands outside quotes.
+/// Returns true if the byte ends a word outside quotes.
 pub(super) fn is_word_end(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
@@ -19,12 +19,12 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-/// The variable's name at the start of the text.
+/// The variable name at the start of the text.
 pub(super) fn leading_name(text: &str) -> &str {
     text.get(..name_length(text)).unwrap_or_default()
 }
 
-/// Adds text to a list of pieces, to the last one where that is of the same sort.
+/// Appends text to the pieces of a word, extending the last one if it has the same quoting.
 pub(super) fn push_text(pieces: &mut Vec<WordPiece>, text: &str, quoted: bool) {
     match (pieces.last_mut(), quoted) {
         (Some(WordPiece::Plain(last)), false) | (Some(WordPiece::Quoted(last)), true) => last.push_str(text),
@@ -34,12 +34,12 @@ pub(super) fn push_text(pieces: &mut Vec<WordPiece>, text: &str, quoted: bool) {
 }
 
 impl Parser<'_> {
-    /// Reads one word; it may be empty if something else stands here.
+    /// Parses one word; empty if there is none.
     pub(super) fn parse_word(&mut self) -> ParseResult<RawWord> {
         self.parse_word_until(is_word_end)
     }
 
-    /// Reads up to a byte outside quotes at which the word ends.
+    /// Parses a word up to a byte outside quotes that ends it.
     pub(super) fn parse_word_until(&mut self, ends: impl Fn(u8) -> bool) -> ParseResult<RawWord> {
         let start = self.position;
         let mut pieces = Vec::new();
@@ -77,9 +77,10 @@ impl Parser<'_> {
                 }
             }
         }
-        // A message by `cat` and a here-document is plain text only if the word is nothing else.
-        let alone =
-            pieces.len() == 1 && self.text_since(start).starts_with("\"$(") && self.text_since(start).ends_with(")\"");
+        // The text of `$(cat <<'X' ..)` is literal only if the word contains nothing else.
+        let alone = pieces.len() == 1
+            && self.text_since(start).starts_with("\"$(")
+            && self.text_since(start).ends_with(")\"");
         if messages > 1 || (messages == 1 && !alone) {
             self.result.note_unanalyzable(UnanalyzableCause::Substitution);
         }
@@ -105,10 +106,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the inside of double quotes and the closing one; answers how many messages by `cat` it holds.
+    /// Parses double-quoted text with its closing quote. Returns the number of `cat` here-documents in it.
     pub(super) fn parse_double_quoted(&mut self, pieces: &mut Vec<WordPiece>) -> ParseResult<usize> {
         let mut messages = 0;
-        // Even nothing between the quotes makes a word.
+        // Even empty quotes make a word.
         push_text(pieces, "", true);
         loop {
             match self.peek().ok_or(SYNTAX_ERROR)? {
@@ -147,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `$(cat <<'X' .. X)`: one quoted here-document handed on by `cat`, which is plain text.
+    /// Parses `$(cat <<'X' .. X)`: one quoted here-document printed by `cat`, which is literal text.
     fn parse_cat_here_document(&mut self) -> ParseResult<Option<String>> {
         let Some(rest) = self.rest().strip_prefix("$(") else { return Ok(None) };
         let Some(rest) = rest.trim_start_matches([' ', '\t']).strip_prefix("cat ") else { return Ok(None) };

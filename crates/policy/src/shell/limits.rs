@@ -1,37 +1,37 @@
-//! How much is made of one command: the one place that says what the analysis of a text may cost.
+//! Limits on the analysis of one command.
 //!
-//! The text itself is always read to its end. What is counted here is what comes of it besides. What a limit leaves out is
-//! searched as plain text, or the script is cut short; it never counts as looked at.
+//! The text itself is always read to its end; the limits apply to everything derived from it. Whatever a limit leaves
+//! out is searched as plain text, or the script is marked as truncated; it never counts as checked.
 
 use super::analyzer::Analyzer;
 
-/// As how many bytes more a text counts that is taken apart or searched.
+/// Overhead in bytes of analyzing or searching one text.
 const TEXT_OVERHEAD: usize = 64;
 
-/// As how many characters more a word counts that braces make.
+/// Overhead in characters of a word from a brace expansion.
 pub(super) const WORD_OVERHEAD: usize = 8;
 
-/// How many words make one more reading of a command.
+/// Words of a command that cost as much as one more expansion.
 const WORDS_PER_EXPANSION: usize = 32;
 
-/// What is left of each sort.
+/// Remaining budgets.
 #[derive(Debug)]
 pub(super) struct AnalysisLimits {
-    /// Bytes of text inside text that are taken apart.
+    /// Bytes of nested text to analyze.
     texts: usize,
-    /// Bytes of text that are searched as they are.
+    /// Bytes of text to search as plain text.
     searched_texts: usize,
-    /// Commands inside texts and behind other commands.
+    /// Commands in nested texts and behind other commands.
     commands: usize,
-    /// Words behind other commands.
+    /// Words of commands behind other commands.
     words: usize,
-    /// Readings of commands by other values of their variables.
+    /// Alternative expansions of commands.
     expansions: usize,
-    /// Values and texts that are made of variables with several values.
+    /// Values and texts derived from variables with several values.
     values: usize,
-    /// Words that are filled into commands by what they read.
+    /// Words inserted into commands with placeholders.
     placeholder_words: usize,
-    /// Other meanings of commands.
+    /// Aliases to analyze.
     aliases: usize,
 }
 
@@ -49,55 +49,55 @@ impl AnalysisLimits {
         }
     }
 
-    /// How many characters variables and braces may bring into words.
+    /// Characters that variables and braces may add to words.
     pub(super) fn word_budget(text: &str) -> usize {
         text.len() + 65_536
     }
 
-    /// Whether a text may be taken apart.
+    /// Takes the budget to analyze a text. Returns false if it does not suffice.
     pub(super) fn take_text(&mut self, text: &str) -> bool {
         let length = text.len() + TEXT_OVERHEAD;
-        // A shorter one may still have its turn.
+        // A text that is too long leaves the budget for shorter ones.
         self.commands > 0 && self.texts >= length && take(&mut self.texts, length)
     }
 
-    /// Whether a text may be searched as it is.
+    /// Takes the budget to search a text.
     pub(super) fn take_searched_text(&mut self, text: &str) -> bool {
         take(&mut self.searched_texts, text.len() + TEXT_OVERHEAD)
     }
 
-    /// Whether one more command inside a text may be looked at.
+    /// Takes the budget for one more nested command.
     pub(super) fn take_command(&mut self) -> bool {
         take(&mut self.commands, 1)
     }
 
-    /// Whether a command with so many words behind another one may be looked at.
+    /// Takes the budget for a nested command with this many words.
     pub(super) fn take_words(&mut self, count: usize) -> bool {
         take(&mut self.words, count) && self.take_command()
     }
 
-    /// Whether a command with so many words may be read in so many ways more.
+    /// Takes the budget for alternative expansions of a command with this many words.
     pub(super) fn take_expansions(&mut self, count: usize, words: usize) -> bool {
         take(&mut self.expansions, count * (1 + words / WORDS_PER_EXPANSION))
     }
 
-    /// Whether so many values or texts may be made of variables.
+    /// Takes the budget for values or texts of variables.
     pub(super) fn take_values(&mut self, count: usize) -> bool {
         take(&mut self.values, count)
     }
 
-    /// Whether so many words may be filled in.
+    /// Takes the budget for words inserted into placeholders.
     pub(super) fn take_placeholder_words(&mut self, count: usize) -> bool {
         take(&mut self.placeholder_words, count)
     }
 
-    /// Whether so many other meanings of commands may be searched.
+    /// Takes the budget for aliases.
     pub(super) fn take_aliases(&mut self, count: usize) -> bool {
         take(&mut self.aliases, count)
     }
 }
 
-/// Takes so much if there is so much; else there is nothing left.
+/// Takes an amount from a budget. Returns false, and empties it, if it does not suffice.
 fn take(left: &mut usize, count: usize) -> bool {
     let enough = *left >= count;
     *left = left.saturating_sub(count);
@@ -105,7 +105,7 @@ fn take(left: &mut usize, count: usize) -> bool {
 }
 
 impl Analyzer<'_> {
-    /// Notes that more came of the text than is followed. Not searched for lack of time is not the same as not found.
+    /// Marks the script as truncated. What was not analyzed must not count as checked.
     pub(super) fn mark_truncated(&mut self) {
         if !std::mem::replace(&mut self.script.truncated, true) {
             self.script.unanalyzable.push(super::UnanalyzableCause::TooDeep);

@@ -1,5 +1,5 @@
-//! What was inspected before. The same command or text says the same again, as long as variables mean the same and it
-//! moves nothing.
+//! Memoization of analyzed commands and texts. The same command or text gives the same result as long as variables
+//! are unchanged and it moves no files.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,33 +8,33 @@ use super::SimpleCommand;
 use super::analyzer::Analyzer;
 use super::syntax::RawCommand;
 
-/// So many parts are told one by one, whether they repeat each other or not.
+/// Simple commands below which nothing is reused, so that short scripts are listed completely.
 const MEMO_THRESHOLD: usize = 200;
 
-/// Programs that may make paths lead elsewhere, so that it matters how often they run.
+/// Programs that may change what paths resolve to, so that each run counts.
 const MOVING_PROGRAMS: &[&str] = &["ln", "mv", "cp", "rsync"];
 
-/// What was inspected.
+/// Memoized results.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     entries: HashMap<String, MemoEntry>,
-    /// Whether nothing is to be remembered, because it is taken for less than it says.
+    /// True while results must not be stored, because they are reduced afterwards.
     pub(super) paused: bool,
 }
 
-/// One that was inspected.
+/// One memoized result.
 #[derive(Debug)]
 struct MemoEntry {
     commands: Range<usize>,
     state_before: AnalysisState,
 }
 
-/// What an inspection depends on and may change.
+/// State that an analysis depends on and may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnalysisState {
-    /// What variables mean.
+    /// Version of the variable environment.
     variables: (usize, bool, usize),
-    /// How often the directory was or may have been changed.
+    /// Number of recorded directory changes.
     directory_changes: usize,
     level: usize,
 }
@@ -42,22 +42,29 @@ pub(super) struct AnalysisState {
 impl Analyzer<'_> {
     pub(super) fn analysis_state(&self) -> AnalysisState {
         let places = self.script.cd_targets.len() + self.script.cd_directories.len();
-        AnalysisState { variables: self.variables.version(), directory_changes: places, level: self.text_depth }
+        AnalysisState {
+            variables: self.variables.version(),
+            directory_changes: places,
+            level: self.text_depth,
+        }
     }
 
-    /// The parts that came of the same before.
+    /// Simple commands that the same input produced before.
     pub(super) fn recall(&self, key: &str) -> Option<Range<usize>> {
         let now = self.analysis_state();
-        let same = |seen: &&MemoEntry| seen.state_before.variables == now.variables && seen.state_before.level <= now.level;
+        let same = |seen: &&MemoEntry| {
+            seen.state_before.variables == now.variables && seen.state_before.level <= now.level
+        };
         let seen = self.memo.entries.get(key).filter(same)?;
         (self.script.commands.len() > MEMO_THRESHOLD).then(|| seen.commands.clone())
     }
 
-    /// Notes what came of an inspection, if it comes of it every time.
+    /// Stores a result if repeating the analysis would not change it.
     pub(super) fn memoize(&mut self, key: String, before: AnalysisState, start: usize) {
         let parts = start..self.script.commands.len();
         let moves = |part: &SimpleCommand| {
-            !part.dir_targets.is_empty() || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
+            !part.dir_targets.is_empty()
+                || part.program.as_deref().is_some_and(|program| MOVING_PROGRAMS.contains(&program))
         };
         let made = self.script.commands.get(parts.clone()).unwrap_or_default();
         let lasting = self.analysis_state() == before && !self.script.truncated && !made.iter().any(moves);
@@ -66,14 +73,15 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The name that a text is remembered by.
+    /// Key of a text.
     pub(super) fn text_key(&self, text: &str) -> String {
         format!("{}\0{text}", if self.is_guess { 'g' } else { 't' })
     }
 
-    /// The name that a command is remembered by; none if there is more to it than its words.
+    /// Key of a command; none if it has more than words.
     pub(super) fn command_key(&self, command: &RawCommand) -> Option<String> {
-        let bare = command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
+        let bare =
+            command.assignments.is_empty() && command.redirects.is_empty() && command.stdin_texts.is_empty();
         if !bare || command.words.is_empty() {
             return None;
         }

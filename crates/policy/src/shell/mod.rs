@@ -1,93 +1,95 @@
-//! What a bash command would do, as far as its text says it: facts only, no judgement.
+//! Analysis of a shell command from its text alone. It makes no decisions.
 //!
-//! [`analyse`] takes the text apart into [`Part`]s, one for each simple command at every depth. It knows no rules, no
-//! disk and no working directories; who judges adds those. Two readings are kept apart throughout:
+//! [`analyze`] splits the text into [`SimpleCommand`]s at every depth of nesting. It knows no rules, no disk and no
+//! working directories; `command` adds those. Two analyses are kept apart throughout:
 //!
-//! * the **narrow** one, for allowing: only what is certain. Whatever is not understood completely is named in
-//!   [`Script::unanalysable`];
-//! * the **wide** one, for refusing, asking and critical removals: everything that might run, under every spelling.
+//! * the **allow analysis** reports only what is certain. Every construct that it does not fully understand is listed
+//!   in [`Script::unanalyzable`];
+//! * the **deny analysis**, for deny rules, ask rules and critical removals, reports everything that might run, in
+//!   every spelling.
 
+mod allowed_options;
+mod alternatives;
+mod analyzer;
 mod ansi_quotes;
-mod branches;
+mod argv;
 mod arithmetic;
+mod assign;
 mod assignment_words;
-mod safe_assignment;
-mod nested_commands;
 mod braces;
+mod brackets;
+mod branches;
 mod builtins;
 mod command_options;
-mod word_certainty;
-mod flag_checked;
 mod compound;
-mod test_operands;
-mod removals;
 mod cursor;
+mod definite;
+mod directories;
 mod edit_commands;
-mod expansions;
 mod effects;
-mod unparsed_text;
-mod stdin;
+mod env;
+mod expand;
+mod expansions;
 mod find;
 mod fixpoint;
+mod flag_checked;
+mod foreign_code;
 mod git;
-mod argv;
 mod hidden_characters;
-mod analyzer;
 mod interpreters;
 mod jq;
 mod lexer;
 mod limits;
-mod brackets;
-mod operands;
-mod allowed_options;
-mod path_limits;
-mod parser;
-mod simple_command;
-mod directories;
-mod stdout;
-mod readers;
-mod alternatives;
-mod redirects;
 mod memo;
+mod nested_commands;
+mod operands;
+mod parser;
+mod path_limits;
+mod placeholders;
+mod readers;
+mod redirects;
+mod removals;
 mod risky_arguments;
-mod env;
+mod safe_assignment;
 mod script;
-mod foreign_code;
 mod sed;
 mod set_builtins;
-mod definite;
 mod shells;
+mod simple_command;
 mod spelling;
+mod stdin;
+mod stdout;
 mod syntax;
+mod test_operands;
 #[cfg(test)]
 mod tests;
-mod placeholders;
+mod unparsed_text;
 mod value;
-mod assign;
-mod expand;
+mod word_certainty;
 mod wrappers;
 
 pub use script::{
-    AllowSpelling, Assignment, RequiredRule, CommandClass, DenySpelling, UnanalyzableCause, DirTarget, SimpleCommand, RedirectTargetKind, CheckScope, Redirect, Script,
-    MatchStart, RuleSuggestion, RedirectDirection,
+    AllowSpelling, Assignment, CheckScope, CommandClass, DenySpelling, DirTarget, MatchStart, Redirect,
+    RedirectDirection, RedirectTargetKind, RequiredRule, RuleSuggestion, Script, SimpleCommand,
+    UnanalyzableCause,
 };
-pub use value::{WordValue, Word};
+pub use value::{Word, WordValue};
 
-/// What the analysis knows of the place where the command would run.
+/// Environment of the command, as far as the analysis needs it.
 #[derive(Debug, Clone, Copy)]
 pub struct ShellContext<'a> {
     /// The home directory, for `~` and `$HOME`.
     pub home: &'a str,
 }
 
-/// Stands in [`AllowSpelling::text`] for a blank that was quoted, so that a blank in a rule does not match it
-/// (`npm "run build"` is not `npm run build`) while a `*` does.
+/// Represents a quoted blank in [`AllowSpelling::text`], so that a blank in a rule does not match it (`npm "run
+/// build"` is not `npm run build`) while a `*` does.
 pub const QUOTED_BLANK: char = '\u{1f}';
 
-/// Longer commands are not analysed for allowing; for refusing they are searched all the same.
+/// Longer commands are never allowed by analysis; the deny analysis still searches them.
 pub const MAX_ANALYZED_LENGTH: usize = 10_000;
 
-/// Takes a command apart. Never fails and never panics: what is not understood is named in the result.
+/// Analyzes a command. Never fails and never panics: constructs that are not understood are listed in the result.
 pub fn analyze(text: &str, surroundings: &ShellContext<'_>) -> Script {
     analyzer::Analyzer::run(text, surroundings)
 }

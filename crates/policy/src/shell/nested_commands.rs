@@ -1,32 +1,33 @@
-//! What a command would run in turn: behind wrappers, in the text of `sh -c`, `eval` and their like.
+//! Nested commands: commands that a command runs in turn, through wrappers, `sh -c`, `eval` and their like.
 
 use std::ops::{ControlFlow, Range};
 
-use super::effects::program_name;
 use super::analyzer::Analyzer;
+use super::effects::program_name;
+use super::expand::value_text;
 use super::foreign_code::ForeignCode;
 use super::spelling::raw_text;
-use super::expand::value_text;
 use super::{
-    UnanalyzableCause, WordValue, Word, builtins, command_options, unparsed_text, find, interpreters, simple_command, foreign_code, placeholders, wrappers,
+    UnanalyzableCause, Word, WordValue, builtins, command_options, find, foreign_code, interpreters,
+    placeholders, simple_command, unparsed_text, wrappers,
 };
 
-/// How many wrappers may stand before one another until the rest is searched as text.
+/// Wrappers in front of each other; deeper ones are searched as text.
 const MAX_WRAPPERS: usize = 8;
 
-/// How many later words are tried as the command behind a wrapper with options that are not known.
+/// Later words tried as the wrapped command if a wrapper has an unknown option.
 const MAX_START_WORDS: usize = 8;
 
-/// How many texts are read once more at the end.
+/// Texts that are analyzed again at the end.
 const MAX_DEFERRED_TEXTS: usize = 64;
 
-/// Words that mean something only where a command of the shell begins.
+/// Words that are reserved only where the shell expects a command.
 const RESERVED_WORDS: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
     "select", "function", "[[",
 ];
 
-/// Whether a command touches what lies below what it names.
+/// Depth to which a command touches the files it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TouchDepth {
     Recursive,
@@ -34,7 +35,7 @@ enum TouchDepth {
 }
 
 impl Analyzer<'_> {
-    /// Looks behind the command that is the part at some place.
+    /// Analyzes the nested commands of the simple command at an index.
     pub(super) fn analyze_nested(&mut self, at: usize, words: &[Word], depth: usize) {
         let Some((first, arguments)) = words.split_first() else { return };
         let Some(name) = first.value.as_literal() else {
@@ -46,7 +47,7 @@ impl Analyzer<'_> {
             return;
         }
         if depth > 0 && RESERVED_WORDS.contains(&name) {
-            // No command is called so; but whoever wrote it meant what follows.
+            // No program has this name; the words after it were probably meant as a command.
             self.search_as_text(&join_words(arguments));
         }
         let name = program_name(name);
@@ -55,7 +56,7 @@ impl Analyzer<'_> {
             for text in &behind.command_texts {
                 self.analyze_command_text(at, text);
             }
-            // Searching a text at every word covers all that stands behind later wrappers in it.
+            // Searching the words as text covers the commands behind later wrappers.
             let covered = self.already_searched;
             if behind.may_start_anywhere && !covered {
                 self.search_as_text(&join_words(arguments));
@@ -73,7 +74,7 @@ impl Analyzer<'_> {
                 self.analyze_placeholders(at, &name, words, behind.start);
             }
             if matches!(name.as_str(), "watch" | "parallel") {
-                // The words are joined and given to a shell.
+                // These programs join the words and pass them to a shell.
                 let start = behind.start.unwrap_or(words.len());
                 self.analyze_text(&join_words(words.get(start..).unwrap_or_default()));
             }
@@ -114,7 +115,7 @@ impl Analyzer<'_> {
         self.analyze_command_options(at, &name, arguments);
     }
 
-    /// What ordinary programs are given to run, or may run.
+    /// Analyzes the commands in options of ordinary programs.
     fn analyze_command_options(&mut self, at: usize, name: &str, arguments: &[Word]) {
         let carried = command_options::nested_commands(name, arguments);
         for text in &carried.commands {
@@ -126,7 +127,7 @@ impl Analyzer<'_> {
         self.analyze_foreign_code(at, foreign_code::find_code(name, arguments));
     }
 
-    /// What scripts of other languages may run.
+    /// Analyzes the commands in code of other languages.
     pub(super) fn analyze_foreign_code(&mut self, at: usize, codes: Vec<ForeignCode>) {
         for code in codes {
             if let Some(part) = self.script.commands.get_mut(at) {
@@ -139,11 +140,13 @@ impl Analyzer<'_> {
         }
     }
 
-    /// What `xargs` or `parallel` runs, if that is filled in from what it reads.
+    /// Analyzes the command of `xargs` or `parallel`, whose words come from standard input.
     fn analyze_placeholders(&mut self, at: usize, name: &str, words: &[Word], start: Option<usize>) {
         let unknown = match start {
-            Some(start) => placeholders::runs_unknown_command(&placeholders::fill_command(words, start, None)),
-            // Each line is a command of its own.
+            Some(start) => {
+                placeholders::runs_unknown_command(&placeholders::fill_command(words, start, None))
+            }
+            // Without a command, `parallel` runs each input line.
             None => name == "parallel",
         };
         if unknown {
@@ -154,11 +157,12 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The files of a command whose words are filled in. By which words it is called is judged without them.
+    /// Records the files of a command with placeholders. Its command text is matched elsewhere.
     fn record_touched_files(&mut self, words: &[Word], below: TouchDepth) {
         let inner = (0..MAX_WRAPPERS).try_fold(words, |words, _| {
             let name = words.first().and_then(|word| word.value.as_literal()).map(program_name);
-            let start = name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|behind| behind.start);
+            let start =
+                name.and_then(|name| wrappers::find_wrapped(&name, words)).and_then(|behind| behind.start);
             match start.and_then(|start| words.get(start..)) {
                 Some(inner) => ControlFlow::Continue(inner),
                 None => ControlFlow::Break(words),
@@ -174,9 +178,10 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The commands among these parts that are filled in by what they read, each with where what they run begins.
+    /// Commands with placeholders among these simple commands, each with the index of its nested command.
     pub(super) fn placeholder_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
-        let parts = parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
+        let parts =
+            parts.iter().flat_map(|parts| self.script.commands.get(parts.clone()).unwrap_or_default());
         let filled = parts.filter_map(|part| {
             let name = program_name(part.words.first()?.value.as_literal()?);
             if !matches!(name.as_str(), "xargs" | "parallel") {
@@ -187,10 +192,13 @@ impl Analyzer<'_> {
         filled.collect()
     }
 
-    /// What commands do with the words of a text.
+    /// Searches the commands with the words of a text in their placeholders.
     pub(super) fn search_filled_commands(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
         for (words, start) in commands {
-            if !self.limits.take_placeholder_words(words.len() + placeholders::added_bytes(words, *start, text) / 8) {
+            if !self
+                .limits
+                .take_placeholder_words(words.len() + placeholders::added_bytes(words, *start, text) / 8)
+            {
                 self.mark_truncated();
                 return;
             }
@@ -198,7 +206,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `hash -p FILE NAME`: from now on the name means the file.
+    /// `hash -p FILE NAME`: the name runs the file from now on.
     fn record_hash_builtin(&mut self, arguments: &[Word]) {
         let texts: Vec<&str> = arguments.iter().filter_map(|word| word.value.as_literal()).collect();
         let Some(option) = texts.iter().position(|text| text.starts_with('-') && text.contains('p')) else {
@@ -221,7 +229,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The text of a command in one word.
+    /// Analyzes a word that is the text of a command.
     fn analyze_command_text(&mut self, at: usize, text: &WordValue) {
         if text.as_literal().is_none() {
             self.mark_opaque(at);
@@ -242,29 +250,30 @@ impl Analyzer<'_> {
             self.mark_opaque(at);
         }
         let Some(command) = command else { return };
-        // Options may stand between the letter and the text, so each later word may be it.
+        // Options may follow `-c`, so each of the next words may be the text.
         for word in arguments.iter().skip(command + 1).take(4) {
             self.analyze_command_text(at, &word.value);
         }
-        let rest: Vec<String> = arguments.iter().skip(command + 5).map(|word| value_text(&word.value)).collect();
+        let rest: Vec<String> =
+            arguments.iter().skip(command + 5).map(|word| value_text(&word.value)).collect();
         if !rest.is_empty() {
             self.search_as_text(&rest.join(" "));
         }
     }
 
-    /// `sh NAME` and `source NAME`: a name that is no file here is looked for where programs are.
+    /// `sh NAME` and `source NAME`: a name that is not a local file is searched in `PATH`.
     fn analyze_script_file(&mut self, arguments: &[Word], depth: usize) {
         let option = |word: &&Word| word.value.as_literal().is_some_and(|text| text.starts_with(['-', '+']));
         let start = arguments.iter().take_while(option).count();
         self.search_words(arguments.get(start..).unwrap_or_default(), depth + 1);
     }
 
-    /// Commands in `a[$(..)]`, which a builtin expands although the shell has left them alone.
+    /// Commands in `a[$(..)]`, which some builtins expand although the word was quoted.
     fn analyze_subscripts(&mut self, arguments: &[Word]) {
         for text in arguments.iter().filter_map(|word| word.value.as_literal()) {
             let subscript = text.contains('[') || text.contains("=(");
             if subscript && text.contains(['$', '`']) {
-                // What is in it runs, whatever rule allows the builtin.
+                // The substitution runs whatever rule allows the builtin.
                 self.note_unanalyzable(UnanalyzableCause::Substitution);
                 self.analyze_text(text);
             }
@@ -280,7 +289,8 @@ impl Analyzer<'_> {
             self.mark_opaque(at);
         }
         if name == "eval" {
-            let end = usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
+            let end =
+                usize::from(arguments.first().is_some_and(|word| word.value.as_literal() == Some("--")));
             let texts: Vec<String> = arguments.iter().skip(end).map(|word| value_text(&word.value)).collect();
             self.analyze_text(&texts.join(" "));
             return;
@@ -298,7 +308,7 @@ impl Analyzer<'_> {
                 self.analyze_text(text);
                 continue;
             }
-            // The text may be joined to any letter of the options.
+            // The text may be joined to any letter of the option.
             for (at, _) in text.char_indices().skip(2).take(4) {
                 self.analyze_text(text.get(at..).unwrap_or_default());
             }
@@ -309,7 +319,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// The words without quotes, or as written where their value is not known.
+/// Joins the words without quotes, or as written if no value is known.
 fn join_words(words: &[Word]) -> String {
     let text = |word: &Word| word.value.as_literal().map_or_else(|| word.raw.clone(), str::to_owned);
     if words.iter().all(|word| word.value.as_literal().is_none()) {

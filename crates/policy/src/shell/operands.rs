@@ -1,13 +1,13 @@
-//! The files that commands read and change, where that is all there is to say of them.
+//! Commands that are fully described by the files they read and write.
 
 mod table;
 
+use super::argv::{NO_OPTIONS, ParsedArgs, parse_args};
 use super::effects::CommandEffects;
-use super::argv::{ParsedArgs, NO_OPTIONS, parse_args};
-use super::{DirTarget, WordValue, Word};
-use table::{OperandFiles, ROWS, OperandRow, TARGET_OPTIONS};
+use super::{DirTarget, Word, WordValue};
+use table::{OperandFiles, OperandRow, ROWS, TARGET_OPTIONS};
 
-/// What a command reads and changes, if it is listed.
+/// Effects of a listed command.
 pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     let versioned = name
         .strip_prefix("python")
@@ -31,16 +31,20 @@ pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     Some(facts)
 }
 
-/// Whether it changes all that lies below what it writes. A word that is not known may be the option.
+/// Returns true if it changes everything below what it writes. An unknown word may be the option for that.
 fn writes_recursively(row: &OperandRow, arguments: &[Word], given: &ParsedArgs<'_>) -> bool {
     let unknown = || arguments.iter().any(|word| word.value.as_literal().is_none());
-    row.recursive_writes.contains(&"*") || given.may_have_option(row.recursive_writes) || !row.recursive_writes.is_empty() && unknown()
+    row.recursive_writes.contains(&"*")
+        || given.may_have_option(row.recursive_writes)
+        || !row.recursive_writes.is_empty() && unknown()
 }
 
-/// As `facts`, for a command that may not be listed: then what is not an option is read.
+/// Like `effects`, for a command that may not be listed: its operands count as read then.
 pub(super) fn effects_or_reads(name: &str, arguments: &[Word]) -> CommandEffects {
-    effects(name, arguments)
-        .unwrap_or_else(|| CommandEffects { reads: parse_args(arguments, &NO_OPTIONS).all_reads(0), ..CommandEffects::default() })
+    effects(name, arguments).unwrap_or_else(|| CommandEffects {
+        reads: parse_args(arguments, &NO_OPTIONS).all_reads(0),
+        ..CommandEffects::default()
+    })
 }
 
 fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
@@ -65,7 +69,8 @@ fn sort_operands(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEf
     }
 }
 
-/// The last operand is written, or the directory that an option names; the files end up in it if it is a directory.
+/// Adds a copy: the last operand is the target, or the directory named by an option. Files go into it if it is a
+/// directory.
 fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, facts: &mut CommandEffects) {
     let mut sources = operands;
     let by_option = given.has_unknown_option || given.has_option(TARGET_OPTIONS);
@@ -80,7 +85,8 @@ fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, 
         targets.push(literal("."));
     }
     for directory in &targets {
-        let lands = sources.iter().map(|from| DirTarget { directory: directory.clone(), source: from.clone() });
+        let lands =
+            sources.iter().map(|from| DirTarget { directory: directory.clone(), source: from.clone() });
         facts.dir_targets.extend(lands);
     }
     if row.files == OperandFiles::Moved {
@@ -89,7 +95,7 @@ fn add_copy(row: &OperandRow, given: &ParsedArgs<'_>, operands: Vec<WordValue>, 
     facts.reads.extend(sources);
 }
 
-/// What an option that is not known may name, and the operands that may be its value: all of them files perhaps.
+/// Adds the values of unknown options, and operands that may be such values, as possible files.
 fn add_guesses(row: &OperandRow, given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
     facts.reads.extend(given.possible_files.iter().cloned());
     if row.is_writer && given.has_unknown_option {
@@ -103,7 +109,7 @@ fn file_operands<'a>(given: &'a ParsedArgs<'_>) -> impl Iterator<Item = &'a Word
     given.operands.iter().copied().filter(|value| !is_remote(value))
 }
 
-/// `host:path` is not a file here.
+/// Returns true for `host:path` and URLs, which are not local files.
 fn is_remote(value: &WordValue) -> bool {
     value.as_literal().is_some_and(|text| {
         text.split_once(':')
@@ -112,7 +118,7 @@ fn is_remote(value: &WordValue) -> bool {
     })
 }
 
-/// Files named in forms of their own.
+/// Adds files of programs with their own argument syntax.
 fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, facts: &mut CommandEffects) {
     match name {
         "dd" => add_dd_files(arguments, facts),
@@ -131,10 +137,14 @@ fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, fac
                 facts.dir_targets.extend(downloaded_files(arguments, given));
             }
         }
-        "wget" if !given.has_option(&["-O", "--output-document"]) => facts.dir_targets.extend(downloaded_files(arguments, given)),
-        "install" if given.has_option(&["-d", "--directory"]) => facts.writes.extend(file_operands(given).cloned()),
+        "wget" if !given.has_option(&["-O", "--output-document"]) => {
+            facts.dir_targets.extend(downloaded_files(arguments, given))
+        }
+        "install" if given.has_option(&["-d", "--directory"]) => {
+            facts.writes.extend(file_operands(given).cloned())
+        }
         "tar" => {
-            // The archive is written or read; the letters may stand without a dash, each with a word of its own.
+            // The archive may be written or read; letters without a dash take one word each.
             facts.reads.extend(given.writes.iter().cloned());
             let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
             let taking = bundle.chars().filter(|letter| "fTXCbgIKLNV".contains(*letter));
@@ -151,9 +161,9 @@ fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, fac
                 facts.bulk_write_dirs.extend(super::directories::option_directories_of(name, arguments));
             }
         }
-        // The first is read; the next is written, or what the names of what is written begin with.
+        // The first operand is read; the next one is written, or is the prefix of written names.
         "split" | "uniq" | "xxd" => facts.writes.extend(file_operands(given).skip(1).cloned()),
-        // With `-m` what is packed is removed.
+        // `-m` removes the packed files.
         "zip" if given.may_have_option(&["-m", "--move"]) => {
             facts.writes.extend(file_operands(given).cloned());
             facts.writes_recursively = true;
@@ -166,20 +176,20 @@ fn add_special_files(name: &str, arguments: &[Word], given: &ParsedArgs<'_>, fac
     }
 }
 
-/// Whether a program writes what it makes of its files into them.
+/// Returns true if a program edits its files in place.
 fn works_in_place(name: &str, arguments: &[Word]) -> bool {
     let mut texts = arguments.iter().filter_map(|word| word.value.as_literal());
     if name.ends_with("awk") {
         return texts.any(|text| text.trim_start_matches("--include=").trim_start_matches("-i") == "inplace");
     }
-    // The other letters take the rest of the word.
+    // These letters take the rest of the word.
     texts.any(|text| {
         let bundle = text.strip_prefix('-').unwrap_or_default();
         bundle.chars().take_while(|letter| !"-eEmMIxCDFrK".contains(*letter)).any(|letter| letter == 'i')
     })
 }
 
-/// `dd if=FILE of=FILE`.
+/// Adds the files of `dd if=FILE of=FILE`.
 fn add_dd_files(arguments: &[Word], facts: &mut CommandEffects) {
     facts.reads.clear();
     facts.restricts_paths = true;
@@ -196,12 +206,17 @@ fn add_dd_files(arguments: &[Word], facts: &mut CommandEffects) {
     }
 }
 
-/// What is fetched and kept under the name that it has in its address.
-fn downloaded_files<'a>(arguments: &'a [Word], given: &ParsedArgs<'_>) -> impl Iterator<Item = DirTarget> + 'a {
+/// Files downloaded under the name in their URL.
+fn downloaded_files<'a>(
+    arguments: &'a [Word],
+    given: &ParsedArgs<'_>,
+) -> impl Iterator<Item = DirTarget> + 'a {
     let directories = if given.writes.is_empty() { vec![literal(".")] } else { given.writes.clone() };
     arguments.iter().flat_map(move |word| {
         let path = match &word.value {
-            WordValue::Literal(text) | WordValue::Glob(text) => text.split(['?', '#']).next().unwrap_or_default(),
+            WordValue::Literal(text) | WordValue::Glob(text) => {
+                text.split(['?', '#']).next().unwrap_or_default()
+            }
             WordValue::Unknown { .. } => "",
         };
         let path = path.split_once("://").map_or(path, |(_, path)| path);

@@ -1,30 +1,32 @@
-//! Commands: lists, pipelines, simple commands. Compound commands are in `compound`, redirects in `redirects`.
+//! Parser for lists, pipelines and simple commands. Compound commands are in `compound`, redirects in `redirects`.
 //!
-//! The parser keeps no tree. Each simple command goes to the harvest as it is found, and whatever is not on the closed
-//! list of constructs is noted there.
+//! The parser builds no tree: each simple command is added to the [`ParsedScript`](super::syntax::ParsedScript) when
+//! it ends, and every construct outside the supported set is recorded there.
 
 use super::UnanalyzableCause;
-use super::assignment_words::{parse_assignment, is_array_start};
+use super::assignment_words::{is_array_start, parse_assignment};
 use super::cursor::{ParseResult, Parser, SYNTAX_ERROR};
 use super::lexer::{is_word_end, leading_name};
-use super::syntax::{AssignmentForm, ConditionalKind, WordPiece, Pipeline, RawAssignment, RawWord, RawCommand};
+use super::syntax::{
+    AssignmentForm, ConditionalKind, Pipeline, RawAssignment, RawCommand, RawWord, WordPiece,
+};
 
 /// Words that end a list of commands.
 const LIST_END_WORDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 impl<'a> Parser<'a> {
-    /// A whole text.
+    /// Parses a whole text.
     pub(super) fn parse_program(&mut self) -> ParseResult<()> {
         self.parse_optional_list()?;
         if self.is_at_end() && self.pending.is_empty() { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
-    /// At least one command, up to something that ends a list.
+    /// Parses at least one command, up to the end of the list.
     pub(super) fn parse_list(&mut self) -> ParseResult<()> {
         if self.parse_optional_list()? == 0 { Err(SYNTAX_ERROR) } else { Ok(()) }
     }
 
-    /// Commands up to something that ends a list; answers how many.
+    /// Parses commands up to the end of the list. Returns their number.
     pub(super) fn parse_optional_list(&mut self) -> ParseResult<usize> {
         let mut count = 0;
         loop {
@@ -60,14 +62,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The plain word at the cursor, as far as a reserved word could go.
+    /// The plain word at the position, as long as a reserved word can be.
     pub(super) fn keyword(&self) -> &'a str {
         let rest = self.rest();
         let end = rest.bytes().take(9).position(is_word_end).unwrap_or(rest.len().min(9));
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Steps over a reserved word if it is there.
+    /// Consumes a reserved word if it is next.
     pub(super) fn take_keyword(&mut self, word: &str) -> bool {
         let there = self.keyword() == word;
         if there {
@@ -76,18 +78,17 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// Steps over a reserved word, which must be there.
+    /// Consumes a reserved word, or fails.
     pub(super) fn expect_keyword(&mut self, word: &str) -> ParseResult<()> {
         if self.take_keyword(word) { Ok(()) } else { Err(SYNTAX_ERROR) }
     }
 
-    /// Pipelines of which each after the first runs or not by how those before it end. Behind `&&` all since the last `||`
-    /// have run.
+    /// Parses pipelines joined by `&&` and `||`. After `&&`, all pipelines since the last `||` have run.
     fn parse_and_or(&mut self) -> ParseResult<()> {
         let whole = self.result.commands.len();
         self.parse_pipeline()?;
         let mut since = None;
-        // The ways of `a && b || c`, as far as they are there.
+        // Branches of `a && b || c`, if both exist.
         let mut ways = Vec::new();
         loop {
             self.skip_blanks();
@@ -143,7 +144,9 @@ impl<'a> Parser<'a> {
             if !piped {
                 if after_pipe {
                     starts.push(next);
-                    self.result.pipelines.push(Pipeline { starts, substitution_depth: self.substitution_depth });
+                    self.result
+                        .pipelines
+                        .push(Pipeline { starts, substitution_depth: self.substitution_depth });
                 }
                 return Ok(());
             }
@@ -153,14 +156,14 @@ impl<'a> Parser<'a> {
             starts.push(next);
             self.skip_line_breaks()?;
             if self.take_keyword("!") {
-                // Bash takes it only at the start of a pipeline; other shells take it here too.
+                // Bash accepts `!` only at the start of a pipeline; other shells accept it here too.
                 return Err(SYNTAX_ERROR);
             }
             after_pipe = true;
         }
     }
 
-    /// `time` before a compound command is a reserved word; before a simple one it is taken for a wrapper.
+    /// Parses `time`: a reserved word before a compound command, treated as a wrapper before a simple one.
     fn parse_time_prefix(&mut self) -> ParseResult<()> {
         let start = self.position;
         if !self.take_keyword("time") {
@@ -179,13 +182,13 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether a reserved word stands here that cannot begin a command.
+    /// Returns true at a reserved word that cannot start a command.
     fn is_at_misplaced_keyword(&self) -> bool {
         let word = self.keyword();
         LIST_END_WORDS.contains(&word) || matches!(word, "!" | "in" | "]]")
     }
 
-    /// One command; answers whether it was a simple one.
+    /// Parses one command. Returns true if it is a simple one.
     pub(super) fn parse_command(&mut self) -> ParseResult<bool> {
         self.skip_blanks();
         if self.is_at_compound() {
@@ -199,7 +202,11 @@ impl<'a> Parser<'a> {
     }
 
     fn parse_simple_command(&mut self) -> ParseResult<bool> {
-        let mut command = RawCommand { in_substitution: self.in_substitution, substitution_depth: self.substitution_depth, ..RawCommand::default() };
+        let mut command = RawCommand {
+            in_substitution: self.in_substitution,
+            substitution_depth: self.substitution_depth,
+            ..RawCommand::default()
+        };
         loop {
             self.skip_blanks();
             self.skip_comment();
@@ -234,17 +241,18 @@ impl<'a> Parser<'a> {
                     None => command.words.push(word),
                 }
             } else {
-                // After `time` assignments still count as such.
+                // Assignments after `time` are still assignments.
                 let timed =
                     command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
-                if timed && parse_assignment(&word)?.is_some_and(|given| given.form != AssignmentForm::Plain) {
+                if timed && parse_assignment(&word)?.is_some_and(|given| given.form != AssignmentForm::Plain)
+                {
                     self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
                 }
                 command.words.push(word);
             }
         }
         if let [only] = command.words.as_slice() {
-            // `name ()` with a blank between.
+            // `name ()` with a blank in between.
             if self.peek() == Some(b'(') && command.assignments.is_empty() && command.redirects.is_empty() {
                 let name = only.raw.clone();
                 return self.parse_function_body(&name).map(|()| false);
@@ -264,7 +272,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// `NAME=( .. )`, in front of a command or as an argument of `declare` and the like.
+    /// Parses `NAME=( .. )`, in front of a command or as an argument of `declare` and the like.
     fn parse_array(&mut self, command: &mut RawCommand, word: &RawWord, start: usize) -> ParseResult<()> {
         self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
         self.position += 1;
@@ -292,7 +300,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The parentheses and the body of a function.
+    /// Parses the parentheses and the body of a function.
     pub(super) fn parse_function_body(&mut self, name: &str) -> ParseResult<()> {
         self.result.note_unanalyzable(UnanalyzableCause::CompoundSyntax);
         if name.is_empty() || name.contains(['$', '`', '\'', '"', '\\', '=']) {

@@ -1,17 +1,17 @@
-//! Paths that are too long to be followed.
+//! Limit on the length of paths.
 //!
-//! No system opens a path of more than 4,096 bytes, and nobody has files hundreds of folders deep. To look where such a path
-//! leads would take time that grows with its square.
+//! No system opens a path of more than 4,096 bytes, and real trees are not hundreds of directories deep. Resolving
+//! such a path would take quadratic time.
 
 use super::{Script, WordValue};
 
-/// The longest path that a system opens.
+/// Maximum length of a path.
 const MAX_PATH_LENGTH: usize = 4_096;
 
-/// How many folders deep paths are followed.
+/// Maximum depth of a path.
 const MAX_PATH_DEPTH: usize = 256;
 
-/// Puts something below the root that is not known in the place of every path that is too long.
+/// Replaces every path that is too long by an unknown path below the root.
 pub(super) fn replace_long_paths(script: &mut Script) {
     for part in script.commands.iter_mut().chain(&mut script.commands_if_empty) {
         let lists = [&mut part.reads, &mut part.writes, &mut part.bulk_write_dirs, &mut part.removals];

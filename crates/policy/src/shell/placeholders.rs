@@ -1,18 +1,18 @@
-//! Commands whose words are filled in when they run: by `xargs`, `parallel` and `find -exec`.
+//! Commands with placeholders that are filled in when they run: by `xargs`, `parallel` and `find -exec`.
 
 use super::effects::program_name;
 use super::shells::{self, CommandSource};
-use super::{WordValue, Word, builtins, wrappers};
+use super::{Word, WordValue, builtins, wrappers};
 
-/// How many wrappers are looked through.
+/// Wrappers that are looked through.
 const MAX_WRAPPERS: usize = 8;
 
-/// A word that is not known, and not empty.
+/// An unknown value that is not empty.
 fn placeholder_value(before: &str, after: &str) -> WordValue {
     WordValue::Unknown { before: before.to_owned(), after: after.to_owned(), nonempty: true }
 }
 
-/// The words with every place that is filled in turned into something unknown.
+/// Replaces each placeholder in the words by an unknown value.
 pub(super) fn mark_placeholders(words: &[Word], mark: &str) -> Vec<Word> {
     let fill = |word: &Word| match word.value.as_literal().and_then(|text| text.split_once(mark)) {
         Some((before, after)) => Word { value: placeholder_value(before, after), ..word.clone() },
@@ -21,8 +21,8 @@ pub(super) fn mark_placeholders(words: &[Word], mark: &str) -> Vec<Word> {
     words.iter().map(fill).collect()
 }
 
-/// The command that `xargs` or `parallel` runs, which begins at a place, with what is added to it: words of a text, or
-/// something unknown.
+/// The command that `xargs` or `parallel` runs, starting at `start`, with the words of a text, or an unknown value,
+/// inserted.
 pub(super) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> Vec<Word> {
     let mark = placeholder(words, start);
     let command = words.get(start..).unwrap_or_default();
@@ -46,16 +46,17 @@ pub(super) fn fill_command(words: &[Word], start: usize, text: Option<&str>) -> 
     command.iter().map(fill).collect()
 }
 
-/// How many bytes a text brings into the command that is filled with it.
+/// Bytes that inserting a text adds to the command.
 pub(super) fn added_bytes(words: &[Word], start: usize, text: &str) -> usize {
     let places = placeholder(words, start).map_or(1, |mark| {
-        let literal = words.get(start..).unwrap_or_default().iter().filter_map(|word| word.value.as_literal());
+        let literal =
+            words.get(start..).unwrap_or_default().iter().filter_map(|word| word.value.as_literal());
         literal.map(|word| word.matches(mark).count()).sum()
     });
     places.saturating_mul(text.len())
 }
 
-/// What stands in the command for what is read, if the options name it.
+/// The placeholder that the options define, if any.
 fn placeholder(words: &[Word], start: usize) -> Option<&str> {
     let options: Vec<&str> =
         words.get(1..start).unwrap_or_default().iter().filter_map(|word| word.value.as_literal()).collect();
@@ -73,7 +74,7 @@ fn placeholder(words: &[Word], start: usize) -> Option<&str> {
     mark
 }
 
-/// Whether a command runs something that is not known, because some of its words are not.
+/// Returns true if a command runs something unknown, because some of its words are unknown.
 pub(super) fn runs_unknown_command(words: &[Word]) -> bool {
     runs_unknown_at(words, 0)
 }

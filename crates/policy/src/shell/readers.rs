@@ -1,10 +1,10 @@
-//! Commands that only read, with any flags. One row each.
+//! Commands that are read-only with any flags. One row each.
 
+use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::effects::CommandEffects;
-use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{RequiredRule, CommandClass, WordValue, Word, test_operands};
+use super::{CommandClass, RequiredRule, Word, WordValue, test_operands};
 
-/// A command that reads whatever its flags are.
+/// A command that is read-only with any flags.
 #[derive(Debug)]
 struct Reader {
     name: &'static str,
@@ -13,9 +13,9 @@ struct Reader {
     long_values: &'static [&'static str],
     /// Options whose value is a file.
     paths: &'static [&'static str],
-    /// Options for which it asks after all.
+    /// Options with which it is not read-only.
     disallowed: &'static [&'static str],
-    /// Options that make it go down into directories; `*` if it always does.
+    /// Options that make it recursive; `*` if it always is.
     recursive: &'static [&'static str],
 }
 
@@ -66,7 +66,7 @@ const READERS: &[Reader] = &[
         long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
         paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
         disallowed: &["-l", "--paginate"],
-        // A directory is compared file by file, without an option too.
+        // Directories are compared file by file, even without an option.
         recursive: &["*"],
         ..reader("diff", "IFLWxSUC")
     },
@@ -76,28 +76,41 @@ const READERS: &[Reader] = &[
     reader("tsort", ""),
 ];
 
-/// Commands that name no files: any flags, any words.
+/// Commands that access no files, with any arguments.
 const FILELESS_READERS: &[&str] = &[
     "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch",
     "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
-/// What such a command does, if it is one.
+/// Effects of such a command; none if it is not listed.
 pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> {
     if FILELESS_READERS.contains(&name) {
-        return Some(CommandEffects { class: CommandClass::ReadOnly, restricts_paths: true, ..CommandEffects::default() });
+        return Some(CommandEffects {
+            class: CommandClass::ReadOnly,
+            restricts_paths: true,
+            ..CommandEffects::default()
+        });
     }
     if let Some(read_only) = check_fileless_reader(name, arguments) {
-        let (class, by) =
-            if read_only { (CommandClass::ReadOnly, RequiredRule::AnyRule) } else { (CommandClass::Other, RequiredRule::NamingRule) };
-        return Some(CommandEffects { class, required_rule: by, restricts_paths: true, ..CommandEffects::default() });
+        let (class, by) = if read_only {
+            (CommandClass::ReadOnly, RequiredRule::AnyRule)
+        } else {
+            (CommandClass::Other, RequiredRule::NamingRule)
+        };
+        return Some(CommandEffects {
+            class,
+            required_rule: by,
+            restricts_paths: true,
+            ..CommandEffects::default()
+        });
     }
     let row = READERS.iter().find(|row| row.name == name)?;
-    let known = OptionSpec { values: row.values, long_values: row.long_values, reads: row.paths, ..NO_OPTIONS };
+    let known =
+        OptionSpec { values: row.values, long_values: row.long_values, reads: row.paths, ..NO_OPTIONS };
     let sorted = parse_args(arguments, &known);
     let refused = sorted.options.iter().any(|seen| {
         row.disallowed.iter().any(|refused| {
-            // Long options may be shortened.
+            // Long options may be abbreviated.
             seen == refused
                 || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
         })
@@ -106,7 +119,13 @@ pub(super) fn effects(name: &str, arguments: &[Word]) -> Option<CommandEffects> 
     let certain = arguments.iter().all(|word| !word.value.is_unknown());
     let class = if refused || lists || !certain { CommandClass::Other } else { CommandClass::ReadOnly };
     let recursive = row.recursive.contains(&"*") || sorted.has_option(row.recursive);
-    Some(CommandEffects { class, reads: sorted.all_reads(0), recursive, restricts_paths: true, ..CommandEffects::default() })
+    Some(CommandEffects {
+        class,
+        reads: sorted.all_reads(0),
+        recursive,
+        restricts_paths: true,
+        ..CommandEffects::default()
+    })
 }
 
 fn begins_with(value: &WordValue, wanted: char) -> bool {
@@ -116,19 +135,20 @@ fn begins_with(value: &WordValue, wanted: char) -> bool {
     }
 }
 
-/// Whether a format of `printf` may have `%n`, which gives a variable the count of what was printed.
+/// Returns true if a `printf` format may contain `%n`, which assigns the number of printed characters to a variable.
 fn format_sets_variable(format: &str) -> bool {
     let details = |c: char| c.is_ascii_digit() || "-+ #.*'hlLjzt".contains(c);
     format == UNKNOWN_WORD
         || format.split('%').skip(1).any(|conversion| conversion.trim_start_matches(details).starts_with('n'))
 }
 
-/// Stands for a word that is not known.
+/// Represents an unknown word.
 const UNKNOWN_WORD: &str = "\0";
 
-/// Commands without files of which only some forms read; whether this is one.
+/// Checks commands without files that are read-only only in some forms; none if the command is not one of them.
 fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();
+    let texts: Vec<&str> =
+        arguments.iter().map(|word| word.value.as_literal().unwrap_or(UNKNOWN_WORD)).collect();
     Some(match name {
         "pwd" => matches!(texts.as_slice(), [] | ["-L" | "-P"]),
         "printf" => match texts.as_slice() {
@@ -141,7 +161,7 @@ fn check_fileless_reader(name: &str, arguments: &[Word]) -> Option<bool> {
             [number] => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
             _ => false,
         },
-        // A name that a glob finds could be an operator.
+        // A file name matched by a glob could be an operator.
         "test" | "[" if texts.contains(&UNKNOWN_WORD) => false,
         "test" => !test_operands::evaluates_operands(texts.into_iter()),
         "[" => texts.last() == Some(&"]") && !test_operands::evaluates_operands(texts.into_iter()),

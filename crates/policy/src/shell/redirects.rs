@@ -1,15 +1,15 @@
-//! Redirects, here-documents and here-strings.
+//! Parser for redirects, here-documents and here-strings.
 
 use super::UnanalyzableCause;
 use super::cursor::{ParseResult, Parser, PendingDocument, SYNTAX_ERROR};
 use super::lexer::{is_word_end, leading_name};
-use super::syntax::{HereDocument, StdinText, WordPiece, RawRedirect, RawWord, RawCommand};
+use super::syntax::{HereDocument, RawCommand, RawRedirect, RawWord, StdinText, WordPiece};
 
 /// The operators, longer ones first.
 const OPERATORS: &[&str] = &["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
 
 impl Parser<'_> {
-    /// Reads a redirect if one stands here.
+    /// Parses a redirect if one is next.
     pub(super) fn parse_redirect(&mut self, command: &mut RawCommand) -> ParseResult<bool> {
         let prefix = self.descriptor_length();
         let rest = self.text.get(self.position + prefix..).unwrap_or_default();
@@ -22,7 +22,7 @@ impl Parser<'_> {
             return Ok(false);
         }
         if self.peek() == Some(b'{') {
-            // The number of the opened file goes to a variable.
+            // The descriptor number is stored in a variable.
             self.result.note_unanalyzable(UnanalyzableCause::RedirectTarget);
         }
         command.may_fail |= self.peek() == Some(b'{');
@@ -44,7 +44,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// How long the number or the `{name}` before an operator is.
+    /// Length of the number or `{name}` before an operator.
     fn descriptor_length(&self) -> usize {
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -60,7 +60,7 @@ impl Parser<'_> {
     }
 
     fn parse_target(&mut self) -> ParseResult<RawWord> {
-        // A comment is no target, nor is the number of another redirect.
+        // Neither a comment nor the number of another redirect is a target.
         let number = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let redirect = number > 0 && matches!(self.byte_at(number), Some(b'<' | b'>'));
         if self.peek() == Some(b'#') || redirect {
@@ -130,11 +130,13 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a target is written plainly: no tilde, glob, brace or expansion.
+/// Returns true if a target has no tilde, glob, brace or expansion.
 pub(super) fn is_plain_target(target: &RawWord) -> bool {
     target.pieces.iter().enumerate().all(|(at, piece)| match piece {
         WordPiece::Quoted(_) => true,
-        WordPiece::Plain(text) => !(text.contains(['*', '?', '[', '{']) || (at == 0 && text.starts_with('~'))),
+        WordPiece::Plain(text) => {
+            !(text.contains(['*', '?', '[', '{']) || (at == 0 && text.starts_with('~')))
+        }
         WordPiece::Variable { .. } | WordPiece::Unknown => false,
     })
 }

@@ -1,9 +1,9 @@
-//! What a command removes, for the search for removals that must never go unasked.
+//! Paths that a command removes, for the check for critical removals.
 
 use super::effects::program_name;
-use super::{WordValue, Word, find};
+use super::{Word, WordValue, find};
 
-/// The operands of `rm` and `rmdir`, and where a `find` that removes begins.
+/// Operands of `rm` and `rmdir`, and the starting points of a `find` that removes files.
 pub(super) fn removals(name: &str, arguments: &[Word]) -> Vec<WordValue> {
     match name {
         "rm" | "rmdir" | "unlink" => operands(arguments),
@@ -29,7 +29,9 @@ fn find_removes(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| word.value.as_literal() == Some("-delete"))
         || find::exec_commands(arguments).iter().any(|command| {
             command.iter().any(|word| {
-                word.value.as_literal().is_some_and(|text| matches!(program_name(text).as_str(), "rm" | "rmdir"))
+                word.value
+                    .as_literal()
+                    .is_some_and(|text| matches!(program_name(text).as_str(), "rm" | "rmdir"))
             })
         })
 }

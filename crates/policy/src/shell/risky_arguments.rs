@@ -1,24 +1,26 @@
-//! Ordinary commands with arguments that run programs or write: no rule with a star covers those.
+//! Arguments that make ordinary commands run programs or write files, so that no rule with a star covers them.
 
 use super::{Word, command_options};
 
-/// Whether the arguments make the command one that only an exact rule may allow.
+/// Returns true if the arguments require an exact allow rule.
 pub(super) fn has_risky_arguments(name: &str, arguments: &[Word]) -> bool {
     match name {
-        "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().any(|word| word.value.as_literal().is_none_or(is_risky_awk_argument)),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            arguments.iter().any(|word| word.value.as_literal().is_none_or(is_risky_awk_argument))
+        }
         "sort" => has_risky_option(arguments, name, &["-o", "--output"]),
         "tar" => {
             // The first word may be a bundle of letters without a dash.
             let bundle = arguments.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
-            has_risky_option(arguments, name, &[]) || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
+            has_risky_option(arguments, name, &[])
+                || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
         }
         "zip" => has_risky_option(arguments, name, &["-T", "--test"]),
         _ => false,
     }
 }
 
-/// Whether an option that holds a command, or one of some others, is there: a letter in a bundle counts, and a long option
-/// that is shortened.
+/// Returns true if one of the options with a command, or one of `others`, is given; also in a bundle or abbreviated.
 fn has_risky_option(arguments: &[Word], name: &str, others: &[&str]) -> bool {
     let risky = |wanted: &dyn Fn(&str) -> bool| {
         command_options::options_with_command(name).iter().chain(others).any(|option| wanted(option))

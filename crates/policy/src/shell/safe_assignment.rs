@@ -1,8 +1,8 @@
-//! Assignments in front of a command: those that change no program's deeds.
+//! Safe assignments: variables that do not change what a program does.
 
 use super::WordValue;
 
-/// Variables that only change how output looks, or switch on something plainly harmless.
+/// Variables that only affect the appearance of output or enable something harmless.
 const SAFE_VARIABLES: &[&str] = &[
     "NODE_ENV",
     "CI",
@@ -44,7 +44,7 @@ const SAFE_VARIABLES: &[&str] = &[
     "DEBIAN_FRONTEND",
 ];
 
-/// Whether the assignment may be dropped before an allow rule is compared.
+/// Returns true if the assignment may be ignored when an allow rule is matched.
 pub(super) fn is_safe_assignment(name: &str, raw: &str, value: &WordValue) -> bool {
     let Some(text) = value.as_literal() else { return false };
     let written = raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.,:/@%+=-'\"".contains(&byte));
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_assignments_are_safe() {
+    fn safe_assignments() {
         let rows = [
             ("NODE_ENV", "test", true),
             ("NODE_ENV", "'test'", true),

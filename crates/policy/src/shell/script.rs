@@ -1,78 +1,79 @@
-//! The facts about a command: the script, its parts, and what each part is.
+//! Result of the analysis: the script and its simple commands.
 
-use super::{WordValue, Word};
+use super::{Word, WordValue};
 
-/// A whole command.
+/// Analysis of a whole command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The text without outer blanks: what a rule that names the whole command is compared with.
+    /// The text without outer blanks, matched against rules that name the whole command.
     pub text: String,
-    /// Every simple command at every depth, in the order of the text.
+    /// Simple commands at every depth, in the order of the text.
     pub commands: Vec<SimpleCommand>,
-    /// The parts as they would be if what is not known were nothing. Only rules about what they name are compared with them.
+    /// Simple commands as they would be if unknown parts were empty. Only rules about their text and files apply to
+    /// them.
     pub commands_if_empty: Vec<SimpleCommand>,
-    /// What stands in the way of allowing; empty if everything was understood. Each kind once.
+    /// Causes that prevent an allow decision; empty if everything was understood. Each cause once.
     pub unanalyzable: Vec<UnanalyzableCause>,
-    /// Whether more came of the text than was followed. What was not followed may be anything.
+    /// True if a limit ended the analysis early. The rest may be anything.
     pub truncated: bool,
-    /// Whether a variable or a name was given more than was followed.
+    /// True if a variable or name had more values than were tracked.
     pub has_untracked_values: bool,
-    /// Whether parts may run more than once.
+    /// True if commands may run more than once.
     pub may_repeat: bool,
-    /// Whether `&` starts something in the background.
+    /// True if `&` starts a background process.
     pub background: bool,
-    /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
+    /// Targets of `cd`, in order, at every depth. `None` for `cd` without operand, `cd -`, or with options.
     pub cd_targets: Vec<Option<WordValue>>,
-    /// Where a later part may run besides where the shell is: everything that `cd` and its like are given, at every depth
-    /// and in every form.
+    /// Directories that later commands may run in besides the shell's: all operands of `cd` and its like, at every
+    /// depth and in every form.
     pub cd_directories: Vec<WordValue>,
-    /// Where a command is told to work, by `env -C` and its like.
+    /// Directories selected by options, such as `env -C`.
     pub option_directories: Vec<WordValue>,
-    /// What `CDPATH` was set to.
+    /// Values assigned to `CDPATH`.
     pub cd_path: Vec<WordValue>,
 }
 
 impl Script {
-    /// The parts that must be allowed before the command may run.
+    /// Simple commands that must be allowed before the command may run.
     pub fn checked_commands(&self) -> impl Iterator<Item = &SimpleCommand> {
         self.commands.iter().filter(|part| part.check_scope == CheckScope::Full)
     }
 
-    /// Whether some part runs what cannot be known from the text: a command word that is not literal or may be one more than
-    /// was followed, or `eval` and the like of text that is not literal.
+    /// Returns true if a command runs something that the text does not show: a command word that is not literal or
+    /// has too many values, or `eval` and the like of text that is not literal.
     pub fn is_opaque(&self) -> bool {
         self.has_untracked_values || self.commands.iter().any(|part| part.opaque)
     }
 
-    /// Whether something stands in the way of allowing that not even a rule with the whole text lifts.
+    /// The first cause that even an exact rule for the whole text does not lift.
     pub fn first_unliftable_cause(&self) -> Option<UnanalyzableCause> {
         self.unanalyzable.iter().copied().find(|kind| !kind.is_lifted_by_exact_rule())
     }
 }
 
-/// Why a command cannot be understood completely.
+/// Reason why a command cannot be analyzed completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnanalyzableCause {
-    /// More than [`super::LONGEST`] characters.
+    /// More than [`super::MAX_ANALYZED_LENGTH`] characters.
     TooLong,
-    /// Nested too deep, or more comes of it than is followed.
+    /// Nested too deep, or a limit of the analysis was reached.
     TooDeep,
-    /// Blanks or marks that are not seen, or control characters.
+    /// Invisible characters, unusual blanks or control characters.
     HiddenCharacter,
-    /// A command word with other characters than ASCII.
+    /// A command word with non-ASCII characters.
     NonAsciiCommand,
-    /// Not a command that bash would take, or a construct that is not known here.
+    /// Invalid syntax, or a construct that the parser does not support.
     Syntax,
     /// A test that evaluates its operands.
     Test,
-    /// An unquoted glob where its matches could be taken for options or change more than is shown. Not found in
-    /// [`Script::unanalysable`]: see [`Part::glob_asks`].
+    /// An unquoted glob whose matches could be taken for options or change more files than shown. Never in
+    /// [`Script::unanalyzable`]: see [`SimpleCommand::has_risky_glob`].
     Glob,
-    /// A here-document whose text is expanded.
+    /// A here-document with expansions.
     Heredoc,
     /// `$(..)`, backquotes, `<(..)`, `>(..)`.
     Substitution,
-    /// A variable or parameter, arithmetic with names, or a home other than one's own.
+    /// A variable or parameter, arithmetic with names, or another user's home directory.
     Variable,
     /// `{a,b}` or `{1..3}`.
     Braces,
@@ -87,7 +88,7 @@ pub enum UnanalyzableCause {
 }
 
 impl UnanalyzableCause {
-    /// A few words for people, to stand after "the command has".
+    /// Short description that completes "the command has ..".
     pub fn text(self) -> &'static str {
         match self {
             Self::TooLong => "more than 10,000 characters",
@@ -108,101 +109,100 @@ impl UnanalyzableCause {
         }
     }
 
-    /// Whether a rule that names the whole command says enough in spite of it.
+    /// Returns true if an exact rule for the whole command is enough in spite of this cause.
     pub fn is_lifted_by_exact_rule(self) -> bool {
         !matches!(
             self,
-            Self::CompoundSyntax | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep
+            Self::CompoundSyntax
+                | Self::RedirectTarget
+                | Self::HiddenCharacter
+                | Self::Syntax
+                | Self::TooDeep
         )
     }
 }
 
-/// What a part counts for.
+/// Checks that apply to a simple command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckScope {
-    /// It must be allowed, and is searched too.
+    /// It must be allowed, and restricting rules apply.
     Full,
-    /// It is only searched for what is denied, asked about or critical: something inside a substitution, or the command
-    /// behind a wrapper whose outer form is judged.
+    /// Only deny rules, ask rules and the check for critical removals apply: a command in a substitution, or one
+    /// behind a wrapper whose outer form is checked.
     DenyOnly,
-    /// As searched, but it may be no command at all: text in a script of another language.
+    /// Like `DenyOnly`, for text that may not be a command, such as code of another language.
     Guess,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// What it counts for.
     pub check_scope: CheckScope,
-    /// As it is written, without redirects and comments, with single blanks.
+    /// Text as written, without redirects and comments, with single blanks.
     pub raw: String,
-    /// The words: the command word and its arguments, braces expanded. Empty for an assignment or a redirect alone.
+    /// The command word and its arguments, braces expanded. Empty for a mere assignment or redirect.
     pub words: Vec<Word>,
-    /// Assignments in front.
+    /// Assignments before the command word.
     pub assignments: Vec<Assignment>,
-    /// Redirects that open something; `2>&1` is not among them.
+    /// Redirects that open a file; `2>&1` is not included.
     pub redirects: Vec<Redirect>,
-    /// What allow rules are compared with. Empty if no rule short of bare `Bash` can allow the part.
+    /// Texts that allow rules are matched against. Empty if only bare `Bash` can allow the command.
     pub allow_spellings: Vec<AllowSpelling>,
-    /// What deny and ask rules are compared with.
+    /// Texts that deny and ask rules are matched against.
     pub deny_spellings: Vec<DenySpelling>,
-    /// What kind of command it is, looking through the wrappers that an allow rule looks through.
+    /// Class of the command behind the wrappers that an allow rule looks through.
     pub class: CommandClass,
-    /// The command word of the command that `class`, `reads` and `writes` speak of, if literal and as written.
+    /// Command word, literal and as written, of the command that `class`, `reads` and `writes` describe.
     pub program: Option<String>,
-    /// The files and directories it reads.
+    /// Files and directories it reads.
     pub reads: Vec<WordValue>,
-    /// The files and directories it changes, makes or removes.
+    /// Files and directories it changes, creates or removes.
     pub writes: Vec<WordValue>,
-    /// What it writes under the name that it has elsewhere, if it is told a directory to write to.
+    /// Files that it writes under their own name into a target directory.
     pub dir_targets: Vec<DirTarget>,
-    /// Whether it also reads what lies below its directories.
+    /// True if it also reads everything below its directories.
     pub recursive: bool,
-    /// Whether it changes, removes or moves what it writes with all that lies below.
+    /// True if it changes, removes or moves everything below what it writes.
     pub writes_recursively: bool,
-    /// Directories in which it may change anything, without naming what. For refusing only.
+    /// Directories in which it may change any file. For restricting rules only.
     pub bulk_write_dirs: Vec<WordValue>,
-    /// What it removes, for the search for critical removals.
+    /// Paths it removes, for the check for critical removals.
     pub removals: Vec<WordValue>,
-    /// Whether `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the
+    /// True if `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the
     /// command.
     pub restricts_paths: bool,
-    /// Whether it has an unquoted glob and is a command for which that asks under every rule with a `*`.
+    /// True if it has an unquoted glob that only an exact rule may allow.
     pub has_risky_glob: bool,
-    /// Whether it runs something that cannot be known from the text.
+    /// True if it runs something that the text does not show.
     pub opaque: bool,
-    /// What a suggested rule is made from.
+    /// Basis for a suggested rule.
     pub suggestion: RuleSuggestion,
 }
 
-/// A file that a command puts into a directory, if that is what its target is.
+/// A file that a command writes into its target, if that is a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirTarget {
-    /// The target.
     pub directory: WordValue,
-    /// What is put there; its last component is the name that it has there.
+    /// The source; its last component is the name in the directory.
     pub source: WordValue,
 }
 
-/// `NAME=value` in front of a command.
+/// `NAME=value` before a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The variable.
     pub name: String,
-    /// Its value.
     pub value: WordValue,
-    /// Whether it is on the list of variables that change no program's deeds.
+    /// True if the variable does not change what programs do.
     pub safe: bool,
 }
 
 /// A redirect that opens a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
-    /// In which direction.
     pub direction: RedirectDirection,
-    /// What it opens.
+    /// The file it opens.
     pub target: WordValue,
-    /// What sort of thing the target is, by its name.
+    /// Kind of the target, by its name.
     pub target_kind: RedirectTargetKind,
 }
 
@@ -211,16 +211,16 @@ pub struct Redirect {
 pub enum RedirectDirection {
     /// `<`
     Read,
-    /// Everything that opens for writing, `<>` included.
+    /// Any redirect that opens for writing, `<>` included.
     Write,
 }
 
-/// What a redirect's target is, by its name alone.
+/// Kind of a redirect target, by its name alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectTargetKind {
-    /// A file, judged by its path.
+    /// A file, checked by its path.
     File,
-    /// `/dev/null`: no harm.
+    /// `/dev/null`: harmless.
     Null,
     /// `/dev/stdout`, `/dev/fd/3` and the like: asks.
     Stream,
@@ -228,55 +228,53 @@ pub enum RedirectTargetKind {
     Network,
 }
 
-/// A text that allow rules are compared with.
+/// Text that allow rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowSpelling {
-    /// The command, single blanks between words; blanks inside quotes are [`super::QUOTED_BLANK`].
+    /// The command with single blanks between words; quoted blanks are [`super::QUOTED_BLANK`].
     pub text: String,
-    /// Which rules may match it.
     pub required_rule: RequiredRule,
 }
 
-/// Which allow rules may match a spelling.
+/// Weakest kind of allow rule that may match a spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequiredRule {
-    /// Any.
+    /// Any rule.
     AnyRule,
-    /// One that names the command word before its first `*`.
+    /// A rule that names the command word before its first `*`.
     NamingRule,
-    /// One without `*`.
+    /// A rule without `*`.
     ExactRule,
 }
 
-/// A text that deny and ask rules are compared with.
+/// Text that deny and ask rules are matched against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DenySpelling {
-    /// The command, single blanks between words.
+    /// The command with single blanks between words.
     pub text: String,
-    /// Where a rule may begin to match.
     pub match_start: MatchStart,
-    /// Whether it counts for deny rules only (command word in lower case).
+    /// True if only deny rules apply (command word in lower case).
     pub deny_only: bool,
 }
 
-/// Where in a spelling a rule may begin to match.
+/// Position in a spelling at which a rule may start to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchStart {
-    /// At its start.
+    /// Only at the start.
     Beginning,
-    /// At every word: where the text could not be taken apart, each word may be a command.
+    /// At every word: each word of an unparsed text may be a command.
     EveryWord,
 }
 
-/// What kind of command a part is.
+/// Class of a simple command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandClass {
-    /// No command word: only redirects or assignments, which are judged by themselves.
+    /// No command word: only redirects or assignments, which are checked on their own.
     NoCommand,
-    /// It only reads: `reads` must lie in the working directories. `git` needs a trustworthy repository besides;
-    /// `cd` has its own conditions, see [`Script::changes_dir`].
+    /// Read-only: `reads` must lie in the working directories. `git` also needs a trusted repository; for `cd` see
+    /// [`Script::cd_targets`].
     ReadOnly,
-    /// One of the file commands of the mode that accepts edits: `reads` and `writes` must lie in the working directories.
+    /// A file command that the accept-edits mode allows: `reads` and `writes` must lie in the working directories.
     AcceptEdits,
     /// Never allowed by a rule with `*`.
     ExactRuleOnly,
@@ -284,13 +282,13 @@ pub enum CommandClass {
     Other,
 }
 
-/// What a suggested rule is made from.
+/// Basis for a suggested rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSuggestion {
-    /// The exact text: without safe assignments and redirects.
+    /// Exact text, without safe assignments and redirects.
     pub exact: String,
-    /// Two words that may stand before ` *`, if a rule of that form may be suggested.
+    /// Two words to put before ` *`, if a rule of that form may be suggested.
     pub prefix: Option<String>,
-    /// Whether no rule may be suggested at all.
+    /// True if no rule may be suggested.
     pub suppressed: bool,
 }

@@ -1,13 +1,15 @@
-//! `sed`: printing lines, one substitution, and everything else.
+//! `sed`: printing lines, a single substitution, and everything else.
 
+use super::argv::{NO_OPTIONS, OptionSpec, parse_args};
 use super::effects::CommandEffects;
-use super::argv::{OptionSpec, NO_OPTIONS, parse_args};
-use super::{CommandClass, WordValue, Word};
+use super::{CommandClass, Word, WordValue};
 
-/// What a `sed` command does.
+/// Effects of a `sed` command.
 pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     let mut facts = deny_effects(arguments);
-    let Some((options, rest)) = leading_options(arguments) else { return effects_if_unclear(facts, arguments) };
+    let Some((options, rest)) = leading_options(arguments) else {
+        return effects_if_unclear(facts, arguments);
+    };
     let Some(script) = rest.first().and_then(|word| word.value.as_literal()) else {
         return effects_if_unclear(facts, arguments);
     };
@@ -33,7 +35,7 @@ pub(super) fn effects(arguments: &[Word]) -> CommandEffects {
     effects_if_unclear(facts, arguments)
 }
 
-/// The options in front, if all are of the plain kind, and the rest.
+/// Splits off the leading options; none if one of them is not plain.
 fn leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
     let mut options = Vec::new();
     let mut rest = arguments;
@@ -51,7 +53,7 @@ fn leading_options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
     Some((options, rest))
 }
 
-/// `5p`, `1,3p`, joined by `;`.
+/// Returns true for `5p`, `1,3p`, joined by `;`.
 pub(super) fn only_prints_lines(script: &str) -> bool {
     let number =
         |text: &str| !text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -63,7 +65,7 @@ pub(super) fn only_prints_lines(script: &str) -> bool {
     })
 }
 
-/// One `s` command with harmless flags.
+/// Returns true for a single `s` command with harmless flags.
 pub(super) fn is_harmless_substitution(script: &str) -> bool {
     let mut characters = script.trim_matches(' ').chars();
     if characters.next() != Some('s') {
@@ -77,7 +79,7 @@ pub(super) fn is_harmless_substitution(script: &str) -> bool {
             '\n' => return false,
             _ if parts == 2 => flags.push(character),
             '\\' if characters.next().is_none_or(|escaped| escaped == '\n') => return false,
-            // In a bracket expression the delimiter would not end the part.
+            // A delimiter in a bracket expression does not end the pattern.
             '[' if parts == 0 => return is_harmless_with_brackets(script, delimiter),
             _ if character == delimiter => parts += 1,
             _ => {}
@@ -86,7 +88,7 @@ pub(super) fn is_harmless_substitution(script: &str) -> bool {
     parts == 2 && are_flags_harmless(&flags)
 }
 
-/// With brackets in the pattern: only if nothing after the last delimiter or inside could be a command.
+/// With brackets in the pattern: true only if nothing could be a command.
 fn is_harmless_with_brackets(script: &str, delimiter: char) -> bool {
     let body = script.trim_matches(' ').get(2..).unwrap_or_default();
     let parts: Vec<&str> = body.split(delimiter).collect();
@@ -100,7 +102,7 @@ fn are_flags_harmless(flags: &str) -> bool {
     flags.bytes().all(|flag| b"gpiImM0123456789".contains(&flag))
 }
 
-/// All that might be a file, for refusing.
+/// All possible files, for the deny analysis.
 fn deny_effects(arguments: &[Word]) -> CommandEffects {
     let known = OptionSpec {
         values: "el",
@@ -126,7 +128,7 @@ fn deny_effects(arguments: &[Word]) -> CommandEffects {
     CommandEffects { reads, writes, restricts_paths: true, asks_for_globs: true, ..CommandEffects::default() }
 }
 
-/// The files that a script may name behind one of these letters: each reaches to the end of its line.
+/// Files that a script may name after one of these letters, each up to the end of its line.
 fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
     const MAX_FILES: usize = 32;
     let found = script.match_indices(letters).take(MAX_FILES);
@@ -135,25 +137,28 @@ fn files_after_letter(script: &str, letters: [char; 2]) -> Vec<WordValue> {
     named.filter(|path| !path.is_empty()).map(|path| WordValue::Literal(path.to_owned())).collect()
 }
 
-/// Not one of the plain forms: commands that write, run or load make it exact-only.
+/// Effects of other forms: commands that write, run or load files require an exact rule.
 fn effects_if_unclear(facts: CommandEffects, arguments: &[Word]) -> CommandEffects {
     let risky = arguments.iter().any(|word| {
         let text = word.value.as_literal().unwrap_or("w");
         match text.strip_prefix('-') {
-            Some(option) => option.contains('f') || text.starts_with("--file") || may_access_files_or_run(option),
+            Some(option) => {
+                option.contains('f') || text.starts_with("--file") || may_access_files_or_run(option)
+            }
             None => may_access_files_or_run(text),
         }
     });
     if risky { facts.requiring_exact_rule() } else { facts }
 }
 
-/// Whether a script may write, read another file or run something. A file name may be taken for one; that asks.
+/// Returns true if a script may write, read another file or run something. A file name may look like one; that only
+/// asks.
 fn may_access_files_or_run(script: &str) -> bool {
     if is_harmless_substitution(script) {
         return false;
     }
-    // Text inside an `s` or `y` command and its like cannot be told apart safely, so any such letter counts where a
-    // command could stand: at the start, after an address, a separator, a brace or the flags of `s`.
+    // The text of `s`, `y` and similar commands cannot be separated reliably, so each such letter counts where a
+    // command could start: at the start, after an address, a separator, a brace or the flags of `s`.
     let bytes = script.as_bytes();
     bytes.iter().enumerate().any(|(at, byte)| {
         b"wWerRF".contains(byte)
@@ -176,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_substitution_is_harmless() {
+    fn single_substitution_is_harmless() {
         let rows = [
             ("s/a/b/", true),
             ("s/a/b/g", true),

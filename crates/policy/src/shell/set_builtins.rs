@@ -1,24 +1,30 @@
-//! Builtins that give variables values: `declare`, `read`, `printf -v` and their like.
+//! Builtins that set variables: `declare`, `read`, `printf -v` and their like.
 
 use super::analyzer::Analyzer;
 use super::lexer::leading_name;
 use super::{Word, builtins, expand};
 
 impl Analyzer<'_> {
-    /// Variables that a builtin sets.
+    /// Records the variables that a builtin sets.
     pub(super) fn record_builtin(&mut self, words: &[Word]) {
-        let words = words.get(words.iter().take_while(|word| is_builtin_prefix(word)).count()..).unwrap_or_default();
+        let words =
+            words.get(words.iter().take_while(|word| is_builtin_prefix(word)).count()..).unwrap_or_default();
         let Some((first, arguments)) = words.split_first() else { return };
-        let Some(name) = first.value.as_literal().filter(|name| builtins::sets_variables(name)) else { return };
+        let Some(name) = first.value.as_literal().filter(|name| builtins::sets_variables(name)) else {
+            return;
+        };
         match name {
             "source" | "." | "enable" => self.variables.has_untracked_changes = true,
-            // They may run before any command, and after any.
+            // A trap may run before and after any command.
             "trap" => self.variables.may_repeat = true,
             "alias" => {
                 self.variables.may_repeat = true;
                 self.variables.has_untracked_changes |= arguments.iter().any(aliases_variable_builtin);
             }
-            "eval" => self.variables.has_untracked_changes |= arguments.iter().any(|word| word.value.as_literal().is_none()),
+            "eval" => {
+                self.variables.has_untracked_changes |=
+                    arguments.iter().any(|word| word.value.as_literal().is_none())
+            }
             "set" => {
                 let mut options = arguments.iter().take_while(|word| word.value.as_literal() != Some("--"));
                 self.variables.has_untracked_changes |= options.any(enables_keyword_assignments);
@@ -29,11 +35,11 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `declare NAME=value` and its like.
+    /// Records `declare NAME=value` and its like.
     fn record_declaration(&mut self, name: &str, arguments: &[Word]) {
         let refers = |word: &Word| option_letters(word).contains('n');
         if matches!(name, "declare" | "typeset" | "local") && arguments.iter().any(refers) {
-            // One name for another: from now on any name may mean any variable.
+            // A name reference: from now on any name may refer to any variable.
             self.variables.has_untracked_changes = true;
         }
         let plain = arguments.iter().all(|word| is_value_preserving(name, word));
@@ -42,7 +48,8 @@ impl Analyzer<'_> {
             let text = word.value.as_literal().unwrap_or(&word.raw);
             let variable = leading_name(text);
             let Some((target, value)) = text.split_once('=') else {
-                // A name alone may hide its value in a function, or keep it; if it is not known which, that of any.
+                // A name alone may hide or keep its value in a function; if the name is unknown, any variable may be
+                // affected.
                 self.variables.has_untracked_changes |= word.value.as_literal().is_none();
                 if fixes {
                     self.variables.mark_multi_valued(variable);
@@ -61,7 +68,7 @@ impl Analyzer<'_> {
                 self.variables.append(variable, &[value.map(str::to_owned)]);
             } else {
                 self.variables.add_value(variable, value.map(str::to_owned));
-                // Outside of functions nothing is local, and nothing is set; nor by options that say something else.
+                // Outside a function `local` fails; other options may change the value.
                 if plain && target == variable && (name != "local" || self.in_function) {
                     self.variables.mark_definite(variable);
                 } else if !plain {
@@ -81,7 +88,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `read NAME` and its like: every argument may be the name, also one joined to an option.
+    /// Records `read NAME` and its like: every argument may be a name, also one joined to an option.
     fn record_overwritten(&mut self, arguments: &[Word]) {
         for name in ["REPLY", "MAPFILE", "OPTARG", "OPTIND"] {
             self.variables.set_unknown(name);
@@ -101,33 +108,35 @@ impl Analyzer<'_> {
     }
 }
 
-/// Whether a word may stand before a builtin.
+/// Returns true if a word may precede a builtin.
 fn is_builtin_prefix(word: &Word) -> bool {
     matches!(word.value.as_literal(), Some("builtin" | "command" | "time" | "-p" | "--" | "!"))
 }
 
-/// Whether `printf` sets a variable.
+/// Returns true if `printf` sets a variable.
 fn printf_sets_variable(arguments: &[Word]) -> bool {
     match arguments.split_first() {
-        // One word in quotes is the text to print.
+        // A single quoted word is the text to print.
         Some((first, [])) if first.raw.starts_with('"') => false,
         Some((first, _)) => first.value.as_literal().is_none_or(|text| text.starts_with("-v")),
         None => false,
     }
 }
 
-/// Whether an alias is called like a builtin that sets variables.
+/// Returns true if an alias has the name of a builtin that sets variables.
 fn aliases_variable_builtin(word: &Word) -> bool {
     let text = expand::value_text(&word.value);
     word.value.as_literal().is_none() || builtins::sets_variables(text.split('=').next().unwrap_or_default())
 }
 
-/// Whether an option of `set` makes every assignment among the arguments one in front.
+/// Returns true if an option of `set` turns assignments among arguments into real ones (`set -k`).
 fn enables_keyword_assignments(word: &Word) -> bool {
-    word.value.as_literal().is_none_or(|text| text == "keyword" || text.starts_with('-') && text.contains('k'))
+    word.value
+        .as_literal()
+        .is_none_or(|text| text == "keyword" || text.starts_with('-') && text.contains('k'))
 }
 
-/// Whether a word is no option of a declaring builtin, or one that leaves the value as it is.
+/// Returns true if a word is not an option of a declaring builtin, or one that leaves the value unchanged.
 fn is_value_preserving(builtin: &str, word: &Word) -> bool {
     let Some(text) = word.value.as_literal() else { return !word.raw.starts_with(['-', '$']) };
     let letters = if matches!(builtin, "export" | "readonly") { "" } else { "grtx" };
@@ -139,7 +148,7 @@ fn is_value_preserving(builtin: &str, word: &Word) -> bool {
     }
 }
 
-/// The letters of an option.
+/// Letters of a short option.
 fn option_letters(word: &Word) -> &str {
     let text = word.value.as_literal().unwrap_or_default();
     text.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default()

@@ -1,24 +1,24 @@
-//! Where a shell takes its commands from.
+//! Source of the commands that a shell runs.
 
 use super::effects::program_name;
 use super::interpreters::SHELLS;
-use super::{WordValue, Word};
+use super::{Word, WordValue};
 
-/// Where a shell takes its commands from.
+/// Source of a shell's commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandSource<'a> {
-    /// The text after `-c`; none if there is none.
+    /// The text after `-c`; none if it is missing.
     Text(Option<&'a WordValue>),
     /// A file.
     File(&'a WordValue),
-    /// Its input.
+    /// Standard input.
     Input,
 }
 
-/// Programs that hand what they read to a shell.
+/// Programs that pass their input to a shell.
 const STDIN_SHELLS: &[&str] = &["at", "batch", "newgrp", "sg"];
 
-/// Where the command takes commands from, if it is a shell or reads a file of commands into this one.
+/// Source of the commands, if this is a shell, or `source` and its like.
 pub(super) fn command_source(words: &[Word]) -> Option<CommandSource<'_>> {
     let (first, arguments) = words.split_first()?;
     let name = program_name(first.value.as_literal()?);
@@ -68,7 +68,7 @@ fn operand_source(value: &WordValue) -> CommandSource<'_> {
     }
 }
 
-/// Whether a path means something that is open already.
+/// Returns true if a path names an open file descriptor.
 fn is_stream(path: &str) -> bool {
     matches!(path, "-" | "/dev/stdin")
         || path.starts_with("/dev/fd/")
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_commands_come_from() {
+    fn command_sources() {
         let rows = [
             ("bash", "input"),
             ("bash -s a b", "input"),

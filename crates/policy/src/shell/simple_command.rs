@@ -1,34 +1,37 @@
-//! One simple command as a part: what rules see of it, and what it does.
+//! Builds a simple command: the texts that rules match, and its effects.
 
 use super::effects::{self, CommandEffects, program_name};
 use super::spelling::{allow_spellings, deny_spellings, raw_text};
 use super::syntax::RawCommand;
-use super::{AllowSpelling, Assignment, RequiredRule, CommandClass, SimpleCommand, CheckScope, Redirect, RuleSuggestion, WordValue, Word};
-use super::{safe_assignment, builtins, flag_checked, edit_commands, interpreters, operands, wrappers};
+use super::{
+    AllowSpelling, Assignment, CheckScope, CommandClass, Redirect, RequiredRule, RuleSuggestion,
+    SimpleCommand, Word, WordValue,
+};
+use super::{builtins, edit_commands, flag_checked, interpreters, operands, safe_assignment, wrappers};
 
-/// How many wrappers an allow rule looks through.
+/// Wrappers that an allow rule looks through.
 const MAX_WRAPPERS: usize = 8;
 
-/// A command with its words resolved.
+/// A parsed command with its words expanded.
 pub(super) struct ExpandedCommand<'a> {
     pub(super) command: &'a RawCommand,
     pub(super) words: &'a [Word],
-    /// The assignments, each with its text.
+    /// Assignments, each with its text.
     pub(super) assignments: &'a [(String, Assignment)],
     pub(super) redirects: Vec<Redirect>,
 }
 
-/// What is left when the wrappers that an allow rule looks through are dropped.
+/// A command without the wrappers that an allow rule looks through.
 struct UnwrappedCommand<'a> {
     words: &'a [Word],
     wrapped: bool,
-    /// Whether only wrappers were dropped that read-only commands may have.
+    /// True if all removed wrappers are ones that read-only commands may have.
     is_read_only_wrapper: bool,
-    /// Whether arguments are added when it runs.
+    /// True if arguments are added when it runs.
     takes_more_arguments: bool,
 }
 
-/// A part that must be allowed.
+/// Builds a command that must be allowed.
 pub(super) fn checked_command(given: &ExpandedCommand<'_>) -> SimpleCommand {
     let stripped = strip_wrappers(given);
     let command = given.command;
@@ -63,7 +66,7 @@ pub(super) fn checked_command(given: &ExpandedCommand<'_>) -> SimpleCommand {
     }
 }
 
-/// A part that is only searched.
+/// Builds a command for the deny analysis only.
 pub(super) fn searched_command(words: &[Word]) -> SimpleCommand {
     let facts = effects::command_effects(words);
     let raw = raw_text(words);
@@ -91,8 +94,13 @@ pub(super) fn searched_command(words: &[Word]) -> SimpleCommand {
     }
 }
 
-/// Takes back what does not hold under the wrappers, assignments and pipes around the command.
-fn restrict_effects(facts: &mut CommandEffects, given: &ExpandedCommand<'_>, stripped: &UnwrappedCommand<'_>, name: Option<&str>) {
+/// Withdraws effects that do not hold under the wrappers, assignments and pipes around the command.
+fn restrict_effects(
+    facts: &mut CommandEffects,
+    given: &ExpandedCommand<'_>,
+    stripped: &UnwrappedCommand<'_>,
+    name: Option<&str>,
+) {
     let command = given.command;
     if command.is_test {
         *facts = CommandEffects { class: CommandClass::ReadOnly, ..CommandEffects::default() };
@@ -101,7 +109,10 @@ fn restrict_effects(facts: &mut CommandEffects, given: &ExpandedCommand<'_>, str
         return;
     }
     let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
-    let read_only = facts.class == CommandClass::ReadOnly && safe && stripped.is_read_only_wrapper && !stripped.takes_more_arguments;
+    let read_only = facts.class == CommandClass::ReadOnly
+        && safe
+        && stripped.is_read_only_wrapper
+        && !stripped.takes_more_arguments;
     let edits = facts.class == CommandClass::AcceptEdits && safe && !stripped.takes_more_arguments;
     if matches!(facts.class, CommandClass::ReadOnly | CommandClass::AcceptEdits) && !(read_only || edits) {
         facts.class = CommandClass::Other;
@@ -118,15 +129,16 @@ fn restrict_effects(facts: &mut CommandEffects, given: &ExpandedCommand<'_>, str
     }
 }
 
-/// Drops wrappers in their plain forms.
+/// Removes wrappers in their plain forms.
 fn strip_wrappers<'a>(given: &ExpandedCommand<'a>) -> UnwrappedCommand<'a> {
     let words = given.words;
-    // `time` is a word of the shell only where a pipeline begins.
+    // `time` is a reserved word only at the start of a pipeline.
     let mut timed = !given.command.after_pipe
         && given.assignments.is_empty()
         && given.redirects.is_empty()
         && words.first().is_some_and(|word| word.raw == "time");
-    let mut stripped = UnwrappedCommand { words, wrapped: false, is_read_only_wrapper: true, takes_more_arguments: false };
+    let mut stripped =
+        UnwrappedCommand { words, wrapped: false, is_read_only_wrapper: true, takes_more_arguments: false };
     for _ in 0..MAX_WRAPPERS {
         let Some(count) = wrappers::strip_length(stripped.words) else { break };
         let name = stripped.words.first().and_then(|word| word.value.as_literal()).unwrap_or_default();
@@ -145,19 +157,24 @@ fn strip_wrappers<'a>(given: &ExpandedCommand<'a>) -> UnwrappedCommand<'a> {
     stripped
 }
 
-/// What follows the safe assignments that may stand after `time`.
+/// Skips the safe assignments that may follow `time`.
 fn skip_safe_assignments(words: &[Word]) -> &[Word] {
     let safe = |word: &&Word| {
         word.raw.split_once('=').is_some_and(|(name, raw)| {
-            let value =
-                word.value.as_literal().and_then(|text| text.split_once('=')).map(|(_, value)| value.to_owned());
-            value.is_some_and(|value| safe_assignment::is_safe_assignment(name, raw, &WordValue::Literal(value)))
+            let value = word
+                .value
+                .as_literal()
+                .and_then(|text| text.split_once('='))
+                .map(|(_, value)| value.to_owned());
+            value.is_some_and(|value| {
+                safe_assignment::is_safe_assignment(name, raw, &WordValue::Literal(value))
+            })
         })
     };
     words.get(words.iter().take_while(safe).count()..).unwrap_or_default()
 }
 
-/// Whether arguments that are not known would change what the command does.
+/// Returns true if unknown additional arguments could change what the command does.
 fn depends_on_arguments(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(|word| word.value.as_literal()) else { return true };
     let plain = program_name(name);
@@ -171,7 +188,7 @@ fn depends_on_arguments(words: &[Word]) -> bool {
         || operands::effects(&plain, arguments).is_some_and(|facts| facts.restricts_paths)
 }
 
-/// `xargs` with plain options before a command that only prints.
+/// Returns true for `xargs` with plain options before a command that only prints.
 fn only_prints(words: &[Word]) -> bool {
     let Some(texts) = words.iter().skip(1).map(|word| word.value.as_literal()).collect::<Option<Vec<&str>>>()
     else {
@@ -190,7 +207,7 @@ fn only_prints(words: &[Word]) -> bool {
     }
 }
 
-/// The text of a command, with some of its assignments.
+/// Text of a command with some of its assignments.
 fn render_with_assignments(given: &ExpandedCommand<'_>, wanted: impl Fn(&Assignment) -> bool) -> String {
     let mut texts: Vec<&str> =
         given.assignments.iter().filter(|(_, one)| wanted(one)).map(|(raw, _)| raw.as_str()).collect();
@@ -214,7 +231,8 @@ fn build_allow_spellings(
     }
     let exact = |text: String| AllowSpelling { text, required_rule: RequiredRule::ExactRule };
     if given.assignments.iter().all(|(_, assignment)| assignment.safe) {
-        spellings = allow_spellings(stripped.words, facts.required_rule, stripped.takes_more_arguments || fed);
+        spellings =
+            allow_spellings(stripped.words, facts.required_rule, stripped.takes_more_arguments || fed);
         if stripped.wrapped && !fed {
             spellings.extend(allow_spellings(given.words, RequiredRule::ExactRule, false));
         }
@@ -228,7 +246,12 @@ fn build_allow_spellings(
     spellings
 }
 
-fn build_suggestion(given: &ExpandedCommand<'_>, stripped: &UnwrappedCommand<'_>, facts: &CommandEffects, fed: bool) -> RuleSuggestion {
+fn build_suggestion(
+    given: &ExpandedCommand<'_>,
+    stripped: &UnwrappedCommand<'_>,
+    facts: &CommandEffects,
+    fed: bool,
+) -> RuleSuggestion {
     let exact = render_with_assignments(given, |assignment| !assignment.safe);
     let literal =
         |at: usize| given.words.get(at).filter(|word| word.value.as_literal() == Some(word.raw.as_str()));
@@ -238,16 +261,25 @@ fn build_suggestion(given: &ExpandedCommand<'_>, stripped: &UnwrappedCommand<'_>
         || builtins::required_rule(&plain) == Some(RequiredRule::ExactRule)
         || (plain == "find" && facts.required_rule == RequiredRule::ExactRule);
     let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
-    let bare = safe && !stripped.wrapped && given.command.stdin_texts.is_empty() && facts.required_rule == RequiredRule::AnyRule;
+    let bare = safe
+        && !stripped.wrapped
+        && given.command.stdin_texts.is_empty()
+        && facts.required_rule == RequiredRule::AnyRule;
     let prefix = literal(1)
         .filter(|second| {
-            bare && !first.is_empty() && !wrappers::suggests_exact_rule_only(&plain) && looks_like_subcommand(&second.raw)
+            bare && !first.is_empty()
+                && !wrappers::suggests_exact_rule_only(&plain)
+                && looks_like_subcommand(&second.raw)
         })
         .map(|second| format!("{first} {}", second.raw));
-    RuleSuggestion { exact, prefix, suppressed: runs || fed || given.words.is_empty() || given.command.is_test }
+    RuleSuggestion {
+        exact,
+        prefix,
+        suppressed: runs || fed || given.words.is_empty() || given.command.is_test,
+    }
 }
 
-/// `run`, `install-deps`: lower-case words joined by dashes.
+/// Returns true for words like `run` and `install-deps`: lower-case parts joined by dashes.
 fn looks_like_subcommand(text: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())

@@ -1,13 +1,13 @@
-//! The texts that rules are compared with.
+//! Texts that rules are matched against.
 
 use super::effects::program_name;
 use super::expand::value_text;
-use super::{AllowSpelling, RequiredRule, DenySpelling, QUOTED_BLANK, MatchStart, WordValue, Word, git};
+use super::{AllowSpelling, DenySpelling, MatchStart, QUOTED_BLANK, RequiredRule, Word, WordValue, git};
 
-/// Stands for arguments that are added when the command runs, so that only a `*` can cover them.
+/// Represents arguments that are added when the command runs, so that only a `*` matches them.
 const ADDED_ARGUMENTS: &str = " \u{1e}";
 
-/// A word that has at least one character a rule can name, in plain ASCII.
+/// Returns true if a command word is non-empty plain ASCII, so that a rule can name it.
 fn is_plain_command(word: &Word) -> bool {
     word.value.as_literal().is_some_and(|text| {
         !text.is_empty()
@@ -16,7 +16,7 @@ fn is_plain_command(word: &Word) -> bool {
     })
 }
 
-/// The words without their quotes, blanks inside quotes told apart.
+/// Text for allow rules: the words without quotes, with quoted blanks marked.
 fn allow_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
@@ -36,7 +36,7 @@ fn allow_text(words: &[Word]) -> String {
     out
 }
 
-/// The words as they are written.
+/// The words as written.
 pub(super) fn raw_text(words: &[Word]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn raw_text(words: &[Word]) -> String {
     out
 }
 
-/// What allow rules see of a command whose wrappers and safe assignments are dropped.
+/// Texts for allow rules, given a command without wrappers and safe assignments.
 pub(super) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: bool) -> Vec<AllowSpelling> {
     if !words.first().is_some_and(is_plain_command) {
         return Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn allow_spellings(words: &[Word], by: RequiredRule, more_arguments: 
     texts.into_iter().map(|text| AllowSpelling { text: text + added, required_rule: by }).collect()
 }
 
-/// What deny and ask rules see of a command.
+/// Texts for deny and ask rules.
 pub(super) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
     let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
     let mut add = |text: String, deny_only: bool| {
@@ -92,10 +92,13 @@ pub(super) fn deny_spellings(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
         add(format!("git {}", texts.join(" ")), false);
     }
     add(joined, false);
-    texts.into_iter().map(|(text, deny_only)| DenySpelling { text, match_start: MatchStart::Beginning, deny_only }).collect()
+    texts
+        .into_iter()
+        .map(|(text, deny_only)| DenySpelling { text, match_start: MatchStart::Beginning, deny_only })
+        .collect()
 }
 
-/// A word as deny rules see it: without quotes; blanks and line ends inside are single blanks.
+/// A word as deny rules match it: its value without quotes, or the text as written if the value is not literal.
 fn deny_text(word: &Word) -> String {
     match &word.value {
         WordValue::Literal(text) => text.clone(),

@@ -1,31 +1,31 @@
-//! Text that a shell reads from its input: by a pipe, a here-document, a here-string, its own or one of the compound
-//! command, function or `exec` around it.
+//! Commands that a shell reads from standard input: from a pipe, a here-document or a here-string, also one of an
+//! enclosing compound command, function or `exec`.
 //!
-//! If a shell reads at all, every text that the command makes is taken apart, wherever it goes; so it is if a shell runs
-//! what a substitution makes (`eval "$(..)"`, `bash <(..)`). If what gets to that shell is not literal, the shell is as
-//! opaque as `sh -c "$(..)"`. Programs of other languages read scripts.
+//! If any shell reads its input, every text that the command produces is analyzed, wherever it goes. The same applies
+//! if a shell runs the output of a substitution (`eval "$(..)"`, `bash <(..)`). If the input of such a shell is not
+//! literal, the shell is opaque like `sh -c "$(..)"`. Interpreters of other languages read code.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::effects::program_name;
 use super::analyzer::Analyzer;
-use super::stdout::{StdoutContent, stdout_content};
+use super::effects::program_name;
 use super::shells::{self, CommandSource};
-use super::syntax::{StdinText, ParsedScript, Pipeline, RawWord, RawCommand};
-use super::{RedirectDirection, Word, interpreters, foreign_code, expand};
+use super::stdout::{StdoutContent, stdout_content};
+use super::syntax::{ParsedScript, Pipeline, RawCommand, RawWord, StdinText};
+use super::{RedirectDirection, Word, expand, foreign_code, interpreters};
 
-/// How often functions are looked at for others that read through them.
+/// Rounds of propagating through functions that call other functions.
 const MAX_ROUNDS: usize = 4;
 
-/// How many words of a command are looked at for the name of a shell.
+/// Words of a command that are checked for the name of a shell.
 const MAX_NAME_WORDS: usize = 64;
 
-/// The harvest with the parts that came of each of its commands.
+/// A parsed script, with the range of simple commands that each of its commands produced.
 struct InputAnalysis<'a> {
     parsed: &'a ParsedScript,
     command_ranges: &'a [Range<usize>],
-    /// Whether each command reads commands from its input.
+    /// For each command, whether it reads commands from standard input.
     readers: Vec<bool>,
 }
 
@@ -36,7 +36,7 @@ impl InputAnalysis<'_> {
 }
 
 impl Analyzer<'_> {
-    /// Judges what shells read.
+    /// Analyzes the input of shells and interpreters.
     pub(super) fn analyze_shell_input(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
         let given = |command: &RawCommand| !(command.stdin_texts.is_empty() && command.redirects.is_empty());
         let runs_made = harvest.commands.iter().any(runs_substitution_output);
@@ -49,7 +49,8 @@ impl Analyzer<'_> {
         let mut field = InputAnalysis { parsed: harvest, command_ranges: parts, readers: reads };
         self.mark_named_readers(&mut field);
         let named = |command: &RawCommand| {
-            (command.after_pipe || given(command)) && command.words.iter().take(MAX_NAME_WORDS).any(may_name_shell)
+            (command.after_pipe || given(command))
+                && command.words.iter().take(MAX_NAME_WORDS).any(may_name_shell)
         };
         if runs_made || field.readers.contains(&true) || harvest.commands.iter().any(named) {
             self.analyze_all_texts(&field);
@@ -57,7 +58,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Searches what programs of other languages are given to read by their own redirects.
+    /// Analyzes the code that interpreters read through their own redirects.
     fn analyze_redirected_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
         let commands = harvest.commands.iter().zip(parts);
         for (command, parts) in commands.filter(|(command, _)| !command.stdin_texts.is_empty()) {
@@ -66,7 +67,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Searches what is piped into programs of other languages.
+    /// Analyzes the code that is piped into interpreters.
     fn analyze_piped_code(&mut self, harvest: &ParsedScript, parts: &[Range<usize>]) {
         for pipeline in &harvest.pipelines {
             let (Some(start), Some(end)) = (pipeline.starts.first(), pipeline.starts.last()) else {
@@ -75,7 +76,7 @@ impl Analyzer<'_> {
             let mut texts: Vec<String> = Vec::new();
             for (command, parts) in harvest.commands.iter().zip(parts).take(*end).skip(*start) {
                 if self.analyze_code_read(parts, &texts) {
-                    // What comes out of it is something else.
+                    // The output of an interpreter is unknown.
                     texts.clear();
                     continue;
                 }
@@ -87,39 +88,45 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The texts that a command, which is the part at some place, is given to read by its own redirects.
+    /// Texts that a command reads through its own redirects; `at` is the index of its simple command.
     fn redirected_texts(&self, harvest: &ParsedScript, command: &RawCommand, at: usize) -> Vec<String> {
         let document = |fed: &StdinText| match fed {
-            StdinText::Document(number) => harvest.here_documents.get(*number).map(|document| document.body.clone()),
+            StdinText::Document(number) => {
+                harvest.here_documents.get(*number).map(|document| document.body.clone())
+            }
             StdinText::HereString(_) => None,
         };
         command.stdin_texts.iter().filter_map(document).chain(self.recorded_texts(at)).collect()
     }
 
-    /// What a part is given to read by here-strings, or prints by other readings.
+    /// Texts of here-strings, and texts that a command prints in alternative expansions.
     fn recorded_texts(&self, at: usize) -> impl Iterator<Item = String> {
         self.command_texts.get(&at).into_iter().flat_map(|texts| texts.texts.iter().cloned())
     }
 
-    /// Searches the texts if a program of another language is among these parts; answers whether there is one.
+    /// Analyzes the texts if an interpreter is among these simple commands. Returns true if there is one.
     fn analyze_code_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
         let names = parts.clone().filter_map(|at| Some((at, program_name(self.name_at(at)?))));
-        let Some((at, name)) = names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name)) else { return false };
+        let Some((at, name)) = names.into_iter().find(|(_, name)| foreign_code::reads_code_from_stdin(name))
+        else {
+            return false;
+        };
         for text in texts {
             self.analyze_foreign_code(at, foreign_code::parse_stdin_code(&name, text));
         }
         true
     }
 
-    /// Whether some of these parts is a shell that reads commands from its input.
+    /// Returns true if one of these simple commands is a shell that reads commands from standard input.
     fn reads_commands_from_stdin(&self, parts: Range<usize>) -> bool {
         let parts = self.script.commands.get(parts).unwrap_or_default();
         parts.iter().any(|part| shells::command_source(&part.words) == Some(CommandSource::Input))
     }
 
-    /// A function or another name for a shell reads as the shell does.
+    /// Functions and aliases of a shell read commands as the shell does.
     fn mark_named_readers(&self, field: &mut InputAnalysis<'_>) {
-        let names: Vec<Option<&str>> = field.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
+        let names: Vec<Option<&str>> =
+            field.command_ranges.iter().map(|parts| self.name_at(parts.start)).collect();
         if self.variables.has_aliases() {
             for (reads, name) in field.readers.iter_mut().zip(&names) {
                 let meanings = self.variables.aliases(name.unwrap_or_default());
@@ -152,7 +159,7 @@ impl Analyzer<'_> {
         self.script.commands.get(part).map(|part| part.words.clone()).unwrap_or_default()
     }
 
-    /// Takes every text apart that the commands make.
+    /// Analyzes every text that the commands produce.
     fn analyze_all_texts(&mut self, field: &InputAnalysis<'_>) {
         let mut all: Vec<String> = Vec::new();
         all.extend(field.parsed.here_documents.iter().map(|document| document.body.clone()));
@@ -166,7 +173,10 @@ impl Analyzer<'_> {
                         words.iter().skip(1).map(|word| expand::value_text(&word.value)).collect();
                     self.analyze_guess(&texts.join(" ").replace("\\n", "\n"));
                 }
-                StdoutContent::Nothing | StdoutContent::Input | StdoutContent::Files | StdoutContent::Unknown => {}
+                StdoutContent::Nothing
+                | StdoutContent::Input
+                | StdoutContent::Files
+                | StdoutContent::Unknown => {}
             }
         }
         let filled = self.placeholder_commands(field.command_ranges);
@@ -177,7 +187,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Text that is hardly a command: it is searched, but what it would hide counts for nothing.
+    /// Analyzes text that is hardly a command; it makes nothing opaque.
     fn analyze_guess(&mut self, text: &str) {
         let before = self.script.commands.len();
         let paused = std::mem::replace(&mut self.memo.paused, true);
@@ -188,14 +198,15 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Marks the shells that read what is not literal.
+    /// Marks shells whose input is not literal as opaque.
     fn mark_opaque_readers(&mut self, field: &InputAnalysis<'_>) {
         let mut opaque: Vec<Range<usize>> = Vec::new();
         for pipeline in &field.parsed.pipelines {
             opaque.extend(self.opaque_pipeline_readers(field, pipeline));
         }
         for feed in &field.parsed.compound_inputs {
-            if field.any_reads(feed.commands.clone()) && !self.has_literal_input(field, feed.redirect_holder) {
+            if field.any_reads(feed.commands.clone()) && !self.has_literal_input(field, feed.redirect_holder)
+            {
                 opaque.push(feed.commands.clone());
             }
         }
@@ -203,8 +214,10 @@ impl Analyzer<'_> {
             if self.has_literal_input(field, at) {
                 continue;
             }
-            if self.name_at(field.command_ranges.get(at).map_or(usize::MAX, |parts| parts.start)) == Some("exec") {
-                // It lasts, so every shell may read it.
+            if self.name_at(field.command_ranges.get(at).map_or(usize::MAX, |parts| parts.start))
+                == Some("exec")
+            {
+                // `exec` lasts, so every later shell may read it.
                 opaque.push(0..field.readers.len());
                 break;
             }
@@ -222,8 +235,12 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The commands of a pipeline that read what is not literal.
-    fn opaque_pipeline_readers(&mut self, field: &InputAnalysis<'_>, pipeline: &Pipeline) -> Option<Range<usize>> {
+    /// The commands of a pipeline whose shells read input that is not literal.
+    fn opaque_pipeline_readers(
+        &mut self,
+        field: &InputAnalysis<'_>,
+        pipeline: &Pipeline,
+    ) -> Option<Range<usize>> {
         let mut elements = pipeline.starts.windows(2).skip(1).rev();
         let last = elements.find_map(|element| match element {
             [start, end] if field.any_reads(*start..*end) => Some(*start..*end),
@@ -233,7 +250,8 @@ impl Analyzer<'_> {
         let mut texts: Vec<String> = Vec::new();
         let mut literal = true;
         for at in start..last.start {
-            let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at)) else {
+            let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+            else {
                 continue;
             };
             if command.substitution_depth != pipeline.substitution_depth {
@@ -252,7 +270,7 @@ impl Analyzer<'_> {
             }
         }
         if texts.len() > 1 {
-            // What they make together depends on which of them run, and how often.
+            // The combined text depends on which of the commands run, and how often.
             self.analyze_text(&texts.concat());
             self.analyze_text(&texts.join("\n"));
             literal = false;
@@ -260,9 +278,10 @@ impl Analyzer<'_> {
         (!literal).then_some(start..last.end)
     }
 
-    /// Whether what a command is given to read by its own redirects is literal text or a file.
+    /// Returns true if a command's own redirects supply only literal text or files.
     fn has_literal_input(&self, field: &InputAnalysis<'_>, at: usize) -> bool {
-        let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at)) else {
+        let (Some(command), Some(parts)) = (field.parsed.commands.get(at), field.command_ranges.get(at))
+        else {
             return true;
         };
         let texts = command.stdin_texts.iter().all(|text| match text {
@@ -276,21 +295,20 @@ impl Analyzer<'_> {
         });
         let redirects = self.script.commands.get(parts.start).map(|part| part.redirects.as_slice());
         texts
-            && redirects
-                .unwrap_or_default()
-                .iter()
-                .all(|redirect| redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown())
+            && redirects.unwrap_or_default().iter().all(|redirect| {
+                redirect.direction == RedirectDirection::Write || !redirect.target.is_unknown()
+            })
     }
 }
 
-/// Whether a command may be a shell that runs what a substitution in its words makes.
+/// Returns true if a command may be a shell that runs the output of a substitution.
 fn runs_substitution_output(command: &RawCommand) -> bool {
     let makes = |word: &RawWord| ["$(", "`", "<("].iter().any(|mark| word.raw.contains(mark));
     let runs = |word: &RawWord| may_name_shell(word) || word.raw == "eval";
     command.words.iter().any(makes) && command.words.iter().take(MAX_NAME_WORDS).any(runs)
 }
 
-/// Whether a word may be the name of a shell, or of what hands its input on to one.
+/// Returns true if a word may name a shell, or a program that passes its input to one.
 fn may_name_shell(word: &RawWord) -> bool {
     let plain = program_name(word.raw.trim_matches(['\'', '"', '\\']));
     interpreters::SHELLS.contains(&plain.as_str())

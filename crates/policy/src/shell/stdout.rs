@@ -1,34 +1,34 @@
-//! What a command writes to its output, as far as its text says it: the commands that are used to make text for a shell.
+//! Standard output of a command, as far as its text shows it: the commands commonly used to write text for a shell.
 
 use super::ansi_quotes::decode_escapes;
 use super::effects::program_name;
 use super::{Word, wrappers};
 
-/// How many wrappers are looked through, and how often a format is gone through.
+/// Wrappers that are looked through, and passes over a format string.
 const MAX_ROUNDS: usize = 64;
 
-/// What a command writes to its output.
+/// Content that a command writes to standard output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StdoutContent {
-    /// Nothing.
     Nothing,
-    /// This text, or one of these where shells differ.
+    /// This text, or one of several where shells differ.
     Text(Vec<String>),
-    /// What it reads from its input.
+    /// A copy of standard input.
     Input,
-    /// Files that it names.
+    /// Files named in the arguments.
     Files,
-    /// Something that is known only when it runs.
+    /// Known only when the command runs.
     Unknown,
 }
 
-/// What a command writes.
+/// Determines the standard output of a command.
 pub(super) fn stdout_content(words: &[Word]) -> StdoutContent {
     let mut words = words;
     for _ in 0..MAX_ROUNDS {
         let Some((first, arguments)) = words.split_first() else { return StdoutContent::Nothing };
         let Some(name) = first.value.as_literal().map(program_name) else { return StdoutContent::Unknown };
-        let inner = wrappers::find_wrapped(&name, words).filter(|behind| !behind.may_start_anywhere && name != "xargs");
+        let inner = wrappers::find_wrapped(&name, words)
+            .filter(|behind| !behind.may_start_anywhere && name != "xargs");
         if let Some(start) = inner.and_then(|behind| behind.start) {
             words = words.get(start..).unwrap_or_default();
             continue;
@@ -67,7 +67,7 @@ fn echo_texts(texts: &[&str]) -> Vec<String> {
     let text = texts.get(options..).unwrap_or_default().join(" ");
     let mut readings = vec![text.clone()];
     if text.contains('\\') {
-        // Some shells decode without being told to, and octal numbers may begin with a zero of their own.
+        // Some shells decode escapes without `-e`, and octal numbers may have an extra leading zero.
         let until_end = text.split_once("\\c").map_or(text.as_str(), |(before, _)| before);
         readings.push(decode_escapes(until_end));
         readings.push(decode_escapes(&until_end.replace("\\0", "\\")));
@@ -81,10 +81,11 @@ fn printf_content(texts: &[&str]) -> StdoutContent {
     if format.starts_with("-v") {
         return StdoutContent::Nothing;
     }
-    format_printf(&decode_escapes(format), arguments).map_or(StdoutContent::Unknown, |text| StdoutContent::Text(vec![text]))
+    format_printf(&decode_escapes(format), arguments)
+        .map_or(StdoutContent::Unknown, |text| StdoutContent::Text(vec![text]))
 }
 
-/// The text of a format with its arguments; nothing if it does more than put texts in.
+/// Formats arguments like `printf`; none if the format does more than insert strings.
 fn format_printf(format: &str, arguments: &[&str]) -> Option<String> {
     let mut out = String::new();
     let mut rest = arguments.iter();
@@ -98,7 +99,7 @@ fn format_printf(format: &str, arguments: &[&str]) -> Option<String> {
                 Some('s') => out.push_str(rest.next().unwrap_or(&"")),
                 Some('b') => out.push_str(&decode_escapes(rest.next().unwrap_or(&""))),
                 Some(_) => return None,
-                // `%%`: the text behind it is the next piece.
+                // `%%`: the text after it is the next piece.
                 None => {
                     out.push('%');
                     letters = pieces.next()?.chars();
@@ -119,7 +120,7 @@ mod tests {
     use crate::shell::WordValue;
 
     #[test]
-    fn what_is_printed() {
+    fn stdout_of_commands() {
         let text = |text: &str| StdoutContent::Text(vec![text.to_owned()]);
         let rows = [
             ("echo zap x", text("zap x")),
@@ -145,9 +146,10 @@ mod tests {
             let words: Vec<Word> = line.split(' ').map(word).collect();
             assert_eq!(stdout_content(&words), expected, "{line}");
         }
-        let StdoutContent::Text(readings) =
-            content_by_name("echo", &[Word { raw: String::new(), value: WordValue::Literal(r"z\0141p\c".into()) }])
-        else {
+        let StdoutContent::Text(readings) = content_by_name(
+            "echo",
+            &[Word { raw: String::new(), value: WordValue::Literal(r"z\0141p\c".into()) }],
+        ) else {
             panic!("echo prints text");
         };
         assert!(readings.contains(&"zap".to_owned()), "{readings:?}");

@@ -1,47 +1,44 @@
-//! What the parser finds in a text, before anyone asks what it means.
+//! Result of parsing: commands and words as written, before expansion.
 
 use std::ops::Range;
 
-use super::{UnanalyzableCause, CheckScope};
+use super::{CheckScope, UnanalyzableCause};
 
-/// One simple command as it is written.
+/// One simple command as written.
 #[derive(Debug, Default)]
 pub(super) struct RawCommand {
     /// The command word and its arguments.
     pub(super) words: Vec<RawWord>,
-    /// Assignments in front.
+    /// Assignments before the command word.
     pub(super) assignments: Vec<RawAssignment>,
-    /// Redirects, in order.
     pub(super) redirects: Vec<RawRedirect>,
-    /// Whether one of them, or one that opens nothing, may fail, so that nothing is run.
+    /// True if a redirect may fail, so that nothing runs.
     pub(super) may_fail: bool,
-    /// Text that it gets on its input by here-documents and here-strings.
+    /// Text on standard input from here-documents and here-strings.
     pub(super) stdin_texts: Vec<StdinText>,
-    /// Whether it is a test in double brackets, whose one word is its whole text.
+    /// True for a test in double brackets; its one word is the whole text.
     pub(super) is_test: bool,
-    /// Whether it is inside a substitution.
+    /// True if it is inside a substitution.
     pub(super) in_substitution: bool,
-    /// How many substitutions of its text it is in.
+    /// Depth of substitutions in its text.
     pub(super) substitution_depth: usize,
-    /// Whether it reads from a pipe.
+    /// True if it reads from a pipe.
     pub(super) after_pipe: bool,
-    /// Whether it writes to a pipe.
+    /// True if it writes to a pipe.
     pub(super) before_pipe: bool,
 }
 
 impl RawCommand {
-    /// What the part counts for.
     pub(super) fn check_scope(&self) -> CheckScope {
         if self.in_substitution { CheckScope::DenyOnly } else { CheckScope::Full }
     }
 }
 
-/// Text on the input of a command.
+/// Text on the standard input of a command.
 #[derive(Debug)]
 pub(super) enum StdinText {
-    /// A here-document, by its number in the harvest.
+    /// A here-document, by its index in [`ParsedScript::here_documents`].
     Document(usize),
-    /// A here-string.
     HereString(RawWord),
 }
 
@@ -55,49 +52,43 @@ impl StdinText {
     }
 }
 
-/// A word as it is written, cut where its quoting changes.
+/// A word as written, split where its quoting changes.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RawWord {
-    /// The text of the word.
     pub(super) raw: String,
-    /// Its pieces.
     pub(super) pieces: Vec<WordPiece>,
 }
 
-/// A stretch of a word.
+/// A piece of a word.
 #[derive(Debug, Clone)]
 pub(super) enum WordPiece {
-    /// Text outside quotes, in which globs, braces and a tilde count.
+    /// Unquoted text, in which globs, braces and a tilde are special.
     Plain(String),
-    /// Text that stands for itself.
+    /// Literal text.
     Quoted(String),
-    /// A variable by name.
     Variable {
-        /// Its name.
         name: String,
-        /// Whether it stands inside double quotes.
+        /// True inside double quotes.
         quoted: bool,
-        /// Whether the shell stops if it is empty.
+        /// True if the shell stops when it is empty.
         nonempty: bool,
     },
-    /// Anything whose value is not known before it runs.
+    /// Anything whose value is known only when the command runs.
     Unknown,
 }
 
-/// `NAME=value` in front of a command.
+/// `NAME=value` before a command.
 #[derive(Debug)]
 pub(super) struct RawAssignment {
-    /// The variable.
     pub(super) name: String,
-    /// What it is given; an array has an unknown value.
+    /// The assigned value; unknown for an array.
     pub(super) value: RawWord,
     /// The whole text.
     pub(super) raw: String,
-    /// How it is given.
     pub(super) form: AssignmentForm,
 }
 
-/// In which way a variable is given a value.
+/// Form of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AssignmentForm {
     /// `NAME=value`
@@ -110,103 +101,99 @@ pub(super) enum AssignmentForm {
     Array,
 }
 
-/// A redirect as it is written.
+/// A redirect as written.
 #[derive(Debug)]
 pub(super) struct RawRedirect {
-    /// Whether it opens for writing.
+    /// True if it opens for writing.
     pub(super) writes: bool,
-    /// What it opens.
     pub(super) target: RawWord,
 }
 
-/// The text of a here-document.
+/// A here-document.
 #[derive(Debug, Default)]
 pub(super) struct HereDocument {
-    /// The lines between the start and the end mark.
+    /// The lines before the delimiter.
     pub(super) body: String,
-    /// Whether nothing in it is expanded.
+    /// True if nothing in it is expanded.
     pub(super) is_literal: bool,
 }
 
-/// All that was found in a text.
+/// Everything found in a text.
 #[derive(Debug, Default)]
 pub(super) struct ParsedScript {
-    /// Every simple command, in the order in which each ends.
+    /// Simple commands, in the order in which they end.
     pub(super) commands: Vec<RawCommand>,
-    /// The here-documents.
     pub(super) here_documents: Vec<HereDocument>,
-    /// What stands in the way of allowing.
+    /// Causes that prevent an allow decision.
     pub(super) unanalyzable: Vec<UnanalyzableCause>,
-    /// Whether `&` was seen.
+    /// True if `&` occurs.
     pub(super) background: bool,
-    /// Texts that could not be taken apart and are searched at every word.
+    /// Texts that could not be parsed and are searched at every word.
     pub(super) unparsed_texts: Vec<String>,
-    /// How many bytes of text inside text were taken apart.
+    /// Bytes of nested texts parsed so far.
     pub(super) nested_bytes: usize,
-    /// Names that `for` loops and the like set, with the words they go through.
+    /// Variables set by `for` loops and the like, with the words they iterate over.
     pub(super) loop_values: Vec<(String, Vec<RawWord>)>,
-    /// Whether a loop or a function is there, so that what stands later may run before what stands first.
+    /// True if there is a loop or function, so that later commands may run before earlier ones.
     pub(super) may_repeat: bool,
-    /// Pipelines of more than one element.
+    /// Pipelines with more than one element.
     pub(super) pipelines: Vec<Pipeline>,
-    /// Compound commands that are given something to read.
+    /// Compound commands with redirected input.
     pub(super) compound_inputs: Vec<CompoundInput>,
-    /// Functions, each with the commands of its body.
+    /// Functions, each with the range of commands in its body.
     pub(super) functions: Vec<(String, Range<usize>)>,
     /// Commands that may not run, or that run in another shell.
     pub(super) conditional_ranges: Vec<ConditionalCommands>,
-    /// Choices of which one is always taken.
+    /// Choices of which one branch always runs.
     pub(super) exhaustive_choices: Vec<ExhaustiveChoice>,
 }
 
-/// A choice of which one way is always taken, so that what each of them assigns is assigned.
+/// A choice of which one branch always runs, so that a variable set in every branch is definite.
 #[derive(Debug)]
 pub(super) struct ExhaustiveChoice {
-    /// The whole, in the harvest.
+    /// The whole construct, as a range of commands.
     pub(super) commands: Range<usize>,
-    /// The ways, among those that are apart.
+    /// The branches, as indices into the conditional ranges.
     pub(super) branches: Vec<usize>,
 }
 
-/// Commands of which the rest of the text cannot say whether they have run, so that what they assign may not last.
+/// Commands that may not have run, so that their assignments may have no effect afterwards.
 #[derive(Debug)]
 pub(super) struct ConditionalCommands {
-    /// Where they are in the harvest.
     pub(super) commands: Range<usize>,
-    /// What they are.
     pub(super) kind: ConditionalKind,
 }
 
-/// What commands are apart in.
+/// Construct that makes commands conditional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConditionalKind {
-    /// Something that may not run, or runs in another shell.
+    /// A branch or subshell.
     Branch,
-    /// A loop that sets this variable whenever they run.
+    /// A loop that sets this variable for each iteration.
     Loop(String),
-    /// A function of this name.
+    /// A function with this name.
     Function(String),
 }
 
-/// A pipeline: where each element's commands begin in the harvest, and at last where the last one's end.
+/// A pipeline: the index of the first command of each element, and the end of the last one.
 #[derive(Debug)]
 pub(super) struct Pipeline {
     pub(super) starts: Vec<usize>,
-    /// How many substitutions it is in.
+    /// Depth of substitutions around it.
     pub(super) substitution_depth: usize,
 }
 
-/// Redirects of a compound command.
+/// Input redirects of a compound command.
 #[derive(Debug)]
 pub(super) struct CompoundInput {
-    /// The commands that read from them.
+    /// Commands that read from them.
     pub(super) commands: Range<usize>,
-    /// The command without words that holds them.
+    /// Index of the command without words that holds the redirects.
     pub(super) redirect_holder: usize,
 }
 
 impl ParsedScript {
-    /// Notes an obstacle, once.
+    /// Records a cause once.
     pub(super) fn note_unanalyzable(&mut self, kind: UnanalyzableCause) {
         if !self.unanalyzable.contains(&kind) {
             self.unanalyzable.push(kind);

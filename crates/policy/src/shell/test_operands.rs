@@ -1,8 +1,8 @@
-//! Tests, by `[[`, `[` and `test`: whether one evaluates its operands as arithmetic or as a variable's name.
+//! Operands of `[[`, `[` and `test`: detects tests that evaluate them as arithmetic or as variable names.
 
 const NUMERIC_OPERATORS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-/// Whether a test with these words does more than compare texts, numbers and facts about files.
+/// Returns true if a test does more than compare strings, integers and file properties.
 pub(super) fn evaluates_operands<'a>(words: impl Iterator<Item = &'a str>) -> bool {
     let words: Vec<&str> = words.collect();
     let number = |at: Option<usize>| at.and_then(|at| words.get(at)).is_some_and(|word| is_number(word));
@@ -28,7 +28,7 @@ mod tests {
     use super::evaluates_operands;
 
     #[test]
-    fn what_a_test_may_do() {
+    fn tests_that_evaluate_operands() {
         let rows = [
             ("-f x", false),
             ("a == b*", false),

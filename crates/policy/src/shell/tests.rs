@@ -1,10 +1,10 @@
-//! Commands and what is known of them.
+//! Tests of the shell analysis.
 
 use super::*;
 
 mod allow_analysis;
-mod robustness;
 mod deny_analysis;
+mod robustness;
 
 const CONTEXT: ShellContext<'static> = ShellContext { home: "/home/u" };
 
@@ -12,7 +12,7 @@ fn script(text: &str) -> Script {
     analyze(text, &CONTEXT)
 }
 
-/// The only part that must be allowed.
+/// The only simple command that must be allowed.
 fn only_checked_command(text: &str) -> SimpleCommand {
     let script = script(text);
     assert_eq!(script.unanalyzable, [], "{text}");
@@ -21,7 +21,7 @@ fn only_checked_command(text: &str) -> SimpleCommand {
     judged.remove(0)
 }
 
-/// Whether a rule for `name` would see it at the start of some spelling.
+/// Returns true if a rule for `command` would match some spelling.
 fn is_found(script: &Script, command: &str) -> bool {
     script.commands.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.match_start {
         MatchStart::Beginning => spelling.text.starts_with(command),

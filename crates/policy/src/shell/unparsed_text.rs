@@ -1,11 +1,13 @@
-//! Text that could not be taken apart: searched at every word.
+//! Texts that could not be parsed: deny rules are matched at every word.
 
 use std::collections::HashSet;
 
 use super::effects::program_name;
-use super::{CommandClass, DenySpelling, SimpleCommand, CheckScope, MatchStart, RuleSuggestion, WordValue, Word};
+use super::{
+    CheckScope, CommandClass, DenySpelling, MatchStart, RuleSuggestion, SimpleCommand, Word, WordValue,
+};
 
-/// A part that stands for the whole text: each word of it may be a command, a file that is read, written or removed.
+/// A simple command for the whole text: each word may be a command, or a file that is read, written or removed.
 pub(super) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     let separators = |c: char| matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '\n' | '\t');
     let spaced = |text: &str| {
@@ -36,7 +38,11 @@ pub(super) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     }
     let named = named.join(" ");
     if named != bare {
-        deny_spellings.push(DenySpelling { text: named, match_start: MatchStart::EveryWord, deny_only: true });
+        deny_spellings.push(DenySpelling {
+            text: named,
+            match_start: MatchStart::EveryWord,
+            deny_only: true,
+        });
     }
     let mut files = possible_files(&bare, home);
     if let Some(starred) = replace_extglobs(text) {
@@ -70,14 +76,19 @@ pub(super) fn unparsed_command(text: &str, home: &str) -> SimpleCommand {
     }
 }
 
-/// A part that stands for a text that may be no command: each word of it may be one, and that is all.
+/// A simple command for a text that may not be a command: only its words are matched.
 pub(super) fn possible_command(text: &str) -> SimpleCommand {
-    SimpleCommand { check_scope: CheckScope::Guess, deny_spellings: word_spellings(text), opaque: false, ..unparsed_command("", "") }
+    SimpleCommand {
+        check_scope: CheckScope::Guess,
+        deny_spellings: word_spellings(text),
+        opaque: false,
+        ..unparsed_command("", "")
+    }
 }
 
-/// What rules are compared with at every word of a text in another language.
+/// Spellings that rules match at every word of a text in another language.
 pub(super) fn word_spellings(text: &str) -> Vec<DenySpelling> {
-    // Lists of words are written with marks between them, line ends and tabs as letters.
+    // Such code writes word lists with punctuation, and line ends and tabs as escapes.
     let marks = |c: char| " \"'()[],;|`\t\n".contains(c);
     let plain = text.replace("\\n", " ").replace("\\t", " ");
     let joined = |words: &mut dyn Iterator<Item = &str>| {
@@ -89,7 +100,7 @@ pub(super) fn word_spellings(text: &str) -> Vec<DenySpelling> {
     texts.into_iter().map(spelling).collect()
 }
 
-/// The text with a star for each group like `@(a|b)`, by which a shell may match names. None if there is no such group.
+/// Replaces each extended glob like `@(a|b)` by a star; none if there is none.
 fn replace_extglobs(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut depth, mut mark) = (0_usize, None);

@@ -1,31 +1,30 @@
-//! Words and what they stand for.
+//! Words of a command and their values.
 
 /// One word of a simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// As it is written, with its quotes.
+    /// The word as written, with its quotes.
     pub raw: String,
-    /// What it stands for.
     pub value: WordValue,
 }
 
-/// What a word, an operand or the target of a redirect stands for.
+/// Value of a word, an operand or a redirect target.
 ///
-/// `~`, `~/x` and `$HOME` are already resolved. A variable that the command itself gave a literal value stands for that
-/// value; that, `$'..'` and braces are named in `unanalysable` all the same.
+/// `~`, `~/x` and `$HOME` are already resolved. A variable that the command itself sets to a literal is replaced by
+/// that value; this, `$'..'` and braces are listed in `unanalyzable` nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WordValue {
-    /// This text and no other.
+    /// Exactly this text.
     Literal(String),
-    /// The files that match this pattern; characters that were quoted are escaped by a backslash.
+    /// The files that match this pattern; quoted characters are escaped by a backslash.
     Glob(String),
-    /// Not known before the command runs.
+    /// Known only when the command runs.
     Unknown {
-        /// The literal text before the first unknown stretch.
+        /// Literal text before the first unknown part.
         before: String,
-        /// The text after the last unknown stretch, as a pattern like that of `Glob`.
+        /// Text after the last unknown part, as a pattern like that of `Glob`.
         after: String,
-        /// Whether the shell stops if the unknown stretch is empty (`${D:?}`).
+        /// True if the shell stops when the unknown part is empty (`${D:?}`).
         nonempty: bool,
     },
 }
@@ -39,7 +38,7 @@ impl WordValue {
         }
     }
 
-    /// Whether nothing at all is known.
+    /// Returns true if at least a part is unknown.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown { .. })
     }

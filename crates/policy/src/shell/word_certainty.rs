@@ -1,10 +1,10 @@
-//! How much is certain of the words of a command, by what is known of their variables.
+//! Certainty of words, derived from what is known of their variables.
 
 use super::env::{LAST_VALUE, VariableEnv};
-use super::syntax::{WordPiece, RawWord};
+use super::syntax::{RawWord, WordPiece};
 
 impl VariableEnv<'_> {
-    /// The variables of a word. `~` is one if the home may be another.
+    /// Variables used in a word. `~` counts as `HOME` if that may change.
     fn variable_uses<'w>(&self, word: &'w RawWord) -> impl Iterator<Item = VariableUse<'w>> {
         let home_varies = !self.is_home_fixed;
         word.pieces.iter().filter_map(move |piece| match piece {
@@ -18,34 +18,39 @@ impl VariableEnv<'_> {
         })
     }
 
-    /// Whether the variables of a word are what they were given last.
+    /// Returns true if every variable of a word has its last assigned value.
     pub(super) fn has_only_last_values(&self, word: &RawWord) -> bool {
-        self.variable_uses(word).all(|used| !self.values.contains_key(used.name) || self.is_last_value_definite(used.name))
+        self.variable_uses(word)
+            .all(|used| !self.values.contains_key(used.name) || self.is_last_value_definite(used.name))
     }
 
-    /// Whether a word can be nothing but what it is by the first reading.
+    /// Returns true if a word has exactly one possible expansion.
     pub(super) fn is_definite(&self, word: &RawWord) -> bool {
         let sure = |used: VariableUse<'_>| {
-            self.is_fully_known(used.name) && (self.value_count(used.name) == 1 || self.is_last_value_definite(used.name))
+            self.is_fully_known(used.name)
+                && (self.value_count(used.name) == 1 || self.is_last_value_definite(used.name))
         };
-        !word.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown)) && self.variable_uses(word).all(sure)
+        !word.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown))
+            && self.variable_uses(word).all(sure)
     }
 
-    /// Whether a variable is what it was given last, for all that the order of the text says.
+    /// Returns true if a variable certainly has its last assigned value, by the order of the text.
     fn is_last_value_definite(&self, name: &str) -> bool {
         !self.has_untracked_changes && !self.may_repeat && self.settled.is_last_value(name)
     }
 
-    /// Whether nothing but the values that are known can be meant.
+    /// Returns true if a variable can only have its known values.
     fn is_fully_known(&self, name: &str) -> bool {
         match self.values.get(name) {
             Some(values) if self.is_last_value_definite(name) => values.last().is_some_and(Option::is_some),
-            Some(values) => !self.has_untracked_changes && !values.contains(&None) && self.settled.contains(name),
+            Some(values) => {
+                !self.has_untracked_changes && !values.contains(&None) && self.settled.contains(name)
+            }
             None => self.value(name, LAST_VALUE).is_some(),
         }
     }
 
-    /// Whether the values that are known may not be all that the word can become.
+    /// Returns true if a word may expand to something else than the known values suggest.
     pub(super) fn may_have_other_values(&self, word: &RawWord) -> bool {
         let mut several = 0;
         for VariableUse { name, quoted, .. } in self.variable_uses(word) {
@@ -58,15 +63,20 @@ impl VariableEnv<'_> {
             }
             several += usize::from(values.len() > 1);
         }
-        // Not all ways to combine them are tried.
+        // Not all combinations of values are tried.
         several > 1
     }
 
-    /// In how many ways something in these words may be nothing.
-    pub(super) fn count_empty_alternatives<'w>(&self, words: impl Iterator<Item = &'w RawWord> + Clone) -> usize {
-        // What functions are called with is there.
+    /// Number of alternatives in which unknown parts of these words are empty.
+    pub(super) fn count_empty_alternatives<'w>(
+        &self,
+        words: impl Iterator<Item = &'w RawWord> + Clone,
+    ) -> usize {
+        // Positional parameters of a called function are set.
         let is_called = |name: &str| is_positional_parameter(name) && self.values.contains_key(name);
-        let vanishes = |used: VariableUse<'_>| !used.nonempty && !self.is_fully_known(used.name) && !is_called(used.name);
+        let vanishes = |used: VariableUse<'_>| {
+            !used.nonempty && !self.is_fully_known(used.name) && !is_called(used.name)
+        };
         let may_vanish = |word: &RawWord| {
             word.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown))
                 || self.variable_uses(word).any(vanishes)
@@ -78,7 +88,7 @@ impl VariableEnv<'_> {
         used.map(|used| self.values_if_unknown_empty(used.name).count()).max().unwrap_or(1).max(1)
     }
 
-    /// What may be left of a variable if what is not known is nothing, from the last value on.
+    /// Values that a variable may have if its unknown parts are empty, newest first.
     pub(super) fn values_if_unknown_empty(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.values.get(name).into_iter().flatten().rev().flatten();
         let supposed = self.texts_if_empty.get(name).into_iter().flatten().rev();
@@ -86,23 +96,23 @@ impl VariableEnv<'_> {
         values.chain(supposed).map(String::as_str).chain(nothing)
     }
 
-    /// In how many ways a word can be read by the values of its variables.
+    /// Number of alternative expansions of a word by the values of its variables.
     pub(super) fn count_alternatives(&self, word: &RawWord) -> usize {
         self.variable_uses(word).map(|used| self.value_count(used.name)).max().unwrap_or(1)
     }
 }
 
-/// A variable in a word.
+/// Use of a variable in a word.
 #[derive(Debug, Clone, Copy)]
 struct VariableUse<'a> {
     name: &'a str,
-    /// Whether its value is not split.
+    /// True if its value is not split.
     quoted: bool,
-    /// Whether the shell stops if it is empty.
+    /// True if the shell stops when it is empty.
     nonempty: bool,
 }
 
-/// Whether a variable is what a function or a script is called with.
+/// Returns true for parameters of functions and scripts: `$1`, `$@`, `$*`.
 fn is_positional_parameter(name: &str) -> bool {
     matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,31 +1,37 @@
-//! Suggestions for commands: a rule for each part that needs one, and what its paths need.
+//! Suggestions for shell commands: a rule for each simple command that needs one, and access to its paths.
 
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
 
-use super::{accept_edits_update, contents_pattern, can_open_directory, add_directory_update, add_rules_update, session_rule_update};
-use crate::command::{ShellCommand, PathObstacle, Approval};
+use super::{
+    accept_edits_update, add_directory_update, add_rules_update, can_open_directory, contents_pattern,
+    session_rule_update,
+};
+use crate::command::{Approval, PathObstacle, ShellCommand};
 use crate::command_pattern::escape;
 use crate::decide::DecisionInput;
 use crate::fs::EntryKind;
-use crate::shell::{CommandClass, SimpleCommand, RedirectDirection};
+use crate::shell::{CommandClass, RedirectDirection, SimpleCommand};
 
-/// More rules than this are no longer looked at one by one.
+/// With more rules than this, a user would not review them one by one.
 const MAX_RULES: usize = 5;
 
-/// Nobody sees what a rule would mean for more parts than this.
+/// With more simple commands than this, a user cannot see what the rules would cover.
 const MAX_COMMANDS: usize = 100;
 
-/// Longer texts make no rule that anybody reads.
+/// Longer rules would not be read.
 const MAX_RULE_LENGTH: usize = 2_000;
 
 pub(super) fn suggestions(command: &ShellCommand<'_>, case: &DecisionInput<'_>) -> Vec<PermissionUpdate> {
     if command.script.checked_commands().count() > MAX_COMMANDS {
         return Vec::new();
     }
-    let open: Vec<&SimpleCommand> =
-        command.script.checked_commands().filter(|part| command.approval(part, case) == Approval::NotApproved).collect();
+    let open: Vec<&SimpleCommand> = command
+        .script
+        .checked_commands()
+        .filter(|part| command.approval(part, case) == Approval::NotApproved)
+        .collect();
     if open.is_empty() || command.directory_obstacle(case).is_some() {
         return Vec::new();
     }
@@ -47,7 +53,7 @@ pub(super) fn suggestions(command: &ShellCommand<'_>, case: &DecisionInput<'_>) 
     updates
 }
 
-/// One rule for each part, in order, none twice.
+/// One rule per simple command, in order, without duplicates.
 fn rule_values(open: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     let mut values: Vec<RuleValue> = Vec::new();
     for part in open {
@@ -70,21 +76,26 @@ fn rule_values(open: &[&SimpleCommand]) -> Option<Vec<RuleValue>> {
     Some(values)
 }
 
-/// Whether a part only reads and is asked about for its paths alone: then the rule is exact.
+/// Returns true if a simple command is read-only and asks only because of its paths, so that the rule must be exact.
 fn needs_exact_rule(part: &SimpleCommand) -> bool {
     part.class == CommandClass::ReadOnly
 }
 
 fn writes_files(part: &SimpleCommand) -> bool {
     part.class == CommandClass::AcceptEdits
-        || part
-            .redirects
-            .iter()
-            .any(|redirect| redirect.direction == RedirectDirection::Write && redirect.target_kind == crate::shell::RedirectTargetKind::File)
+        || part.redirects.iter().any(|redirect| {
+            redirect.direction == RedirectDirection::Write
+                && redirect.target_kind == crate::shell::RedirectTargetKind::File
+        })
 }
 
-/// The directories outside that the parts touch, each once: a directory itself, or the parent of a file.
-fn outside_directories(command: &ShellCommand<'_>, open: &[&SimpleCommand], case: &DecisionInput<'_>) -> Vec<PathBuf> {
+/// Directories outside the working directories that the commands touch, each once: a directory itself, or the parent
+/// of a file.
+fn outside_directories(
+    command: &ShellCommand<'_>,
+    open: &[&SimpleCommand],
+    case: &DecisionInput<'_>,
+) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for part in open {
         for path in command.outside_paths(part, case) {
@@ -106,7 +117,7 @@ fn containing_directory(path: &Path, part: &SimpleCommand, case: &DecisionInput<
 }
 
 impl ShellCommand<'_> {
-    /// The paths outside the working directories that a part touches.
+    /// Paths outside the working directories that a simple command touches.
     fn outside_paths(&self, part: &SimpleCommand, case: &DecisionInput<'_>) -> Vec<PathBuf> {
         let paths = self.path_obstacles(part, case).filter_map(|obstacle| match obstacle {
             PathObstacle::Path(path) => Some(path),

@@ -48,7 +48,7 @@ fn rules_for_commands() {
 }
 
 #[test]
-fn what_paths_of_commands_need() {
+fn updates_for_paths_of_commands() {
     let room = Fixture::new();
     let bash = |command: &str| suggested_updates(&room, "Bash", &json!({"command": command}));
     let read = bash("cat /fx/outside/data.txt");
@@ -68,7 +68,7 @@ fn what_paths_of_commands_need() {
 }
 
 #[test]
-fn what_file_tools_need() {
+fn updates_for_file_tools() {
     let room = Fixture::new();
     let read = suggested_updates(&room, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
     assert_eq!(read[0]["rules"][0]["ruleContent"], "//fx/outside/**");
@@ -84,7 +84,7 @@ fn what_file_tools_need() {
 }
 
 #[test]
-fn what_holds_the_home_or_the_configuration_is_never_opened() {
+fn home_and_configuration_are_never_opened() {
     let room = Fixture::new().with_protected(&["/fx/outside/config"]);
     let rule = |path: &str| {
         suggested_updates(&room, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
@@ -102,7 +102,11 @@ fn what_holds_the_home_or_the_configuration_is_never_opened() {
         assert_eq!(rule(path), expected, "{name}");
     }
     for tool in ["Grep", "Glob"] {
-        assert_eq!(suggested_updates(&room, tool, &json!({"path": "/fx", "pattern": "x"})), json!([]), "{tool}");
+        assert_eq!(
+            suggested_updates(&room, tool, &json!({"path": "/fx", "pattern": "x"})),
+            json!([]),
+            "{tool}"
+        );
     }
     for path in ["/fx/a.txt", "/fx/outside/a.txt"] {
         assert_eq!(suggested_updates(&room, "Write", &json!({"file_path": path})), json!([]), "{path}");
@@ -115,7 +119,7 @@ fn what_holds_the_home_or_the_configuration_is_never_opened() {
 }
 
 #[test]
-fn what_other_tools_need() {
+fn updates_for_other_tools() {
     let room = Fixture::new();
     let fetch = suggested_updates(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
     assert_eq!(fetch[0]["rules"][0]["ruleContent"], "domain:x.invalid");
@@ -126,7 +130,7 @@ fn what_other_tools_need() {
 }
 
 #[test]
-fn nothing_is_offered_that_would_not_help() {
+fn nothing_is_suggested_that_would_not_help() {
     let asking = Fixture::new().with_rules(&[], &["Bash(make *)"], &[]);
     assert_eq!(suggested_bash_rules(&asking, "make all"), Vec::<String>::new());
     let mut managed = Fixture::new();

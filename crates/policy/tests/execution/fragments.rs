@@ -1,16 +1,16 @@
-//! The pieces that commands are made of.
+//! Fragments of commands.
 //!
-//! Nothing here may do harm if it is run: no absolute path but `/dev/null`, no network, no signals, no endless
-//! loop, and no `command -p`, which would find real programs.
+//! None of them may do harm when run: no absolute path except `/dev/null`, no network, no signals, no endless loop,
+//! and no `command -p`, which would find real programs.
 
-/// Programs and builtins as they are mostly written.
+/// Programs and builtins in their usual form.
 pub(crate) const PROGRAMS: &[&str] = &[
     "tool", "tool", "tool", "tool", "npm", "make", "fail", "git", "ls", "cat", "head", "wc", "grep", "sort",
     "find", "sed", "uniq", "date", "rm", "touch", "mkdir", "cp", "tee", "python3", "evil", "curl", "echo",
     "printf", "true", "test", "cd", "pwd", "type",
 ];
 
-/// Other ways to write a program.
+/// Unusual forms of a program name.
 pub(crate) const DISGUISED_PROGRAMS: &[&str] = &[
     "t'oo'l",
     "\"tool\"",
@@ -75,7 +75,7 @@ pub(crate) const DISGUISED_PROGRAMS: &[&str] = &[
     "case",
 ];
 
-/// Words as they are mostly written.
+/// Words in their usual form.
 pub(crate) const PLAIN: &[&str] = &[
     "%n",
     "PATH",
@@ -196,11 +196,11 @@ pub(crate) const QUOTED: &[&str] = &[
     "st'op'",
 ];
 
-/// Words that stand for names on the disk.
+/// Words that match files.
 pub(crate) const GLOBS: &[&str] =
     &["*", "?", "[ab]*", "*.txt", "src/*", "-*", "[!a]", "a[b", "[-]o", "s*t.txt", "?o", ".e*", "-[oe]*"];
 
-/// Words whose value comes when they run.
+/// Words with a value that is known only at run time.
 pub(crate) const EXPANSIONS: &[&str] = &[
     "$x",
     "${x}",
@@ -256,7 +256,7 @@ pub(crate) const EXPANSIONS: &[&str] = &[
     "\"${x:-\"$(evil x)\"}\"",
 ];
 
-/// What may stand in front.
+/// Assignments before a command.
 pub(crate) const ASSIGNMENTS: &[&str] = &[
     "CI=1",
     "LANG=C",
@@ -288,7 +288,7 @@ pub(crate) const ASSIGNMENTS: &[&str] = &[
     "PS4='$(evil x)'",
 ];
 
-/// Where input and output may go.
+/// Redirects.
 pub(crate) const REDIRECTS: &[&str] = &[
     "> x.txt",
     ">> out/a.log",
@@ -348,7 +348,7 @@ pub(crate) const REDIRECTS: &[&str] = &[
     "a> x.txt",
 ];
 
-/// What may stand before a command.
+/// Prefixes of a command.
 pub(crate) const PREFIXES: &[&str] = &[
     "timeout 5 ",
     "timeout -k 1 --signal=9 5 ",
@@ -388,7 +388,7 @@ pub(crate) const PREFIXES: &[&str] = &[
     "eval -- ",
 ];
 
-/// Ways to write a command into another text; `@` stands for it.
+/// Constructs around a command `@`.
 pub(crate) const WRAPPINGS: &[&str] = &[
     "@ && tool b",
     "tool b; @",
@@ -435,7 +435,7 @@ pub(crate) const WRAPPINGS: &[&str] = &[
     "test -f a.txt && @",
 ];
 
-/// Ways that ask more often than not.
+/// Constructs that mostly ask.
 pub(crate) const UNUSUAL_WRAPPINGS: &[&str] = &[
     "(@)",
     "{ @; }",
@@ -524,7 +524,7 @@ pub(crate) const UNUSUAL_WRAPPINGS: &[&str] = &[
     "PROMPT_COMMAND='@' tool",
 ];
 
-/// What is thrown into a text at any place.
+/// Noise inserted anywhere in a text.
 pub(crate) const NOISE: &[&str] = &[
     "'",
     "\"",
@@ -585,7 +585,7 @@ pub(crate) const NOISE: &[&str] = &[
     " in ",
 ];
 
-/// All texts here in which a slash stands.
+/// All fragments above that contain a slash.
 pub(crate) const PATHS: &[&str] = &[
     "src/b.txt",
     "src/*",

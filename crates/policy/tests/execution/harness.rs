@@ -1,4 +1,4 @@
-//! A throw-away folder in which bash runs commands whose programs are all stubs.
+//! Temporary directory in which bash runs commands with stubs for all programs.
 #![expect(clippy::disallowed_methods, reason = "that programs are really run is the point")]
 
 use std::collections::BTreeMap;
@@ -17,17 +17,16 @@ use tempfile::TempDir;
 
 const BASH: &str = "/bin/bash";
 
-/// How long one command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The programs that there are.
+/// Programs that exist.
 const STUBS: &[&str] = &[
     "tool", "npm", "make", "evil", "curl", "fail", "git", "ls", "cat", "head", "wc", "grep", "sort", "find",
     "sed", "uniq", "date", "rm", "touch", "mkdir", "cp", "mv", "tee", "awk", "python3", "bash", "sh", "env",
     "sudo", "timeout", "nice", "nohup", "stdbuf", "time", "xargs", "watch", "setsid",
 ];
 
-/// Notes name, folder, the first line of its input, what runs it and its arguments; a wrapper then runs what it is for.
+/// Stub: records its name, directory, first input line, ancestors and arguments; a wrapper then runs its command.
 const STUB: &str = r#"#!/bin/sh
 input=
 case ${0##*/} in bash|sh|xargs|env|sudo|timeout|nice|nohup|stdbuf|time|setsid|watch) ;; *) read -r input;; esac
@@ -56,15 +55,15 @@ esac
 exit 0
 "#;
 
-/// Limits itself, opens a trace, and holds a pipe by which the test sees when the last descendant has ended. A guard reads
-/// from another pipe: if the test goes away, it ends the whole group.
+/// Sets resource limits, opens a trace, and holds a pipe that tells the test when the last descendant has ended. A
+/// guard process kills the group if the test goes away.
 const PRELUDE: &str = r#"ulimit -t 2; ulimit -f 64; ulimit -u 4096; ulimit -n 64; ulimit -c 0
 exec 7<&0 8>&1 9>>"$1" </dev/null >/dev/null 2>&1
 { read -r -u 7; kill -KILL 0; } 8>&- 9>&- &
 exec 7<&-; export BASH_XTRACEFD=9
 exec /bin/bash --norc --noprofile -x -c "$2""#;
 
-/// What is in the working folder and beside it, with what each file says.
+/// Files in the working directory and beside it, with their content.
 const FILES: &[(&str, &str)] = &[
     ("work/a.txt", "plain"),
     ("work/x", "plain"),
@@ -84,27 +83,27 @@ const FILES: &[(&str, &str)] = &[
 /// One run of a stub.
 #[derive(Debug)]
 pub(crate) struct ProgramRun {
-    /// Its name if it was found where programs are, else its path.
+    /// Its name if it was found in `PATH`, else its path.
     pub(crate) program: String,
     pub(crate) directory: PathBuf,
-    /// The first line that it read.
+    /// First line of its input.
     pub(crate) input: String,
     pub(crate) arguments: Vec<String>,
-    /// The programs that run it, with their arguments.
+    /// Programs that run it, with their arguments.
     pub(crate) ancestors: Vec<String>,
 }
 
-/// What a command did.
+/// Observed behavior of a command.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) runs: Vec<ProgramRun>,
-    /// The names that bash itself ran, programs among them.
+    /// Names that bash itself ran, programs included.
     pub(crate) builtins: Vec<String>,
-    /// Files that came, changed or went.
+    /// Files created, changed or removed.
     pub(crate) written: Vec<PathBuf>,
 }
 
-/// The folder.
+/// Directory with stubs, in which bash runs commands.
 pub(crate) struct BashHarness {
     root: PathBuf,
     work: PathBuf,
@@ -131,22 +130,22 @@ impl BashHarness {
         stage
     }
 
-    /// What every stub runs.
+    /// Script of every stub.
     fn stub_script(&self) -> String {
         STUB.replace("@LOG", self.path("log").to_str().unwrap())
     }
 
-    /// A place below the folder.
+    /// A path below the directory.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// Where commands run.
+    /// Working directory of the commands.
     pub(crate) fn work_dir(&self) -> &Path {
         &self.work
     }
 
-    /// Puts everything as it is in the beginning.
+    /// Restores the initial files.
     fn reset_files(&self) {
         for room in ["work", "outside", "home"] {
             if self.path(room).exists() {
@@ -161,19 +160,19 @@ impl BashHarness {
         fs::create_dir(self.path("work/.git/objects")).unwrap();
         fs::create_dir(self.path("work/.git/refs")).unwrap();
         symlink("../outside", self.path("work/link")).unwrap();
-        // Programs of the same name that no rule means; the others are found if the path for programs is changed.
+        // Programs with the same name that no rule covers; they are found if `PATH` is changed.
         fs::create_dir(self.path("work/0")).unwrap();
         for place in ["work/tool", "work/0/tool", "work/src/tool"] {
             fs::copy(self.path("bin/stub"), self.path(place)).unwrap();
         }
     }
 
-    /// Runs a command and tells what it did.
+    /// Runs a command and returns what it did.
     pub(crate) fn run_command(&self, command: &str) -> Observed {
         self.run_command_with_env(command, &[])
     }
 
-    /// The same in an environment that has more variables.
+    /// Like `run_command`, with additional environment variables.
     pub(crate) fn run_command_with_env(&self, command: &str, variables: &[(&str, &str)]) -> Observed {
         for notes in ["log", "trace"] {
             fs::write(self.path(notes), "").unwrap();
@@ -181,7 +180,11 @@ impl BashHarness {
         let before = self.snapshot_files();
         self.run_bash(command, variables);
         let after = self.snapshot_files();
-        assert_eq!(fs::read_to_string(self.path("bin/stub")).unwrap(), self.stub_script(), "the stubs were changed");
+        assert_eq!(
+            fs::read_to_string(self.path("bin/stub")).unwrap(),
+            self.stub_script(),
+            "the stubs were changed"
+        );
         let runs = self.parse_log(&fs::read(self.path("log")).unwrap());
         let builtins = traced_commands(&String::from_utf8_lossy(&fs::read(self.path("trace")).unwrap()));
         let came = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
@@ -193,7 +196,7 @@ impl BashHarness {
         Observed { runs, builtins, written }
     }
 
-    /// Runs bash until it and all that it started has ended, or is ended.
+    /// Runs bash until it and its descendants have ended, or kills them after a timeout.
     fn run_bash(&self, command: &str, variables: &[(&str, &str)]) {
         let mut bash = Command::new(BASH);
         bash.args(["--norc", "--noprofile", "-c", PRELUDE, "bash"])
@@ -224,7 +227,7 @@ impl BashHarness {
         reader.join().unwrap();
     }
 
-    /// Reads what the stubs have noted.
+    /// Parses the log of the stubs.
     fn parse_log(&self, log: &[u8]) -> Vec<ProgramRun> {
         let text = String::from_utf8_lossy(log);
         let mut fields = text.split('\0').map(str::to_owned);
@@ -238,12 +241,18 @@ impl BashHarness {
             let program = if in_place { name } else { path };
             let arguments = fields.by_ref().take(count).collect();
             let behind = behind.split_terminator("|||").map(str::to_owned).collect();
-            runs.push(ProgramRun { program, directory: directory.into(), input, arguments, ancestors: behind });
+            runs.push(ProgramRun {
+                program,
+                directory: directory.into(),
+                input,
+                arguments,
+                ancestors: behind,
+            });
         }
         runs
     }
 
-    /// All files with their texts, except those of the stage itself.
+    /// All files with their content, except those of the harness itself.
     fn snapshot_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let own = ["bin", "log", "trace"].map(|name| self.path(name));
         let mut found = BTreeMap::new();
@@ -266,7 +275,7 @@ impl BashHarness {
     }
 }
 
-/// The command words in a trace, `command` and `builtin` looked through.
+/// Command words in a trace, looking through `command` and `builtin`.
 fn traced_commands(trace: &str) -> Vec<String> {
     let lines = trace.lines().filter(|line| line.starts_with('+'));
     let words = lines.filter_map(|line| {

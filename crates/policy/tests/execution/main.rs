@@ -1,13 +1,15 @@
-//! What is allowed is really run, and what it ran is held against the rules.
+//! Differential test: allowed commands are run by a real bash, and the programs that ran are checked against the
+//! rules.
 //!
-//! Commands from a grammar of tricky bash are judged under some rules. Those that are allowed are given to bash in a
-//! throw-away folder where every program is a stub that only notes how it was called. Nothing may have run, been written
-//! or been read that the rules do not cover.
+//! Commands from a grammar of unusual bash syntax are decided under random rules. Allowed ones run in a temporary
+//! directory in which every program is a stub that records its call. Nothing may run, be written or be read that the
+//! rules do not cover.
 //!
-//! `WHIMBREL_FUZZ_CASES=1000000 cargo test -p whimbrel-policy --test execution` looks for longer, each time elsewhere.
+//! `WHIMBREL_FUZZ_CASES=1000000 cargo test -p whimbrel-policy --test execution` runs longer, with other cases each
+//! time.
 //!
-//! Rooms: `grammar` (commands), `pieces` (what they are made of), `scene` (rules and the judge), `stage` (folder, stubs,
-//! bash), `verdict` (what may have happened), `variables` (scripts that give and use variables).
+//! Modules: `grammar` (commands), `fragments` (their parts), `rule_setup` (rules and decisions), `harness`
+//! (directory, stubs, bash), `oracle` (what may happen), `variables` (scripts that assign and use variables).
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,22 +17,22 @@
     reason = "a test fails by panicking, and tells how much it has tried"
 )]
 
-mod grammar;
 mod fragments;
-mod rule_setup;
+mod grammar;
 mod harness;
-mod variables;
 mod oracle;
+mod rule_setup;
+mod variables;
 
 use std::cell::Cell;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use rule_setup::RuleSetup;
 use harness::BashHarness;
+use rule_setup::RuleSetup;
 
-/// How many commands were judged, allowed, and found to run something.
+/// Numbers of commands decided, allowed, and seen to run a program.
 #[derive(Default)]
 struct Counts {
     judged: Cell<u32>,
@@ -42,7 +44,7 @@ fn add_one(count: &Cell<u32>) {
     count.set(count.get() + 1);
 }
 
-/// A runner of the usual number of cases, the same ones each time; or of as many as are asked for, each time others.
+/// Creates a test runner: the default number of cases with a fixed seed, or as many as requested with random seeds.
 fn runner(usual: u32) -> TestRunner {
     let wanted = std::env::var("WHIMBREL_FUZZ_CASES").ok();
     let cases = wanted.as_deref().map(|cases| cases.parse().expect("WHIMBREL_FUZZ_CASES must be a number"));
@@ -69,7 +71,7 @@ fn check(scene: &RuleSetup, command: &str, stage: &BashHarness, tally: &Counts) 
     }
 }
 
-/// Judges and runs commands in scenes, and fails if anything goes wrong or hardly anything is run.
+/// Decides and runs commands. Fails on a violation, or if too few commands run.
 fn run_all(usual: u32, scenes: impl Strategy<Value = RuleSetup>) {
     let stage = BashHarness::new();
     let tally = Counts::default();
@@ -83,17 +85,17 @@ fn run_all(usual: u32, scenes: impl Strategy<Value = RuleSetup>) {
 }
 
 #[test]
-fn only_what_the_rules_cover_runs() {
+fn only_covered_commands_run() {
     run_all(1_200, rule_setup::rule_setups());
 }
 
 #[test]
-fn what_is_refused_does_not_run_where_all_else_is_allowed() {
+fn denied_commands_do_not_run_where_all_else_is_allowed() {
     run_all(300, rule_setup::open_rule_setups());
 }
 
 #[test]
-fn what_the_environment_gives_a_variable_is_not_used_unseen() {
+fn inherited_variable_values_are_not_used() {
     let stage = BashHarness::new();
     let scene = variables::rule_setup();
     let tally = Counts::default();
@@ -116,9 +118,10 @@ fn what_the_environment_gives_a_variable_is_not_used_unseen() {
 }
 
 #[test]
-fn what_happens_on_the_stage_is_seen() {
+fn harness_records_what_happens() {
     let stage = BashHarness::new();
-    let seen = stage.run_command("cd src && tool 'a b' < b.txt | timeout 5 npm x > ../made.txt; echo \"$(evil)\"");
+    let seen =
+        stage.run_command("cd src && tool 'a b' < b.txt | timeout 5 npm x > ../made.txt; echo \"$(evil)\"");
     let names: Vec<&str> = seen.runs.iter().map(|run| run.program.as_str()).collect();
     for name in ["tool", "timeout", "npm", "evil"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
@@ -128,6 +131,6 @@ fn what_happens_on_the_stage_is_seen() {
     assert_eq!(tool.directory, stage.work_dir().join("src"));
     assert_eq!(seen.written, [stage.work_dir().join("made.txt")]);
     assert!(seen.builtins.contains(&"cd".to_owned()), "{:?}", seen.builtins);
-    // The next command finds the folder as it was.
+    // The files are reset for the next command.
     assert_eq!(stage.run_command("true").written, Vec::<std::path::PathBuf>::new());
 }

@@ -1,25 +1,25 @@
-//! What may have happened on the stage under the rules of a scene. Written apart from the code that is tested.
+//! Oracle: what may happen under a rule setup. Written independently of the tested code.
 
 use std::path::Path;
 
 use whimbrel_wire::permission::PermissionMode;
 
+use crate::harness::{BashHarness, Observed, ProgramRun};
 use crate::rule_setup::RuleSetup;
-use crate::harness::{ProgramRun, Observed, BashHarness};
 
-/// Programs that only read, if their arguments do.
+/// Programs that are read-only with harmless arguments.
 const READERS: &[&str] = &["ls", "cat", "head", "wc", "grep", "sort", "find", "sed", "uniq", "date", "git"];
 
 /// Programs that change files where edits are accepted.
 const EDITORS: &[&str] = &["rm", "touch", "mkdir", "cp", "mv", "sed"];
 
-/// Programs that run another, which is noted by itself.
+/// Programs that run another one, which is recorded separately.
 const WRAPPERS: &[&str] = &["timeout", "nice", "nohup", "stdbuf", "time", "xargs"];
 
-/// Programs that take commands.
+/// Programs that run command texts.
 const SHELLS: &[&str] = &["bash", "sh", "watch"];
 
-/// Arguments that make a reader run or change something. Those that end in `*` begin so.
+/// Arguments that make a reader run or change something; a trailing `*` matches any rest.
 const HARMFUL_ARGUMENTS: &[(&str, &[&str])] = &[
     ("find", &["-exec*", "-ok*", "-delete", "-fprint*", "-fls"]),
     ("sort", &["-o*", "--output*", "--compress-program*"]),
@@ -28,7 +28,7 @@ const HARMFUL_ARGUMENTS: &[(&str, &[&str])] = &[
     ("date", &["-s*", "--set*"]),
 ];
 
-/// Builtins that can change what later commands mean.
+/// Builtins that can change the meaning of later commands.
 const CHANGING: &[&str] = &[
     "eval",
     "exec",
@@ -65,15 +65,17 @@ const CHANGING: &[&str] = &[
     "shift",
 ];
 
-/// Names whose files no rule of a project lets a command write.
+/// Names that no project rule lets a command write.
 const PROTECTED: &[&str] = &[".git", ".bashrc", ".profile", ".claude"];
 
-/// What went wrong, if anything did.
+/// Describes a violation, if there was one.
 pub(crate) fn find_violation(scene: &RuleSetup, seen: &Observed, stage: &BashHarness) -> Option<String> {
     let of_runs = seen.runs.iter().find_map(|run| find_run_violation(scene, run, stage));
     // A rule for a shell covers what the shell writes.
-    let free =
-        seen.runs.iter().any(|run| SHELLS.contains(&run.program.as_str()) && is_allowed_by_rule(scene, &rule_text(run)));
+    let free = seen
+        .runs
+        .iter()
+        .any(|run| SHELLS.contains(&run.program.as_str()) && is_allowed_by_rule(scene, &rule_text(run)));
     let written = seen.written.iter().filter(|_| !free);
     let of_files = written.into_iter().find_map(|path| find_write_violation(scene, path, stage));
     let of_builtins = seen.builtins.iter().find(|name| {
@@ -119,7 +121,7 @@ fn find_run_violation(scene: &RuleSetup, run: &ProgramRun, stage: &BashHarness) 
     if !known && !granted {
         return Some(format!("{run:?} ran, which nothing covers"));
     }
-    // What ran, written plainly, must be allowed as well.
+    // The recorded call, quoted word by word, must be allowed as well.
     let plain = quote_run(run);
     let alone = if program == "xargs" { format!("true | {plain}") } else { plain };
     (!scene.allows(&alone, &run.directory, stage)).then(|| format!("{run:?} ran, but {alone} is not allowed"))
@@ -151,9 +153,10 @@ fn find_write_violation(scene: &RuleSetup, path: &Path, stage: &BashHarness) -> 
     (!granted).then(|| format!("{path:?} was written, which nothing covers"))
 }
 
-/// Whether it is a reader without a harmful argument.
+/// Returns true for a reader without harmful arguments.
 fn is_harmless_reader(run: &ProgramRun) -> bool {
-    let harmful = HARMFUL_ARGUMENTS.iter().filter(|(program, _)| *program == run.program).flat_map(|(_, words)| *words);
+    let harmful =
+        HARMFUL_ARGUMENTS.iter().filter(|(program, _)| *program == run.program).flat_map(|(_, words)| *words);
     let mut harmful = harmful.flat_map(|word| run.arguments.iter().map(move |argument| (*word, argument)));
     let tells_version = run.program == "python3" && run.arguments == ["--version"];
     tells_version
@@ -164,27 +167,28 @@ fn is_harmless_reader(run: &ProgramRun) -> bool {
             })
 }
 
-/// The words with blanks between them. A blank inside a word is none that a rule means.
+/// The words joined by blanks. A blank inside a word is replaced, because rules do not match it.
 fn rule_text(run: &ProgramRun) -> String {
     let words = std::iter::once(&run.program).chain(&run.arguments);
     words.map(|word| word.replace([' ', '\t', '\n'], "\u{1f}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a rule allows a call.
+/// Returns true if a rule allows a call.
 fn is_allowed_by_rule(scene: &RuleSetup, text: &str) -> bool {
     scene.allow.iter().any(|rule| rule_covers(rule, text))
 }
 
-/// Whether a rule about commands covers a text.
+/// Returns true if a command rule covers a text.
 fn rule_covers(rule: &str, text: &str) -> bool {
     let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')) else {
         return false;
     };
     let pattern = pattern.strip_suffix(":*").map_or_else(|| pattern.to_owned(), |front| format!("{front} *"));
-    pattern_matches(&pattern, text) || pattern.strip_suffix(" *").is_some_and(|front| pattern_matches(front, text))
+    pattern_matches(&pattern, text)
+        || pattern.strip_suffix(" *").is_some_and(|front| pattern_matches(front, text))
 }
 
-/// Whether a pattern with stars fits a text.
+/// Returns true if a pattern with stars matches a text.
 fn pattern_matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
@@ -198,14 +202,14 @@ fn pattern_matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The call with every word in quotes.
+/// The call with every word quoted.
 fn quote_run(run: &ProgramRun) -> String {
     let words = std::iter::once(&run.program).chain(&run.arguments);
     words.map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn rules_cover_what_they_say() {
+fn rules_cover_commands() {
     let rows = [
         ("Bash(tool *)", "tool", true),
         ("Bash(tool *)", "tool a b", true),

@@ -1,4 +1,4 @@
-//! Rules and a mode under which a command is judged, and the judge.
+//! Rules and a mode, and the decision under them.
 
 use std::path::Path;
 
@@ -6,12 +6,14 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::json;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Call, Decision, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{
+    Call, CallContext, Decision, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide,
+};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::harness::BashHarness;
 
-/// Allow rules. `@` stands for the folder of the stage.
+/// Allow rules. `@` stands for the directory of the harness.
 const ALLOW: &[&str] = &[
     "Bash(tool *)",
     "Bash(tool run)",
@@ -47,7 +49,6 @@ const ALLOW: &[&str] = &[
     "Read(/@/outside/**)",
 ];
 
-/// Deny rules.
 const DENY: &[&str] = &[
     "Bash(evil *)",
     "Bash(evil:*)",
@@ -60,13 +61,13 @@ const DENY: &[&str] = &[
     "Edit(out/keep.txt)",
 ];
 
-/// Those of them that look at arguments.
+/// Deny rules that depend on arguments.
 const ARGUMENT_RULES: &[&str] = &["Bash(tool stop *)", "Bash(npm publish:*)", "Bash(* --force)"];
 
 const MODES: [PermissionMode; 4] =
     [PermissionMode::Default, PermissionMode::AcceptEdits, PermissionMode::Plan, PermissionMode::DontAsk];
 
-/// Where a command is judged.
+/// Rules and mode under which a command is decided.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleSetup {
     pub(crate) allow: Vec<&'static str>,
@@ -74,7 +75,7 @@ pub(crate) struct RuleSetup {
     pub(crate) mode: PermissionMode,
 }
 
-/// A few grants, seldom a refusal.
+/// A few allow rules, seldom a deny rule.
 pub(crate) fn rule_setups() -> impl Strategy<Value = RuleSetup> {
     let deny = prop_oneof![2 => Just(Vec::new()), 1 => subsequence(DENY.to_vec(), 1..3)];
     let mode = prop_oneof![4 => Just(PermissionMode::Default), 2 => Just(PermissionMode::AcceptEdits),
@@ -85,8 +86,8 @@ pub(crate) fn rule_setups() -> impl Strategy<Value = RuleSetup> {
     })
 }
 
-/// Everything is granted but for some refusals: of programs and files, whatever their arguments. Arguments that are only
-/// known when the command runs are not what a rule can be held against.
+/// Everything is allowed, with deny rules for programs and files. Rules about arguments are left out, because
+/// arguments that are known only at run time cannot be checked against them.
 pub(crate) fn open_rule_setups() -> impl Strategy<Value = RuleSetup> {
     let mode = select(vec![PermissionMode::Default, PermissionMode::AcceptEdits]);
     let deny: Vec<_> = DENY.iter().copied().filter(|rule| !ARGUMENT_RULES.contains(rule)).collect();
@@ -94,12 +95,12 @@ pub(crate) fn open_rule_setups() -> impl Strategy<Value = RuleSetup> {
 }
 
 impl RuleSetup {
-    /// Whether everything short of what is refused is granted.
+    /// Returns true if everything that is not denied is allowed.
     pub(crate) fn is_open(&self) -> bool {
         self.allow.contains(&"Bash")
     }
 
-    /// Whether a command may run in a folder.
+    /// Returns true if a command may run in a directory.
     pub(crate) fn allows(&self, command: &str, cwd: &Path, stage: &BashHarness) -> bool {
         matches!(self.decide(command, cwd, stage), Decision::Allow(_))
     }

@@ -1,15 +1,15 @@
-//! Variables: scripts that give them values here, there, perhaps, or in another shell, and commands that use them. The
-//! environment has given each of them a value before that no command may use.
+//! Scripts that assign variables in different places, conditionally or in another shell, and commands that use them.
+//! Each variable has an inherited value that no command may use.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::rule_setup::RuleSetup;
 use crate::harness::Observed;
+use crate::rule_setup::RuleSetup;
 
-/// What the environment says. `N` is not set.
+/// Inherited variables. `N` is not set.
 pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[("X", "secret.txt"), ("Y", "evil"), ("Z", ".env")];
 
 const NAMES: &[&str] = &["X", "Y", "Z"];
@@ -18,7 +18,7 @@ const LITERAL_VALUES: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''", "s
 
 const COMPUTED_VALUES: &[&str] = &["$X", "\"$Y\"", "${Z}", "x$N", "$(true)"];
 
-/// Ways to give a variable a value; `@` is its name and `%` the value.
+/// Forms of an assignment; `@` is the name and `%` the value.
 const ASSIGN_FORMS: &[&str] = &[
     "@=%",
     "@=%",
@@ -39,11 +39,11 @@ const ASSIGN_FORMS: &[&str] = &[
     "@=% > none/none",
 ];
 
-/// Ways to use one.
+/// Forms of a use.
 const USE_FORMS: &[&str] =
     &["cat $@", "cat \"$@\"", "cat < $@", "cat $N$@", "$@ x", "tool x; $@", "cat ${@}", "echo $@ | bash"];
 
-/// What may be done with one or two scripts, `@` and `%`.
+/// Constructs around one or two scripts, `@` and `%`.
 const COMPOUND_FORMS: &[&str] = &[
     "(@); %",
     "{ @; }; %",
@@ -104,13 +104,13 @@ pub(crate) fn scripts() -> impl Strategy<Value = String> {
     (first, wrapped, statements()).prop_map(|(first, script, last)| format!("{first}{script}; {last}"))
 }
 
-/// All is granted but for what the environment names.
+/// Everything is allowed except what the environment names.
 pub(crate) fn rule_setup() -> RuleSetup {
     let deny = vec!["Read(secret.txt)", "Read(.env)", "Bash(evil *)"];
     RuleSetup { allow: vec!["Bash"], deny, mode: PermissionMode::Default }
 }
 
-/// What was used that the environment has given.
+/// Use of an inherited value, if any.
 pub(crate) fn find_violation(seen: &Observed) -> Option<String> {
     let run = seen.runs.iter().find(|run| {
         let names = run.arguments.iter().any(|word| ["secret.txt", ".env"].contains(&word.as_str()));

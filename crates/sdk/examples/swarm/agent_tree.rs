@@ -1,12 +1,12 @@
-//! Who is at work on what, as the frames tell it: notices of tasks say who begins, how far they are and how they end,
-//! and `parent_tool_use_id` says whose call a call is.
+//! Status of all agents, derived from frames: task frames report start, progress and end, and `parent_tool_use_id`
+//! identifies the agent that made a call.
 
 use serde_json::Value;
 use whimbrel::Frame;
 use whimbrel::wire::Block;
 use whimbrel::wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskProgress, TaskStarted};
 
-/// The leader and everybody that it has sent.
+/// The leader and its subagents.
 #[derive(Default)]
 pub(crate) struct AgentTree {
     pub(crate) leader: AgentStatus,
@@ -14,7 +14,7 @@ pub(crate) struct AgentTree {
     total_cost_usd: f64,
 }
 
-/// Somebody at work.
+/// Status of one agent.
 #[derive(Default)]
 pub(crate) struct AgentStatus {
     pub(crate) name: String,
@@ -23,19 +23,19 @@ pub(crate) struct AgentStatus {
     pub(crate) tokens: u64,
     pub(crate) end: Option<TaskEnd>,
     task_id: String,
-    /// The call that sent it: what it does carries this id.
+    /// The `Agent` call that started it; frames of the agent carry this id.
     tool_use_id: String,
     cost_usd: f64,
 }
 
-/// Something that has happened: who, and what.
+/// One line of progress: agent and text.
 pub(crate) struct ProgressEvent {
     pub(crate) agent: String,
     pub(crate) text: String,
 }
 
 impl AgentTree {
-    /// Takes a frame in; gives what is worth a line.
+    /// Handles a frame; returns an event if it is worth a line.
     pub(crate) fn handle_frame(&mut self, frame: &Frame) -> Option<ProgressEvent> {
         match frame {
             Frame::System(system) => match &system.event {
@@ -55,13 +55,16 @@ impl AgentTree {
             Frame::Result(result) => {
                 self.total_cost_usd = result.total_cost_usd;
                 self.leader.end = Some(if result.is_error { TaskEnd::Failed } else { TaskEnd::Completed });
-                Some(ProgressEvent { agent: "leader".into(), text: format!("is done: {} turns", result.num_turns) })
+                Some(ProgressEvent {
+                    agent: "leader".into(),
+                    text: format!("is done: {} turns", result.num_turns),
+                })
             }
             _ => None,
         }
     }
 
-    /// What each has cost. What nobody else has spent is the leader's.
+    /// Returns the cost per agent. The leader's share is the total without that of the subagents.
     pub(crate) fn costs(&self) -> Vec<(&str, f64)> {
         let others = self.subagents.iter().map(|member| (member.name.as_str(), member.cost_usd));
         let spent: f64 = self.subagents.iter().map(|member| member.cost_usd).sum();
@@ -78,12 +81,15 @@ impl AgentTree {
             tool_use_id: begun.tool_use_id.clone().unwrap_or_default(),
             ..AgentStatus::default()
         };
-        let news = ProgressEvent { agent: member.name.clone(), text: format!("begins: {}", member.task_description) };
+        let news = ProgressEvent {
+            agent: member.name.clone(),
+            text: format!("begins: {}", member.task_description),
+        };
         self.subagents.push(member);
         news
     }
 
-    /// Its tokens count on; that is seen in a tree, but it is no line of its own.
+    /// Updates the token count; the tree shows it, but it is not worth a line.
     fn update_tokens(&mut self, progress: &TaskProgress) -> Option<ProgressEvent> {
         self.find_agent(|member| member.task_id == progress.task_id)?.tokens = progress.usage.total_tokens;
         None
@@ -102,7 +108,7 @@ impl AgentTree {
         })
     }
 
-    /// Whoever was sent by this call does something; without a call it is the leader.
+    /// Sets the activity of the subagent that this call started; without a call, that of the leader.
     fn set_activity(&mut self, call: Option<&str>, what: String) -> Option<ProgressEvent> {
         let (who, doing) = match call {
             None => ("leader".to_owned(), &mut self.leader.activity),
@@ -115,7 +121,7 @@ impl AgentTree {
         Some(ProgressEvent { agent: who, text: what })
     }
 
-    /// The result of an `Agent` call says what the agent has cost.
+    /// Records the cost that the result of an `Agent` call reports.
     fn record_cost(&mut self, result: &Value) {
         let (Some(id), Some(dollars)) = (result["agentId"].as_str(), result["costUsd"].as_f64()) else {
             return;
@@ -130,7 +136,7 @@ impl AgentTree {
     }
 }
 
-/// What a block says that somebody does. The leader's calls of agents are seen in the tree.
+/// Describes a block. `Agent` calls are left out: the tree shows the subagents.
 fn describe_block(block: &Block) -> Option<String> {
     match block {
         Block::Text { text, .. } => Some(text.clone()),

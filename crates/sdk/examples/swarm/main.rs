@@ -1,11 +1,11 @@
-//! A leader, two researchers and a writer at work, shown as a tree while it happens: `cargo run -p whimbrel --example swarm`
-//! The models are scripted, so it needs neither a key nor a network. What the agents do with their tools is real: they
-//! search and read notes in a temporary folder, and the writer leaves a text there. Piped, it prints plain lines.
+//! A leader, two researchers and a writer at work, shown live as a tree: `cargo run -p whimbrel --example swarm`
+//! The models are scripted, so it needs neither a key nor a network. The tools are real: the agents search and read
+//! notes in a temporary directory, and the writer leaves a text there. Without a terminal it prints plain lines.
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
-mod scripts;
 mod agent_tree;
 mod screen;
+mod scripts;
 
 use std::io::IsTerminal;
 
@@ -18,8 +18,8 @@ use screen::Screen;
 async fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     scripts::write_notes(folder.path())?;
-    // Every role has a model of its own here, and the engine is told who plays it. Without these two lines, and with a
-    // key in the environment, real models would answer.
+    // Every role has a scripted model of its own, registered with the engine. Without these two lines, and with a key
+    // in the environment, real models would answer.
     let engine = Environment::of_process().engine();
     scripts::add_scripted_models(&engine)?;
     let agent = Agent::new()

@@ -1,16 +1,16 @@
-//! Shows the crew: as a tree that is drawn over itself in a terminal, as a line for each event elsewhere.
+//! Shows the agent tree: redrawn in place on a terminal, one line per event elsewhere.
 
 use std::io::{self, Write};
 
 use whimbrel::wire::system::TaskEnd;
 
-use crate::agent_tree::{AgentTree, AgentStatus, ProgressEvent};
+use crate::agent_tree::{AgentStatus, AgentTree, ProgressEvent};
 
-/// Where the crew is shown.
+/// Output of the example.
 pub(crate) enum Screen {
-    /// In a terminal; so many lines were drawn last.
+    /// A terminal; holds the number of lines drawn last.
     Tree(usize),
-    /// In a file or a pipe.
+    /// A file or a pipe.
     Lines,
 }
 
@@ -23,7 +23,7 @@ impl Screen {
         Self::Lines
     }
 
-    /// Shows what has happened. A tree is drawn anew even if there is no news: somebody has spent something.
+    /// Shows an event. The tree is redrawn even without one, because token counts may have changed.
     pub(crate) fn show(&mut self, crew: &AgentTree, news: Option<&ProgressEvent>) -> io::Result<()> {
         let mut out = io::stdout().lock();
         match self {
@@ -35,7 +35,7 @@ impl Screen {
             Self::Tree(drawn) => {
                 let lines = render_tree(crew);
                 if *drawn > 0 {
-                    // Back to the first line; everything below goes.
+                    // Move back to the first line and clear everything below.
                     write!(out, "\x1b[{drawn}A\x1b[J")?;
                 }
                 for line in &lines {
@@ -49,7 +49,11 @@ impl Screen {
 }
 
 fn render_tree(crew: &AgentTree) -> Vec<String> {
-    let leader = format!("{} \x1b[1mleader\x1b[0m  {}", status_symbol(&crew.leader), truncate(&crew.leader.activity, 64));
+    let leader = format!(
+        "{} \x1b[1mleader\x1b[0m  {}",
+        status_symbol(&crew.leader),
+        truncate(&crew.leader.activity, 64)
+    );
     let last = crew.subagents.len().saturating_sub(1);
     let below = crew.subagents.iter().enumerate().map(|(place, member)| {
         let branch = if place == last { "└─" } else { "├─" };
@@ -73,7 +77,7 @@ fn status_symbol(member: &AgentStatus) -> &'static str {
     }
 }
 
-/// The text in one line, cut to fit: a line that wraps could not be drawn over.
+/// Returns the first line of a text, truncated to the width: a wrapped line could not be redrawn in place.
 fn truncate(text: &str, width: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.chars().count() > width {

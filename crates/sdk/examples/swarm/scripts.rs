@@ -1,4 +1,4 @@
-//! Who takes part, what they are told, and what their scripted models say.
+//! Agent definitions, scripted replies and input files of the example.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use whimbrel::{Engine, Scripted};
 /// The leader's model.
 pub(crate) const LEADER: &str = "claude-opus-5-5";
 
-/// Name, when to use it, its prompt, its tools, its model.
+/// Name, description, prompt, tools and model of each subagent.
 const ROLES: [(&str, &str, &str, &[&str], &str); 3] = [
     (
         "field-researcher",
@@ -38,7 +38,7 @@ const ROLES: [(&str, &str, &str, &[&str], &str); 3] = [
 
 const ARTICLE: &str = "# The whimbrel\n\nIn May the mudflat fills: forty-one whimbrels were counted in one morning, waiting for the tide. Their call of seven\nnotes earned them the name of seven whistlers long ago.\n";
 
-/// The kinds of agent that the leader may start.
+/// Agent definitions that the leader may use.
 pub(crate) fn agent_definitions() -> BTreeMap<String, AgentDefinition> {
     let role = |(name, description, prompt, tools, model): (&str, &str, &str, &[&str], &str)| {
         let definition = AgentDefinition {
@@ -53,17 +53,21 @@ pub(crate) fn agent_definitions() -> BTreeMap<String, AgentDefinition> {
     ROLES.into_iter().map(role).collect()
 }
 
-/// Lets a script play each model.
+/// Adds one scripted model per role.
 pub(crate) fn add_scripted_models(engine: &Engine) -> anyhow::Result<()> {
     let [field, archive, writer] = ROLES.map(|(.., model)| model);
-    for (model, replies) in [(LEADER, leader_script()), (field, field_script()), (archive, archive_script()), (writer, writer_script())]
-    {
+    for (model, replies) in [
+        (LEADER, leader_script()),
+        (field, field_script()),
+        (archive, archive_script()),
+        (writer, writer_script()),
+    ] {
         engine.providers().add_model(model, Arc::new(Scripted::replies(replies)?));
     }
     Ok(())
 }
 
-/// The notes that the researchers read.
+/// Writes the notes that the researchers read.
 pub(crate) fn write_notes(folder: &Path) -> std::io::Result<()> {
     let notes = [
         (
@@ -124,7 +128,7 @@ fn tool_call(tool: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "name": tool, "input": input})
 }
 
-/// A call that sends an agent. Its id is its own, because scripts do not know of each other.
+/// A call of the `Agent` tool. It names its id, so that the calls of different scripts do not collide.
 fn agent_call(role: &str, description: &str, prompt: &str) -> Value {
     let input = json!({"subagent_type": role, "description": description, "prompt": prompt});
     json!({"type": "tool_use", "id": format!("call_{role}"), "name": "Agent", "input": input})

@@ -1,4 +1,4 @@
-//! The sorter with an engine that is played by hand.
+//! The router with a fake engine that the test drives.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use whimbrel_wire::permission::PermissionResult;
 
 use super::*;
 
-/// An engine's end, moved by the test.
+/// Engine end of the link, driven by the test.
 struct FakeEngine {
     from_host: mpsc::Receiver<link::IncomingFrame>,
     to_host: mpsc::Sender<Frame>,
@@ -21,7 +21,7 @@ struct FakeEngine {
     stop: CancellationToken,
 }
 
-/// How many frames fit between the engine and the sorter.
+/// Capacity of the channels between engine and router.
 const CHANNEL_CAPACITY: usize = 4;
 
 fn open_with_fake_engine(agent: &Agent, wants_initialize: bool) -> (FakeEngine, Controls, Frames) {
@@ -43,7 +43,7 @@ fn parse_frame(text: &str) -> Frame {
     decode(text).unwrap()
 }
 
-/// A frame for the reader, of about a hundred bytes.
+/// A frame for the reader, about a hundred bytes long.
 fn filler_frame(number: usize) -> Frame {
     parse_frame(&json!({"type": "word", "number": number, "filler": "x".repeat(60)}).to_string())
 }
@@ -54,7 +54,7 @@ fn permission_request(id: &str) -> Frame {
 }
 
 impl FakeEngine {
-    /// The next thing that the host says.
+    /// Returns the next frame from the host.
     async fn next_frame(&mut self) -> Frame {
         with_timeout(self.from_host.recv()).await.unwrap().unwrap()
     }
@@ -73,10 +73,10 @@ impl FakeEngine {
         }
     }
 
-    /// Talks until nothing more is taken, and says how much was.
+    /// Sends frames until the channel stays full; returns their number.
     async fn send_until_full(&self) -> usize {
         for number in 0..10_000 {
-            // Everything else that can go on has gone on by then.
+            // Lets all other tasks run until they wait.
             for _ in 0..20 {
                 tokio::task::yield_now().await;
             }
@@ -93,7 +93,7 @@ async fn with_timeout<T>(wait: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn answers_and_questions_pass_although_nobody_reads() {
+async fn requests_pass_while_frames_are_unread() {
     let agent = Agent::new().can_use_tool(|_| async { PermissionResult::allow() });
     let (mut engine, controls, mut frames) = open_with_fake_engine(&agent, false);
     for number in 0..5000 {
@@ -113,7 +113,7 @@ async fn answers_and_questions_pass_although_nobody_reads() {
 }
 
 #[tokio::test]
-async fn beyond_the_limit_the_engine_is_slowed_until_its_frames_are_read() {
+async fn engine_is_slowed_beyond_the_unread_limit() {
     let agent = Agent::new().unread_limit(1000);
     let (engine, _controls, mut frames) = open_with_fake_engine(&agent, false);
     let said = engine.send_until_full().await;
@@ -125,7 +125,7 @@ async fn beyond_the_limit_the_engine_is_slowed_until_its_frames_are_read() {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_even_beyond_the_limit_and_then_the_engine_waits_again() {
+async fn pending_request_lifts_the_unread_limit() {
     let agent = Agent::new().unread_limit(0);
     let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
     engine.send_until_full().await;
@@ -134,13 +134,15 @@ async fn a_call_is_answered_even_beyond_the_limit_and_then_the_engine_waits_agai
     for number in 0..100 {
         with_timeout(engine.to_host.send(filler_frame(number))).await.unwrap();
     }
-    with_timeout(engine.to_host.send(ControlResponse::success(id, &InterruptReply::default()).into())).await.unwrap();
+    with_timeout(engine.to_host.send(ControlResponse::success(id, &InterruptReply::default()).into()))
+        .await
+        .unwrap();
     with_timeout(call).await.unwrap().unwrap();
     engine.send_until_full().await;
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_no_longer_counts() {
+async fn abandoned_request_no_longer_lifts_the_limit() {
     let agent = Agent::new().unread_limit(0);
     let (mut engine, controls, _frames) = open_with_fake_engine(&agent, false);
     let call = tokio::spawn({
@@ -153,7 +155,7 @@ async fn a_call_that_is_given_up_no_longer_counts() {
     engine.send_until_full().await;
 }
 
-/// An agent whose callback never answers its first question: when it was entered, and when its future has gone.
+/// An agent whose callback never answers its first request; receivers for its start and for the drop of its future.
 fn agent_with_stalled_callback() -> (Agent, oneshot::Receiver<()>, oneshot::Receiver<()>) {
     let (enter, entered) = oneshot::channel();
     let (held, gone) = oneshot::channel::<()>();
@@ -172,7 +174,7 @@ fn agent_with_stalled_callback() -> (Agent, oneshot::Receiver<()>, oneshot::Rece
 }
 
 #[tokio::test]
-async fn a_withdrawn_question_ends_its_callback_and_gets_no_answer() {
+async fn cancelled_request_drops_its_callback() {
     let (agent, entered, gone) = agent_with_stalled_callback();
     let (mut engine, _controls, _frames) = open_with_fake_engine(&agent, false);
     engine.to_host.send(permission_request("first")).await.unwrap();
@@ -184,7 +186,7 @@ async fn a_withdrawn_question_ends_its_callback_and_gets_no_answer() {
 }
 
 #[tokio::test]
-async fn a_callback_ends_with_the_run() {
+async fn callback_is_dropped_with_the_run() {
     let (agent, entered, gone) = agent_with_stalled_callback();
     let (engine, _controls, frames) = open_with_fake_engine(&agent, false);
     engine.to_host.send(permission_request("q")).await.unwrap();
@@ -194,7 +196,7 @@ async fn a_callback_ends_with_the_run() {
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_refuses_the_call_wherever_it_does() {
+async fn panicking_callback_denies_the_call() {
     let asked = AtomicUsize::new(0);
     let agent = Agent::new().can_use_tool(move |_| {
         assert!(asked.fetch_add(1, Ordering::Relaxed) > 0, "in the closure");
@@ -209,7 +211,7 @@ async fn a_callback_that_panics_refuses_the_call_wherever_it_does() {
 }
 
 #[tokio::test]
-async fn frames_that_are_marked_for_the_sdk_are_hidden() {
+async fn sdk_only_frames_are_hidden() {
     let (engine, _controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
     let state = |mark: &str| {
         parse_frame(&format!(
@@ -240,7 +242,7 @@ async fn frames_that_are_marked_for_the_sdk_are_hidden() {
 }
 
 #[tokio::test]
-async fn the_answer_to_the_opening_is_kept() {
+async fn initialize_reply_is_cached() {
     let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), true);
     let (id, request) = engine.next_request().await;
     assert!(matches!(request, Request::Initialize(_)));
@@ -253,7 +255,7 @@ async fn the_answer_to_the_opening_is_kept() {
 }
 
 #[tokio::test]
-async fn without_an_opening_the_engine_is_asked_once() {
+async fn info_sends_initialize_once() {
     let (mut engine, controls, _frames) = open_with_fake_engine(&Agent::new(), false);
     let both = tokio::spawn(async move {
         let (one, two) = futures::future::join(controls.info(), controls.info()).await;
@@ -266,7 +268,7 @@ async fn without_an_opening_the_engine_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_refused_opening_is_the_first_item_and_ends_the_run() {
+async fn rejected_initialize_is_the_first_item_and_ends_the_run() {
     let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), true);
     let (id, _) = engine.next_request().await;
     engine.to_host.send(ControlResponse::error(id, "no such agent").into()).await.unwrap();
@@ -281,7 +283,7 @@ async fn a_refused_opening_is_the_first_item_and_ends_the_run() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_engine_ends_every_wait() {
+async fn engine_exit_fails_all_pending_requests() {
     let (mut engine, controls, mut frames) = open_with_fake_engine(&Agent::new(), false);
     let call = tokio::spawn({
         let controls = controls.clone();
@@ -296,7 +298,7 @@ async fn the_end_of_the_engine_ends_every_wait() {
 }
 
 #[tokio::test]
-async fn the_last_controls_finish_the_input_and_the_frames_stop_the_run() {
+async fn dropped_controls_finish_input_and_dropped_frames_stop_run() {
     let (engine, controls, frames) = open_with_fake_engine(&Agent::new(), false);
     let another = controls.clone();
     drop(controls);

@@ -1,19 +1,19 @@
-//! What a tool's function may give back.
+//! Return values of tool functions.
 
 use std::fmt::Display;
 
 use serde::Serialize;
 use whimbrel_wire::Block;
 
-/// What the model reads after a call.
+/// Output of a tool call, as the model reads it.
 ///
-/// Functions rarely make one themselves: texts, [`Json`], blocks and `Result`s of them become one. The error of a `Result` is
-/// what the model reads about a call that failed.
+/// Functions rarely construct one: texts, [`Json`], blocks and `Result`s of them convert into it. The error of a
+/// `Result` is what the model reads about a failed call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnswer {
-    /// What the model reads.
+    /// Content for the model.
     pub content: Vec<Block>,
-    /// Whether the call failed.
+    /// True if the call failed.
     pub failed: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct ToolAnswer {
 pub struct Json<T>(pub T);
 
 impl ToolAnswer {
-    /// A call that failed, and why.
+    /// Output of a failed call, with the reason.
     pub fn failed(why: impl Display) -> Self {
         Self { failed: true, ..Self::from(why.to_string()) }
     }

@@ -1,7 +1,7 @@
 //! Tools that are async functions of this program.
 //!
-//! Rooms: `tool` (one tool), `answer` (what a function may give back), `server` (tools under one name), `rpc` (the same
-//! for an engine that is another process).
+//! Modules: `tool` (one tool), `answer` (return values), `server` (tools under one name), `rpc` (JSON-RPC for an engine
+//! process).
 
 mod answer;
 mod rpc;

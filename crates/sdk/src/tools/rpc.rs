@@ -1,4 +1,4 @@
-//! A server as an engine process knows it: JSON-RPC messages, one answer each.
+//! JSON-RPC side of a tool server, for an engine process: one answer per message.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,9 +18,10 @@ struct RpcRequest {
     params: Map<String, Value>,
 }
 
-/// Answers a message. What needs no answer is acknowledged.
+/// Answers a message. Notifications are acknowledged with an empty result.
 pub(super) async fn handle_message(server: &ServerParts, message: &RawJson) -> Result<RawJson, String> {
-    let message: RpcRequest = message.decode().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
+    let message: RpcRequest =
+        message.decode().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
     let Some(id) = message.id else { return to_raw_json(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
     to_raw_json(&match call_method(server, &message.method, message.params).await {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -81,7 +82,7 @@ fn tool_to_json(tool: &Tool) -> Value {
     listed
 }
 
-/// A block as the protocol has it.
+/// Converts a block to MCP content.
 fn block_to_json(block: Block) -> Value {
     match block {
         Block::Text { text, .. } => json!({"type": "text", "text": text}),
@@ -124,12 +125,13 @@ mod tests {
                 .tool(halve.read_only().always_loaded()),
         );
         let message =
-            RawJson::from_value(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).unwrap();
+            RawJson::from_value(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
+                .unwrap();
         servers.handle_message("maths", &message).await.unwrap().decode().unwrap()
     }
 
     #[tokio::test]
-    async fn a_server_speaks_as_others_do() {
+    async fn server_answers_initialize_list_and_call() {
         let hello = send_request("initialize", json!({"protocolVersion": "2025-11-25"})).await;
         assert_eq!(
             hello["result"],
@@ -148,7 +150,8 @@ mod tests {
             (json!({"number": "x"}), "InputValidationError", true),
         ];
         for (input, text, failed) in rows {
-            let result = &send_request("tools/call", json!({"name": "halve", "arguments": input})).await["result"];
+            let result =
+                &send_request("tools/call", json!({"name": "halve", "arguments": input})).await["result"];
             assert!(result["content"][0]["text"].as_str().unwrap().starts_with(text), "{result}");
             assert_eq!(result["isError"], failed, "{input}");
         }
@@ -157,10 +160,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_needs_no_answer_is_acknowledged_and_strangers_are_named() {
+    async fn notifications_are_acknowledged_and_unknown_servers_rejected() {
         let mut servers = ToolServers::default();
         servers.add(ToolServer::new("maths"));
-        let note = RawJson::from_value(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+        let note =
+            RawJson::from_value(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
         let answer: Value = servers.handle_message("maths", &note).await.unwrap().decode().unwrap();
         assert_eq!(answer["result"], json!({}));
         let error = servers.handle_message("music", &note).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Tools under one name, as an agent is given them.
+//! A named set of tools for an agent.
 
 #[cfg(feature = "in-process")]
 use std::collections::BTreeMap;
@@ -10,11 +10,11 @@ use whimbrel_wire::control::McpServerInfo;
 use super::rpc;
 use super::tool::Tool;
 
-/// Tools of this program under one name. The model knows each as `mcp__SERVER__TOOL`; subagents have them too. Cheap to
+/// Tools of this program under one name. The model sees each as `mcp__SERVER__TOOL`; subagents have them, too. Cheap to
 /// clone.
 ///
-/// With the engine in this process a call is a function call: nothing is written or read on the way. An engine process
-/// reaches them through its standard streams.
+/// With the engine in this process a call is a function call, without serialization. An engine process reaches the
+/// tools over its standard streams.
 #[derive(Debug, Clone)]
 pub struct ToolServer(Arc<ServerParts>);
 
@@ -26,25 +26,25 @@ pub(super) struct ServerParts {
 }
 
 impl ToolServer {
-    /// A server without tools.
+    /// Creates a server without tools.
     pub fn new(name: impl Into<String>) -> Self {
         let info = McpServerInfo { name: name.into(), version: "1.0.0".into() };
         Self(Arc::new(ServerParts { info, instructions: None, tools: Vec::new() }))
     }
 
-    /// Its version, for hosts that want to know; `1.0.0` if nothing is said.
+    /// Sets the version that hosts can display; `1.0.0` by default.
     #[must_use]
     pub fn version(self, version: impl Into<String>) -> Self {
         self.update(|parts| parts.info.version = version.into())
     }
 
-    /// What the model should know about its tools as a whole.
+    /// Sets instructions for the model about all tools of the server.
     #[must_use]
     pub fn instructions(self, text: impl Into<String>) -> Self {
         self.update(|parts| parts.instructions = Some(text.into()))
     }
 
-    /// Adds a tool. One of the same name is replaced.
+    /// Adds a tool; replaces one of the same name.
     #[must_use]
     pub fn tool(self, tool: Tool) -> Self {
         self.update(|parts| {
@@ -63,7 +63,7 @@ impl ToolServer {
         self
     }
 
-    /// The server as an engine in this process takes it.
+    /// Converts the server for an engine in this process.
     #[cfg(feature = "in-process")]
     pub(crate) fn to_local_server(&self) -> whimbrel_engine::mcp::LocalServer {
         use whimbrel_engine::mcp::{LocalServer, LocalTool};
@@ -104,13 +104,13 @@ impl ToolServers {
         self.0.push(server);
     }
 
-    /// All of them, as an engine in this process calls them.
+    /// Converts all servers for an engine in this process.
     #[cfg(feature = "in-process")]
     pub(crate) fn to_local_servers(&self) -> BTreeMap<String, whimbrel_engine::mcp::LocalServer> {
         self.0.iter().map(|server| (server.name().to_owned(), server.to_local_server())).collect()
     }
 
-    /// A server's answer to a message of the engine; the error says that there is no such server.
+    /// Answers a message of the engine to a server; fails if there is no such server.
     pub(crate) async fn handle_message(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
         let found = self.0.iter().find(|server| server.name() == name);
         let server = found.ok_or_else(|| format!("SDK MCP server not found: {name}"))?;

@@ -1,4 +1,4 @@
-//! One tool: an async function, and what a model is told of it.
+//! One tool: an async function with its description and input schema.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ pub struct Tool {
     pub(super) function: ToolFn,
 }
 
-/// Makes a tool of an async function. The model is told its name, what it does, and the schema of its input: derive
-/// `schemars::JsonSchema` for that, whose doc comments the model reads.
+/// Creates a tool from an async function. The model sees its name, its description and the schema of its input: derive
+/// `schemars::JsonSchema` for the input, whose doc comments the model reads.
 ///
-/// Input that does not fit is refused before the function is called, with the reason for the model. Several calls may run
-/// at once only if the tool is [`read_only`](Tool::read_only). The future is dropped when the turn is interrupted.
+/// Invalid input is rejected before the function is called, with the reason for the model. Calls run concurrently only
+/// if the tool is [`read_only`](Tool::read_only). The future is dropped when the turn is interrupted.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -90,28 +90,28 @@ where
 }
 
 impl Tool {
-    /// It changes nothing: calls may be made side by side, and while the model still speaks.
+    /// Declares that the tool changes nothing: calls may run concurrently, and while the model is still streaming.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.annotations.read_only = Some(true);
         self
     }
 
-    /// The model is always shown it. Otherwise, where there are many tools, it has to look for it first.
+    /// Always sends the tool's schema to the model. Otherwise, among many tools, the model has to search for it first.
     #[must_use]
     pub fn always_loaded(mut self) -> Self {
         self.always_load = Some(true);
         self
     }
 
-    /// What it changes cannot be taken back.
+    /// Declares that its changes cannot be undone.
     #[must_use]
     pub fn destructive(mut self) -> Self {
         self.annotations.destructive = Some(true);
         self
     }
 
-    /// It deals with the world outside, such as the web.
+    /// Declares that it accesses the outside world, such as the web.
     #[must_use]
     pub fn open_world(mut self) -> Self {
         self.annotations.open_world = Some(true);
@@ -129,7 +129,7 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// The schema of an input, whole and without what says nothing to a model.
+/// Returns the schema of an input with inlined definitions, without metadata that is useless to a model.
 fn input_schema<I: JsonSchema>() -> RawJson {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -1,24 +1,24 @@
-//! Whether an engine process may still be at something, as far as its frames tell: pure.
+//! Tracks from its frames whether an engine process may still be busy. Pure.
 //!
-//! Its input must stay open as long as a turn may ask. What it writes is read later than it was written, so an engine
-//! that says it is idle may just not have seen the prompt that was sent meanwhile.
+//! The engine's input must stay open as long as a turn may send requests. Frames are read later than they were written,
+//! so an engine that reports idle may not have read the latest prompt yet.
 
 use whimbrel_wire::Frame;
 use whimbrel_wire::system::{SessionState, SystemEvent};
 
-/// What is known of the engine's turns.
+/// Activity of the engine, derived from prompts and frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ActivityTracker {
     activity: Activity,
-    /// Whether a prompt was written since a turn last began.
+    /// A prompt was written after the last turn had started.
     has_unstarted_prompt: bool,
-    /// Prompts that were written and have no result yet; some engines join several into one turn.
+    /// Prompts that have no result yet; some engines join several into one turn.
     unanswered_prompts: usize,
-    /// Whether the engine tells its state. If it does, it is believed.
+    /// The engine reports its state, so that results need not be counted.
     reports_state: bool,
 }
 
-/// Where the engine is.
+/// Activity of an engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Activity {
     /// Nothing runs.
@@ -26,8 +26,8 @@ pub(super) enum Activity {
     Idle,
     /// A turn runs, or a prompt is on its way.
     Busy,
-    /// A turn has ended, but a prompt that was written before is not known to have begun: it has not been seen yet, or
-    /// the turn has taken it in.
+    /// A turn has ended, but an earlier prompt has not visibly started: the engine has not read it yet, or the turn has
+    /// consumed it.
     Unknown,
 }
 
@@ -36,20 +36,23 @@ impl ActivityTracker {
         self.activity
     }
 
-    /// A prompt is being written.
+    /// Records that a prompt is being written.
     pub(super) fn record_prompt(&mut self) {
         self.activity = Activity::Busy;
         self.has_unstarted_prompt = true;
         self.unanswered_prompts += 1;
     }
 
-    /// The engine has said something. An engine that tells its state is believed; of any other, results are counted.
+    /// Records a frame. A reported state decides; without one, results are counted.
     pub(super) fn record_frame(&mut self, frame: &Frame) {
         match frame {
             Frame::System(system) if let SystemEvent::SessionStateChanged(changed) = &system.event => {
                 self.reports_state = true;
                 match changed.state {
-                    SessionState::Idle => self.activity = if self.has_unstarted_prompt { Activity::Unknown } else { Activity::Idle },
+                    SessionState::Idle => {
+                        self.activity =
+                            if self.has_unstarted_prompt { Activity::Unknown } else { Activity::Idle }
+                    }
                     SessionState::Running => {
                         self.activity = Activity::Busy;
                         self.has_unstarted_prompt = false;
@@ -63,7 +66,7 @@ impl ActivityTracker {
                 self.activity = if self.unanswered_prompts > 0 { Activity::Unknown } else { Activity::Idle };
             }
             Frame::KeepAlive(_) | Frame::ControlResponse(_) => {}
-            // Whatever else is said after a result belongs to the next turn.
+            // Any other frame after a result belongs to the next turn.
             _ if self.activity == Activity::Unknown => self.activity = Activity::Busy,
             _ => {}
         }
@@ -88,14 +91,18 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_is_at_rest_when_every_prompt_has_had_its_turn() {
+    fn engine_is_idle_when_every_prompt_had_its_turn() {
         let table = [
             ("nothing was asked", "", Activity::Idle),
             ("a prompt is on its way", "prompt", Activity::Busy),
             ("a turn with state", "prompt running result idle", Activity::Idle),
             ("a result alone is not the end", "prompt running result", Activity::Busy),
             ("a question", "prompt running requires_action", Activity::Busy),
-            ("idle was said before the prompt was seen", "prompt running result prompt idle", Activity::Unknown),
+            (
+                "idle was said before the prompt was seen",
+                "prompt running result prompt idle",
+                Activity::Unknown,
+            ),
             ("then it is seen", "prompt running result prompt idle running", Activity::Busy),
             ("and done", "prompt running result prompt idle running result idle", Activity::Idle),
             ("two joined before they begin", "prompt prompt running result idle", Activity::Idle),

@@ -1,4 +1,4 @@
-//! The engine in this process: a task that hands its frames over as they are.
+//! The engine in this process: a task that passes its frames on without serialization.
 
 use futures::FutureExt;
 use tokio::task::JoinHandle;
@@ -11,7 +11,7 @@ use crate::transport::{Connection, FrameSource};
 pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     let (engine_end, host_end) = link::pair();
     let served = serve(engine, engine_end, start);
-    // A block that awaits it would have room for it twice.
+    // An async block that awaits the future would store it twice.
     let serving = tokio::spawn(served.map(drop));
     Connection {
         sender: host_end.sender,
@@ -22,7 +22,7 @@ pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     }
 }
 
-/// Waits for the engine's end. One that did not come to it by itself has panicked, which must not look like a good end.
+/// Waits for the engine's task. A panic becomes an error, so that it does not look like a normal end.
 pub(super) async fn wait_for_exit(serving: JoinHandle<()>) -> Option<Error> {
     let panic = serving.await.err()?.try_into_panic().ok()?;
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -1,9 +1,9 @@
-//! Where the engine is. Both ways end in the same pair of channels.
+//! Location of the engine. Both variants end in the same pair of channels.
 
+mod activity;
 #[cfg(feature = "in-process")]
 pub(crate) mod in_process;
 pub(crate) mod process;
-mod activity;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use whimbrel_wire::Frame;
 
 use crate::error::Error;
 
-/// Where the engine is.
+/// Location of the engine.
 #[derive(Clone)]
 pub enum Transport {
-    /// In this process. Without an engine, sessions of one agent and its clones share one that is made for them.
+    /// In this process. Without an engine, an agent and its clones share one that is created for them.
     #[cfg(feature = "in-process")]
     InProcess(Option<whimbrel_engine::Engine>),
-    /// A process of its own: ours, or any other that speaks the same language.
+    /// A separate process: ours, or any other program that speaks the protocol.
     Process(PathBuf),
 }
 
@@ -37,26 +37,26 @@ impl Default for Transport {
     }
 }
 
-/// A connected engine.
+/// A connection to an engine.
 pub(crate) struct Connection {
     /// To the engine.
     pub(crate) sender: mpsc::Sender<link::IncomingFrame>,
     /// From the engine. It ends when the run has ended.
     pub(crate) incoming: FrameSource,
-    /// Fire it when no further prompt will come.
+    /// To be cancelled when no further prompt will come.
     pub(crate) finished: CancellationToken,
-    /// Fire it to stop everything now.
+    /// To be cancelled to stop everything now.
     pub(crate) stop: CancellationToken,
-    /// Whether the session must be opened with an `initialize`.
+    /// True if the session must be opened with an `initialize`.
     pub(crate) needs_initialize: bool,
 }
 
-/// What comes from the engine.
+/// Frames from the engine.
 pub(crate) enum FrameSource {
-    /// Frames as they are, and the task that they come from until it has been seen off.
+    /// Channel from the engine's task in this process, and the task until it was awaited.
     #[cfg(feature = "in-process")]
     Frames(mpsc::Receiver<Frame>, Option<tokio::task::JoinHandle<()>>),
-    /// Lines of a process, which may be wrong.
+    /// Lines of a process, which may be malformed.
     Process(Box<process::EngineOutput>),
 }
 

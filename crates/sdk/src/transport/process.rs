@@ -22,22 +22,22 @@ use crate::error::Error;
 use crate::transport::activity::{Activity, ActivityTracker};
 use crate::transport::{Connection, FrameSource};
 
-/// How long an engine may take to end by itself once its input is closed or it was told to stop.
+/// Time an engine has to exit after its input was closed or it was stopped.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// How long its output is waited for after it has ended.
+/// Time to read remaining output after the engine has exited.
 const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
-/// How long an engine may take to begin with a prompt after it has said that nothing runs. One that takes longer has
-/// dealt with the prompt in the turn before.
+/// Time an engine has to start a turn for a prompt after it has reported idle. If it takes longer, the turn before has
+/// consumed the prompt.
 const TURN_START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much of the engine's standard error is kept for an error text.
+/// Bytes of the engine's standard error that are kept for an error text.
 const MAX_STDERR_BYTES: usize = 4096;
 
 const CHANNEL_CAPACITY: usize = 128;
 
-/// What the engine writes, and the engine itself: whoever reads to the end has also seen it off.
+/// Output of the engine process, and the process itself: reading to the end also reaps it.
 pub(crate) struct EngineOutput {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -45,23 +45,23 @@ pub(crate) struct EngineOutput {
     stop: CancellationToken,
     activity: watch::Sender<ActivityTracker>,
     stderr: StderrTail,
-    /// Whether the last turn failed.
+    /// True if the last turn failed.
     turn_failed: bool,
     phase: ProcessPhase,
 }
 
-/// How far an engine is on its way out.
+/// Phase of the process on its way to the end.
 enum ProcessPhase {
     Running,
-    /// It has ended; what it has written is still read, but nothing more is waited for: others may hold its output open.
+    /// It has exited; remaining output is read with a short timeout, because its children may hold the pipe open.
     Exited,
-    /// It was told to stop and may go on writing until then.
+    /// It received SIGTERM and may write until this deadline.
     Stopping(Instant),
-    /// All is read, and it has been seen off.
+    /// All output is read and the process is reaped.
     Reaped,
 }
 
-/// Starts a program and speaks with it.
+/// Starts an engine process and connects to it.
 #[expect(clippy::disallowed_methods, reason = "starting an engine process is what this file is for")]
 pub(crate) fn connect(
     program: &Path,
@@ -111,7 +111,8 @@ pub(crate) fn connect(
     Ok(Connection { sender, incoming, finished, stop, needs_initialize: true })
 }
 
-/// Resolves when the engine's input may be closed: no prompt will come, and nothing runs that may ask or be interrupted.
+/// Resolves when the engine's input may be closed: no prompt will come, and no turn runs that may ask or be
+/// interrupted.
 async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver<ActivityTracker>) {
     finished.cancelled().await;
     loop {
@@ -119,7 +120,9 @@ async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver
         let goes_on = match at {
             Activity::Idle => false,
             Activity::Busy => turns.changed().await.is_ok(),
-            Activity::Unknown => timeout(TURN_START_TIMEOUT, turns.changed()).await.is_ok_and(|changed| changed.is_ok()),
+            Activity::Unknown => {
+                timeout(TURN_START_TIMEOUT, turns.changed()).await.is_ok_and(|changed| changed.is_ok())
+            }
         };
         if !goes_on {
             return;
@@ -127,7 +130,7 @@ async fn wait_until_idle(finished: CancellationToken, mut turns: watch::Receiver
     }
 }
 
-/// Writes lines until there are no more, then closes the engine's input.
+/// Writes frames until there are no more, then closes the engine's input.
 async fn write_frames(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<link::IncomingFrame>,
@@ -138,7 +141,7 @@ async fn write_frames(
     let mut closing = std::pin::pin!(closing);
     let mut buffer = Vec::new();
     loop {
-        // What was said before the input finished still goes out: lines come first.
+        // Frames come first, so that those sent before the end of the input are still written.
         let line = tokio::select! {
             biased;
             () = stop.cancelled() => None,
@@ -158,7 +161,8 @@ async fn write_frames(
 }
 
 impl EngineOutput {
-    /// The next frame. After the last one the engine has ended; if it failed without saying so, that is the last item.
+    /// Returns the next frame. After the last one the process is reaped; a failure that no result has reported is the
+    /// last item.
     pub(super) async fn next(&mut self) -> Option<Result<Frame, Error>> {
         if matches!(self.phase, ProcessPhase::Reaped) {
             return None;
@@ -173,7 +177,8 @@ impl EngineOutput {
         error.map(Err)
     }
 
-    /// Reads one line; false at the end. An engine that is to stop is told so, and has some time to say its last.
+    /// Reads one line; false at the end. A stop sends SIGTERM to the engine, which may write until the grace period is
+    /// over.
     async fn read_line(&mut self) -> bool {
         self.line.clear();
         loop {
@@ -182,7 +187,7 @@ impl EngineOutput {
                 self.phase = ProcessPhase::Stopping(Instant::now() + SHUTDOWN_GRACE);
             }
             let mut lines = (&mut self.stdout).take(MAX_LINE_IN as u64);
-            // What has come of a line stays in the buffer if this is left before its end.
+            // A partly read line stays in the buffer if this future is dropped.
             let reading = lines.read_until(b'\n', &mut self.line);
             let read = match self.phase {
                 ProcessPhase::Running => tokio::select! {
@@ -210,7 +215,7 @@ impl EngineOutput {
         }
     }
 
-    /// The frame on the line. Anything that does not look like one is noise that some other code wrote.
+    /// Parses the line. Anything that does not start with `{` was written by other code and is ignored.
     fn parse_line(&mut self) -> Option<Result<Frame, Error>> {
         let text = std::str::from_utf8(&self.line).ok().filter(|text| text.starts_with('{'))?;
         let frame = decode(text.trim_end()).map_err(Error::from);
@@ -227,18 +232,18 @@ impl EngineOutput {
         Some(frame)
     }
 
-    /// Sees to it that the engine has really ended, and says how if it failed.
+    /// Waits for the process to exit, kills it after the grace period, and returns an error if it failed.
     async fn reap(&mut self) -> Option<Error> {
         let status = match timeout(SHUTDOWN_GRACE, self.child.wait()).await {
             Ok(status) => status,
             Err(_) => {
-                // The process is on its way out in any case; what matters is that it goes.
+                // The process is about to end anyway, so the result of the kill does not matter.
                 let _ = self.child.start_kill();
                 self.child.wait().await
             }
         };
         let status = status.ok().filter(|status| !status.success())?;
-        // An engine also leaves with a failure when its last turn failed; the result has told that already.
+        // A failed last turn also gives a failure status; its result has been reported already.
         if self.turn_failed || self.stop.is_cancelled() {
             return None;
         }
@@ -246,15 +251,15 @@ impl EngineOutput {
     }
 }
 
-/// Tells the engine to stop: closing its input would only finish it.
+/// Sends SIGTERM. Closing the input would only let the engine finish its work.
 fn send_sigterm(child: &Child) {
     if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
-        // It may have ended by itself meanwhile.
+        // It may have exited meanwhile.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGTERM);
     }
 }
 
-/// The end of what the engine writes to its standard error.
+/// The end of the engine's standard error.
 struct StderrTail {
     bytes: Arc<Mutex<VecDeque<u8>>>,
     reader: AbortOnDropHandle<()>,
@@ -267,7 +272,8 @@ impl StderrTail {
         Self { bytes, reader: AbortOnDropHandle::new(reading) }
     }
 
-    /// What there is of it when the engine has ended. Another process may hold the stream open: that is not waited for long.
+    /// Returns the text after the engine has exited. The wait is short, because another process may hold the stream
+    /// open.
     async fn text(&mut self) -> String {
         let _ = timeout(OUTPUT_GRACE, &mut self.reader).await;
         let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,35 +1,40 @@
-//! Chat Completions: a reply as chunks, or in one piece.
+//! Chat Completions: a reply as stream chunks, or as one response.
 
 use serde_json::{Map, Value, json};
 use whimbrel_wire::{StopReason, Usage};
 
-use super::{ResolvedBlock, SseEvent, ResolvedReply, split_chunks};
+use super::{ResolvedBlock, ResolvedReply, SseEvent, split_chunks};
 
-/// Whether the caller wants the figures at the end of the stream.
+/// Whether the stream ends with a usage chunk (`stream_options.include_usage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageChunk {
     Send,
     Omit,
 }
 
-/// The reply in one piece.
+/// Encodes the reply as one response.
 pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
     let mut message = json!({"role": "assistant", "content": join_parts(spoken, text_part)});
     if let Some(thoughts) = join_parts(spoken, thinking_part) {
         message["reasoning_content"] = thoughts.into();
     }
-    let calls: Vec<Value> =
-        spoken.blocks.iter().filter_map(tool_call_parts).map(|(id, name, sent)| function_json(id, name, sent)).collect();
+    let calls: Vec<Value> = spoken
+        .blocks
+        .iter()
+        .filter_map(tool_call_parts)
+        .map(|(id, name, sent)| function_json(id, name, sent))
+        .collect();
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
     let mut reply = common_fields(spoken, "chat.completion");
-    reply["choices"] = json!([{"index": 0, "message": message, "finish_reason": finish_reason(&spoken.stop_reason)}]);
+    reply["choices"] =
+        json!([{"index": 0, "message": message, "finish_reason": finish_reason(&spoken.stop_reason)}]);
     reply["usage"] = usage_json(&spoken.usage);
     reply
 }
 
-/// The reply as chunks, the last word `[DONE]` included.
+/// Encodes the reply as stream chunks, with the final `[DONE]`.
 pub(crate) fn stream_events(spoken: &ResolvedReply, wanted: UsageChunk) -> Vec<SseEvent> {
     let mut deltas = vec![json!({"role": "assistant", "content": ""})];
     let mut calls = 0;
@@ -49,7 +54,7 @@ pub(crate) fn stream_events(spoken: &ResolvedReply, wanted: UsageChunk) -> Vec<S
     data.map(|data| SseEvent { name: None, data }).collect()
 }
 
-/// What a block adds to the reply, piece by piece. A call opens with its name; fragments of its input follow.
+/// The deltas of one block. A tool call begins with its name; chunks of its input follow.
 fn block_deltas(block: &ResolvedBlock, size: usize, index: usize) -> Vec<Value> {
     match block {
         ResolvedBlock::Text(text) => split_chunks(text, size).map(|text| json!({"content": text})).collect(),
@@ -63,7 +68,7 @@ fn block_deltas(block: &ResolvedBlock, size: usize, index: usize) -> Vec<Value> 
                 split_chunks(sent, size).map(|text| json!({"index": index, "function": {"arguments": text}}));
             [opening].into_iter().chain(fragments).map(|call| json!({"tool_calls": [call]})).collect()
         }
-        // There is no word for it in this dialect.
+        // Chat Completions has no form for arbitrary blocks.
         ResolvedBlock::Verbatim(_) => Vec::new(),
     }
 }
@@ -103,7 +108,10 @@ fn thinking_part(block: &ResolvedBlock) -> Option<&str> {
     }
 }
 
-fn join_parts<'a>(spoken: &'a ResolvedReply, part: impl Fn(&'a ResolvedBlock) -> Option<&'a str>) -> Option<String> {
+fn join_parts<'a>(
+    spoken: &'a ResolvedReply,
+    part: impl Fn(&'a ResolvedBlock) -> Option<&'a str>,
+) -> Option<String> {
     let parts: Vec<&str> = spoken.blocks.iter().filter_map(part).collect();
     (!parts.is_empty()).then(|| parts.concat())
 }
@@ -119,7 +127,7 @@ fn finish_reason(stop: &StopReason) -> &'static str {
     }
 }
 
-/// In this dialect the tokens read from the cache are among the tokens of the prompt.
+/// Chat Completions counts cached tokens among the prompt tokens.
 fn usage_json(usage: &Usage) -> Value {
     let prompt = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
     json!({
@@ -136,9 +144,11 @@ mod tests {
     use crate::Reply;
 
     #[test]
-    fn parallel_calls_come_in_fragments_under_their_own_index() {
-        let reply =
-            Reply::text("Look:").and_tool("Read", json!({"p": 1})).and_tool("Read", json!({"p": 2})).chunk_size(5);
+    fn parallel_tool_calls_stream_under_their_own_index() {
+        let reply = Reply::text("Look:")
+            .and_tool("Read", json!({"p": 1}))
+            .and_tool("Read", json!({"p": 2}))
+            .chunk_size(5);
         let told = stream_events(&ResolvedReply::new(2, &reply, "kimi"), UsageChunk::Send);
         let deltas: Vec<String> = told[..told.len() - 1]
             .iter()
@@ -163,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_come_only_when_they_are_wanted() {
+    fn usage_chunk_is_sent_only_on_request() {
         let spoken = ResolvedReply::new(1, &Reply::text("hi"), "kimi");
         let with = |wanted| {
             stream_events(&spoken, wanted).iter().filter(|event| event.data.contains("prompt_tokens")).count()

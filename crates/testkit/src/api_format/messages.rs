@@ -1,10 +1,10 @@
-//! The Messages API: a reply as events, or in one piece.
+//! The Messages API: a reply as stream events, or as one response.
 
 use serde_json::{Value, json};
 
-use super::{ResolvedBlock, SseEvent, ResolvedReply, split_chunks};
+use super::{ResolvedBlock, ResolvedReply, SseEvent, split_chunks};
 
-/// The reply in one piece.
+/// Encodes the reply as one response.
 pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
     let content: Vec<Value> = spoken.blocks.iter().map(block_json).collect();
     let mut message = empty_message(spoken);
@@ -14,17 +14,17 @@ pub(crate) fn response_body(spoken: &ResolvedReply) -> Value {
     message
 }
 
-/// The reply as events, in the order in which they are sent.
+/// Encodes the reply as stream events, in order.
 pub(crate) fn stream_events(spoken: &ResolvedReply) -> Vec<SseEvent> {
     let mut events = vec![typed_event(&json!({"type": "message_start", "message": empty_message(spoken)}))];
     for (index, block) in spoken.blocks.iter().enumerate() {
-        let start = json!({"type": "content_block_start", "index": index, "content_block": block_start_json(block)});
+        let start =
+            json!({"type": "content_block_start", "index": index, "content_block": block_start_json(block)});
         events.push(typed_event(&start));
         let deltas = block_deltas(block, spoken.chunk_size).into_iter();
-        events.extend(
-            deltas
-                .map(|delta| typed_event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))),
-        );
+        events.extend(deltas.map(|delta| {
+            typed_event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))
+        }));
         events.push(typed_event(&json!({"type": "content_block_stop", "index": index})));
     }
     events.push(typed_event(&json!({
@@ -36,12 +36,12 @@ pub(crate) fn stream_events(spoken: &ResolvedReply) -> Vec<SseEvent> {
     events
 }
 
-/// An event with its type as its name.
+/// Builds an event named after the `type` of its data.
 pub(crate) fn typed_event(data: &Value) -> SseEvent {
     SseEvent { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
 }
 
-/// A message before anything has been said: one token has been written.
+/// The message of `message_start`: no content yet, at most one output token.
 fn empty_message(spoken: &ResolvedReply) -> Value {
     let mut usage = json!(spoken.usage);
     usage["output_tokens"] = spoken.usage.output_tokens.min(1).into();
@@ -74,7 +74,9 @@ fn block_start_json(block: &ResolvedBlock) -> Value {
     match block {
         ResolvedBlock::Text(_) => json!({"type": "text", "text": ""}),
         ResolvedBlock::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
-        ResolvedBlock::Tool { id, name, .. } => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+        ResolvedBlock::Tool { id, name, .. } => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": {}})
+        }
         ResolvedBlock::Verbatim(block) => block.clone(),
     }
 }
@@ -89,9 +91,9 @@ fn block_deltas(block: &ResolvedBlock, size: usize) -> Vec<Value> {
                 split_chunks(thinking, size).map(|text| json!({"type": "thinking_delta", "thinking": text}));
             thoughts.chain([json!({"type": "signature_delta", "signature": signature})]).collect()
         }
-        ResolvedBlock::Tool { sent, .. } => {
-            split_chunks(sent, size).map(|text| json!({"type": "input_json_delta", "partial_json": text})).collect()
-        }
+        ResolvedBlock::Tool { sent, .. } => split_chunks(sent, size)
+            .map(|text| json!({"type": "input_json_delta", "partial_json": text}))
+            .collect(),
         ResolvedBlock::Verbatim(_) => Vec::new(),
     }
 }
@@ -106,10 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_told_in_the_events_of_the_api() {
+    fn reply_is_encoded_as_stream_events() {
         let reply = Reply::text("größer").and_tool("Bash", json!({"a": 1})).with_thinking("hm").chunk_size(4);
-        let told: Vec<Value> =
-            stream_events(&resolve_reply(&reply)).iter().map(|event| serde_json::from_str(&event.data).unwrap()).collect();
+        let told: Vec<Value> = stream_events(&resolve_reply(&reply))
+            .iter()
+            .map(|event| serde_json::from_str(&event.data).unwrap())
+            .collect();
         let brief: Vec<String> = told
             .iter()
             .map(|event| match &event["delta"] {
@@ -139,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn input_that_is_not_json_is_sent_as_it_is() {
+    fn invalid_tool_input_is_sent_verbatim() {
         let reply = Reply::tool("Bash", json!({})).raw_tool_input("{bad");
         let told = stream_events(&resolve_reply(&reply));
         assert!(told[2].data.contains(r#""partial_json":"{bad""#));
     }
 
     #[test]
-    fn a_whole_reply_holds_the_same() {
+    fn response_body_has_content_and_usage() {
         let message = response_body(&resolve_reply(&Reply::text("hi")));
         assert_eq!(message["content"], json!([{"type": "text", "text": "hi"}]));
         assert_eq!(

@@ -1,7 +1,7 @@
-//! How a reply looks on the wire of an API, pure.
+//! Encodes scripted replies in the format of each API, without IO.
 //!
-//! Rooms: [`messages`] (the Messages API), [`chat`] (Chat Completions). Both get a [`Spoken`] reply, in which everything
-//! that the script left open has been filled in.
+//! [`messages`] is the Messages API, [`chat`] is Chat Completions. Both encode a [`ResolvedReply`], in which every
+//! default that the script left open is filled in.
 
 pub(crate) mod chat;
 pub(crate) mod messages;
@@ -11,21 +11,19 @@ use whimbrel_wire::{StopReason, Usage};
 
 use crate::script::{Reply, ReplyBlock};
 
-/// A reply with everything filled in that a script may leave open.
+/// A reply with all defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResolvedReply {
     /// The number of the reply in its script.
     pub(crate) reply_number: usize,
-    /// The model that answers.
     pub(crate) model: String,
     pub(crate) blocks: Vec<ResolvedBlock>,
     pub(crate) stop_reason: StopReason,
     pub(crate) usage: Usage,
-    /// How many characters an event carries.
+    /// Characters per event.
     pub(crate) chunk_size: usize,
 }
 
-/// One block of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ResolvedBlock {
     Text(String),
@@ -34,19 +32,20 @@ pub(crate) enum ResolvedBlock {
     Verbatim(Value),
 }
 
-/// One event of a stream.
+/// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Its name, where the dialect has names.
+    /// The event name; Chat Completions has none.
     pub(crate) name: Option<String>,
     pub(crate) data: String,
 }
 
 impl ResolvedReply {
-    /// Fills in what the reply leaves open. Ids are made from its number, so they are the same in every run.
+    /// Fills in the defaults. Ids are derived from the number, so they are the same in every run.
     pub(crate) fn new(reply_number: usize, reply: &Reply, model: &str) -> Self {
         let mut calls = 0;
-        let blocks: Vec<ResolvedBlock> = reply.say.iter().map(|words| resolve_block(words, reply_number, &mut calls)).collect();
+        let blocks: Vec<ResolvedBlock> =
+            reply.say.iter().map(|words| resolve_block(words, reply_number, &mut calls)).collect();
         let stop = if calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn };
         Self {
             reply_number,
@@ -60,7 +59,7 @@ impl ResolvedReply {
 }
 
 impl SseEvent {
-    /// The event as it is written.
+    /// Encodes the event for the stream.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
         let data: String = self.data.split('\n').map(|line| format!("data: {line}\n")).collect();
@@ -87,19 +86,19 @@ fn resolve_block(words: &ReplyBlock, number: usize, calls: &mut usize) -> Resolv
     }
 }
 
-/// The same for every reply, so that costs in a test do not hang on how long a prompt is.
+/// Usage of every reply unless set; fixed, so that costs in tests do not depend on the length of prompts.
 fn default_usage() -> Usage {
     Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() }
 }
 
-/// A text in pieces of so many characters.
+/// Splits a text into chunks of `size` characters.
 pub(crate) fn split_chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
     let characters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = characters.chunks(size.max(1)).map(|piece| piece.iter().collect()).collect();
     pieces.into_iter()
 }
 
-/// An error object that both dialects understand.
+/// Builds an error object that both API formats understand.
 pub(crate) fn error_body(kind: &str, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "code": kind, "message": message}})
 }

@@ -1,4 +1,4 @@
-//! Whoever speaks for the model in a test.
+//! Backends that play the script in place of a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use whimbrel_models::scripted::Scripted;
 
 use crate::http_mock::MockApi;
-use crate::script::{ModelRequest, ApiFormat};
+use crate::script::{ApiFormat, ModelRequest};
 
-/// Whoever plays the script.
+/// The backend of one host.
 pub(super) enum ModelBackend {
-    /// A mock on loopback.
+    /// A mock API on loopback.
     Http(MockApi),
-    /// The scripted model in our process.
+    /// The scripted model in this process.
     Scripted(Arc<Scripted>),
-    /// The scripted model in the engine's process.
+    /// The scripted model in the engine's process; its requests cannot be seen.
     ScriptedInEngine,
 }
 
 impl ModelBackend {
-    /// What the engine must be told to find it.
+    /// Environment variables that direct the engine to the backend.
     pub(super) fn env(&self) -> BTreeMap<String, String> {
         match self {
             Self::Http(api) => api.env(),
@@ -27,13 +27,15 @@ impl ModelBackend {
         }
     }
 
-    /// What the model has been asked, as far as we can know.
+    /// The requests so far, where they can be seen.
     pub(super) fn model_requests(&self) -> Vec<ModelRequest> {
         match self {
             Self::Http(api) => api.model_requests(),
             Self::Scripted(model) => {
                 let bodies = model.requests().into_iter().enumerate();
-                bodies.map(|(number, body)| ModelRequest { number, api_format: ApiFormat::Messages, body }).collect()
+                bodies
+                    .map(|(number, body)| ModelRequest { number, api_format: ApiFormat::Messages, body })
+                    .collect()
             }
             Self::ScriptedInEngine => Vec::new(),
         }

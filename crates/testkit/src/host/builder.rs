@@ -1,4 +1,4 @@
-//! How a test host is set up before it starts an engine.
+//! Configuration of a test host, and the start of its engine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use whimbrel_wire::control::{CanUseTool, Initialize, Request};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::request_handler::{self, HostResponse, RequestHandler};
-use super::connection::EngineConnection;
 use super::backend::ModelBackend;
+use super::connection::EngineConnection;
+use super::request_handler::{self, HostResponse, RequestHandler};
 use super::{Host, HostParts};
 use crate::http_mock::MockApi;
 use crate::script::Script;
 use crate::test_dirs::TestDirs;
 
-/// The model that is asked unless the options name one. Its price is known and does not change.
+/// Default model; its price is known and does not change.
 pub(crate) const DEFAULT_MODEL: &str = "claude-opus-4-5-20251101";
 
-/// The script's name at the engine's own scripted model.
+/// Name under which the script is registered with the scripted provider.
 const SCRIPT_NAME: &str = "test";
 
-/// How long each wait of a test lasts at most.
+/// Default timeout of each wait.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A host before it starts.
@@ -65,49 +65,49 @@ impl HostBuilder {
         }
     }
 
-    /// Plays the script on the engine's own scripted model; otherwise it is played over HTTP on loopback.
+    /// Plays the script on the engine's own scripted model instead of HTTP on loopback.
     pub fn without_network(mut self) -> Self {
         self.backend_kind = BackendKind::Scripted;
         self
     }
 
-    /// Runs this program as the engine; otherwise it runs in this process.
+    /// Runs this program as the engine instead of an engine in this process.
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
         self
     }
 
-    /// What is asked of the session. Folder and model are filled in where they are left open.
+    /// Sets the session options. Missing working directory and model are filled in.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Changes what is asked of the session.
+    /// Changes the session options.
     pub fn configure(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// Sets a variable of the engine's environment.
+    /// Sets an environment variable of the engine.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// Puts a file into the workspace.
+    /// Writes a file into the workspace.
     pub fn file(mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((path.into(), content.into()));
         self
     }
 
-    /// Works in these folders; otherwise in new ones.
+    /// Uses these directories instead of new ones.
     pub fn dirs(mut self, stage: TestDirs) -> Self {
         self.dirs = Some(stage);
         self
     }
 
-    /// Answers permission questions. The options are made to say that the host is asked; set other options before.
+    /// Responds to permission requests and sets `permission_prompt_tool` to the host. Call it after `options`.
     pub fn can_use_tool(
         mut self,
         decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
@@ -117,22 +117,32 @@ impl HostBuilder {
         self
     }
 
-    /// Answers every question of the engine: hooks, hosted MCP servers, and permissions if the options say that the host
-    /// is asked for them.
+    /// Responds to every control request: hooks, SDK MCP servers, and permission requests if the options direct them to
+    /// the host.
     pub fn on_request(mut self, answer: impl FnMut(&Request) -> HostResponse + Send + 'static) -> Self {
         self.request_handler = Box::new(answer);
         self
     }
 
-    /// How long each wait lasts at most, 20 seconds unless said otherwise.
+    /// Sets the timeout of each wait; the default is 20 seconds.
     pub fn timeout(mut self, deadline: Duration) -> Self {
         self.timeout = deadline;
         self
     }
 
-    /// Starts the engine. What travels in `initialize` is sent at once.
+    /// Starts the engine. Sends `initialize` if the options need it.
     pub async fn start(self) -> anyhow::Result<Host> {
-        let Self { script, backend_kind: way, program, mut options, env, dirs: stage, files, request_handler: answers, timeout: deadline } = self;
+        let Self {
+            script,
+            backend_kind: way,
+            program,
+            mut options,
+            env,
+            dirs: stage,
+            files,
+            request_handler: answers,
+            timeout: deadline,
+        } = self;
         let stage = stage.map_or_else(TestDirs::new, Ok)?;
         for (path, content) in files {
             stage.write_file(&path, content)?;
@@ -148,7 +158,13 @@ impl HostBuilder {
             Some(program) => EngineConnection::start_process(&program, &options.to_args(), &all, &folder)?,
             None => connect_in_process(&voice, options.clone(), all)?,
         };
-        let mut host = Host::new(HostParts { connection, dirs: stage, backend: voice, request_handler: answers, timeout: deadline });
+        let mut host = Host::new(HostParts {
+            connection,
+            dirs: stage,
+            backend: voice,
+            request_handler: answers,
+            timeout: deadline,
+        });
         let initialize = options.to_initialize();
         if initialize != Initialize::default() {
             host.send_request(initialize).await.context("initialize")?;
@@ -157,7 +173,7 @@ impl HostBuilder {
     }
 }
 
-/// Gives the script a voice, and the options a model that speaks with it.
+/// Starts the model backend and points the options at it.
 async fn start_backend(
     script: Script,
     way: BackendKind,
@@ -183,7 +199,11 @@ async fn start_backend(
     }
 }
 
-fn connect_in_process(voice: &ModelBackend, options: Options, env: BTreeMap<String, String>) -> anyhow::Result<EngineConnection> {
+fn connect_in_process(
+    voice: &ModelBackend,
+    options: Options,
+    env: BTreeMap<String, String>,
+) -> anyhow::Result<EngineConnection> {
     let variables = env.clone();
     let get: EnvLookup = Arc::new(move |name| variables.get(name).cloned());
     let door = HttpClient::from_env(|name| get(name));

@@ -1,4 +1,4 @@
-//! The wire to an engine, whoever runs it: a thread of ours, or a process.
+//! Connection to an engine that runs on a thread of this process or as a child process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,25 +14,25 @@ use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, SessionExit, Start, link, serve};
 use whimbrel_wire::{Frame, decode, encode};
 
-/// One line of the engine.
+/// One frame from the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedFrame {
-    /// What it means.
+    /// The decoded frame.
     pub frame: Frame,
-    /// The line as JSON.
+    /// The same frame as JSON.
     pub json: Value,
 }
 
-/// How an engine ended.
+/// How an engine exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineExit {
-    /// The exit code. An engine that ran in this process has the one that a program would have had.
+    /// The exit code. For an engine in this process, the code that a program would have returned.
     pub code: i32,
-    /// What a process wrote to stderr.
+    /// The stderr of a process.
     pub stderr: String,
 }
 
-/// The host's end of the wire.
+/// The host's end of the connection.
 pub(crate) struct EngineConnection {
     input: Option<Input>,
     output: Output,
@@ -54,7 +54,7 @@ enum EngineHandle {
     Process { child: Box<Child>, stderr: JoinHandle<String> },
 }
 
-/// Stops an engine that nobody waits for any more.
+/// Stops the engine thread when the host is dropped.
 struct StopOnDrop(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for StopOnDrop {
@@ -64,13 +64,13 @@ impl Drop for StopOnDrop {
 }
 
 impl EngineConnection {
-    /// Starts an engine on a thread of its own, so that it goes on whatever the test does.
+    /// Starts an engine on its own thread, so that it runs independently of the test's runtime.
     pub(crate) fn start_in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
         let (link, end) = link::pair();
         let (sender, farewell) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("engine".into()).spawn(move || {
-            // A test that has gone does not want to know.
+            // The receiver is gone if the test has ended.
             let _ = sender.send(runtime.block_on(serve(engine, link, start)));
         })?;
         let stop = StopOnDrop(Box::new(move || end.stop.cancel()));
@@ -81,7 +81,7 @@ impl EngineConnection {
         })
     }
 
-    /// Starts an engine as a process.
+    /// Starts an engine as a child process.
     #[expect(clippy::disallowed_methods, reason = "the engine under test is a program")]
     pub(crate) fn start_process(
         program: &Path,
@@ -100,7 +100,7 @@ impl EngineConnection {
         let mut errors = child.stderr.take().ok_or_else(missing)?;
         let stderr = tokio::spawn(async move {
             let mut text = Vec::new();
-            // What could be read is kept, whatever ended it.
+            // Keeps the output read so far even after an error.
             let _ = errors.read_to_end(&mut text).await;
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -111,7 +111,7 @@ impl EngineConnection {
         })
     }
 
-    /// Sends a line, without its end.
+    /// Sends a line, given without its newline.
     pub(crate) async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
         let gone = "the engine no longer listens";
         match &mut self.input {
@@ -126,7 +126,7 @@ impl EngineConnection {
         }
     }
 
-    /// Hears the next line; none once the engine has said everything.
+    /// Receives the next frame; `None` once the engine closed its output.
     pub(crate) async fn receive(&mut self) -> anyhow::Result<Option<ReceivedFrame>> {
         let line = match &mut self.output {
             Output::Link(frames) => match frames.recv().await {
@@ -147,12 +147,12 @@ impl EngineConnection {
         Ok(Some(ReceivedFrame { frame, json }))
     }
 
-    /// Finishes the input: nothing more will be said.
+    /// Closes the input.
     pub(crate) fn finish_input(&mut self) {
         self.input = None;
     }
 
-    /// Waits for the engine to end. Ask only after everything has been heard.
+    /// Waits for the engine to exit. Call it after all frames were received.
     pub(crate) async fn wait_for_exit(&mut self) -> anyhow::Result<EngineExit> {
         self.finish_input();
         match self.engine.take() {
@@ -171,8 +171,7 @@ impl EngineConnection {
     }
 }
 
-/// The exit code of a process whose session ended like this: a session that never began, or whose last result is an
-/// error, has failed.
+/// The exit code a program would return: 1 if the session never started or its last result is an error.
 fn exit_code(farewell: &SessionExit) -> i32 {
     let failed = farewell.last_turn.as_ref().is_some_and(|turn| turn.is_error);
     i32::from(failed || farewell.setup_error.is_some())

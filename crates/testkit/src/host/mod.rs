@@ -1,24 +1,24 @@
-//! A small host for tests: starts an engine on a script, talks to it, and waits with a deadline everywhere, so that a test
-//! cannot hang.
+//! A host for tests: starts an engine on a script and exchanges frames with it. Every wait has a timeout, so that a
+//! test cannot hang.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use whimbrel_testkit::{Host, Reply};
 //!
-//! let mut host = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+//! let mut host = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
 //! let result = host.run("Say hello.").await.unwrap();
 //! assert_eq!(result.result.as_deref(), Some("Hello."));
-//! assert!(host.asked()[0].says("Say hello."));
+//! assert!(host.model_requests()[0].contains_text("Say hello."));
 //! assert_eq!(host.finish().await.unwrap().code, 0);
 //! # })
 //! ```
 //!
-//! The host hears the engine only while a test waits for something; questions of the engine are answered then.
+//! The host reads frames only while a test waits for something; it answers control requests of the engine then.
 
-mod request_handler;
+mod backend;
 mod builder;
 mod connection;
-mod backend;
+mod request_handler;
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::Content;
-use whimbrel_wire::control::{TypedRequest, Response};
+use whimbrel_wire::control::{Response, TypedRequest};
 use whimbrel_wire::message::{TurnResult, User};
 
 use crate::http_mock::MockApi;
@@ -34,26 +34,25 @@ use crate::pattern::matches_pattern;
 use crate::script::{ModelRequest, Script};
 use crate::test_dirs::TestDirs;
 
-pub use request_handler::HostResponse;
 pub use builder::HostBuilder;
 pub use connection::{EngineExit, ReceivedFrame};
+pub use request_handler::HostResponse;
 
-use request_handler::RequestHandler;
-use connection::EngineConnection;
 use backend::ModelBackend;
+use connection::EngineConnection;
+use request_handler::RequestHandler;
 
-/// A host that talks to one engine.
+/// A host connected to one engine.
 pub struct Host {
     parts: HostParts,
     received: Vec<ReceivedFrame>,
-    /// Up to where frames have been waited for.
+    /// Index of the first frame not yet returned by a wait.
     cursor: usize,
-    /// How many questions have been asked.
+    /// Number of control requests sent; makes their ids.
     asked: usize,
     output_closed: bool,
 }
 
-/// What a host is made of.
 pub(crate) struct HostParts {
     connection: EngineConnection,
     dirs: TestDirs,
@@ -63,7 +62,7 @@ pub(crate) struct HostParts {
 }
 
 impl Host {
-    /// A host for an engine whose model follows this script.
+    /// Builds a host for an engine whose model follows this script.
     pub fn with_script(script: impl Into<Script>) -> HostBuilder {
         HostBuilder::new(script.into())
     }
@@ -72,12 +71,12 @@ impl Host {
         Self { parts, received: Vec::new(), cursor: 0, asked: 0, output_closed: false }
     }
 
-    /// Says something to the agent.
+    /// Sends a prompt.
     pub async fn send_prompt(&mut self, prompt: impl Into<Content>) -> anyhow::Result<()> {
         self.send_frame(User::prompt(prompt)).await
     }
 
-    /// Says something and waits for the result.
+    /// Sends a prompt and waits for the result.
     pub async fn run(&mut self, prompt: impl Into<Content>) -> anyhow::Result<TurnResult> {
         self.send_prompt(prompt).await?;
         self.next_result().await
@@ -89,19 +88,19 @@ impl Host {
         self.send_line(&line).await
     }
 
-    /// Sends a line as it is, whether it is a frame or not.
+    /// Sends a line as it is, whether it is a valid frame or not.
     pub async fn send_line(&mut self, line: &str) -> anyhow::Result<()> {
         let sending = self.parts.connection.send_line(line);
         tokio::time::timeout(self.parts.timeout, sending).await.context("the engine does not read")?
     }
 
-    /// Asks the engine something and waits for its answer.
+    /// Sends a control request and waits for its response.
     pub async fn send_request<A: TypedRequest>(&mut self, question: A) -> anyhow::Result<A::Reply> {
         let response = self.send_raw_request(serde_json::to_value(question.into())?).await?;
         Ok(response.parse_reply::<A>()?)
     }
 
-    /// Asks the engine something, given as JSON with its `subtype`, and waits for the answer, whatever it is.
+    /// Sends a control request given as JSON with its `subtype`, and waits for the response, success or error.
     pub async fn send_raw_request(&mut self, question: Value) -> anyhow::Result<Response> {
         self.asked += 1;
         let request_id = format!("host_{}", self.asked);
@@ -119,21 +118,25 @@ impl Host {
         }
     }
 
-    /// The next frame that fits, among those after the last one that was waited for.
+    /// Waits for the next frame that satisfies `fits`. Each wait starts after the frame that the previous wait
+    /// returned.
     pub async fn next_frame(&mut self, fits: impl Fn(&Frame) -> bool) -> anyhow::Result<&Frame> {
         let at = self.find_frame(self.cursor, "a frame", |heard| fits(&heard.frame)).await?;
         self.cursor = at + 1;
         Ok(&self.received[at].frame)
     }
 
-    /// The next frame that [looks like](looks_like) this, among those after the last one that was waited for.
+    /// Waits for the next frame that [matches](matches_pattern) the pattern, after the one that the previous wait
+    /// returned.
     pub async fn next_matching(&mut self, pattern: &Value) -> anyhow::Result<&Value> {
-        let at = self.find_frame(self.cursor, &pattern.to_string(), |heard| matches_pattern(&heard.json, pattern)).await?;
+        let at = self
+            .find_frame(self.cursor, &pattern.to_string(), |heard| matches_pattern(&heard.json, pattern))
+            .await?;
         self.cursor = at + 1;
         Ok(&self.received[at].json)
     }
 
-    /// The first frame of all that fits, waited for or not.
+    /// Waits for the first frame of the whole run that satisfies `fits`.
     pub(crate) async fn first_matching(
         &mut self,
         what: &str,
@@ -143,7 +146,7 @@ impl Host {
         Ok(&self.received[at].json)
     }
 
-    /// The next result.
+    /// Waits for the next result.
     pub async fn next_result(&mut self) -> anyhow::Result<TurnResult> {
         match self.next_frame(|frame| matches!(frame, Frame::Result(_))).await? {
             Frame::Result(result) => Ok((**result).clone()),
@@ -156,23 +159,23 @@ impl Host {
         self.received.iter().map(|heard| &heard.frame)
     }
 
-    /// Every line so far, with its JSON.
+    /// Every frame so far, with its JSON.
     pub fn received(&self) -> &[ReceivedFrame] {
         &self.received
     }
 
-    /// The questions about tool calls that the host was asked so far, as they came.
+    /// The permission requests (`can_use_tool`) so far.
     pub fn permission_requests(&self) -> Vec<&Value> {
         let requests = self.received.iter().map(|heard| &heard.json["request"]);
         requests.filter(|request| request["subtype"] == "can_use_tool").collect()
     }
 
-    /// What the model has been asked so far. A script in another process cannot tell.
+    /// The requests to the model so far; empty if the script plays in another process.
     pub fn model_requests(&self) -> Vec<ModelRequest> {
         self.parts.backend.model_requests()
     }
 
-    /// The mock, if the script is played over HTTP.
+    /// The HTTP mock, if the script plays over HTTP.
     pub fn api(&self) -> Option<&MockApi> {
         match &self.parts.backend {
             ModelBackend::Http(api) => Some(api),
@@ -180,17 +183,17 @@ impl Host {
         }
     }
 
-    /// The folders of this run.
+    /// The directories of this run.
     pub fn dirs(&self) -> &TestDirs {
         &self.parts.dirs
     }
 
-    /// Finishes the input: nothing more will be said. The engine goes on with what it has.
+    /// Closes the input. The engine finishes the work that it has.
     pub fn finish_input(&mut self) {
         self.parts.connection.finish_input();
     }
 
-    /// Finishes the input, hears the engine out and tells how it ended.
+    /// Closes the input, reads all remaining frames and returns how the engine exited.
     pub async fn finish(&mut self) -> anyhow::Result<EngineExit> {
         self.finish_input();
         let deadline = self.parts.timeout;
@@ -204,7 +207,7 @@ impl Host {
         }
     }
 
-    /// Finds a frame from a place on, hearing more as long as there is none. Gives its index.
+    /// Finds a frame at or after index `from`, reading more frames until there is one; returns its index.
     async fn find_frame(
         &mut self,
         from: usize,
@@ -232,7 +235,7 @@ impl Host {
         }
     }
 
-    /// Hears one more line and answers it if it is a question. False once the engine has said everything.
+    /// Receives one frame and responds if it is a control request. Returns false once the engine closed its output.
     async fn receive_next(&mut self) -> anyhow::Result<bool> {
         if self.output_closed {
             return Ok(false);
@@ -242,19 +245,21 @@ impl Host {
             return Ok(false);
         };
         let response = match &heard.frame {
-            Frame::ControlRequest(asked) => (self.parts.request_handler)(&asked.request).into_control_response(&asked.request_id),
+            Frame::ControlRequest(asked) => {
+                (self.parts.request_handler)(&asked.request).into_control_response(&asked.request_id)
+            }
             _ => None,
         };
         self.received.push(heard);
         if let Some(response) = response {
             let line = serde_json::to_string(&Frame::from(response))?;
-            // An engine that has stopped listening does not need the answer.
+            // An engine that is shutting down does not need the response.
             let _ = self.parts.connection.send_line(&line).await;
         }
         Ok(true)
     }
 
-    /// What was heard, in short, for an error text.
+    /// Summarizes the received frames for an error text.
     fn describe_received(&self) -> String {
         let brief = |heard: &ReceivedFrame| heard.json.to_string().chars().take(300).collect::<String>();
         let lines: Vec<String> = self.received.iter().map(brief).collect();

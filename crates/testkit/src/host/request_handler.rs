@@ -1,29 +1,29 @@
-//! What a host answers when the engine asks.
+//! Responses of the test host to control requests of the engine.
 
 use serde_json::Value;
 use whimbrel_wire::control::{CanUseTool, ControlResponse, Request};
 use whimbrel_wire::permission::PermissionResult;
 
-/// An answer to a question of the engine.
+/// A response to a control request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostResponse {
-    /// It worked, and this came of it.
+    /// Success, with this response body.
     Success(Value),
-    /// It did not work.
+    /// An error.
     Error(String),
-    /// No answer, at least not now.
+    /// No response; the test may send one later.
     NoResponse,
 }
 
-/// What answers the engine's questions.
+/// Responds to the engine's control requests.
 pub(crate) type RequestHandler = Box<dyn FnMut(&Request) -> HostResponse + Send>;
 
-/// A host that was not told what to answer.
+/// Rejects every request; the default.
 pub(crate) fn reject_all() -> RequestHandler {
     Box::new(|request| HostResponse::Error(format!("The test host has no answer to {}.", request.subtype())))
 }
 
-/// A host that only answers permission questions.
+/// Responds to permission requests and rejects all others.
 pub(crate) fn permissions_only(
     mut decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
 ) -> RequestHandler {
@@ -38,7 +38,7 @@ pub(crate) fn permissions_only(
 }
 
 impl HostResponse {
-    /// The answer as it is sent; none for silence.
+    /// Converts to the frame; `None` for [`Self::NoResponse`].
     pub(crate) fn into_control_response(self, request_id: &str) -> Option<ControlResponse> {
         match self {
             Self::Success(reply) => Some(ControlResponse::success(request_id, &reply)),

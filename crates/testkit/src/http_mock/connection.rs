@@ -1,4 +1,4 @@
-//! One caller: reads its requests one after the other and performs what is planned for each.
+//! One client connection: reads requests in turn and runs the planned actions for each.
 
 use std::io;
 use std::sync::Arc;
@@ -8,22 +8,21 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 
-use super::request::{self, HttpRequest};
 use super::plan::{self, Action};
+use super::request::{self, HttpRequest};
 use super::{ReadMode, RecordedRequest, Shared, api_format_of};
 use crate::script::ModelRequest;
 
-/// What ends a body.
+/// Terminates a chunked body.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// Whether more can come on a connection.
+/// Whether the connection accepts another request.
 #[derive(PartialEq, Eq)]
 enum ConnectionState {
     Open,
     Closed,
 }
 
-/// A caller's connection.
 struct Connection {
     number: usize,
     reader: BufReader<OwnedReadHalf>,
@@ -31,7 +30,7 @@ struct Connection {
     shared: Arc<Shared>,
 }
 
-/// Serves a caller until it goes away or is hung up on.
+/// Serves a client until either side closes the connection.
 pub(super) async fn serve_connection(stream: TcpStream, number: usize, shared: Arc<Shared>) {
     // Small writes must arrive as they are made.
     let _ = stream.set_nodelay(true);
@@ -54,7 +53,7 @@ pub(super) async fn serve_connection(stream: TcpStream, number: usize, shared: A
 }
 
 impl Connection {
-    /// Writes a request down and plans what is done for it.
+    /// Records a request and plans the actions for it.
     fn record_and_plan(&self, heard: HttpRequest) -> Vec<Action> {
         let HttpRequest { method, path, query, headers, body } = heard;
         let mut recorded = self.shared.lock_requests();
@@ -86,14 +85,16 @@ impl Connection {
         acts
     }
 
-    /// Does what is planned. An error means that the caller went away meanwhile.
+    /// Runs the actions. An error means that the client disconnected.
     async fn run_actions(&mut self, acts: Vec<Action>) -> io::Result<ConnectionState> {
         let last = acts.len().saturating_sub(1);
         for (index, act) in acts.into_iter().enumerate() {
             match act {
-                Action::Head { status, headers } => self.writer.write_all(render_head(status, &headers).as_bytes()).await?,
+                Action::Head { status, headers } => {
+                    self.writer.write_all(render_head(status, &headers).as_bytes()).await?
+                }
                 Action::Send(bytes) if index == last => {
-                    // In one write, so that a caller who knows the last event need not wait for the end after it.
+                    // One write for both, so that a client that stops at the last event does not miss the terminator.
                     self.writer.write_all(&[encode_chunk(&bytes), LAST_CHUNK.to_vec()].concat()).await?;
                     return Ok(ConnectionState::Open);
                 }
@@ -101,8 +102,10 @@ impl Connection {
                 Action::Wait(time) => self.wait_unless_disconnected(tokio::time::sleep(time)).await?,
                 Action::Hold(name) => {
                     let mut released = self.shared.released_names.subscribe();
-                    self.wait_unless_disconnected(async { drop(released.wait_for(|names| names.contains(&name)).await) })
-                        .await?;
+                    self.wait_unless_disconnected(async {
+                        drop(released.wait_for(|names| names.contains(&name)).await)
+                    })
+                    .await?;
                 }
                 Action::Repeat { bytes, every } => loop {
                     self.writer.write_all(&encode_chunk(&bytes)).await?;
@@ -122,7 +125,7 @@ impl Connection {
         Ok(ConnectionState::Open)
     }
 
-    /// Waits, but not longer than the caller stays.
+    /// Waits until `wait` completes or the client disconnects.
     async fn wait_unless_disconnected(&mut self, wait: impl Future<Output = ()>) -> io::Result<()> {
         tokio::select! {
             () = wait => Ok(()),
@@ -131,17 +134,17 @@ impl Connection {
     }
 }
 
-/// Ends when the caller has gone away.
+/// Completes when the client has disconnected.
 async fn wait_for_disconnect(from: &mut BufReader<OwnedReadHalf>) -> io::Error {
     match from.fill_buf().await {
         Ok([]) => io::ErrorKind::ConnectionAborted.into(),
-        // A next request is waiting already; it will be read in its turn.
+        // The next request has already arrived; it is read afterwards.
         Ok(_) => std::future::pending().await,
         Err(error) => error,
     }
 }
 
-/// A piece of a body as it is written; an empty one would be its end.
+/// Encodes one chunk of a body; nothing for empty input, because an empty chunk ends the body.
 fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
     match bytes {
         [] => Vec::new(),

@@ -1,7 +1,7 @@
-//! A model API on loopback that follows a script, writes down what it was asked, and fails as it is told to.
+//! A model API on loopback that plays a script, records the requests and injects faults.
 //!
-//! It speaks the Messages API at `/v1/messages` (with and without streaming, `count_tokens`) and Chat Completions at
-//! `/v1/chat/completions`, both from the same script. It listens on 127.0.0.1 only and is gone when it is dropped.
+//! It serves the Messages API at `/v1/messages` (with and without streaming, `count_tokens`) and Chat Completions at
+//! `/v1/chat/completions`, both from the same script. It listens on 127.0.0.1 only and stops when dropped.
 //!
 //! ```
 //! # tokio_test();
@@ -14,11 +14,11 @@
 //! # }) }
 //! ```
 //!
-//! Rooms: `plan` (pure: what is sent for a request), `heard` (reading a request), `connection` (one caller at a time).
+//! Submodules: `plan` (pure: the actions for a request), `request` (HTTP parser), `connection` (serves one client).
 
 mod connection;
-pub(crate) mod request;
 mod plan;
+pub(crate) mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -32,12 +32,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::script::{ModelRequest, ApiFormat, Script};
+use crate::script::{ApiFormat, ModelRequest, Script};
 
-/// How long the waits of the mock last at most.
+/// Timeout of the waits of the mock.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The mock. Requests are answered as long as it lives.
+/// The mock server. It stops when dropped.
 #[derive(Debug)]
 pub struct MockApi {
     address: SocketAddr,
@@ -45,28 +45,28 @@ pub struct MockApi {
     server_task: JoinHandle<()>,
 }
 
-/// One request that reached the mock.
+/// One request received by the mock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRequest {
-    /// How many requests came before it.
+    /// The number of requests before this one.
     pub number: usize,
-    /// The connection it came on, from 0 in the order in which they were made.
+    /// The connection it came on, counted from 0 in order of connecting.
     pub connection: usize,
-    /// When it had arrived whole.
+    /// The time at which the whole request had arrived.
     pub received_at: Instant,
-    /// The method.
+    /// The HTTP method.
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// What follows the question mark.
+    /// The query, without the question mark.
     pub query: String,
-    /// The headers; names in lower case.
+    /// The headers, with lower-case names.
     pub headers: BTreeMap<String, String>,
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     script: Script,
@@ -76,14 +76,14 @@ pub(crate) struct Shared {
     read_mode: ReadMode,
 }
 
-/// Whether anybody is listened to.
+/// Whether connections are read at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
     Read,
     Never,
 }
 
-/// Figures that somebody may wait for.
+/// Counters that a test can wait for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     connections: usize,
@@ -93,16 +93,16 @@ struct Progress {
 }
 
 impl MockApi {
-    /// Starts to listen on a free port.
+    /// Starts the server on a free port.
     pub async fn start(script: impl Into<Script>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
         Self::listen(listener, script.into(), ReadMode::Read)
     }
 
-    /// Starts to listen on a free port, takes connections in and never reads from them.
+    /// Starts a server that accepts connections and never reads from them.
     pub async fn start_never_reading() -> anyhow::Result<Self> {
         let socket = TcpSocket::new_v4()?;
-        // What nobody reads waits at the sender, not here.
+        // A small receive buffer, so that unread data blocks the sender.
         socket.set_recv_buffer_size(64 * 1024)?;
         socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).context("no port on 127.0.0.1 is free")?;
         Self::listen(socket.listen(64)?, Script::from([]), ReadMode::Never)
@@ -121,12 +121,12 @@ impl MockApi {
         Ok(Self { address, shared, server_task: serving })
     }
 
-    /// Where it listens, without a slash at the end.
+    /// The base URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The variables that send an engine here, for either dialect, with keys that open nothing.
+    /// Environment variables that direct an engine here, for both API formats, with dummy keys.
     pub fn env(&self) -> BTreeMap<String, String> {
         let set = [
             ("ANTHROPIC_BASE_URL", self.url()),
@@ -137,47 +137,51 @@ impl MockApi {
         set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The requests so far.
+    /// All requests so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.lock_requests().clone()
     }
 
-    /// The requests for a reply so far: those that took something off the script.
+    /// The requests for a model reply so far, that is, those that used the script.
     pub fn model_requests(&self) -> Vec<ModelRequest> {
         let requests = self.requests();
-        let replies = requests.into_iter().filter_map(|request| Some((api_format_of(&request)?, request.body)));
-        replies.enumerate().map(|(number, (dialect, body))| ModelRequest { number, api_format: dialect, body }).collect()
+        let replies =
+            requests.into_iter().filter_map(|request| Some((api_format_of(&request)?, request.body)));
+        replies
+            .enumerate()
+            .map(|(number, (dialect, body))| ModelRequest { number, api_format: dialect, body })
+            .collect()
     }
 
-    /// How many connections have been made.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.progress.borrow().connections
     }
 
-    /// How many callers went away before their answer was complete.
+    /// The number of clients that disconnected before their response was complete.
     pub fn disconnects(&self) -> usize {
         self.shared.progress.borrow().disconnects
     }
 
-    /// Whether every reply of the script has been given.
+    /// Returns whether every reply of the script has been used.
     pub fn is_script_exhausted(&self) -> bool {
         self.shared.script.is_exhausted()
     }
 
-    /// Lets replies go that [hold](crate::Reply::hold) on this name, now and later.
+    /// Releases replies that [hold](crate::Reply::hold_until) on this name, now and later.
     pub fn release(&self, name: impl Into<String>) {
         self.shared.released_names.send_modify(|names| {
             names.insert(name.into());
         });
     }
 
-    /// Waits until so many replies have been asked for.
+    /// Waits until this many model replies were requested.
     pub async fn wait_for_model_requests(&self, count: usize) -> anyhow::Result<()> {
         let reached = |progress: &Progress| progress.model_requests >= count;
         self.wait_until(reached).await.with_context(|| format!("the model was not asked {count} times"))
     }
 
-    /// Waits until so many callers have gone away before their answer was complete.
+    /// Waits until this many clients disconnected before their response was complete.
     pub async fn wait_for_disconnects(&self, count: usize) -> anyhow::Result<()> {
         let reached = |progress: &Progress| progress.disconnects >= count;
         self.wait_until(reached).await.with_context(|| format!("{count} callers did not go away"))
@@ -186,7 +190,9 @@ impl MockApi {
     async fn wait_until(&self, reached: impl Fn(&Progress) -> bool) -> anyhow::Result<()> {
         let mut progress = self.shared.progress.subscribe();
         let wait = progress.wait_for(|progress| reached(progress));
-        tokio::time::timeout(WAIT_TIMEOUT, wait).await.with_context(|| format!("waited for {WAIT_TIMEOUT:?}"))??;
+        tokio::time::timeout(WAIT_TIMEOUT, wait)
+            .await
+            .with_context(|| format!("waited for {WAIT_TIMEOUT:?}"))??;
         Ok(())
     }
 }
@@ -203,7 +209,7 @@ impl Shared {
     }
 }
 
-/// Takes callers in until the mock is dropped; its connections go with it.
+/// Accepts connections until the mock is dropped; dropping the `JoinSet` ends them.
 async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     let mut number = 0;
@@ -215,7 +221,7 @@ async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// The dialect of a request for a reply; none if it is for something else.
+/// Returns the API format of a request for a model reply; `None` for other requests.
 fn api_format_of(request: &RecordedRequest) -> Option<ApiFormat> {
     match request.path.as_str() {
         path if request.method != "POST" || path.is_empty() => None,

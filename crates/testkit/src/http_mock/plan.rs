@@ -1,37 +1,45 @@
-//! What is sent for a request, pure: a list of acts that a connection then performs.
+//! Plans the response to a request as a list of actions, without IO; a connection runs them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api_format::{self, SseEvent, ResolvedReply, chat, messages};
-use crate::script::{ModelRequest, SelectedReply, ApiFormat, Fault, Reply};
+use crate::api_format::{self, ResolvedReply, SseEvent, chat, messages};
+use crate::script::{ApiFormat, Fault, ModelRequest, Reply, SelectedReply};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// One thing that a connection does.
+/// One action of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
-    /// Sends a head; what follows is one body in chunks.
-    Head { status: u16, headers: Vec<(String, String)> },
-    /// Sends a piece of the body.
+    /// Sends the head; a chunked body follows.
+    Head {
+        status: u16,
+        headers: Vec<(String, String)>,
+    },
+    /// Sends a chunk of the body.
     Send(Vec<u8>),
-    /// Waits.
     Wait(Duration),
     /// Waits until a name is released.
     Hold(String),
-    /// Sends the same piece of the body again and again, until the caller goes away.
-    Repeat { bytes: Vec<u8>, every: Duration },
-    /// Sends a piece of the body byte by byte.
-    Drip { bytes: Vec<u8>, every: Duration },
-    /// Sends nothing more, and waits for the caller to go away.
+    /// Repeats a chunk until the client disconnects.
+    Repeat {
+        bytes: Vec<u8>,
+        every: Duration,
+    },
+    /// Sends the bytes one by one.
+    Drip {
+        bytes: Vec<u8>,
+        every: Duration,
+    },
+    /// Sends nothing more and waits until the client disconnects.
     Stall,
-    /// Closes the connection. A body that was begun stays without its end.
+    /// Closes the connection; a body that was begun stays incomplete.
     HangUp,
 }
 
-/// What is done for a request for a reply.
+/// Plans the response to a request for a model reply.
 pub(super) fn plan_reply(asked: &ModelRequest, chosen: &SelectedReply) -> Vec<Action> {
     let mut acts = plan_waits(&chosen.reply);
     let spoken = ResolvedReply::new(chosen.number, &chosen.reply, asked.model());
@@ -58,7 +66,7 @@ pub(super) fn plan_reply(asked: &ModelRequest, chosen: &SelectedReply) -> Vec<Ac
     acts
 }
 
-/// Gives the answer the request's id, as providers do.
+/// Adds the `request-id` header, as providers do.
 fn add_request_id(acts: &mut [Action], number: usize) {
     for act in acts {
         if let Action::Head { headers, .. } = act {
@@ -67,7 +75,7 @@ fn add_request_id(acts: &mut [Action], number: usize) {
     }
 }
 
-/// What is done for any other request.
+/// Plans the response to any other request.
 pub(super) fn plan_other(method: &str, path: &str, body: &[u8]) -> Vec<Action> {
     match (method, path) {
         ("POST", path) if path.ends_with("/count_tokens") => {
@@ -76,7 +84,11 @@ pub(super) fn plan_other(method: &str, path: &str, body: &[u8]) -> Vec<Action> {
         ("GET", path) if path.ends_with("/models") => {
             plan_body(200, JSON, json!({"data": [], "has_more": false}).to_string())
         }
-        _ => plan_body(404, JSON, api_format::error_body("not_found_error", &format!("{method} {path}")).to_string()),
+        _ => plan_body(
+            404,
+            JSON,
+            api_format::error_body("not_found_error", &format!("{method} {path}")).to_string(),
+        ),
     }
 }
 
@@ -85,7 +97,12 @@ fn plan_waits(reply: &Reply) -> Vec<Action> {
     wait.into_iter().chain(reply.hold.clone().map(Action::Hold)).collect()
 }
 
-fn plan_stream(asked: &ModelRequest, spoken: &ResolvedReply, reply: &Reply, fault: Option<&Fault>) -> Vec<Action> {
+fn plan_stream(
+    asked: &ModelRequest,
+    spoken: &ResolvedReply,
+    reply: &Reply,
+    fault: Option<&Fault>,
+) -> Vec<Action> {
     let mut events = match asked.api_format {
         ApiFormat::Messages => messages::stream_events(spoken),
         ApiFormat::ChatCompletions => chat::stream_events(spoken, requested_usage_chunk(asked)),
@@ -102,7 +119,7 @@ fn plan_stream(asked: &ModelRequest, spoken: &ResolvedReply, reply: &Reply, faul
     acts
 }
 
-/// Lets a fault have its way with the events; gives what comes after them.
+/// Applies a fault to the events; returns the action that follows them.
 fn inject_fault(events: &mut Vec<SseEvent>, dialect: ApiFormat, fault: Option<&Fault>) -> Option<Action> {
     match fault {
         Some(Fault::Cut { after }) => {
@@ -156,7 +173,7 @@ fn plan_single_response(dialect: ApiFormat, spoken: &ResolvedReply, fault: Optio
     }
 }
 
-/// A sign of life: an event of its own in the Messages API, a comment elsewhere.
+/// A ping event in the Messages API, an SSE comment in Chat Completions.
 fn ping_bytes(dialect: ApiFormat) -> Vec<u8> {
     match dialect {
         ApiFormat::Messages => messages::typed_event(&json!({"type": "ping"})).to_bytes(),
@@ -192,7 +209,7 @@ mod tests {
         plan_reply(&model_request(dialect), &SelectedReply { number: 1, reply, fault })
     }
 
-    /// The acts in short: status, number of events, last act.
+    /// Status, number of sent chunks, last action.
     fn summarize_actions(acts: &[Action]) -> (Option<u16>, usize, Option<&Action>) {
         let status = acts.iter().find_map(|act| match act {
             Action::Head { status, .. } => Some(*status),
@@ -203,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_has_its_way() {
+    fn every_fault_changes_the_actions() {
         let reply = || Reply::text("hello");
         let table = [
             ("whole", reply(), (Some(200), 6, None)),
@@ -249,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_status_carries_its_headers() {
+    fn status_fault_sends_its_headers() {
         let acts = plan_first_attempt(ApiFormat::Messages, Reply::empty().status(429).retry_after("3"));
         let Action::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
         assert!(headers.contains(&("retry-after".into(), "3".into())));
     }
 
     #[test]
-    fn every_answer_names_its_request() {
+    fn every_response_has_a_request_id() {
         for reply in [Reply::text("x"), Reply::empty().status(500), Reply::text("x").html()] {
             let acts = plan_first_attempt(ApiFormat::Messages, reply);
             let Action::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
@@ -265,9 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn waits_come_before_everything_else() {
-        let acts =
-            plan_first_attempt(ApiFormat::ChatCompletions, Reply::text("x").delay(Duration::from_millis(5)).hold_until("go"));
+    fn waits_come_before_the_head() {
+        let acts = plan_first_attempt(
+            ApiFormat::ChatCompletions,
+            Reply::text("x").delay(Duration::from_millis(5)).hold_until("go"),
+        );
         assert_eq!(acts[..2], [Action::Wait(Duration::from_millis(5)), Action::Hold("go".into())]);
     }
 }

@@ -1,11 +1,11 @@
-//! Reading one HTTP/1.1 request off a connection.
+//! Minimal HTTP/1.1 request parser.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// One request as it came.
+/// One parsed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpRequest {
     pub(crate) method: String,
@@ -15,7 +15,7 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads the next request; none if the caller has closed the connection between two of them.
+/// Reads the next request; `None` if the client closed the connection between requests.
 pub(crate) async fn read_request(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<HttpRequest>> {
     let first = read_line(from).await?;
     if first.is_empty() {
@@ -46,7 +46,8 @@ async fn read_body(
     if headers.get("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
         return read_chunked_body(from).await;
     }
-    let length = headers.get("content-length").map(|length| length.parse()).transpose().map_err(invalid_data)?;
+    let length =
+        headers.get("content-length").map(|length| length.parse()).transpose().map_err(invalid_data)?;
     let mut body = vec![0; length.unwrap_or(0)];
     from.read_exact(&mut body).await?;
     Ok(body)
@@ -66,7 +67,7 @@ async fn read_chunked_body(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result
     }
 }
 
-/// One line without its end; empty at the end of the connection.
+/// Reads one line without its newline; empty at the end of the connection.
 async fn read_line(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<String> {
     let mut line = String::new();
     from.read_line(&mut line).await?;
@@ -86,13 +87,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_is_read_in_both_framings() {
+    async fn content_length_and_chunked_bodies_are_read() {
         let head = "POST /v1/messages?beta=true HTTP/1.1\r\nX-Api-Key: k\r\n";
         let whole = parse_request(&format!("{head}Content-Length: 4\r\n\r\nbody rest")).await.unwrap();
-        let chunked =
-            parse_request(&format!("{head}Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"))
-                .await
-                .unwrap();
+        let chunked = parse_request(&format!(
+            "{head}Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"
+        ))
+        .await
+        .unwrap();
         assert_eq!((whole.path.as_str(), whole.query.as_str()), ("/v1/messages", "beta=true"));
         assert_eq!(whole.headers["x-api-key"], "k");
         assert_eq!(
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_connection_holds_no_request() {
+    async fn closed_connection_yields_none() {
         assert_eq!(parse_request("").await, None);
     }
 }

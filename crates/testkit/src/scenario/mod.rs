@@ -1,7 +1,7 @@
-//! Scenarios: a folder with a story and with what must come of it, the same for every form of the engine.
+//! Scenarios: directories with a scripted session and its expected outcome, the same for every form of the engine.
 //!
-//! A scenario is played twice, by the engine in this process and by a program that speaks the wire over stdin and
-//! stdout. Both runs are [normalised](crate::normal) and must be equal, to each other and to what is written down.
+//! A scenario runs twice: on the engine in this process, and on a program that reads and writes frames on stdin and
+//! stdout. Both runs are [normalized](crate::normalize) and must equal each other and the expected files.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -13,20 +13,20 @@
 //! # })
 //! ```
 //!
-//! # The folder
+//! # Files
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `scenario.json` | the story: options, what the model says, what the host does |
-//! | `workspace/` | files that are there before; may be missing |
-//! | `expected.jsonl` | what the engine says, one normalised frame per line |
-//! | `requests.jsonl` | the messages of each request to the model, one request per line; not checked if missing |
-//! | `workspace-after/` | all files that are there afterwards; not checked if missing |
+//! | `scenario.json` | options, replies of the model, steps of the host |
+//! | `workspace/` | initial files of the workspace; optional |
+//! | `expected.jsonl` | frames of the engine, normalized, one per line |
+//! | `requests.jsonl` | messages of each request to the model, one request per line; not checked if missing |
+//! | `workspace-after/` | all files of the workspace afterwards; not checked if missing |
 //!
-//! With `WHIMBREL_BLESS=1` in the environment the expectations that exist are written anew, and `expected.jsonl` in any
-//! case. Read what comes out: it is what the engine does, not what it should do.
+//! `WHIMBREL_BLESS=1` rewrites `expected.jsonl` and those of the other expected files that exist. Review the result:
+//! it is what the engine does, not what it should do.
 //!
-//! # The story
+//! # scenario.json
 //!
 //! ```json
 //! {
@@ -46,23 +46,23 @@
 //! }
 //! ```
 //!
-//! Replies of the model are told at [`script`](crate::script). `<workspace>` in the story stands for the folder in which
-//! the agent works. The steps of the host:
+//! [`script`](crate::script) documents the replies of the model. `<workspace>` stands for the agent's working
+//! directory. The steps of the host:
 //!
-//! | step | what it does |
+//! | step | action |
 //! |---|---|
-//! | `say` | says a text or content blocks to the agent |
-//! | `ask` | asks the engine something (`subtype` and fields) and waits for the answer |
-//! | `answer` | waits for a `question` of the engine that looks like this, and answers with `reply` |
-//! | `waitFor` | waits for a frame that [looks like](crate::pattern::looks_like) this, after the last one waited for |
-//! | `waitForModel` | waits until the model has been asked so many times |
-//! | `release` | lets replies go that hold on this name |
+//! | `say` | sends a prompt: a text or content blocks |
+//! | `ask` | sends a control request (`subtype` and fields) and waits for the response |
+//! | `answer` | waits for a control request that matches `question` and responds with `reply` |
+//! | `waitFor` | waits for a frame that [matches](crate::pattern::matches_pattern), after the last one waited for |
+//! | `waitForModel` | waits until this many model replies were requested |
+//! | `release` | releases replies that hold on this name |
 //! | `line` | sends a line: JSON, or any text |
-//! | `finishInput` | finishes the input; happens after the last step in any case |
+//! | `finishInput` | closes the input; the end of the steps closes it too |
 
-mod steps;
 mod run;
 mod spec;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +73,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::host::{Host, HostBuilder};
-use crate::normalize::{NormalizeOptions, sort_adjacent_results, normalize_frames, tool_result_id};
+use crate::normalize::{NormalizeOptions, normalize_frames, sort_adjacent_results, tool_result_id};
 use crate::script::ModelRequest;
 use crate::test_dirs::{self, TestDirs};
 
@@ -89,7 +89,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario from its folder.
+    /// Loads a scenario from its directory.
     pub fn load(folder: impl Into<PathBuf>) -> anyhow::Result<Self> {
         let folder = folder.into();
         let path = folder.join("scenario.json");
@@ -99,7 +99,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Reads all scenarios in the folders below one, in the order of their names.
+    /// Loads all scenarios in the subdirectories of `folder`, sorted by name.
     pub fn load_all(folder: &Path) -> anyhow::Result<Vec<Self>> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -109,30 +109,30 @@ impl Scenario {
         folders.into_iter().filter(|folder| folder.join("scenario.json").exists()).map(Self::load).collect()
     }
 
-    /// The name of its folder.
+    /// The name of its directory.
     pub fn name(&self) -> String {
         self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Sets how long each wait of the host lasts at most.
+    /// Sets the timeout of each wait of the host.
     pub fn timeout(mut self, deadline: Duration) -> Self {
         self.timeout = Some(deadline);
         self
     }
 
-    /// Plays it on an engine in this process.
+    /// Runs it on an engine in this process.
     pub async fn run_in_process(&self) -> anyhow::Result<ScenarioRun> {
         self.run(|builder| builder).await.with_context(|| format!("{} in process", self.name()))
     }
 
-    /// Plays it on a program that speaks the wire over stdin and stdout.
+    /// Runs it on a program that reads and writes frames on stdin and stdout.
     pub async fn run_binary(&self, program: &Path) -> anyhow::Result<ScenarioRun> {
         self.run(|builder| builder.program(program))
             .await
             .with_context(|| format!("{} as a program", self.name()))
     }
 
-    /// Compares a run with what is written down; with `WHIMBREL_BLESS=1` writes it down instead.
+    /// Compares a run with the expected files; with `WHIMBREL_BLESS=1` writes these files instead.
     pub fn check(&self, run: &ScenarioRun) -> anyhow::Result<()> {
         let exit = self.parse_spec("/")?.exit;
         ensure!(run.exit == exit, "{}: the exit code is {}, not {exit}", self.name(), run.exit);
@@ -169,7 +169,10 @@ impl Scenario {
     }
 
     fn normalize_run(&self, played: &steps::RawRun) -> anyhow::Result<ScenarioRun> {
-        let known = NormalizeOptions { placeholders: run_placeholders(&played.host), scenario_text: self.spec_text.clone() };
+        let known = NormalizeOptions {
+            placeholders: run_placeholders(&played.host),
+            scenario_text: self.spec_text.clone(),
+        };
         let frames: Vec<Value> = played.host.received().iter().map(|heard| heard.json.clone()).collect();
         let requests: Vec<Value> = played.host.model_requests().iter().map(request_messages).collect();
         Ok(ScenarioRun {
@@ -180,7 +183,7 @@ impl Scenario {
         })
     }
 
-    /// The story, told of a workspace.
+    /// Parses `scenario.json` with `<workspace>` replaced.
     fn parse_spec(&self, workspace: &str) -> anyhow::Result<ScenarioSpec> {
         let text = self.spec_text.replace("<workspace>", workspace);
         serde_json::from_str(&text).with_context(|| format!("{}/scenario.json", self.dir.display()))
@@ -201,7 +204,7 @@ impl Scenario {
         if folder.exists() { test_dirs::read_files(&folder).map(Some) } else { Ok(None) }
     }
 
-    /// Writes a run down as what is expected: `expected.jsonl` in any case, the others if they exist.
+    /// Writes a run as the expected outcome: `expected.jsonl` always, the other files if they exist.
     pub fn write_expected(&self, run: &ScenarioRun) -> anyhow::Result<()> {
         test_dirs::write_file(&self.dir.join("expected.jsonl"), to_jsonl(&run.frames).as_bytes())?;
         let requests = self.dir.join("requests.jsonl");
@@ -223,11 +226,11 @@ fn to_jsonl(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-/// The folders and the address of a run, and what stands for them.
+/// Paths and address of a run with their placeholders.
 fn run_placeholders(host: &Host) -> Vec<(String, String)> {
     let stage = host.dirs();
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
-    // Sessions are kept in folders that are named after the workspace.
+    // The engine names the directory of a project's sessions after the workspace path.
     let slug: String =
         text(stage.workspace()).chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     let folders = [
@@ -240,7 +243,7 @@ fn run_placeholders(host: &Host) -> Vec<(String, String)> {
     folders.into_iter().chain(address).map(|(from, to)| (from, to.to_owned())).collect()
 }
 
-/// The messages of a request, without what is not part of the story: reminders of the engine and cache marks.
+/// The messages of a request, without the engine's reminders and cache marks.
 fn request_messages(asked: &ModelRequest) -> Value {
     let told =
         |block: &Value| !block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));

@@ -1,13 +1,13 @@
-//! What came of a story, and how two runs differ.
+//! Outcome of a scenario, and the comparison of two outcomes.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What came of a story, normalised.
+/// Normalized outcome of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioRun {
-    /// What the engine said.
+    /// Frames of the engine.
     pub frames: Vec<Value>,
     /// The messages of each request to the model, without reminders and cache marks.
     pub requests: Vec<Value>,
@@ -18,7 +18,7 @@ pub struct ScenarioRun {
 }
 
 impl ScenarioRun {
-    /// Where this run first differs from another; none if they are the same.
+    /// Describes the first difference from another run; `None` if they are equal.
     pub fn first_difference(&self, other: &Self) -> Option<String> {
         let frames = || diff_values(&self.frames, &other.frames).map(|text| format!("frame {text}"));
         let requests = || diff_values(&self.requests, &other.requests).map(|text| format!("request {text}"));
@@ -28,14 +28,14 @@ impl ScenarioRun {
     }
 }
 
-/// Fails, with the place of the first difference, unless both runs are the same.
+/// Panics with the first difference unless both runs are equal.
 pub fn assert_same(a: &ScenarioRun, b: &ScenarioRun) {
     if let Some(difference) = a.first_difference(b) {
         panic!("the runs differ: {difference}");
     }
 }
 
-/// Where two lists of values first differ.
+/// Describes the first difference of two lists of values.
 pub(super) fn diff_values(a: &[Value], b: &[Value]) -> Option<String> {
     let differing = a.iter().zip(b).position(|(a, b)| a != b);
     if let Some(at) = differing {
@@ -47,7 +47,7 @@ pub(super) fn diff_values(a: &[Value], b: &[Value]) -> Option<String> {
     more.get(at).map(|extra| format!("{} is only in the {which}: {extra}", at + 1))
 }
 
-/// Where two sets of files first differ.
+/// Describes the first difference of two sets of files.
 pub(super) fn diff_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Option<String> {
     let names = a.keys().chain(b.keys());
     let differing = names.into_iter().find(|name| a.get(*name) != b.get(*name))?;
@@ -58,7 +58,7 @@ pub(super) fn diff_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec
     Some(format!("file {differing} differs\n  one:   {}\n  other: {}", shown(a), shown(b)))
 }
 
-/// The path of the first field in which two values differ, with both of its values.
+/// The path of the first differing field, with both values.
 fn diff_path(a: &Value, b: &Value) -> Option<String> {
     match (a, b) {
         (Value::Object(one), Value::Object(other)) => {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn first_difference_names_its_path() {
         let table = [
             ("same", json!([1, {"a": 2}]), None),
             ("a field", json!([1, {"a": 3}]), Some("2 differs at .a: 2 against 3")),

@@ -1,4 +1,4 @@
-//! The file format of a scenario.
+//! File format of `scenario.json`.
 
 use std::collections::BTreeMap;
 
@@ -9,51 +9,51 @@ use whimbrel_wire::options::Options;
 
 use crate::script::Reply;
 
-/// A story as `scenario.json` tells it.
+/// Content of `scenario.json`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScenarioSpec {
-    /// What it shows, in a sentence.
+    /// What the scenario shows, in one sentence.
     pub about: String,
-    /// What is asked of the session, spelled as in the SDKs.
+    /// Session options, spelled as in the SDKs.
     #[serde(default)]
     pub options: Options,
-    /// Variables of the engine's environment.
+    /// Environment variables of the engine.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What the model says.
+    /// Replies of the model.
     #[serde(default)]
     pub model: Vec<Reply>,
-    /// What the host does, step by step. After the last step the input is finished.
+    /// Steps of the host. The input closes after the last one.
     pub host: Vec<HostStep>,
-    /// The exit code.
+    /// The expected exit code.
     #[serde(default)]
     pub exit: i32,
 }
 
-/// One thing that the host does.
+/// One step of the host.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum HostStep {
-    /// Says something to the agent: a text, or content blocks.
+    /// Sends a prompt: a text or content blocks.
     Say(Content),
-    /// Sends a line: JSON as it is, or a text that need not be JSON.
+    /// Sends a line: JSON, or a string that need not be JSON.
     Line(Value),
-    /// Asks the engine something and waits for the answer.
+    /// Sends a control request and waits for the response.
     Ask(Value),
-    /// Waits for a frame that looks like this, after the one that was waited for last.
+    /// Waits for a frame that matches, after the one waited for last.
     WaitFor(Value),
-    /// Waits for a question of the engine and answers it.
+    /// Waits for a control request of the engine and responds to it.
     Answer {
-        /// What the question looks like; its `subtype` and whatever else matters.
+        /// Pattern for the request: its `subtype` and any other fields.
         question: Value,
-        /// The answer.
+        /// The response.
         reply: Value,
     },
-    /// Waits until the model has been asked so many times.
+    /// Waits until this many model replies were requested.
     WaitForModel(usize),
-    /// Lets a reply go that is held back.
+    /// Releases a held reply.
     Release(String),
-    /// Says that nothing more will be said.
+    /// Closes the input.
     FinishInput,
 }

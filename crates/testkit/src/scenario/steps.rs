@@ -1,4 +1,4 @@
-//! Playing a story on a host, step by step.
+//! Runs the steps of a scenario on a host.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,30 @@ use serde_json::{Value, json};
 use whimbrel_wire::control::ControlResponse;
 
 use super::spec::{HostStep, ScenarioSpec};
-use crate::host::{HostResponse, Host, HostBuilder};
+use crate::host::{Host, HostBuilder, HostResponse};
 use crate::http_mock::MockApi;
 use crate::pattern::matches_pattern;
 use crate::script::Script;
 use crate::test_dirs::TestDirs;
 
-/// What came of a story, as it is.
+/// Outcome of a run before normalization.
 pub(super) struct RawRun {
     pub(super) host: Host,
     pub(super) exit: i32,
     pub(super) stderr: String,
 }
 
-/// A host for a story. It answers no question by itself.
+/// Builds the host of a scenario. It responds only in `answer` steps.
 pub(super) fn build_host(story: &ScenarioSpec, stage: TestDirs) -> HostBuilder {
     let script = Script::from(story.model.clone());
-    let builder = Host::with_script(script).dirs(stage).options(story.options.clone()).on_request(|_| HostResponse::NoResponse);
+    let builder = Host::with_script(script)
+        .dirs(stage)
+        .options(story.options.clone())
+        .on_request(|_| HostResponse::NoResponse);
     story.env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
 }
 
-/// Plays the steps and hears the engine out.
+/// Runs the steps, then closes the input and waits for the engine to exit.
 pub(super) async fn run_steps(story: &ScenarioSpec, builder: HostBuilder) -> anyhow::Result<RawRun> {
     let mut host = builder.start().await?;
     let mut answered = BTreeSet::new();
@@ -69,7 +72,7 @@ fn mock_api(host: &Host) -> anyhow::Result<&MockApi> {
     host.api().context("this story needs the model over HTTP")
 }
 
-/// The id of the first question like this that has no answer yet.
+/// Returns the id of the first unanswered control request that matches.
 async fn find_open_request(
     host: &mut Host,
     question: &Value,

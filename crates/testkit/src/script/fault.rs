@@ -1,4 +1,4 @@
-//! What can go wrong with a reply on its way, as values.
+//! Faults that the mock injects into a reply.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -6,99 +6,99 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A way to fail. In JSON the `kind` names it, and its fields stand beside that.
+/// An injected fault. In JSON, `kind` is its tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Fault {
-    /// An answer with an error status.
+    /// A response with an error status.
     Status {
         /// The HTTP status.
         status: u16,
-        /// The error's type; none takes the one that usually goes with the status.
+        /// The error type; defaults to the usual one for the status.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// The error's text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Headers beside the usual ones, such as `retry-after`.
+        /// Additional headers, such as `retry-after`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String>,
     },
-    /// The connection breaks after so many events.
+    /// Closes the connection in the middle of the stream.
     Cut {
-        /// How many events get through.
+        /// The number of events sent before.
         after: usize,
     },
-    /// Nothing more comes after so many events, but the connection stays.
+    /// Sends nothing more but keeps the connection open.
     Stall {
-        /// How many events get through.
+        /// The number of events sent before.
         after: usize,
     },
-    /// Only signs of life come after so many events, without end.
+    /// Sends only pings, without end.
     Pings {
-        /// How many events get through.
+        /// The number of events sent before.
         after: usize,
-        /// The time between them.
+        /// The interval between pings.
         #[serde(with = "super::json::millis", rename = "everyMs")]
         every: Duration,
     },
-    /// After so many events the rest comes byte by byte.
+    /// Sends the rest byte by byte.
     Drip {
-        /// How many events get through.
+        /// The number of events sent before.
         after: usize,
-        /// The time between two bytes.
+        /// The interval between bytes.
         #[serde(with = "super::json::millis", rename = "everyMs")]
         every: Duration,
     },
-    /// The stream reports an error after so many events, and ends.
+    /// Ends the stream with an error event.
     ErrorEvent {
-        /// How many events get through.
+        /// The number of events sent before.
         #[serde(default)]
         after: usize,
-        /// The error's type.
+        /// The error type.
         error: String,
-        /// The error's text.
+        /// The error message.
         message: String,
     },
-    /// An event that does not belong there; the reply is otherwise whole.
+    /// Inserts an unexpected event into an otherwise complete reply.
     ExtraEvent {
-        /// How many events come before it.
+        /// The number of events sent before.
         after: usize,
-        /// Its name.
+        /// The event name.
         name: String,
-        /// Its data, which need not be JSON.
+        /// The event data, which need not be JSON.
         data: String,
     },
-    /// A page of HTML instead of a reply.
+    /// An HTML page instead of a reply.
     Html,
-    /// A stream without a single byte.
+    /// An empty stream.
     EmptyBody,
-    /// This text instead of the events.
+    /// These bytes instead of the events.
     RawBody {
-        /// The body; in JSON only text can be given.
+        /// The body; JSON can give only text.
         #[serde(with = "super::json::text")]
         body: Vec<u8>,
     },
-    /// The connection is closed without any answer.
+    /// Closes the connection without a response.
     HangUp,
 }
 
-/// How often a fault happens before the reply gets through.
+/// The number of requests that a fault affects before the reply succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultCount {
-    /// With the first so many requests.
+    /// The first `n` requests.
     First(NonZeroU32),
-    /// With every request.
+    /// Every request.
     Always,
 }
 
 impl FaultCount {
-    /// Once.
+    /// Only the first request.
     pub const ONCE: Self = Self::First(NonZeroU32::MIN);
 }
 
 impl Fault {
-    /// The type of error that usually goes with a status.
+    /// Returns the error type that usually goes with a status.
     pub(crate) fn default_error_type(status: u16) -> &'static str {
         match status {
             400 | 422 => "invalid_request_error",

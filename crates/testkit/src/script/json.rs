@@ -1,4 +1,4 @@
-//! How replies look as JSON where that differs from the Rust types.
+//! JSON forms of replies and faults that differ from the Rust types.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::fault::{Fault, FaultCount};
 use super::reply::{RepeatedFault, Reply};
 
-/// A number of times, or `"always"`.
+/// A number, or `"always"`.
 impl Serialize for FaultCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for FaultCount {
     }
 }
 
-/// A fault with its `times` beside its other fields.
+/// Writes `times` next to the fields of the fault.
 impl Serialize for RepeatedFault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut value = serde_json::to_value(&self.fault).map_err(serde::ser::Error::custom)?;
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for RepeatedFault {
     }
 }
 
-/// A plain string is a reply with that text.
+/// Reads a reply from an object, or from a string as a reply with that text.
 pub(super) fn deserialize_reply<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reply, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(Reply::text(text)),
@@ -68,7 +68,7 @@ pub(super) fn deserialize_reply<'de, D: Deserializer<'de>>(deserializer: D) -> R
     }
 }
 
-/// Bytes as text.
+/// Serializes bytes as text.
 pub(super) mod text {
     use super::{Deserialize, Deserializer, Serializer};
 
@@ -86,7 +86,7 @@ pub(super) mod text {
     }
 }
 
-/// A time as a number of milliseconds.
+/// Serializes a duration as milliseconds.
 pub(super) mod millis {
     use super::{Deserialize, Deserializer, Duration, Serializer};
 
@@ -112,10 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_reads_what_it_wrote() {
+    fn replies_round_trip_through_json() {
         let replies = [
             Reply::empty(),
-            Reply::text("hi").with_thinking("hm").and_tool("Bash", json!({"command": "ls"})).tool_use_id("t").chunk_size(3),
+            Reply::text("hi")
+                .with_thinking("hm")
+                .and_tool("Bash", json!({"command": "ls"}))
+                .tool_use_id("t")
+                .chunk_size(3),
             Reply::tool("Bash", json!({}))
                 .raw_tool_input("{bad")
                 .stop_reason(StopReason::MaxTokens)
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelled_is_an_error() {
+    fn unknown_fields_and_kinds_are_errors() {
         for (name, text) in [
             ("a field of a reply", r#"{"says": []}"#),
             ("a field of a block", r#"{"say": [{"text": "x", "sig": 1}]}"#),

@@ -1,7 +1,7 @@
-//! What the model says in a test, as values.
+//! Replies of a scripted model, as values.
 //!
-//! A [`Script`] is a list of [`Reply`] values, given in order, or a closure that looks at each request and answers it.
-//! A script is played by the [HTTP mock](crate::http_mock), or by the engine's own [scripted model](crate::scripted).
+//! A [`Script`] is a list of [`Reply`] values, used in order, or a closure that answers each request. The [HTTP
+//! mock](crate::http_mock) plays it, or the engine's own [scripted model](crate::scripted_model).
 //!
 //! ```
 //! use serde_json::json;
@@ -16,8 +16,8 @@
 //!
 //! # As JSON
 //!
-//! Replies are also a file format, so that scripts can be shared with other languages. A reply is a string (its text) or
-//! an object; every field is optional:
+//! Replies are also a file format, so that scripts can be shared with other languages. A reply is a string (its text)
+//! or an object; every field is optional:
 //!
 //! ```json
 //! {
@@ -39,17 +39,17 @@
 //! }
 //! ```
 //!
-//! `afterMs` waits before the first byte, `paceMs` between events, `hold` until the host releases that name. What the
-//! faults look like is told at [`Fault`].
+//! `afterMs` delays the first byte, `paceMs` is the interval between events, `hold` delays the reply until the host
+//! releases that name. [`Fault`] documents the faults.
 
-mod model_request;
 mod fault;
 mod json;
+mod model_request;
 mod reply;
 mod sequence;
 
-pub use model_request::{ModelRequest, ApiFormat};
 pub use fault::{Fault, FaultCount};
+pub use model_request::{ApiFormat, ModelRequest};
 pub use reply::{Reply, ReplyBlock};
 pub use sequence::Script;
 

@@ -1,19 +1,19 @@
-//! A request as a script sees it.
+//! A request to the model, as scripts and tests see it.
 
 use serde_json::Value;
 
-/// One request for a reply.
+/// One request for a model reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// How many requests came before it.
+    /// The number of requests before this one.
     pub number: usize,
-    /// The language it is in.
+    /// The API format of the body.
     pub api_format: ApiFormat,
-    /// Its body.
+    /// The JSON body.
     pub body: Value,
 }
 
-/// The language of a request.
+/// The API format of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiFormat {
     /// The Messages API.
@@ -23,22 +23,22 @@ pub enum ApiFormat {
 }
 
 impl ModelRequest {
-    /// The model that is asked.
+    /// The requested model.
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or_default()
     }
 
-    /// The messages, as they came.
+    /// The messages, unchanged.
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The text of the last message, its blocks joined by newlines. Tool results count as text.
+    /// The text of the last message, its blocks joined by newlines. Includes the text of tool results.
     pub fn last_text(&self) -> String {
         self.messages().last().map(message_text).unwrap_or_default()
     }
 
-    /// Whether the text appears in any message.
+    /// Returns whether any message contains the text.
     pub fn contains_text(&self, text: &str) -> bool {
         self.messages().iter().any(|message| message_text(message).contains(text))
     }
@@ -54,7 +54,7 @@ impl ModelRequest {
         }
     }
 
-    /// The names of the tools that the model may call.
+    /// The names of the offered tools.
     pub fn tool_names(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         tools
@@ -71,7 +71,7 @@ fn message_text(message: &Value) -> String {
     join_text(&message["content"])
 }
 
-/// The text of a string or of blocks, tool results included.
+/// Joins the text of a string or of blocks, tool results included.
 fn join_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

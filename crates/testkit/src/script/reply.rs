@@ -1,4 +1,4 @@
-//! One reply of the model: what it says, at which pace, and what goes wrong on the way.
+//! One reply of a scripted model: content, timing and injected faults.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -11,13 +11,13 @@ use whimbrel_wire::{StopReason, Usage};
 use super::fault::{Fault, FaultCount};
 use super::json;
 
-/// How many characters an event carries unless said otherwise.
+/// Characters per event unless [`Reply::chunk_size`] is called.
 const DEFAULT_CHUNK_CHARS: usize = 16;
 
 /// One reply.
 ///
-/// Faults happen first, in the order in which they were added, each once unless [`times`](Self::times) says otherwise;
-/// then the reply gets through. A reply that says nothing is only its faults.
+/// Faults happen first, in the order in which they were added, each once unless [`times`](Self::times) is called; then
+/// the reply succeeds. A reply without content has only its faults.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reply {
@@ -38,7 +38,7 @@ pub struct Reply {
     pub(crate) then_next: bool,
 }
 
-/// One block of a reply.
+/// One content block of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum ReplyBlock {
@@ -47,9 +47,9 @@ pub enum ReplyBlock {
         /// The text.
         text: String,
     },
-    /// Reasoning.
+    /// A thinking block.
     Thinking {
-        /// The reasoning.
+        /// The thinking text.
         thinking: String,
         /// Its signature.
         #[serde(default = "signature")]
@@ -57,26 +57,26 @@ pub enum ReplyBlock {
     },
     /// A tool call.
     Tool {
-        /// The tool.
+        /// The tool name.
         tool: String,
-        /// Its input.
+        /// The input as JSON.
         #[serde(default = "no_input")]
         input: Value,
-        /// The id of the call; none makes one from the reply's number.
+        /// The id of the call; by default derived from the reply's number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// The input as the text that is sent, which need not be JSON.
+        /// The input as raw text, sent instead of `input`; need not be JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw_input: Option<String>,
     },
-    /// Any block, word for word; it comes in one piece.
+    /// Any block, sent verbatim in one event.
     Block {
-        /// The block.
+        /// The block as JSON.
         block: Value,
     },
 }
 
-/// A fault, and how often it happens.
+/// A fault and the number of requests that it affects.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RepeatedFault {
     pub(crate) fault: Fault,
@@ -84,7 +84,7 @@ pub(crate) struct RepeatedFault {
 }
 
 impl Reply {
-    /// Says nothing: an empty reply, or with faults only those.
+    /// Builds a reply without content. With faults, only these happen.
     pub fn empty() -> Self {
         Self {
             say: Vec::new(),
@@ -99,38 +99,38 @@ impl Reply {
         }
     }
 
-    /// Says a text.
+    /// Builds a reply with a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::empty().and_text(text)
     }
 
-    /// Calls a tool.
+    /// Builds a reply with a tool call.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
         Self::empty().and_tool(name, input)
     }
 
-    /// Then says a text.
+    /// Appends a text block.
     pub fn and_text(self, text: impl Into<String>) -> Self {
         self.push_block(ReplyBlock::Text { text: text.into() })
     }
 
-    /// Then calls a tool.
+    /// Appends a tool call.
     pub fn and_tool(self, name: impl Into<String>, input: Value) -> Self {
         self.push_block(ReplyBlock::Tool { tool: name.into(), input, id: None, raw_input: None })
     }
 
-    /// Then comes this block, word for word.
+    /// Appends a block verbatim.
     pub fn and_block(self, block: Value) -> Self {
         self.push_block(ReplyBlock::Block { block })
     }
 
-    /// Thinks before everything else.
+    /// Puts a thinking block first.
     pub fn with_thinking(mut self, thinking: impl Into<String>) -> Self {
         self.say.insert(0, ReplyBlock::Thinking { thinking: thinking.into(), signature: signature() });
         self
     }
 
-    /// Gives the last tool call an id.
+    /// Sets the id of the last tool call.
     pub fn tool_use_id(mut self, call: impl Into<String>) -> Self {
         if let Some(ReplyBlock::Tool { id, .. }) = self.last_tool_call() {
             *id = Some(call.into());
@@ -146,53 +146,53 @@ impl Reply {
         self
     }
 
-    /// Stops for this reason. Otherwise it is `tool_use` with a tool call and `end_turn` without.
+    /// Sets the stop reason. Default: `tool_use` with a tool call, else `end_turn`.
     pub fn stop_reason(mut self, reason: StopReason) -> Self {
         self.stop = Some(reason);
         self
     }
 
-    /// Reports these figures. Otherwise every reply reads 100 tokens and writes 10.
+    /// Sets the reported usage. Default: 100 input and 10 output tokens.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// Sends the text in pieces of so many characters.
+    /// Sets the number of characters per event.
     pub fn chunk_size(mut self, characters: usize) -> Self {
         self.chunk = characters.max(1);
         self
     }
 
-    /// Waits before the first byte.
+    /// Delays the first byte.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.after = delay;
         self
     }
 
-    /// Waits between events.
+    /// Sets the interval between events.
     pub fn event_interval(mut self, pause: Duration) -> Self {
         self.pace = pause;
         self
     }
 
-    /// Waits before the first byte until the test [releases](crate::MockApi::release) this name.
+    /// Delays the first byte until the test [releases](crate::MockApi::release) this name.
     pub fn hold_until(mut self, name: impl Into<String>) -> Self {
         self.hold = Some(name.into());
         self
     }
 
-    /// Fails with a status first.
+    /// Fails with this status first.
     pub fn status(self, status: u16) -> Self {
         self.with_fault(Fault::Status { status, error: None, message: None, headers: BTreeMap::new() })
     }
 
-    /// Adds a `retry-after` header to the error status before it; makes one, 429, if there is none.
+    /// Adds a `retry-after` header to the preceding status fault, or to a new one with status 429.
     pub fn retry_after(self, value: impl Into<String>) -> Self {
         self.header("retry-after", value)
     }
 
-    /// Adds a header to the error status before it; makes one, 429, if there is none.
+    /// Adds a header to the preceding status fault, or to a new one with status 429.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let mut reply = self.ensure_status_fault();
         if let Some(RepeatedFault { fault: Fault::Status { headers, .. }, .. }) = reply.faults.last_mut() {
@@ -201,77 +201,79 @@ impl Reply {
         reply
     }
 
-    /// Sets type and text of the error status before it; makes one, 429, if there is none.
+    /// Sets the error type and message of the preceding status fault, or of a new one with status 429.
     pub fn error(self, kind: impl Into<String>, text: impl Into<String>) -> Self {
         let mut reply = self.ensure_status_fault();
-        if let Some(RepeatedFault { fault: Fault::Status { error, message, .. }, .. }) = reply.faults.last_mut() {
+        if let Some(RepeatedFault { fault: Fault::Status { error, message, .. }, .. }) =
+            reply.faults.last_mut()
+        {
             (*error, *message) = (Some(kind.into()), Some(text.into()));
         }
         reply
     }
 
-    /// Breaks the connection after so many events first.
+    /// First closes the connection after this many events.
     pub fn cut_after(self, events: usize) -> Self {
         self.with_fault(Fault::Cut { after: events })
     }
 
-    /// Falls silent after so many events first.
+    /// First stalls after this many events.
     pub fn stall_after(self, events: usize) -> Self {
         self.with_fault(Fault::Stall { after: events })
     }
 
-    /// Sends only signs of life after so many events first.
+    /// First sends only pings after this many events.
     pub fn pings_after(self, events: usize, every: Duration) -> Self {
         self.with_fault(Fault::Pings { after: events, every })
     }
 
-    /// Sends the rest byte by byte after so many events first.
+    /// First sends the rest byte by byte after this many events.
     pub fn drip_after(self, events: usize, every: Duration) -> Self {
         self.with_fault(Fault::Drip { after: events, every })
     }
 
-    /// Reports an error in the stream first, after so many events.
+    /// First sends an error event after this many events.
     pub fn error_event(self, events: usize, kind: impl Into<String>, text: impl Into<String>) -> Self {
         self.with_fault(Fault::ErrorEvent { after: events, error: kind.into(), message: text.into() })
     }
 
-    /// Puts an event that does not belong there after so many others, once.
+    /// Inserts an unexpected event after this many events, once.
     pub fn extra_event(self, events: usize, name: impl Into<String>, data: impl Into<String>) -> Self {
         self.with_fault(Fault::ExtraEvent { after: events, name: name.into(), data: data.into() })
     }
 
-    /// Puts an event that is not JSON after the first one, once.
+    /// Inserts an event that is not JSON after the first one, once.
     pub fn garbage_event(self) -> Self {
         self.extra_event(1, "content_block_delta", "{this is not JSON")
     }
 
-    /// Answers with a page of HTML first.
+    /// First responds with an HTML page.
     pub fn html(self) -> Self {
         self.with_fault(Fault::Html)
     }
 
-    /// Answers with an empty stream first.
+    /// First responds with an empty stream.
     pub fn empty_body(self) -> Self {
         self.with_fault(Fault::EmptyBody)
     }
 
-    /// Answers with these bytes in place of events first.
+    /// First responds with these bytes instead of events.
     pub fn raw_body(self, body: impl Into<Vec<u8>>) -> Self {
         self.with_fault(Fault::RawBody { body: body.into() })
     }
 
-    /// Closes the connection without an answer first.
+    /// First closes the connection without a response.
     pub fn hang_up(self) -> Self {
         self.with_fault(Fault::HangUp)
     }
 
-    /// Fails this way first.
+    /// Adds a fault that happens once before the reply succeeds.
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.faults.push(RepeatedFault { fault, times: FaultCount::ONCE });
         self
     }
 
-    /// Lets the last fault happen so many times. Nought takes it away.
+    /// Repeats the last fault this many times; 0 removes it.
     pub fn times(mut self, count: u32) -> Self {
         match (NonZeroU32::new(count), self.faults.last_mut()) {
             (Some(count), Some(last)) => last.times = FaultCount::First(count),
@@ -281,7 +283,7 @@ impl Reply {
         self
     }
 
-    /// Lets the last fault happen every time.
+    /// Repeats the last fault with every request.
     pub fn always(mut self) -> Self {
         if let Some(last) = self.faults.last_mut() {
             last.times = FaultCount::Always;
@@ -289,13 +291,13 @@ impl Reply {
         self
     }
 
-    /// Once the faults have happened the script goes on with the next reply; this one never gets through whole.
+    /// Continues with the next reply after the faults; this reply never succeeds.
     pub fn skip_after_faults(mut self) -> Self {
         self.then_next = true;
         self
     }
 
-    /// What happens with the nth request for this reply, from 0.
+    /// Returns the fault of the nth request for this reply, counted from 0.
     pub(crate) fn fault_for_attempt(&self, attempt: u32) -> Option<&Fault> {
         let mut left = attempt;
         for RepeatedFault { fault, times } in &self.faults {
@@ -307,22 +309,23 @@ impl Reply {
         None
     }
 
-    /// The faults, in order, each with how often it happens.
+    /// The faults in order, with their counts.
     pub(crate) fn faults(&self) -> impl Iterator<Item = (&Fault, FaultCount)> {
         self.faults.iter().map(|failure| (&failure.fault, failure.times))
     }
 
-    /// Whether the reply itself never gets through.
+    /// Returns whether the reply consists of faults only.
     pub(crate) fn never_succeeds(&self) -> bool {
         !self.faults.is_empty() && (self.then_next || self.say.is_empty())
     }
 
-    /// Whether the reply is over after so many requests for it.
+    /// Returns whether the script moves on after this many requests for the reply.
     pub(crate) fn is_done_after(&self, attempts: u32) -> bool {
         match attempts.checked_sub(1) {
             None => false,
             Some(last) => {
-                self.fault_for_attempt(last).is_none() || self.never_succeeds() && self.fault_for_attempt(attempts).is_none()
+                self.fault_for_attempt(last).is_none()
+                    || self.never_succeeds() && self.fault_for_attempt(attempts).is_none()
             }
         }
     }
@@ -359,7 +362,7 @@ impl Reply {
     }
 }
 
-/// A reply as it stands in a file.
+/// The JSON form of a reply.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ReplyJson {
@@ -389,7 +392,7 @@ impl<'de> Deserialize<'de> for Reply {
     }
 }
 
-/// A plain text is a reply that says it.
+/// A string is a reply with that text.
 impl From<&str> for Reply {
     fn from(text: &str) -> Self {
         Self::text(text)

@@ -1,13 +1,13 @@
-//! Which reply a request gets: the next of a list, or what a closure says.
+//! Selects the reply of each request: the next of a list, or the result of a closure.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::model_request::ModelRequest;
 use super::fault::Fault;
+use super::model_request::ModelRequest;
 use super::reply::Reply;
 
-/// What the model says, request by request.
+/// The replies of the model, request by request.
 pub struct Script {
     source: Source,
 }
@@ -17,38 +17,38 @@ enum Source {
     Closure(Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>),
 }
 
-/// How far a list has been played.
+/// Position in a list of replies.
 #[derive(Default)]
 struct ListPosition {
-    /// The reply that is due.
+    /// Index of the current reply.
     reply_index: usize,
-    /// How many requests it has had.
+    /// Requests made for the current reply so far.
     attempts: u32,
 }
 
-/// What is due for one request.
+/// The reply selected for one request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SelectedReply {
-    /// The number of the reply, from 1. Ids are made from it.
+    /// The number of the reply, counted from 1; ids are derived from it.
     pub(crate) number: usize,
     pub(crate) reply: Reply,
-    /// What goes wrong with it this time.
+    /// The fault to inject this time.
     pub(crate) fault: Option<Fault>,
 }
 
 impl Script {
-    /// Asks a closure for each reply. It is asked anew when a request is repeated, so a fault in its reply happens
-    /// every time; [`Asked::number`] helps it to count.
+    /// Builds a script from a closure. The closure also runs for retries, so a fault in its reply happens every time;
+    /// [`ModelRequest::number`] lets it count.
     pub fn from_fn(choose: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self { source: Source::Closure(Box::new(choose)) }
     }
 
-    /// Reads a list of replies from JSON.
+    /// Parses a list of replies from JSON.
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str::<Vec<Reply>>(text).map(Self::from)
     }
 
-    /// Whether every reply of a list has been given. A closure never ends.
+    /// Returns whether every reply of a list has been used. A closure is never exhausted.
     pub fn is_exhausted(&self) -> bool {
         match &self.source {
             Source::List { replies, at } => {
@@ -66,7 +66,7 @@ impl Script {
         }
     }
 
-    /// What is due for a request. Past the end of a list it is an error that says so and is not worth repeating.
+    /// Selects the reply of a request. Past the end of a list it is a 400 error that must not be retried.
     pub(crate) fn select_reply(&self, asked: &ModelRequest) -> SelectedReply {
         match &self.source {
             Source::List { replies, at } => {
@@ -134,7 +134,7 @@ mod tests {
         ModelRequest { number: 0, api_format: ApiFormat::Messages, body: json!({}) }
     }
 
-    /// Which reply each of the next requests gets, and the status it fails with.
+    /// Returns the number and the fault status of the next replies.
     fn play_requests(script: &Script, requests: usize) -> Vec<(usize, Option<u16>)> {
         let status = |fault: &Fault| match fault {
             Fault::Status { status, .. } => *status,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_played_in_order_and_a_fault_does_not_use_a_reply_up() {
+    fn faults_do_not_consume_the_reply() {
         let script =
             Script::from([Reply::text("a"), Reply::text("b").status(529).times(2).cut_after(1), "c".into()]);
         let expected = [(1, None), (2, Some(529)), (2, Some(529)), (2, Some(0)), (2, None), (3, None)];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_says_nothing_is_only_its_faults() {
+    fn empty_reply_ends_after_its_faults() {
         let script = Script::from([
             Reply::empty().status(400),
             Reply::text("a").cut_after(2).skip_after_faults(),
@@ -165,20 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_always_happens_never_lets_the_script_go_on() {
+    fn permanent_fault_blocks_the_script() {
         let script = Script::from([Reply::empty().status(529).always(), "never".into()]);
         assert_eq!(play_requests(&script, 3), [(1, Some(529)); 3]);
         assert!(!script.is_exhausted());
     }
 
     #[test]
-    fn a_script_that_is_over_says_so() {
+    fn exhausted_script_fails_with_400() {
         let script = Script::from(Reply::empty());
         assert_eq!(play_requests(&script, 2), [(1, None), (2, Some(400))]);
     }
 
     #[test]
-    fn a_closure_sees_the_request() {
+    fn closure_receives_the_request() {
         let script = Script::from_fn(|asked| Reply::text(asked.last_text()));
         let body = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "echo"}]}]});
         let chosen = script.select_reply(&ModelRequest { number: 4, api_format: ApiFormat::Messages, body });

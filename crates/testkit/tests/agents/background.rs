@@ -1,4 +1,4 @@
-//! Agents that work beside the turn.
+//! Agents that run in the background.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
@@ -8,13 +8,13 @@ use whimbrel_wire::options::{AgentDefinition, Options};
 use whimbrel_wire::permission::PermissionResult;
 use whimbrel_wire::{Frame, Usage};
 
-use super::{agent_input, nth_tool_use_result, system_frames, call_agent};
+use super::{agent_input, call_agent, nth_tool_use_result, system_frames};
 
 fn in_background() -> Value {
     json!({"run_in_background": true})
 }
 
-/// One agent in the background, whose words are held back until they are released.
+/// One background agent whose reply is held until released.
 fn script() -> Script {
     Script::from_fn(|asked| {
         let text = asked.last_text();
@@ -33,7 +33,7 @@ fn script() -> Script {
 }
 
 #[tokio::test]
-async fn the_call_returns_at_once_and_the_end_is_a_turn_of_its_own() {
+async fn background_agent_returns_at_once_and_reports_later() {
     let mut host = Host::with_script(script()).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Launched."));
     let launched = nth_tool_use_result(&host, 0);
@@ -64,7 +64,7 @@ async fn the_call_returns_at_once_and_the_end_is_a_turn_of_its_own() {
 }
 
 #[tokio::test]
-async fn finished_input_does_not_end_it_and_every_result_arrives() {
+async fn closed_input_still_delivers_background_results() {
     let mut host = Host::with_script(script()).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     host.finish_input();
@@ -75,7 +75,7 @@ async fn finished_input_does_not_end_it_and_every_result_arrives() {
 }
 
 #[tokio::test]
-async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
+async fn interrupt_keeps_background_agents_running() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
@@ -91,8 +91,12 @@ async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
     let options = Options { include_partial_messages: true, ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
-    host.next_matching(&json!({"type": "user", "tool_use_result": {"status": "async_launched"}})).await.unwrap();
-    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_start"}})).await.unwrap();
+    host.next_matching(&json!({"type": "user", "tool_use_result": {"status": "async_launched"}}))
+        .await
+        .unwrap();
+    host.next_matching(&json!({"type": "stream_event", "event": {"type": "content_block_start"}}))
+        .await
+        .unwrap();
     host.send_request(Interrupt::default()).await.unwrap();
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
     host.api().unwrap().release("agent");
@@ -100,7 +104,7 @@ async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
 }
 
 #[tokio::test]
-async fn the_host_stops_it_and_the_model_hears_of_it_with_what_comes_next() {
+async fn agent_stopped_by_host_is_reported_with_the_next_prompt() {
     let mut host = Host::with_script(script()).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
@@ -110,13 +114,16 @@ async fn the_host_stops_it_and_the_model_hears_of_it_with_what_comes_next() {
     let next = host.run("How are you?").await.unwrap();
     assert_eq!((next.result.as_deref(), next.origin), (Some("Noticed."), None));
     let asked = host.model_requests();
-    assert!(asked.last().unwrap().contains_text("<status>stopped</status>") && asked.last().unwrap().contains_text(&id));
+    assert!(
+        asked.last().unwrap().contains_text("<status>stopped</status>")
+            && asked.last().unwrap().contains_text(&id)
+    );
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert_eq!(system_frames(&host, "init").len(), 2, "nobody was woken");
 }
 
 #[tokio::test]
-async fn the_model_looks_after_it_and_stops_it() {
+async fn model_polls_and_stops_a_background_agent() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
@@ -147,7 +154,7 @@ async fn the_model_looks_after_it_and_stops_it() {
 }
 
 #[tokio::test]
-async fn an_agent_cannot_stop_or_read_what_another_has_started() {
+async fn agent_cannot_stop_or_read_tasks_of_others() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id =
@@ -176,7 +183,7 @@ async fn an_agent_cannot_stop_or_read_what_another_has_started() {
 }
 
 #[tokio::test]
-async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
+async fn host_moves_a_foreground_agent_to_the_background() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
@@ -204,7 +211,7 @@ async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
 }
 
 #[tokio::test]
-async fn what_an_agent_waits_for_stays_its_own() {
+async fn tasks_of_a_subagent_cannot_be_backgrounded_alone() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
@@ -245,7 +252,7 @@ async fn what_an_agent_waits_for_stays_its_own() {
 }
 
 #[tokio::test]
-async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
+async fn host_moves_a_foreground_command_to_the_background() {
     let command = "echo before; until [ -e gate ]; do sleep 0.02; done; echo after";
     let script = Script::from_fn(move |asked| {
         let text = asked.last_text();
@@ -260,7 +267,7 @@ async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
     let options = Options { allowed_tools: vec!["Bash".into()], ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
-    // The call is asked for before the command runs: what is let go too early changes nothing.
+    // Requests before the command runs have no effect, so they are repeated until it has started.
     let begun = loop {
         host.send_request(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
         if let Some(begun) = system_frames(&host, "task_started").pop() {
@@ -280,7 +287,7 @@ async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
 }
 
 #[tokio::test]
-async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_goes_on() {
+async fn permission_request_names_the_background_agent() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
@@ -310,7 +317,7 @@ async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_g
 }
 
 #[tokio::test]
-async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
+async fn exhausted_budget_stops_all_background_agents() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let dear = Usage { output_tokens: 80_000, ..Usage::default() };
@@ -328,7 +335,9 @@ async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
         Options { max_budget_usd: Some(1.0), allowed_tools: vec!["Bash".into()], ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
-    host.next_matching(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}})).await.unwrap();
+    host.next_matching(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}}))
+        .await
+        .unwrap();
     host.next_result().await.unwrap();
     host.api().unwrap().release("spender");
     assert_eq!(host.next_result().await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
@@ -343,7 +352,7 @@ async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
 }
 
 #[tokio::test]
-async fn a_message_to_an_agent_at_work_does_not_undo_its_report() {
+async fn message_to_a_running_agent_extends_its_report() {
     for again in [
         |id: &str| Reply::tool("SendMessage", json!({"to": id, "message": "More."})),
         |id: &str| call_agent("More.", json!({"resume": id})),
@@ -379,7 +388,7 @@ async fn a_message_to_an_agent_at_work_does_not_undo_its_report() {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_used_up_beside_the_turn_ends_everything_with_a_last_result() {
+async fn budget_exhausted_in_background_ends_the_session_with_a_result() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let dear = Usage { output_tokens: 80_000, ..Usage::default() };

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
-use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 
 use super::{agent_input, system_frames};
 
 const AGENT_COUNT: usize = 200;
 
-/// The first reply sends everybody; each of them says its number.
+/// The first reply starts all agents; each agent replies with its number.
 fn next_reply(asked: &ModelRequest) -> Reply {
     let text = asked.last_text();
     match text.lines().rev().find_map(|line| line.strip_prefix("You are number ")) {
@@ -23,7 +23,7 @@ fn next_reply(asked: &ModelRequest) -> Reply {
 }
 
 #[tokio::test]
-async fn two_hundred_at_once_all_come_back_in_order_and_never_too_many_work() {
+async fn two_hundred_agents_queue_fifo_within_the_limit() {
     let mut host = Host::with_script(Script::from_fn(next_reply))
         .env("WHIMBREL_AGENTS_AT_ONCE", "7")
         .timeout(Duration::from_secs(60))
@@ -38,9 +38,10 @@ async fn two_hundred_at_once_all_come_back_in_order_and_never_too_many_work() {
         .iter()
         .map(|result| result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
         .collect();
-    let expected: BTreeSet<String> = (0..AGENT_COUNT).map(|number| format!("Number {number} was here.")).collect();
+    let expected: BTreeSet<String> =
+        (0..AGENT_COUNT).map(|number| format!("Number {number} was here.")).collect();
     assert_eq!(texts, expected);
-    // How many were between their errand and their end at any time.
+    // Count of agents between their first frame and their end.
     let (mut working, mut most) = (0_usize, 0);
     for heard in host.received() {
         if heard.json["type"] == "user" && !heard.json["parent_tool_use_id"].is_null() {
@@ -52,7 +53,7 @@ async fn two_hundred_at_once_all_come_back_in_order_and_never_too_many_work() {
         }
     }
     assert!(most <= 7, "{most} at once");
-    // Whoever came first was served first, as far as seven side by side can tell.
+    // First come, first served, up to the reordering that seven parallel agents allow.
     let served: Vec<usize> = host
         .model_requests()
         .iter()

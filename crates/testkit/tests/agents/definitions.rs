@@ -1,4 +1,4 @@
-//! Kinds of agent: who brings them, what they are given.
+//! Agent definitions: their sources, and the prompt, tools, model, hooks and memory they give an agent.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn options_with_agents(agents: impl IntoIterator<Item = (&'static str, AgentDefi
 }
 
 #[tokio::test]
-async fn a_kind_of_the_host_has_its_own_prompt_tools_and_model() {
+async fn host_definition_sets_prompt_tools_and_model() {
     let script = [
         call_agent("Look.", json!({"subagent_type": "rev"})),
         Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
@@ -47,12 +47,13 @@ async fn a_kind_of_the_host_has_its_own_prompt_tools_and_model() {
     assert!(host.dirs().files().unwrap().is_empty(), "it has no tool that writes");
     let init = host.received().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
     assert_eq!(init.json["agents"], json!(["general-purpose", "Explore", "Plan", "rev"]));
-    let said = host.received().iter().any(|heard| heard.json.to_string().contains("\\\"broken\\\" is not used"));
+    let said =
+        host.received().iter().any(|heard| heard.json.to_string().contains("\\\"broken\\\" is not used"));
     assert!(said, "what is wrong with the other is told by name");
 }
 
 #[tokio::test]
-async fn kinds_in_files_count_where_their_source_was_asked_for() {
+async fn definition_files_load_only_from_enabled_sources() {
     let file = "---\nname: scribe\ndescription: Writes\ntools: Write\n---\nYOU WRITE";
     for (sources, known) in [(vec![SettingSource::Project], true), (vec![], false)] {
         let script = [
@@ -61,12 +62,19 @@ async fn kinds_in_files_count_where_their_source_was_asked_for() {
             Reply::text("Done."),
         ];
         let options = Options { setting_sources: Some(sources), ..Options::default() };
-        let mut host =
-            Host::with_script(script).options(options).file(".claude/agents/x.md", file).start().await.unwrap();
+        let mut host = Host::with_script(script)
+            .options(options)
+            .file(".claude/agents/x.md", file)
+            .start()
+            .await
+            .unwrap();
         host.run("Go.").await.unwrap();
         let asked = host.model_requests();
         match known {
-            true => assert_eq!((asked[1].system_prompt().as_str(), asked[1].tool_names()), ("YOU WRITE", vec!["Write"])),
+            true => assert_eq!(
+                (asked[1].system_prompt().as_str(), asked[1].tool_names()),
+                ("YOU WRITE", vec!["Write"])
+            ),
             false => {
                 let told = asked[1].last_text();
                 assert!(told.contains("'scribe'") && told.contains("Explore"), "{told}");
@@ -76,7 +84,7 @@ async fn kinds_in_files_count_where_their_source_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_rule_takes_a_kind_away() {
+async fn deny_rule_removes_an_agent_definition() {
     let script = [call_agent("Look.", json!({"subagent_type": "Explore"})), Reply::text("Alone, then.")];
     let options = Options { disallowed_tools: vec!["Agent(Explore)".into()], ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
@@ -87,7 +95,7 @@ async fn a_rule_takes_a_kind_away() {
 }
 
 #[tokio::test]
-async fn a_mode_of_its_own_only_ever_narrows() {
+async fn definition_mode_can_only_restrict() {
     let kind = |mode| AgentDefinition { permission_mode: Some(mode), tools: None, ..reviewer() };
     let rows = [
         ("narrower", PermissionMode::AcceptEdits, PermissionMode::DontAsk, 1),
@@ -108,15 +116,19 @@ async fn a_mode_of_its_own_only_ever_narrows() {
 }
 
 #[tokio::test]
-async fn a_kind_says_how_many_calls_and_whether_it_runs_beside_the_turn() {
+async fn definition_sets_max_turns_and_background() {
     let kind = AgentDefinition { max_turns: Some(1), tools: None, ..reviewer() };
     let script = [
         call_agent("Look.", json!({"subagent_type": "rev"})),
         Reply::text("So far.").and_tool("Read", json!({"file_path": "note"})),
         Reply::text("Done."),
     ];
-    let mut host =
-        Host::with_script(script).options(options_with_agents([("rev", kind)])).file("note", "x").start().await.unwrap();
+    let mut host = Host::with_script(script)
+        .options(options_with_agents([("rev", kind)]))
+        .file("note", "x")
+        .start()
+        .await
+        .unwrap();
     host.run("Go.").await.unwrap();
     let told = host.model_requests()[2].last_text();
     assert!(told.contains("as many model calls as it may") && told.contains("So far."), "{told}");
@@ -128,20 +140,25 @@ async fn a_kind_says_how_many_calls_and_whether_it_runs_beside_the_turn() {
         text if text.contains("in the background") => Reply::text("Away."),
         _ => call_agent("Look.", json!({"subagent_type": "rev"})),
     });
-    let mut host = Host::with_script(script).options(options_with_agents([("rev", kind)])).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).options(options_with_agents([("rev", kind)])).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Away."));
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noted."));
 }
 
 #[tokio::test]
-async fn the_session_itself_can_be_of_a_kind() {
+async fn main_agent_can_use_a_definition() {
     let kind = AgentDefinition { initial_prompt: Some("Begin.".into()), ..reviewer() };
     let options = Options { agent: Some("rev".into()), model: None, ..options_with_agents([("rev", kind)]) };
     let mut host = Host::with_script([Reply::text("Reviewed.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Reviewed."));
     let first = &host.model_requests()[0];
     assert_eq!(first.tool_names(), ["Read", "Grep"]);
-    assert!(first.system_prompt().contains("YOU REVIEW") && first.contains_text("Begin."), "{:?}", first.messages());
+    assert!(
+        first.system_prompt().contains("YOU REVIEW") && first.contains_text("Begin."),
+        "{:?}",
+        first.messages()
+    );
 
     let options = Options { agent: Some("nobody".into()), ..Options::default() };
     let mut host = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
@@ -150,11 +167,13 @@ async fn the_session_itself_can_be_of_a_kind() {
 }
 
 #[tokio::test]
-async fn a_kind_has_read_its_skills_before_it_hears_of_its_errand() {
+async fn skills_of_a_definition_precede_the_task() {
     let skills = Some(vec!["knots".into(), "nothing".into()]);
     let kind = AgentDefinition { skills, ..reviewer() };
-    let options =
-        Options { setting_sources: Some(vec![SettingSource::Project]), ..options_with_agents([("rev", kind)]) };
+    let options = Options {
+        setting_sources: Some(vec![SettingSource::Project]),
+        ..options_with_agents([("rev", kind)])
+    };
     let script =
         [call_agent("Tie it.", json!({"subagent_type": "rev"})), Reply::text("Tied."), Reply::text("Done.")];
     let skill = "---\nname: knots\ndescription: Ties\n---\nOVER AND UNDER";
@@ -171,7 +190,7 @@ async fn a_kind_has_read_its_skills_before_it_hears_of_its_errand() {
 }
 
 #[tokio::test]
-async fn a_kind_in_a_file_has_hooks_of_its_own_where_its_author_is_trusted() {
+async fn trusted_definition_file_brings_its_hooks() {
     let file = "---\nname: scribe\ndescription: Writes\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
     let bash = || Reply::tool("Bash", json!({"command": "echo ran"}));
     let script = [
@@ -200,10 +219,11 @@ async fn a_kind_in_a_file_has_hooks_of_its_own_where_its_author_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_kind_is_told_of_its_memory_and_has_the_tools_to_keep_it() {
+async fn definition_with_memory_gets_its_content_and_file_tools() {
     let kind =
         AgentDefinition { memory: Some("project".into()), tools: Some(vec!["Grep".into()]), ..reviewer() };
-    let script = [call_agent("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
+    let script =
+        [call_agent("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
     let host = Host::with_script(script).options(options_with_agents([("rev", kind)]));
     let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- the knot is in knots.md\n");
     let mut host = host.start().await.unwrap();
@@ -218,7 +238,7 @@ async fn a_kind_is_told_of_its_memory_and_has_the_tools_to_keep_it() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_kind_has_the_hooks_and_the_memory_of_the_kind() {
+async fn main_agent_gets_hooks_and_memory_of_its_definition() {
     let file = "---\nname: scribe\ndescription: Writes\ntools: Bash\nmemory: project\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
     let script = [Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")];
     let options = Options {

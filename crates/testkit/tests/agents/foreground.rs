@@ -1,4 +1,4 @@
-//! Errands that the turn waits for.
+//! Agents that the turn waits for.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::options::{AgentDefinition, Options};
 
-use super::{subagent_messages, nth_tool_use_result, system_frames, call_agent};
+use super::{call_agent, nth_tool_use_result, subagent_messages, system_frames};
 
 #[tokio::test]
-async fn the_host_sees_an_agent_begin_work_and_end() {
+async fn host_receives_task_frames_of_an_agent() {
     let script = [
         call_agent("Look.", json!({})).tool_use_id("call_1"),
         Reply::tool("Read", json!({"file_path": "note"})),
@@ -46,7 +46,7 @@ async fn the_host_sees_an_agent_begin_work_and_end() {
 }
 
 #[tokio::test]
-async fn its_transcript_lies_beside_the_sessions_and_its_words_are_heard_where_the_host_wants_them() {
+async fn subagent_transcript_is_written_and_text_forwarded_on_request() {
     for aloud in [false, true] {
         let script = [call_agent("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
         let options = Options { forward_subagent_text: Some(aloud), ..Options::default() };
@@ -74,7 +74,7 @@ async fn its_transcript_lies_beside_the_sessions_and_its_words_are_heard_where_t
 }
 
 #[tokio::test]
-async fn who_fails_leaves_what_it_had_and_the_reason() {
+async fn failed_agent_reports_partial_result_and_reason() {
     let failing = Reply::empty().status(400).error("invalid_request_error", "no more");
     let script = [
         call_agent("Look.", json!({})),
@@ -91,7 +91,7 @@ async fn who_fails_leaves_what_it_had_and_the_reason() {
 }
 
 #[tokio::test]
-async fn everybody_stops_with_the_turn() {
+async fn interrupt_stops_all_foreground_agents() {
     let script = Script::from_fn(|asked| match asked.contains_text("Look.") {
         true => Reply::tool("Bash", json!({"command": "sleep 600"})),
         false => call_agent("Look.", json!({})).and_tool("Agent", super::agent_input("Look.", json!({}))),
@@ -113,7 +113,7 @@ async fn everybody_stops_with_the_turn() {
 }
 
 #[tokio::test]
-async fn agents_start_agents_where_their_kind_says_so_and_not_without_end() {
+async fn nested_agents_are_limited_in_depth() {
     let kind = AgentDefinition {
         description: "Passes it on".into(),
         prompt: "PASS ON".into(),
@@ -141,7 +141,7 @@ async fn agents_start_agents_where_their_kind_says_so_and_not_without_end() {
 }
 
 #[tokio::test]
-async fn an_ordinary_agent_starts_nobody() {
+async fn general_purpose_agent_has_no_agent_tool() {
     let script = [
         call_agent("Look.", json!({})),
         call_agent("Look for me.", json!({})),
@@ -151,18 +151,26 @@ async fn an_ordinary_agent_starts_nobody() {
     let mut host = Host::with_script(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(!host.model_requests()[1].tool_names().contains(&"Agent"));
-    assert!(host.model_requests()[2].last_text().contains("No such tool"), "{}", host.model_requests()[2].last_text());
+    assert!(
+        host.model_requests()[2].last_text().contains("No such tool"),
+        "{}",
+        host.model_requests()[2].last_text()
+    );
 }
 
 #[tokio::test]
-async fn who_has_ended_can_go_on_with_what_it_knows() {
+async fn finished_agent_resumes_with_its_history() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
         if text.contains("Remember TULIP.") {
             Reply::text("I will.")
         } else if text.contains("Which flower?") {
-            Reply::text(if asked.contains_text("Remember TULIP.") { "It was TULIP." } else { "I do not know." })
+            Reply::text(if asked.contains_text("Remember TULIP.") {
+                "It was TULIP."
+            } else {
+                "I do not know."
+            })
         } else if text.contains("It was TULIP.") {
             Reply::text("Done.")
         } else if let Some(id) = id {
@@ -179,14 +187,18 @@ async fn who_has_ended_can_go_on_with_what_it_knows() {
 }
 
 #[tokio::test]
-async fn who_was_never_there_cannot_go_on() {
+async fn unknown_agent_cannot_be_resumed() {
     let script = [call_agent("Which flower?", json!({"resume": "a0"})), Reply::text("Nobody.")];
     let mut host = Host::with_script(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(host.model_requests()[1].last_text().contains("No agent a0"), "{}", host.model_requests()[1].last_text());
+    assert!(
+        host.model_requests()[1].last_text().contains("No agent a0"),
+        "{}",
+        host.model_requests()[1].last_text()
+    );
 }
 
-/// A kind that starts others and goes on with them.
+/// An agent that may start others of its type.
 fn relay_agent() -> AgentDefinition {
     AgentDefinition {
         description: "Passes it on".into(),
@@ -197,7 +209,7 @@ fn relay_agent() -> AgentDefinition {
 }
 
 #[tokio::test]
-async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
+async fn agent_cannot_resume_agents_of_another_parent() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = |text: &str| {
@@ -207,7 +219,7 @@ async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
         match () {
             () if text.contains("Stay.") => Reply::text("Stayed.").hold_until("others"),
             () if text.contains("Look.") => Reply::text("Seen."),
-            // The relay is told of both, and tries.
+            // The relay receives both ids and tries to resume them.
             () if text.contains("Take over ") => {
                 let ids = text.split("Take over ").nth(1).unwrap().lines().next().unwrap().to_owned();
                 ids.split(' ').fold(Reply::empty(), |reply, id| {
@@ -245,22 +257,27 @@ async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
 }
 
 #[tokio::test]
-async fn a_budget_that_a_subagent_uses_up_ends_the_turn_with_a_last_result() {
+async fn budget_exhausted_by_subagent_ends_the_turn() {
     let dear = whimbrel_wire::Usage { output_tokens: 80_000, ..whimbrel_wire::Usage::default() };
-    let script = Script::from_fn(move |asked| match asked.contains_text("Look.") && !asked.contains_text("Go.") {
-        true => Reply::tool("Read", json!({"file_path": "x"})).usage(dear.clone()),
-        false => call_agent("Look.", json!({})),
-    });
+    let script =
+        Script::from_fn(move |asked| match asked.contains_text("Look.") && !asked.contains_text("Go.") {
+            true => Reply::tool("Read", json!({"file_path": "x"})).usage(dear.clone()),
+            false => call_agent("Look.", json!({})),
+        });
     let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
     let mut host = Host::with_script(script).options(options).start().await.unwrap();
     let result = host.run("Go.").await.unwrap();
     assert_eq!(result.subtype, whimbrel_wire::message::Outcome::ErrorMaxBudgetUsd);
-    assert!(result.total_cost_usd > 1.0 && host.model_requests().len() == 2, "{} calls", host.model_requests().len());
+    assert!(
+        result.total_cost_usd > 1.0 && host.model_requests().len() == 2,
+        "{} calls",
+        host.model_requests().len()
+    );
     assert_eq!(system_frames(&host, "task_notification").len(), 1, "the host hears of its end");
 }
 
 #[tokio::test]
-async fn who_wants_partial_messages_gets_those_of_agents_as_far_as_it_hears_them() {
+async fn partial_messages_of_agents_follow_text_forwarding() {
     for forward in [false, true] {
         let script = [
             call_agent("Look.", json!({})).tool_use_id("call_1"),

@@ -1,4 +1,4 @@
-//! Skills that a subagent does: what they deny is denied for as long as the subagent lives.
+//! Forked skills: tools denied by a skill stay denied for the life of its subagent.
 
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
@@ -9,7 +9,7 @@ use super::{agent_input, nth_tool_use_result};
 
 const SKILL: &str = "---\ndescription: d\ncontext: fork\ndisallowed-tools: Write\n---\nDo the skill.";
 
-/// A subagent that wants to write whenever it is spoken to.
+/// A script whose subagent tries to write on every prompt.
 fn script(again: impl Fn() -> Reply + Send + Sync + 'static) -> Script {
     Script::from_fn(move |asked| {
         let text = asked.last_text();
@@ -26,7 +26,7 @@ fn script(again: impl Fn() -> Reply + Send + Sync + 'static) -> Script {
 }
 
 #[tokio::test]
-async fn what_a_forked_skill_denies_is_denied_when_its_agent_goes_on_and_after_a_restart() {
+async fn forked_skill_denials_survive_resume_and_restart() {
     let root = tempfile::tempdir().unwrap();
     let work = root.path().join("work");
     std::fs::create_dir_all(work.join(".claude/skills/it")).unwrap();
@@ -41,7 +41,8 @@ async fn what_a_forked_skill_denies_is_denied_when_its_agent_goes_on_and_after_a
     let config = root.path().join("config").to_string_lossy().into_owned();
     let id = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
     let known = std::sync::Arc::clone(&id);
-    let again = move || Reply::tool("Agent", agent_input("Once more.", json!({"resume": *known.lock().unwrap()})));
+    let again =
+        move || Reply::tool("Agent", agent_input("Once more.", json!({"resume": *known.lock().unwrap()})));
     let mut session = None;
     for run in ["first", "second"] {
         let host = Host::with_script(script(again.clone())).options(options(session.clone()));
@@ -52,7 +53,9 @@ async fn what_a_forked_skill_denies_is_denied_when_its_agent_goes_on_and_after_a
         }
         host.run("Again.").await.unwrap();
         let asked = host.model_requests();
-        let went_on = asked.iter().any(|asked| asked.contains_text("Once more.") && asked.contains_text("I have tried."));
+        let went_on = asked
+            .iter()
+            .any(|asked| asked.contains_text("Once more.") && asked.contains_text("I have tried."));
         assert!(went_on, "{run}");
         assert!(!work.join("made").exists(), "{run}");
         host.finish().await.unwrap();

@@ -1,19 +1,23 @@
-//! What hooks of the host hear of agents and of their news.
+//! Hooks of the host for agents and task notifications.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
 use whimbrel_wire::control::Initialize;
 
-use super::{nth_tool_use_result, system_frames, call_agent};
+use super::{call_agent, nth_tool_use_result, system_frames};
 
 type HookInputs = Arc<Mutex<Vec<Value>>>;
 
-/// Starts a host with hooks for these events; gives what they hear.
-async fn host_with_hooks(host: HostBuilder, events: &[&str], answer: fn(&Value) -> Value) -> (Host, HookInputs) {
+/// Starts a host with hooks for these events; returns the inputs that they receive.
+async fn host_with_hooks(
+    host: HostBuilder,
+    events: &[&str],
+    answer: fn(&Value) -> Value,
+) -> (Host, HookInputs) {
     let heard = HookInputs::default();
     let log = Arc::clone(&heard);
     let host = host.on_request(move |request| {
@@ -29,13 +33,13 @@ async fn host_with_hooks(host: HostBuilder, events: &[&str], answer: fn(&Value) 
     (host, heard)
 }
 
-/// One field of all that was heard.
+/// One field of all hook inputs.
 fn field_values(heard: &HookInputs, field: &str) -> Vec<String> {
     heard.lock().unwrap().iter().map(|input| input[field].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn an_agent_begins_as_often_as_it_ends() {
+async fn start_and_stop_hooks_run_for_every_agent_run() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
@@ -49,14 +53,15 @@ async fn an_agent_begins_as_often_as_it_ends() {
             call_agent("Look.", json!({}))
         }
     });
-    let (mut host, heard) = host_with_hooks(Host::with_script(script), &["SubagentStart", "SubagentStop"], |input| {
-        let more = json!({"hookEventName": "SubagentStart", "additionalContext": "FROM-THE-HOOK"});
-        match input["hook_event_name"] == "SubagentStart" {
-            true => json!({"hookSpecificOutput": more}),
-            false => json!({}),
-        }
-    })
-    .await;
+    let (mut host, heard) =
+        host_with_hooks(Host::with_script(script), &["SubagentStart", "SubagentStop"], |input| {
+            let more = json!({"hookEventName": "SubagentStart", "additionalContext": "FROM-THE-HOOK"});
+            match input["hook_event_name"] == "SubagentStart" {
+                true => json!({"hookSpecificOutput": more}),
+                false => json!({}),
+            }
+        })
+        .await;
     assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
     let events = field_values(&heard, "hook_event_name");
     assert_eq!(events, ["SubagentStart", "SubagentStop", "SubagentStart", "SubagentStop"]);
@@ -65,7 +70,7 @@ async fn an_agent_begins_as_often_as_it_ends() {
 }
 
 #[tokio::test]
-async fn a_teammate_begins_as_an_agent_does() {
+async fn subagent_start_hook_runs_for_teammates() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if asked.system_prompt().contains("You are m1,") {
@@ -96,7 +101,7 @@ async fn a_teammate_begins_as_an_agent_does() {
     assert!(first.contains_text("FROM-THE-HOOK"), "{:?}", first.messages());
 }
 
-/// An agent in the background that ends at once.
+/// A background agent whose reply is held until released.
 fn background_script() -> Script {
     Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("Look.") => Reply::text("Late news.").hold_until("agent"),
@@ -107,8 +112,9 @@ fn background_script() -> Script {
 }
 
 #[tokio::test]
-async fn news_that_starts_a_turn_is_a_prompt() {
-    let (mut host, heard) = host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |_| json!({})).await;
+async fn notification_that_starts_a_turn_runs_prompt_hooks() {
+    let (mut host, heard) =
+        host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |_| json!({})).await;
     host.run("Go.").await.unwrap();
     host.api().unwrap().release("agent");
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
@@ -117,12 +123,13 @@ async fn news_that_starts_a_turn_is_a_prompt() {
 }
 
 #[tokio::test]
-async fn news_that_a_hook_stops_is_told_to_the_host_alone() {
-    let (mut host, _) = host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |input| {
-        let stops = input["source"] == "system";
-        if stops { json!({"decision": "block", "reason": "not now"}) } else { json!({}) }
-    })
-    .await;
+async fn notification_blocked_by_hook_reaches_only_the_host() {
+    let (mut host, _) =
+        host_with_hooks(Host::with_script(background_script()), &["UserPromptSubmit"], |input| {
+            let stops = input["source"] == "system";
+            if stops { json!({"decision": "block", "reason": "not now"}) } else { json!({}) }
+        })
+        .await;
     host.run("Go.").await.unwrap();
     let asked = host.model_requests().len();
     host.api().unwrap().release("agent");
@@ -135,7 +142,7 @@ async fn news_that_a_hook_stops_is_told_to_the_host_alone() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_refused_names_its_agent() {
+async fn permission_denied_frame_names_the_agent() {
     let write = Reply::tool("Write", json!({"file_path": "w.txt", "content": "x"}));
     let script = [call_agent("Write.", json!({})), write, Reply::text("I may not."), Reply::text("Done.")];
     let mut host = Host::with_script(script).start().await.unwrap();

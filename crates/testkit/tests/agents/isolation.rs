@@ -1,4 +1,4 @@
-//! Agents that work in a work tree of their own.
+//! Agents with `isolation: worktree`.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, Reply, Script, TestDirs};
+use whimbrel_testkit::{Host, HostResponse, Reply, Script, TestDirs};
 use whimbrel_wire::control::{Initialize, StopTask};
 use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{agent_input, nth_tool_use_result, system_frames, call_agent};
+use super::{agent_input, call_agent, nth_tool_use_result, system_frames};
 
-/// A stage whose workspace is a repository with one commit, in which `a.txt` says `one`.
+/// Directories whose workspace is a git repository with one commit of `a.txt`.
 fn repository_dirs() -> TestDirs {
     let stage = TestDirs::new().unwrap();
     let make = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
@@ -44,7 +44,7 @@ fn list_branches(workspace: &Path) -> String {
 }
 
 #[tokio::test]
-async fn what_it_changes_is_kept_apart_and_named() {
+async fn changes_stay_in_the_worktree_and_are_reported() {
     let script = [
         call_agent("Write.", isolated()),
         write_call("b.txt"),
@@ -52,7 +52,8 @@ async fn what_it_changes_is_kept_apart_and_named() {
         write_call("c.txt"),
         Reply::text("Done."),
     ];
-    let mut host = Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
     assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), 0);
     let (meta, workspace) = (nth_tool_use_result(&host, 0), host.dirs().workspace());
     let tree = Path::new(meta["worktreePath"].as_str().unwrap());
@@ -62,19 +63,25 @@ async fn what_it_changes_is_kept_apart_and_named() {
     assert!(!workspace.join("b.txt").exists() && !tree.join("c.txt").exists());
     assert!(workspace.join("c.txt").exists(), "the session itself has not moved");
     let asked = host.model_requests();
-    assert!(asked[1].contains_text(&format!("Working directory: {}", tree.display())), "{:?}", asked[1].messages());
+    assert!(
+        asked[1].contains_text(&format!("Working directory: {}", tree.display())),
+        "{:?}",
+        asked[1].messages()
+    );
     let told = asked[3].last_text() + &asked[3].messages().last().unwrap().to_string();
     assert!(told.contains(&tree.display().to_string()) && told.contains(branch), "{told}");
 }
 
 #[tokio::test]
-async fn a_tree_without_changes_is_gone_with_its_branch() {
+async fn unchanged_worktree_is_removed_with_its_branch() {
     let script = Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("Look.") => Reply::tool("Read", json!({"file_path": "a.txt"})),
         text if text.contains("one") && asked.messages().len() == 3 && asked.contains_text("Look.") => {
             Reply::text("It is there.")
         }
-        text if text.contains("Go.") => call_agent("Look.", isolated()).and_tool("Agent", agent_input("Look.", isolated())),
+        text if text.contains("Go.") => {
+            call_agent("Look.", isolated()).and_tool("Agent", agent_input("Look.", isolated()))
+        }
         _ => Reply::text("Done."),
     });
     let mut host = Host::with_script(script).dirs(repository_dirs()).start().await.unwrap();
@@ -89,7 +96,7 @@ async fn a_tree_without_changes_is_gone_with_its_branch() {
 }
 
 #[tokio::test]
-async fn who_goes_on_has_its_tree_again() {
+async fn resumed_agent_gets_a_worktree_again() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
@@ -107,7 +114,8 @@ async fn who_goes_on_has_its_tree_again() {
             Reply::text("Done.")
         }
     });
-    let mut host = Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).dirs(repository_dirs()).options(accept_edits()).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let (first, second) = (nth_tool_use_result(&host, 0), nth_tool_use_result(&host, 1));
     assert!(first["worktreePath"].is_null(), "nothing was in it: {first}");
@@ -115,7 +123,7 @@ async fn who_goes_on_has_its_tree_again() {
     assert!(tree.join("b.txt").exists() && !host.dirs().workspace().join("b.txt").exists());
 }
 
-/// A smith is sent to write something.
+/// Calls the agent `smith`, which writes a file.
 fn smith_script() -> [Reply; 4] {
     [
         call_agent("Write.", json!({"subagent_type": "smith"})),
@@ -126,7 +134,7 @@ fn smith_script() -> [Reply; 4] {
 }
 
 #[tokio::test]
-async fn a_kind_can_ask_for_it() {
+async fn agent_definition_can_require_a_worktree() {
     let file = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
     let given = AgentDefinition {
         description: "Makes things".into(),
@@ -144,13 +152,17 @@ async fn a_kind_can_ask_for_it() {
     for (name, host) in rows {
         let mut host = host.dirs(repository_dirs()).start().await.unwrap();
         host.run("Go.").await.unwrap();
-        assert!(nth_tool_use_result(&host, 0)["worktreePath"].is_string(), "{name}: {}", nth_tool_use_result(&host, 0));
+        assert!(
+            nth_tool_use_result(&host, 0)["worktreePath"].is_string(),
+            "{name}: {}",
+            nth_tool_use_result(&host, 0)
+        );
         assert!(!host.dirs().workspace().join("b.txt").exists(), "{name}");
     }
 }
 
 #[tokio::test]
-async fn who_has_lost_its_tree_works_nowhere_else() {
+async fn agent_without_its_worktree_cannot_write_elsewhere() {
     let bash = |command: &str| Reply::tool("Bash", json!({"command": command}));
     let script = [
         call_agent("Tidy up.", isolated()),
@@ -172,7 +184,7 @@ async fn who_has_lost_its_tree_works_nowhere_else() {
     assert!(!files.iter().any(|file| file.ends_with("b.txt") || file.ends_with("c.txt")), "{files:?}");
 }
 
-/// A host with an agent in the background that works apart, and a hook of its own that hears when a work tree goes.
+/// A host with an isolated background agent and a `WorktreeRemove` hook.
 async fn host_with_remove_hook(answer: HostResponse, env: (&str, &str)) -> Host {
     let script = Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("Look.") => Reply::text("never").hold_until("agent"),
@@ -188,7 +200,7 @@ async fn host_with_remove_hook(answer: HostResponse, env: (&str, &str)) -> Host 
 }
 
 #[tokio::test]
-async fn a_hook_of_the_host_is_heard_while_the_host_stops_it() {
+async fn remove_hook_runs_while_the_host_stops_the_agent() {
     let mut host = host_with_remove_hook(HostResponse::Success(json!({})), ("UNUSED", "")).await;
     let task_id = nth_tool_use_result(&host, 0)["agentId"].as_str().unwrap().to_owned();
     host.send_request(StopTask { task_id }).await.unwrap();
@@ -198,14 +210,15 @@ async fn a_hook_of_the_host_is_heard_while_the_host_stops_it() {
 }
 
 #[tokio::test]
-async fn it_is_cleared_away_when_the_run_stops_though_a_hook_cannot_answer_any_more() {
-    let mut host = host_with_remove_hook(HostResponse::NoResponse, ("WHIMBREL_BACKGROUND_AT_END", "stop")).await;
+async fn worktree_is_removed_at_exit_despite_an_unanswered_hook() {
+    let mut host =
+        host_with_remove_hook(HostResponse::NoResponse, ("WHIMBREL_BACKGROUND_AT_END", "stop")).await;
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert_eq!(list_branches(&host.dirs().workspace()), "* main\n");
 }
 
 #[tokio::test]
-async fn without_a_tree_the_errand_is_not_done_at_all() {
+async fn agent_fails_if_no_worktree_can_be_created() {
     let rows = [("worktree", "not in a git repository"), ("moon", "There is no isolation \"moon\"")];
     for (isolation, reason) in rows {
         let script = [call_agent("Write.", json!({"isolation": isolation})), Reply::text("Not done.")];

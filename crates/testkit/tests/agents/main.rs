@@ -1,15 +1,15 @@
-//! Agents that a session starts: their kinds, their errands, their work beside the turn, and the life of the run.
+//! Agents of a session: definitions, foreground and background work, teams, and the end of the session.
 
-mod resume;
-mod isolation;
 mod background;
 mod concurrency;
+mod definitions;
 mod foreground;
 mod forked_skills;
 mod hooks;
-mod definitions;
-mod team_messages;
+mod isolation;
+mod resume;
 mod session_lifetime;
+mod team_messages;
 mod teammates;
 mod teams;
 
@@ -18,7 +18,7 @@ use whimbrel_testkit::{Host, Reply};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 
-/// A call that sends an agent with this prompt; more fields of the input lie over the usual ones.
+/// A call of the Agent tool with this prompt; `more` overrides fields of the input.
 fn call_agent(prompt: &str, more: Value) -> Reply {
     Reply::tool("Agent", agent_input(prompt, more))
 }
@@ -32,7 +32,7 @@ fn agent_input(prompt: &str, more: Value) -> Value {
     input
 }
 
-/// What the host got beside the result of the `nth` call of the main agent.
+/// The `tool_use_result` of the `nth` call of the main agent.
 fn nth_tool_use_result(host: &Host, nth: usize) -> Value {
     let results = host.frames().filter_map(|frame| match frame {
         Frame::User(user) if user.parent_tool_use_id.is_none() => user.tool_use_result.clone(),
@@ -41,13 +41,13 @@ fn nth_tool_use_result(host: &Host, nth: usize) -> Value {
     results.into_iter().nth(nth).unwrap_or_default()
 }
 
-/// The notices of this kind so far.
+/// All system frames of this subtype so far.
 fn system_frames(host: &Host, subtype: &str) -> Vec<Value> {
     let heard = host.received().iter().map(|heard| &heard.json);
     heard.filter(|json| json["type"] == "system" && json["subtype"] == subtype).cloned().collect()
 }
 
-/// The frames of agents below the main one.
+/// The user frames of subagents.
 fn subagent_messages(host: &Host) -> Vec<&User> {
     let frames = host.frames().filter_map(|frame| match frame {
         Frame::User(user) if user.parent_tool_use_id.is_some() => Some(user.as_ref()),

@@ -1,4 +1,4 @@
-//! Agents of an earlier run that go on in a later one.
+//! Resuming agents of a previous process.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::options::Options;
 
 use super::{agent_input, nth_tool_use_result};
 
-/// Folders that outlive a host.
+/// Directories that outlive a host.
 struct SessionDirs {
     root: TempDir,
 }
 
-/// What an earlier run has left.
+/// Ids left by a previous run.
 struct PreviousRun {
     session: String,
     agent: String,
 }
 
 impl SessionDirs {
-    /// A home in which an agent was told something, in a run that has ended.
+    /// Runs and finishes a session in which one agent received a task.
     async fn with_finished_agent() -> (Self, PreviousRun) {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("work")).unwrap();
@@ -57,14 +57,14 @@ impl SessionDirs {
             .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
     }
 
-    /// A file of the agent.
+    /// Path of a file of the agent.
     fn agent_file(&self, left: &PreviousRun, ending: &str) -> PathBuf {
         let projects = std::fs::read_dir(self.root.path().join("config/projects")).unwrap();
         let project = projects.map(|entry| entry.unwrap().path()).next().unwrap();
         project.join(&left.session).join("subagents").join(format!("agent-{}{ending}", left.agent))
     }
 
-    /// What the model is told when it sends the agent on in a later run.
+    /// Resumes the session, makes the model call the agent and returns the result of that call.
     async fn run_resumed(&self, left: &PreviousRun, call: Value) -> String {
         let script = Script::from_fn(move |asked| match () {
             () if asked.last_text().starts_with("Which flower?") => recall_reply(asked),
@@ -87,7 +87,7 @@ fn resume_input(left: &PreviousRun) -> Value {
 }
 
 #[tokio::test]
-async fn an_agent_of_an_earlier_run_knows_what_it_was_told_and_is_what_it_was() {
+async fn resumed_agent_keeps_its_history_and_model() {
     let (home, left) = SessionDirs::with_finished_agent().await;
     let before = std::fs::read_to_string(home.agent_file(&left, ".jsonl")).unwrap().lines().count();
     let call = resume_input(&left);
@@ -100,8 +100,11 @@ async fn an_agent_of_an_earlier_run_knows_what_it_was_told_and_is_what_it_was() 
     host.run("Go on.").await.unwrap();
     assert_eq!(nth_tool_use_result(&host, 0)["agentId"], left.agent.as_str());
     assert!(host.model_requests().last().unwrap().last_text().contains("It was TULIP."));
-    let below =
-        host.model_requests().into_iter().find(|asked| asked.last_text().starts_with("Which flower?")).unwrap();
+    let below = host
+        .model_requests()
+        .into_iter()
+        .find(|asked| asked.last_text().starts_with("Which flower?"))
+        .unwrap();
     assert!(below.body["model"].as_str().unwrap().contains("opus"), "on the terms of its first errand");
     host.finish().await.unwrap();
     let after = std::fs::read_to_string(home.agent_file(&left, ".jsonl")).unwrap().lines().count();
@@ -109,7 +112,7 @@ async fn an_agent_of_an_earlier_run_knows_what_it_was_told_and_is_what_it_was() 
 }
 
 #[tokio::test]
-async fn it_can_be_written_to_by_its_id_and_by_its_name() {
+async fn message_resumes_agent_by_id_or_name() {
     for by_name in [false, true] {
         let (home, left) = SessionDirs::with_finished_agent().await;
         let to = if by_name { "scout".to_owned() } else { left.agent.clone() };
@@ -133,7 +136,7 @@ async fn it_can_be_written_to_by_its_id_and_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_torn_transcript_loses_its_torn_line_only() {
+async fn torn_transcript_loses_only_the_torn_line() {
     let (home, left) = SessionDirs::with_finished_agent().await;
     let path = home.agent_file(&left, ".jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
@@ -143,7 +146,7 @@ async fn a_torn_transcript_loses_its_torn_line_only() {
 }
 
 #[tokio::test]
-async fn what_cannot_go_on_says_why() {
+async fn failed_resume_names_the_reason() {
     type Spoil = fn(&Path, &Path);
     let rows: [(&str, Spoil, &str); 6] = [
         ("no file beside it", |_, about| std::fs::remove_file(about).unwrap(), "is not there"),
@@ -181,7 +184,7 @@ async fn what_cannot_go_on_says_why() {
 }
 
 #[tokio::test]
-async fn an_agent_of_a_later_run_cannot_go_on_with_one_that_somebody_else_has_sent() {
+async fn agent_cannot_resume_an_agent_of_another_parent() {
     let (home, left) = SessionDirs::with_finished_agent().await;
     let call = agent_input("MINE NOW", json!({"resume": left.agent, "subagent_type": "relay"}));
     let script = Script::from_fn(move |asked| match asked.last_text() {
@@ -205,7 +208,7 @@ async fn an_agent_of_a_later_run_cannot_go_on_with_one_that_somebody_else_has_se
 }
 
 #[tokio::test]
-async fn a_later_run_is_told_once_of_agents_that_were_at_work_when_the_earlier_one_ended() {
+async fn lost_background_agents_are_reported_once_on_resume() {
     let (home, left) = SessionDirs::with_finished_agent().await;
     let script = Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("Stay.") => Reply::text("never").hold_until("for ever"),
@@ -230,7 +233,7 @@ async fn a_later_run_is_told_once_of_agents_that_were_at_work_when_the_earlier_o
 }
 
 #[tokio::test]
-async fn a_later_run_is_told_what_became_of_its_team() {
+async fn previous_team_is_reported_on_resume() {
     let (home, left) = SessionDirs::with_finished_agent().await;
     let mate = agent_input("Wait.", json!({"name": "ann"}));
     let script = Script::from_fn(move |asked| match () {
@@ -243,7 +246,7 @@ async fn a_later_run_is_told_what_became_of_its_team() {
     });
     let mut host = home.start(script, Some(&left.session)).await;
     host.run("Found one.").await.unwrap();
-    // As if it were killed: what is on disk afterwards is as it was at the result.
+    // Simulates a kill: restores the file as it was at the time of the result.
     let teams = home.root.path().join("config/teams");
     let kept = std::fs::read(teams.join("crew/config.json")).unwrap();
     host.api().unwrap().release("ann");

@@ -1,9 +1,9 @@
-//! The life of a run: what its host sees of it, and what becomes of background work at its end.
+//! Session state frames, and background work at the end of a session.
 
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
 
-use super::{system_frames, call_agent};
+use super::{call_agent, system_frames};
 
 fn session_states(host: &Host) -> Vec<String> {
     system_frames(host, "session_state_changed")
@@ -28,9 +28,12 @@ fn background_script() -> Script {
 }
 
 #[tokio::test]
-async fn a_session_is_idle_only_when_nothing_works_any_more() {
-    let mut host =
-        Host::with_script(background_script()).env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1").start().await.unwrap();
+async fn session_is_idle_only_without_background_work() {
+    let mut host = Host::with_script(background_script())
+        .env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1")
+        .start()
+        .await
+        .unwrap();
     host.run("Go.").await.unwrap();
     assert_eq!(session_states(&host), ["running"], "an agent works beside the turn");
     host.api().unwrap().release("agent");
@@ -47,7 +50,7 @@ async fn a_session_is_idle_only_when_nothing_works_any_more() {
 }
 
 #[tokio::test]
-async fn a_question_is_told_as_such_and_then_the_work_goes_on() {
+async fn permission_request_sets_state_requires_action() {
     let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
     let mut host = Host::with_script(script)
         .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
@@ -61,7 +64,7 @@ async fn a_question_is_told_as_such_and_then_the_work_goes_on() {
 }
 
 #[tokio::test]
-async fn the_host_can_have_background_work_stopped_at_the_end_or_after_a_while() {
+async fn background_work_can_be_stopped_at_exit_or_after_timeout() {
     for (name, value) in
         [("WHIMBREL_BACKGROUND_AT_END", "stop"), ("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "50")]
     {
@@ -75,7 +78,7 @@ async fn the_host_can_have_background_work_stopped_at_the_end_or_after_a_while()
 }
 
 #[tokio::test]
-async fn a_command_is_waited_for_where_the_host_says_so() {
+async fn background_command_is_awaited_at_exit_if_configured() {
     let command = json!({"command": "sleep 4; echo finished", "run_in_background": true});
     let script = [Reply::tool("Bash", command), Reply::text("It runs."), Reply::text("It has ended.")];
     let mut host = Host::with_script(script)
@@ -94,7 +97,7 @@ async fn a_command_is_waited_for_where_the_host_says_so() {
 }
 
 #[tokio::test]
-async fn prompts_are_taken_while_agents_work() {
+async fn prompts_run_while_background_agents_work() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if text.contains("Look.") {
@@ -116,6 +119,7 @@ async fn prompts_are_taken_while_agents_work() {
     host.api().unwrap().release("agent");
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Noticed."));
     assert_eq!(host.finish().await.unwrap().code, 0);
-    let heard: Vec<bool> = host.model_requests().iter().map(|asked| asked.last_text().contains("Hurry!")).collect();
+    let heard: Vec<bool> =
+        host.model_requests().iter().map(|asked| asked.last_text().contains("Hurry!")).collect();
     assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "a message is heard once");
 }

@@ -1,31 +1,30 @@
-//! Letters between many teammates, all the way: models that write them, calls that carry them, turns that read them.
+//! Messages between many teammates, end to end: written by models, sent by tool calls, read in turns.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use whimbrel_testkit::{ModelRequest, Host, Reply, Script};
+use whimbrel_testkit::{Host, ModelRequest, Reply, Script};
 
 use super::agent_input;
 
 const TEAMMATE_COUNT: usize = 50;
 
-/// How many letters each writes to single others as soon as it is there.
+/// Direct messages that each teammate sends when it starts.
 const DIRECT_MESSAGES: usize = 4;
 
-/// How many it writes to everybody, the lead included, once all are there.
+/// Broadcasts that each teammate sends to all, lead included, once all have started.
 const BROADCASTS: usize = 4;
 
-/// What somebody has read, as pairs of writer and number, in the order of reading; the lead is none.
+/// Messages read by each agent, as (sender, number) in reading order; the key `None` is the lead.
 type ReadMessages = Arc<Mutex<BTreeMap<Option<usize>, Vec<(usize, usize)>>>>;
 
-/// The teammate that is asked; none if it is the lead.
+/// The teammate that makes the request; `None` for the lead.
 fn teammate_number(asked: &ModelRequest) -> Option<usize> {
     asked.system_prompt().split("You are m").nth(1)?.split(',').next()?.parse().ok()
 }
 
-/// The letters in a text.
 fn parse_messages(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let parts = text.lines().filter_map(|line| line.strip_prefix("letter ")?.split_once(" of "));
     parts.filter_map(|(nth, writer)| Some((writer.parse().ok()?, nth.parse().ok()?)))
@@ -35,7 +34,7 @@ fn message_text(nth: usize, me: usize) -> String {
     format!("letter {nth} of {me}")
 }
 
-/// The lead starts everybody with one reply, and says when all are there.
+/// The lead starts all teammates with one reply and announces when all are there.
 fn lead_reply(text: &str) -> Reply {
     if text.contains("is founded") {
         (0..TEAMMATE_COUNT).fold(Reply::empty(), |reply, mate| {
@@ -50,7 +49,7 @@ fn lead_reply(text: &str) -> Reply {
     }
 }
 
-/// A teammate writes to those who come after it, and later to everybody.
+/// A teammate sends direct messages to its successors, and broadcasts later.
 fn teammate_reply(text: &str, me: usize) -> Reply {
     let (begins, all_are_here) = (text.contains("Talk."), text.contains("All are here."));
     let first = (0..DIRECT_MESSAGES).filter(|_| begins).map(|nth| {
@@ -60,16 +59,14 @@ fn teammate_reply(text: &str, me: usize) -> Reply {
     let to_all = (DIRECT_MESSAGES..DIRECT_MESSAGES + BROADCASTS).filter(|_| all_are_here);
     let to_all = to_all.map(|nth| json!({"type": "broadcast", "content": message_text(nth, me)}));
     match begins || all_are_here {
-        true => {
-            first.chain(to_all).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input))
-        }
-        // A model that takes its time finds more letters at once.
+        true => first.chain(to_all).fold(Reply::empty(), |reply, input| reply.and_tool("SendMessage", input)),
+        // A slow reply lets messages accumulate, so that several are read at once.
         false => Reply::text("Read.").delay(Duration::from_millis(400)),
     }
 }
 
 #[tokio::test]
-async fn ten_thousand_letters_of_a_real_run_are_read_once_each_and_in_the_order_of_their_writers() {
+async fn ten_thousand_messages_are_read_once_in_sender_order() {
     let read = ReadMessages::default();
     let by = Arc::clone(&read);
     let script = Script::from_fn(move |asked| {
@@ -100,5 +97,8 @@ async fn ten_thousand_letters_of_a_real_run_are_read_once_each_and_in_the_order_
         }
     }
     let all: usize = read.values().map(Vec::len).sum();
-    assert_eq!((read.len(), all), (TEAMMATE_COUNT + 1, TEAMMATE_COUNT * (DIRECT_MESSAGES + BROADCASTS * TEAMMATE_COUNT)));
+    assert_eq!(
+        (read.len(), all),
+        (TEAMMATE_COUNT + 1, TEAMMATE_COUNT * (DIRECT_MESSAGES + BROADCASTS * TEAMMATE_COUNT))
+    );
 }

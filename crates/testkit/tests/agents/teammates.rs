@@ -1,7 +1,7 @@
-//! What becomes of teammates and their work: what the lead and the host hear of it, and what is kept.
+//! Teammates: order of their messages, notifications of their commands, stopping, and the files they leave.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::control::StopTask;
 use whimbrel_wire::options::Options;
 
@@ -12,7 +12,7 @@ fn host(script: impl Into<Script>) -> HostBuilder {
     Host::with_script(script).options(options).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
 }
 
-/// A team of one: what m1 and the lead answer beyond that is up to the test.
+/// A team of one teammate, `m1`; `lead` and `mate` give the remaining replies.
 fn team_script(lead: fn(&str) -> Reply, mate: fn(&str) -> Reply) -> Script {
     Script::from_fn(move |asked| {
         let text = asked.last_text();
@@ -30,7 +30,10 @@ fn create_team() -> Reply {
 }
 
 fn start_teammate() -> Reply {
-    Reply::tool("Agent", agent_input("Work.", json!({"name": "m1", "team_name": "my crew", "model": "haiku"})))
+    Reply::tool(
+        "Agent",
+        agent_input("Work.", json!({"name": "m1", "team_name": "my crew", "model": "haiku"})),
+    )
 }
 
 fn is_teammate(asked: &ModelRequest) -> bool {
@@ -41,7 +44,7 @@ fn message_lead(content: &str) -> Reply {
     Reply::tool("SendMessage", json!({"recipient": "team-lead", "content": content}))
 }
 
-/// What the lead, or m1, has read.
+/// The text that the lead, or `m1`, has read.
 fn request_texts(host: &Host, by_mate: bool) -> String {
     let asked = host.model_requests();
     asked
@@ -53,7 +56,7 @@ fn request_texts(host: &Host, by_mate: bool) -> String {
 }
 
 #[tokio::test]
-async fn the_lead_reads_a_letter_before_it_reads_that_its_writer_rests() {
+async fn message_arrives_before_the_idle_notification_of_its_sender() {
     let mate = |text: &str| match text.contains("Delivered") {
         true => Reply::text("Done."),
         false => message_lead("LETTER"),
@@ -83,7 +86,7 @@ async fn the_lead_reads_a_letter_before_it_reads_that_its_writer_rests() {
 }
 
 #[tokio::test]
-async fn news_of_a_teammates_command_wake_the_teammate_and_not_the_lead() {
+async fn command_notification_wakes_only_its_teammate() {
     let mate = |text: &str| {
         if text.contains("<task-notification>") {
             message_lead("It is built.")
@@ -109,7 +112,7 @@ async fn news_of_a_teammates_command_wake_the_teammate_and_not_the_lead() {
 }
 
 #[tokio::test]
-async fn a_teammate_is_stopped_by_its_name_and_known_by_its_task() {
+async fn teammate_can_be_stopped_by_name() {
     let lead = |text: &str| match text.contains("has joined") {
         true => Reply::tool("TaskStop", json!({"task_id": "m1@my-crew"})),
         false => Reply::text("Fine."),
@@ -127,8 +130,9 @@ async fn a_teammate_is_stopped_by_its_name_and_known_by_its_task() {
 }
 
 #[tokio::test]
-async fn who_has_done_its_work_has_completed_it_and_leaves_its_words_and_what_it_was() {
-    let mut host = host(team_script(|_| Reply::text("Fine."), |_| Reply::text("My report."))).start().await.unwrap();
+async fn finished_teammate_leaves_output_and_metadata() {
+    let mut host =
+        host(team_script(|_| Reply::text("Fine."), |_| Reply::text("My report."))).start().await.unwrap();
     host.run("Go.").await.unwrap();
     host.next_result().await.unwrap();
     let joined = nth_tool_use_result(&host, 1);
@@ -156,7 +160,7 @@ async fn who_has_done_its_work_has_completed_it_and_leaves_its_words_and_what_it
 }
 
 #[tokio::test]
-async fn the_tasks_of_a_team_are_in_its_own_list_and_hooks_hear_who_does_them() {
+async fn team_has_its_own_task_list_with_hooks() {
     let mate = |text: &str| {
         if text.contains("Work.") {
             Reply::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"}))
@@ -172,7 +176,9 @@ async fn the_tasks_of_a_team_are_in_its_own_list_and_hooks_hear_who_does_them() 
                 Reply::tool("TaskCreate", json!({"subject": "S", "description": "D"}))
             }
             false if text.contains("is on the list") => start_teammate(),
-            false if text.contains("idle_notification") => Reply::tool("TeamDelete", json!({})).hold_until("end"),
+            false if text.contains("idle_notification") => {
+                Reply::tool("TeamDelete", json!({})).hold_until("end")
+            }
             false if text.contains("Go.") => create_team(),
             false => Reply::text("Fine."),
         }

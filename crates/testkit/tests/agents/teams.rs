@@ -1,7 +1,7 @@
-//! Teams: named agents that live on between their errands and write to each other.
+//! Teams: named agents that stay alive between tasks and send each other messages.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::control::StopTask;
 
 use super::{agent_input, nth_tool_use_result, system_frames};
@@ -22,27 +22,27 @@ fn message_input(to: &str, content: &str) -> Value {
     json!({"type": "message", "recipient": to, "content": content, "summary": "news"})
 }
 
-/// Whether a teammate is asked, and which.
+/// The teammate that makes the request; `None` for the lead.
 fn teammate_name(asked: &ModelRequest) -> Option<&'static str> {
     ["m1", "m2"].into_iter().find(|name| asked.system_prompt().contains(&format!("You are {name},")))
 }
 
-/// The kept letters of somebody.
+/// The stored inbox of a team member.
 fn read_inbox(host: &Host, name: &str) -> Vec<Value> {
     let path = host.dirs().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
     let bytes = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// The lead founds a team of two; each writes what it found once it is let go.
+/// The lead creates a team of two; each teammate sends a message once its reply is released.
 fn two_teammates(asked: &ModelRequest) -> Reply {
     let text = asked.last_text();
     match teammate_name(asked) {
         Some(name) if text.contains("Delivered") => Reply::text(format!("{name} is done.")),
-        Some(name) => Reply::tool("SendMessage", message_input("team-lead", &format!("Found by {name}."))).hold_until(name),
-        None if text.contains("is founded") => {
-            Reply::tool("Agent", teammate_input("m1", "Search.")).and_tool("Agent", teammate_input("m2", "Search."))
-        }
+        Some(name) => Reply::tool("SendMessage", message_input("team-lead", &format!("Found by {name}.")))
+            .hold_until(name),
+        None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Search."))
+            .and_tool("Agent", teammate_input("m2", "Search.")),
         None if text.contains("has joined") => Reply::text("Dispatched."),
         None if text.contains("teammate-message") => Reply::text("Noted."),
         None => create_team(),
@@ -50,7 +50,7 @@ fn two_teammates(asked: &ModelRequest) -> Reply {
 }
 
 #[tokio::test]
-async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
+async fn message_wakes_the_lead_after_its_input_closed() {
     let mut host = host(Script::from_fn(two_teammates)).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     host.finish_input();
@@ -86,7 +86,7 @@ async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
 }
 
 #[tokio::test]
-async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
+async fn teammate_keeps_history_and_exits_on_approved_shutdown() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         if teammate_name(asked).is_some() {
@@ -127,7 +127,11 @@ async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
         let woken = host.next_result().await.unwrap();
         assert_eq!(woken.origin.unwrap().kind, "peer", "{prompt}");
     }
-    assert!(host.model_requests().iter().any(|asked| teammate_name(asked).is_none() && asked.contains_text("I know TULIP.")));
+    assert!(
+        host.model_requests()
+            .iter()
+            .any(|asked| teammate_name(asked).is_none() && asked.contains_text("I know TULIP."))
+    );
     host.run("Send it home.").await.unwrap();
     host.finish().await.unwrap();
     let ends = system_frames(&host, "task_notification");
@@ -136,16 +140,15 @@ async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
 }
 
 #[tokio::test]
-async fn two_that_only_talk_to_each_other_come_to_an_end() {
+async fn message_limit_ends_endless_exchange() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {
             Some(_) if text.contains("that is the limit") => Reply::text("Enough."),
             Some("m1") => Reply::tool("SendMessage", message_input("m2", "ping")),
             Some(_) => Reply::tool("SendMessage", message_input("m1", "pong")),
-            None if text.contains("is founded") => {
-                Reply::tool("Agent", teammate_input("m1", "Talk.")).and_tool("Agent", teammate_input("m2", "Talk."))
-            }
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Talk."))
+                .and_tool("Agent", teammate_input("m2", "Talk.")),
             None if text.contains("Go.") => create_team(),
             None => Reply::text("Fine."),
         }
@@ -157,15 +160,14 @@ async fn two_that_only_talk_to_each_other_come_to_an_end() {
 }
 
 #[tokio::test]
-async fn a_teammate_that_fails_is_told_of_and_one_that_hangs_is_stopped() {
+async fn failed_and_stopped_teammates_are_reported_to_the_lead() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {
             Some("m1") => Reply::empty().status(400).error("invalid_request_error", "no more"),
             Some(_) => Reply::text("never").hold_until("m2"),
-            None if text.contains("is founded") => {
-                Reply::tool("Agent", teammate_input("m1", "Fail.")).and_tool("Agent", teammate_input("m2", "Hang."))
-            }
+            None if text.contains("is founded") => Reply::tool("Agent", teammate_input("m1", "Fail."))
+                .and_tool("Agent", teammate_input("m2", "Hang.")),
             None if text.contains("Go.") => create_team(),
             None => Reply::text(text),
         }
@@ -185,7 +187,7 @@ async fn a_teammate_that_fails_is_told_of_and_one_that_hangs_is_stopped() {
 }
 
 #[tokio::test]
-async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write_to_an_agent() {
+async fn without_teams_named_agents_can_still_get_messages() {
     let mut plain = Host::with_script([Reply::text("Hello.")]).start().await.unwrap();
     plain.run("Hello?").await.unwrap();
     assert!(!plain.model_requests()[0].tool_names().contains(&"TeamCreate"));
@@ -215,11 +217,14 @@ async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write
         assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some(expected));
     }
     let first = &host.model_requests()[0];
-    assert!(!first.tool_names().contains(&"SendMessage") && first.contains_text("SendMessage"), "it is there on demand");
+    assert!(
+        !first.tool_names().contains(&"SendMessage") && first.contains_text("SendMessage"),
+        "it is there on demand"
+    );
 }
 
 #[tokio::test]
-async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
+async fn plan_mode_teammate_cannot_write_before_approval() {
     let write = || Reply::tool("Write", json!({"file_path": "made", "content": "x"}));
     let script = Script::from_fn(move |asked| {
         let text = asked.last_text();
@@ -249,7 +254,8 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
         }
     });
     let mode = whimbrel_wire::permission::PermissionMode::AcceptEdits;
-    let mut host = host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    let mut host =
+        host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
     assert_eq!(nth_tool_use_result(&host, 1)["plan_mode_required"], true);
@@ -258,16 +264,21 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
     let of_mate: Vec<String> =
         asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).collect();
     assert!(!of_mate[1].contains("plan_approval_response"), "the first attempt was refused: {}", of_mate[1]);
-    let told = asked.iter().filter(|asked| teammate_name(asked).is_none()).map(ModelRequest::last_text).collect::<String>();
+    let told = asked
+        .iter()
+        .filter(|asked| teammate_name(asked).is_none())
+        .map(ModelRequest::last_text)
+        .collect::<String>();
     assert!(told.contains("plan-1@m1 does not count any more"), "{told}");
-    let heard = json!(asked.iter().rfind(|asked| teammate_name(asked).is_some()).unwrap().messages()).to_string();
+    let heard =
+        json!(asked.iter().rfind(|asked| teammate_name(asked).is_some()).unwrap().messages()).to_string();
     assert!(heard.contains("You are in plan mode: your lead wants"), "{heard}");
     assert!(heard.contains("Plan mode is over"), "{heard}");
     assert!(!heard.contains("whoever sent you makes the plan"), "it owes the plan itself: {heard}");
 }
 
 #[tokio::test]
-async fn in_a_session_that_plans_a_teammate_owes_nobody_a_plan_and_is_told_so() {
+async fn teammate_of_a_planning_session_needs_no_plan() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {
@@ -281,19 +292,21 @@ async fn in_a_session_that_plans_a_teammate_owes_nobody_a_plan_and_is_told_so() 
         }
     });
     let mode = whimbrel_wire::permission::PermissionMode::Plan;
-    let mut host = host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    let mut host =
+        host(script).configure(|options| options.permission_mode = Some(mode)).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     assert_eq!(host.finish().await.unwrap().code, 0);
     let asked = host.model_requests();
     let of_mate: Vec<&ModelRequest> = asked.iter().filter(|asked| teammate_name(asked).is_some()).collect();
     assert!(
-        of_mate[0].contains_text("The session is in plan mode") && of_mate[0].contains_text("whoever sent you makes the plan")
+        of_mate[0].contains_text("The session is in plan mode")
+            && of_mate[0].contains_text("whoever sent you makes the plan")
     );
     assert!(of_mate[1].last_text().contains("You owe your lead no plan"), "{}", of_mate[1].last_text());
 }
 
 #[tokio::test]
-async fn a_lead_reads_how_teammates_are_started_and_nobody_else_pays_for_it() {
+async fn team_fields_of_agent_tool_appear_only_with_teams() {
     let fields = |asked: &ModelRequest| -> Vec<String> {
         let tools = asked.body["tools"].as_array().unwrap();
         let agent = tools.iter().find(|tool| tool["name"] == "Agent").unwrap();
@@ -312,7 +325,7 @@ async fn a_lead_reads_how_teammates_are_started_and_nobody_else_pays_for_it() {
 }
 
 #[tokio::test]
-async fn a_lead_without_teammates_has_nobody_to_write_to() {
+async fn lead_without_teammates_cannot_send_messages() {
     let script = Script::from_fn(|asked| match asked.last_text() {
         text if text.contains("is founded") => {
             Reply::tool("SendMessage", json!({"type": "broadcast", "content": "Hello?"}))
@@ -329,7 +342,7 @@ async fn a_lead_without_teammates_has_nobody_to_write_to() {
 }
 
 #[tokio::test]
-async fn who_goes_on_does_not_join_the_team_though_it_is_given_a_name() {
+async fn resumed_agent_does_not_join_the_team() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
@@ -354,7 +367,7 @@ async fn who_goes_on_does_not_join_the_team_though_it_is_given_a_name() {
 }
 
 #[tokio::test]
-async fn the_same_words_twice_are_two_letters() {
+async fn identical_messages_are_both_delivered() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {
@@ -378,7 +391,7 @@ async fn the_same_words_twice_are_two_letters() {
 }
 
 #[tokio::test]
-async fn the_others_can_be_listed() {
+async fn list_agents_shows_reachable_agents() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {
@@ -400,13 +413,18 @@ async fn the_others_can_be_listed() {
     host.api().unwrap().release("mate");
     assert_eq!(host.finish().await.unwrap().code, 0);
     let asked = host.model_requests();
-    let told = asked.iter().filter(|asked| teammate_name(asked).is_some()).map(ModelRequest::last_text).next_back().unwrap();
+    let told = asked
+        .iter()
+        .filter(|asked| teammate_name(asked).is_some())
+        .map(ModelRequest::last_text)
+        .next_back()
+        .unwrap();
     assert!(told.contains("- team-lead (main): there, the lead of the team"), "{told}");
     assert!(!told.contains("ended, look") && !told.contains("m1"), "whom it cannot reach: {told}");
 }
 
 #[tokio::test]
-async fn a_hook_keeps_a_teammate_from_resting_and_is_told_who_it_is() {
+async fn teammate_idle_hook_can_keep_it_working() {
     let script = Script::from_fn(|asked| {
         let text = asked.last_text();
         match teammate_name(asked) {

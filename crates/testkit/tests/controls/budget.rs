@@ -1,7 +1,7 @@
-//! Budgets: what is set aside, what is spent, and how a turn ends when nothing is left.
+//! Budgets: reservations, spending, and the end of a turn when the budget is exhausted.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::Usage;
 use whimbrel_wire::control::{GetSessionCost, SetModel};
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
@@ -17,7 +17,7 @@ fn host(dollars: f64, script: impl Into<Script>) -> HostBuilder {
     })
 }
 
-/// So many dollars' worth of words, at 25 dollars per million.
+/// Usage that costs this many dollars, at 25 dollars per million output tokens.
 fn usage_costing(dollars: f64) -> Usage {
     Usage { output_tokens: (dollars * 40_000.0) as u64, ..Usage::default() }
 }
@@ -39,8 +39,12 @@ fn is_budget_error(result: &TurnResult) -> bool {
 }
 
 #[tokio::test]
-async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made() {
-    let script = [write_call("a").usage(usage_costing(0.5)), write_call("b").usage(usage_costing(0.5)), Reply::text("never")];
+async fn exceeding_the_budget_ends_the_turn_before_its_tool_calls() {
+    let script = [
+        write_call("a").usage(usage_costing(0.5)),
+        write_call("b").usage(usage_costing(0.5)),
+        Reply::text("never"),
+    ];
     let mut host = host(1.0, script).start().await.unwrap();
     let result = host.run("Write.").await.unwrap();
     assert!(is_budget_error(&result), "{result:?}");
@@ -54,7 +58,7 @@ async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made
 }
 
 #[tokio::test]
-async fn a_task_budget_is_shared_with_subagents_and_none_goes_beyond_it() {
+async fn task_budget_is_shared_with_subagents() {
     let words = |tokens: u64| Usage { output_tokens: tokens, ..Usage::default() };
     let script = [
         Reply::tool("Agent", agent_input()).usage(words(5_000)),
@@ -81,16 +85,19 @@ async fn a_task_budget_is_shared_with_subagents_and_none_goes_beyond_it() {
 }
 
 #[tokio::test]
-async fn a_turn_within_its_budget_does_not_notice_it() {
+async fn turn_within_budget_succeeds() {
     let script = [write_call("a").usage(usage_costing(0.4)), Reply::text("Done.").usage(usage_costing(0.5))];
     let mut host = host(1.0, script).start().await.unwrap();
     assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Done."));
 }
 
 #[tokio::test]
-async fn a_subagent_that_crosses_the_limit_ends_the_whole_turn() {
-    let script =
-        [Reply::tool("Agent", agent_input()), Reply::text("I saw.").usage(usage_costing(2.0)), Reply::text("never")];
+async fn subagent_exceeding_the_budget_ends_the_turn() {
+    let script = [
+        Reply::tool("Agent", agent_input()),
+        Reply::text("I saw.").usage(usage_costing(2.0)),
+        Reply::text("never"),
+    ];
     let mut host = host(1.0, script).start().await.unwrap();
     let result = host.run("Send somebody.").await.unwrap();
     assert!(is_budget_error(&result), "{result:?}");
@@ -98,10 +105,11 @@ async fn a_subagent_that_crosses_the_limit_ends_the_whole_turn() {
 }
 
 #[tokio::test]
-async fn many_subagents_at_once_do_not_run_away_with_the_budget() {
+async fn parallel_subagents_respect_the_budget() {
     let crowd = |asked: &ModelRequest| match asked.contains_text("Look around.") {
         true => Reply::text("I saw.").usage(usage_costing(0.04)),
-        false => (0..7).fold(Reply::tool("Agent", agent_input()), |reply, _| reply.and_tool("Agent", agent_input())),
+        false => (0..7)
+            .fold(Reply::tool("Agent", agent_input()), |reply, _| reply.and_tool("Agent", agent_input())),
     };
     let mut host = host(0.05, Script::from_fn(crowd)).start().await.unwrap();
     let result = host.run("Send everybody.").await.unwrap();
@@ -111,7 +119,7 @@ async fn many_subagents_at_once_do_not_run_away_with_the_budget() {
 }
 
 #[tokio::test]
-async fn a_model_without_a_price_is_not_taken_for_free() {
+async fn model_without_price_is_rejected_under_a_budget() {
     let options =
         Options { model: Some("nobody-knows-it".into()), max_budget_usd: Some(1.0), ..Options::default() };
     let mut refused = Host::with_script([Reply::text("never")]).options(options).start().await.unwrap();
@@ -127,7 +135,7 @@ async fn a_model_without_a_price_is_not_taken_for_free() {
 }
 
 #[tokio::test]
-async fn a_reply_that_does_not_tell_its_cost_counts_by_what_was_expected() {
+async fn reply_without_usage_is_charged_by_estimate() {
     let events = [
         json!({"type": "message_start", "message": {"id": "m", "model": "x"}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "Read", "input": {}}}),
@@ -145,7 +153,7 @@ async fn a_reply_that_does_not_tell_its_cost_counts_by_what_was_expected() {
 }
 
 #[tokio::test]
-async fn a_task_budget_is_told_to_the_model() {
+async fn task_budget_is_sent_to_the_model() {
     let options = Options { task_budget: Some(30_000), ..Options::default() };
     let mut host = Host::with_script([Reply::text("Hello.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Hello."));
@@ -153,9 +161,9 @@ async fn a_task_budget_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn many_agents_in_the_background_do_not_run_away_with_the_budget_and_it_is_told_once() {
+async fn background_agents_respect_the_budget_and_report_it_once() {
     let errand = |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
-    // Ten at once. Each reply is worth 0.3 dollars, which nobody could expect; four of them come, and cross the limit.
+    // Ten at once. Each reply costs 0.3 dollars, more than the estimate; four are released and cross the limit.
     let crowd = move |asked: &ModelRequest| match asked.contains_text("Send everybody.") {
         true if asked.contains_text("in the background") => Reply::text("Launched."),
         true => (1..10).fold(Reply::tool("Agent", errand("Look at 0!")), |reply, at| {
@@ -182,11 +190,15 @@ async fn many_agents_in_the_background_do_not_run_away_with_the_budget_and_it_is
     assert_eq!(results.len(), 2, "the end of the budget is told once");
     let spent = results[1]["total_cost_usd"].as_f64().unwrap();
     assert!((1.2..1.21).contains(&spent), "{spent}");
-    assert_eq!(host.model_requests().len(), 12, "nobody asked again, and who still waited for a reply was stopped");
+    assert_eq!(
+        host.model_requests().len(),
+        12,
+        "nobody asked again, and who still waited for a reply was stopped"
+    );
 }
 
 #[tokio::test]
-async fn what_every_agent_has_spent_is_known() {
+async fn session_cost_lists_every_agent() {
     let script = [
         Reply::tool("Agent", agent_input()).usage(usage_costing(0.25)),
         Reply::text("I saw.").usage(usage_costing(0.5)),

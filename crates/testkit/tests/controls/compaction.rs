@@ -1,13 +1,13 @@
-//! Room in the model's window: when it is made, what is kept, and that it is not made for ever.
+//! Compaction: its triggers, what it keeps, and its limits.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::message::TerminalReason;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::{StopReason, Usage};
 
-/// What is in every request for a summary.
+/// Text found in every request for a summary.
 const SUMMARY_REQUEST_TEXT: &str = "about to be replaced by a summary";
 
 fn host(script: impl Into<Script>) -> HostBuilder {
@@ -32,31 +32,39 @@ fn frames_with_subtype<'a>(host: &'a Host, subtype: &'a str) -> Vec<&'a Value> {
     frames.filter(|frame| frame["subtype"] == subtype).collect()
 }
 
-/// Calls and results in a request.
+/// Number of tool calls and results in a request.
 fn count_tool_use(asked: &ModelRequest) -> usize {
     asked.body["messages"].to_string().matches("tool_use").count()
 }
 
 #[tokio::test]
-async fn a_full_conversation_is_summarised_before_the_next_prompt_which_stays_as_it_is() {
-    let script = [Reply::text("Big.").usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Here.")];
+async fn full_context_is_compacted_before_the_next_prompt() {
+    let script =
+        [Reply::text("Big.").usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Here.")];
     let mut host = host(script).start().await.unwrap();
     host.run("The first thing.").await.unwrap();
     assert_eq!(host.run("The second thing.").await.unwrap().result.as_deref(), Some("Here."));
     let asked = host.model_requests();
-    assert!(asked[1].contains_text("The first thing.") && asked[1].last_text().contains(SUMMARY_REQUEST_TEXT));
-    assert!(asked[2].contains_text("A SUMMARY.") && !asked[2].contains_text("The first thing.") && !asked[2].contains_text("Big."));
+    assert!(
+        asked[1].contains_text("The first thing.") && asked[1].last_text().contains(SUMMARY_REQUEST_TEXT)
+    );
+    assert!(
+        asked[2].contains_text("A SUMMARY.")
+            && !asked[2].contains_text("The first thing.")
+            && !asked[2].contains_text("Big.")
+    );
     assert!(asked[2].last_text().ends_with("The second thing."), "{}", asked[2].last_text());
     let boundaries = frames_with_subtype(&host, "compact_boundary");
     assert_eq!(boundaries.len(), 1);
     assert_eq!(boundaries[0]["compact_metadata"]["trigger"], "auto");
     assert!(boundaries[0]["compact_metadata"]["pre_tokens"].as_u64().unwrap() >= 180_010);
-    let states: Vec<&Value> = frames_with_subtype(&host, "status").iter().map(|notice| &notice["status"]).collect();
+    let states: Vec<&Value> =
+        frames_with_subtype(&host, "status").iter().map(|notice| &notice["status"]).collect();
     assert_eq!(states, [&json!("compacting"), &Value::Null]);
 }
 
 #[tokio::test]
-async fn in_the_middle_of_a_turn_the_task_goes_with_the_summary_and_no_call_is_torn_apart() {
+async fn compaction_within_a_turn_keeps_the_prompt() {
     let script = [read_call().usage(nearly_full_usage()), Reply::text("A SUMMARY."), Reply::text("Done.")];
     let mut host = host(script).start().await.unwrap();
     assert_eq!(host.run("Read it and tell.").await.unwrap().result.as_deref(), Some("Done."));
@@ -67,7 +75,7 @@ async fn in_the_middle_of_a_turn_the_task_goes_with_the_summary_and_no_call_is_t
 }
 
 #[tokio::test]
-async fn what_a_tool_brings_in_counts_before_the_provider_has_counted_it() {
+async fn tool_results_count_toward_the_context_estimate() {
     let large = "lorem ipsum dolor ".repeat(12_000);
     let command = json!({"command": "cat a.txt"});
     let usage = Usage { input_tokens: 166_990, output_tokens: 5, ..Usage::default() };
@@ -78,7 +86,7 @@ async fn what_a_tool_brings_in_counts_before_the_provider_has_counted_it() {
 }
 
 #[tokio::test]
-async fn switches_say_when_room_is_made() {
+async fn settings_control_auto_compaction() {
     let small = || Usage { input_tokens: 40_000, output_tokens: 10, ..Usage::default() };
     let rows = [
         ("not yet", vec![], small(), 0),
@@ -104,9 +112,13 @@ async fn switches_say_when_room_is_made() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_refused_as_too_long_is_summarised_once_and_sent_again() {
-    let script =
-        [Reply::text("Something."), too_long_error().skip_after_faults(), Reply::text("A SUMMARY."), Reply::text("After.")];
+async fn too_long_request_is_compacted_once_and_retried() {
+    let script = [
+        Reply::text("Something."),
+        too_long_error().skip_after_faults(),
+        Reply::text("A SUMMARY."),
+        Reply::text("After."),
+    ];
     let mut host = host(script).start().await.unwrap();
     host.run("The first thing.").await.unwrap();
     let result = host.run("The second thing.").await.unwrap();
@@ -119,20 +131,21 @@ async fn a_conversation_that_is_refused_as_too_long_is_summarised_once_and_sent_
 }
 
 #[tokio::test]
-async fn a_reply_that_hits_the_end_of_the_window_goes_on_after_a_summary() {
+async fn context_window_stop_continues_after_compaction() {
     let cut = Reply::text("As I was say").stop_reason(StopReason::ModelContextWindowExceeded);
     let mut host = host([cut, Reply::text("A SUMMARY."), Reply::text("Saying.")]).start().await.unwrap();
     assert_eq!(host.run("Say.").await.unwrap().result.as_deref(), Some("Saying."));
 }
 
 #[tokio::test]
-async fn what_does_not_help_is_not_done_for_ever() {
+async fn ineffective_compaction_ends_in_an_error() {
     let always = Script::from_fn(|asked| match asked.number {
         0 => Reply::text("Begun."),
         _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
         _ => too_long_error(),
     });
-    let begun = |asked: &ModelRequest| if asked.number == 0 { Reply::text("Begun.") } else { too_long_error() };
+    let begun =
+        |asked: &ModelRequest| if asked.number == 0 { Reply::text("Begun.") } else { too_long_error() };
     let refill = Script::from_fn(|asked| match asked.number {
         0 => Reply::text("Begun."),
         _ if asked.contains_text(SUMMARY_REQUEST_TEXT) => Reply::text("A SUMMARY."),
@@ -161,7 +174,7 @@ async fn what_does_not_help_is_not_done_for_ever() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_does_not_stop_a_turn_that_still_fits() {
+async fn failed_compaction_does_not_stop_a_fitting_turn() {
     let refused = Reply::empty().status(400).error("invalid_request_error", "no").skip_after_faults();
     let script = [Reply::text("Big.").usage(nearly_full_usage()), refused, Reply::text("Here.")];
     let mut host = host(script).start().await.unwrap();
@@ -173,7 +186,7 @@ async fn a_summary_that_fails_does_not_stop_a_turn_that_still_fits() {
 }
 
 #[tokio::test]
-async fn an_interrupt_while_room_is_made_ends_the_turn_and_keeps_the_conversation() {
+async fn interrupt_during_compaction_keeps_the_history() {
     let script = [
         Reply::text("Big.").usage(nearly_full_usage()),
         Reply::text("A SUMMARY.").hold_until("summary"),
@@ -189,11 +202,14 @@ async fn an_interrupt_while_room_is_made_ends_the_turn_and_keeps_the_conversatio
     assert!(frames_with_subtype(&host, "compact_boundary").is_empty());
     assert_eq!(host.run("The third thing.").await.unwrap().result.as_deref(), Some("Here."));
     assert!(host.model_requests()[2].contains_text("The first thing."), "nothing was forgotten");
-    assert!(host.model_requests()[3].contains_text("ANOTHER.") && host.model_requests()[3].contains_text("The third thing."));
+    assert!(
+        host.model_requests()[3].contains_text("ANOTHER.")
+            && host.model_requests()[3].contains_text("The third thing.")
+    );
 }
 
 #[tokio::test]
-async fn a_subagent_makes_room_for_itself_and_the_host_is_not_misled() {
+async fn subagent_compaction_sends_no_session_frames() {
     let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
     let script = [
         Reply::tool("Agent", errand),
@@ -207,11 +223,14 @@ async fn a_subagent_makes_room_for_itself_and_the_host_is_not_misled() {
     let asked = host.model_requests();
     assert!(asked[3].contains_text("A SUMMARY.") && asked[3].contains_text("Look around."));
     assert!(asked[4].contains_text("I saw."));
-    assert!(frames_with_subtype(&host, "compact_boundary").is_empty() && frames_with_subtype(&host, "status").is_empty());
+    assert!(
+        frames_with_subtype(&host, "compact_boundary").is_empty()
+            && frames_with_subtype(&host, "status").is_empty()
+    );
 }
 
 #[tokio::test]
-async fn hooks_hear_of_a_summary_before_it_is_made_and_may_forbid_it() {
+async fn pre_compact_hook_can_block_compaction() {
     let stage = whimbrel_testkit::TestDirs::new().unwrap();
     let heard = stage.home().join("heard");
     let command = format!("cat >> {}; test ! -e no || exit 2", heard.display());

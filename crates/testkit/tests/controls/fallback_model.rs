@@ -1,7 +1,7 @@
-//! Models that answer in another one's place.
+//! Fallback models.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::options::Options;
 
 const MODEL: &str = "claude-opus-4-5-20251101";
@@ -17,7 +17,7 @@ fn overloaded_error() -> Reply {
     Reply::empty().status(529).error("overloaded_error", "full").retry_after("0")
 }
 
-/// Everybody but these is overloaded.
+/// A script in which all models but these are overloaded.
 fn only_available(available: &'static [&'static str]) -> Script {
     Script::from_fn(move |asked| match available.contains(&asked.model()) {
         true => Reply::text(format!("I am {}.", asked.model())),
@@ -35,7 +35,7 @@ fn fallback_frames(host: &Host) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn an_overloaded_model_is_asked_three_times_and_then_another() {
+async fn fallback_model_is_used_after_three_overloads() {
     let mut host = host(FALLBACK_MODEL, only_available(&[FALLBACK_MODEL])).start().await.unwrap();
     let result = host.run("Who are you?").await.unwrap();
     assert_eq!(result.result.as_deref(), Some(&*format!("I am {FALLBACK_MODEL}.")));
@@ -51,11 +51,15 @@ async fn an_overloaded_model_is_asked_three_times_and_then_another() {
     assert!(notices[0]["content"].as_str().unwrap().contains("overloaded"));
 
     host.run("And now?").await.unwrap();
-    assert_eq!(requested_models(&host)[4..], [MODEL, MODEL, MODEL, FALLBACK_MODEL], "every turn begins with the model itself");
+    assert_eq!(
+        requested_models(&host)[4..],
+        [MODEL, MODEL, MODEL, FALLBACK_MODEL],
+        "every turn begins with the model itself"
+    );
 }
 
 #[tokio::test]
-async fn another_model_summarises_where_the_first_cannot() {
+async fn fallback_model_writes_the_summary() {
     let script = Script::from_fn(|asked: &ModelRequest| match asked.model() {
         MODEL if asked.last_text().contains("is about to be replaced by a summary") => overloaded_error(),
         model => Reply::text(format!("I am {model}.")),
@@ -70,20 +74,24 @@ async fn another_model_summarises_where_the_first_cannot() {
 }
 
 #[tokio::test]
-async fn several_are_tried_in_order_also_at_other_providers() {
+async fn fallback_models_are_tried_in_order_across_providers() {
     let list = format!("{FALLBACK_MODEL}, openai:kimi-k3,sonnet");
     let mut host = host(&list, only_available(&["kimi-k3"])).start().await.unwrap();
     assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
-    assert_eq!(requested_models(&host), [MODEL, MODEL, MODEL, FALLBACK_MODEL, FALLBACK_MODEL, FALLBACK_MODEL, "kimi-k3"]);
+    assert_eq!(
+        requested_models(&host),
+        [MODEL, MODEL, MODEL, FALLBACK_MODEL, FALLBACK_MODEL, FALLBACK_MODEL, "kimi-k3"]
+    );
     assert_eq!(fallback_frames(&host).len(), 2);
 }
 
 #[tokio::test]
-async fn the_model_itself_answers_again_as_soon_as_it_is_to_be_had() {
-    let script = Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.contains_text("And now?")) {
-        (MODEL, false) => overloaded_error(),
-        (model, _) => Reply::text(format!("I am {model}.")),
-    });
+async fn primary_model_is_used_again_when_available() {
+    let script =
+        Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.contains_text("And now?")) {
+            (MODEL, false) => overloaded_error(),
+            (model, _) => Reply::text(format!("I am {model}.")),
+        });
     let mut host = host("openai:kimi-k3", script).start().await.unwrap();
     assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
     let result = host.run("And now?").await.unwrap();
@@ -95,15 +103,16 @@ async fn the_model_itself_answers_again_as_soon_as_it_is_to_be_had() {
 }
 
 #[tokio::test]
-async fn a_model_does_not_stand_in_for_itself() {
-    let mut host = host(MODEL, only_available(&[])).env("CLAUDE_CODE_MAX_RETRIES", "4").start().await.unwrap();
+async fn model_is_not_its_own_fallback() {
+    let mut host =
+        host(MODEL, only_available(&[])).env("CLAUDE_CODE_MAX_RETRIES", "4").start().await.unwrap();
     let result = host.run("Who are you?").await.unwrap();
     assert!(result.is_error && result.result.unwrap().contains("full"));
     assert_eq!((requested_models(&host).len(), fallback_frames(&host).len()), (5, 0));
 }
 
 #[tokio::test]
-async fn which_failures_another_model_is_asked_for() {
+async fn fallback_is_used_only_for_certain_errors() {
     let failed =
         |status: u16, kind: &'static str| Reply::empty().status(status).error(kind, "no").retry_after("0");
     let rows = [
@@ -119,17 +128,24 @@ async fn which_failures_another_model_is_asked_for() {
             MODEL => failure.clone(),
             _ => Reply::text("Here."),
         });
-        let mut host = host(FALLBACK_MODEL, script).env("CLAUDE_CODE_MAX_RETRIES", "1").start().await.unwrap();
+        let mut host =
+            host(FALLBACK_MODEL, script).env("CLAUDE_CODE_MAX_RETRIES", "1").start().await.unwrap();
         let result = host.run("Anybody?").await.unwrap();
-        assert_eq!((result.is_error, fallback_frames(&host).len()), (!steps_in, usize::from(steps_in)), "{name}");
+        assert_eq!(
+            (result.is_error, fallback_frames(&host).len()),
+            (!steps_in, usize::from(steps_in)),
+            "{name}"
+        );
     }
 }
 
 #[tokio::test]
-async fn half_a_call_is_not_made_and_another_model_begins_anew() {
+async fn incomplete_call_is_dropped_before_fallback() {
     let write = json!({"file_path": "half.txt", "content": "x".repeat(200)});
     let script = Script::from_fn(move |asked: &ModelRequest| match asked.model() {
-        MODEL => Reply::tool("Write", write.clone()).chunk_size(10).error_event(6, "overloaded_error", "full"),
+        MODEL => {
+            Reply::tool("Write", write.clone()).chunk_size(10).error_event(6, "overloaded_error", "full")
+        }
         _ => Reply::text("Here."),
     });
     let options = Options {
@@ -145,7 +161,7 @@ async fn half_a_call_is_not_made_and_another_model_begins_anew() {
 }
 
 #[tokio::test]
-async fn thoughts_are_not_shown_to_another_model() {
+async fn thinking_blocks_are_not_sent_to_another_model() {
     let script = Script::from_fn(|asked: &ModelRequest| match (asked.model(), asked.number) {
         (MODEL, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         (MODEL, _) => overloaded_error(),
@@ -154,8 +170,11 @@ async fn thoughts_are_not_shown_to_another_model() {
     let mut host = host(FALLBACK_MODEL, script).file("a.txt", "x").start().await.unwrap();
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
     let thinks = |asked: &ModelRequest| asked.body["messages"].to_string().contains("Let me see.");
-    assert_eq!(host.model_requests().iter().map(thinks).collect::<Vec<_>>(), [false, true, true, true, false]);
-    // Calls that no thought precedes any more cannot go on with thinking: the provider would refuse them.
+    assert_eq!(
+        host.model_requests().iter().map(thinks).collect::<Vec<_>>(),
+        [false, true, true, true, false]
+    );
+    // The provider rejects thinking for calls that no longer have their thinking block.
     let mode = |asked: &ModelRequest| asked.body["thinking"]["type"].as_str().unwrap_or("none").to_owned();
     assert_eq!(
         host.model_requests().iter().map(mode).collect::<Vec<_>>(),
@@ -170,7 +189,7 @@ async fn thoughts_are_not_shown_to_another_model() {
 }
 
 #[tokio::test]
-async fn a_budget_needs_the_prices_of_all_of_them() {
+async fn budget_requires_prices_of_all_fallback_models() {
     let options = Options {
         fallback_model: Some("openai:nobody-knows-it".into()),
         max_budget_usd: Some(1.0),

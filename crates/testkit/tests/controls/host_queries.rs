@@ -1,7 +1,7 @@
-//! What a host can ask about a session: files, rules, spend, and what it has not answered yet.
+//! Control requests that read session state: files, rules, usage, pending permission requests.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, Reply, Script};
+use whimbrel_testkit::{Host, HostResponse, Reply, Script};
 use whimbrel_wire::control::{
     GetUsage, Initialize, ListPermissionRules, ReadFile, Response, SetHasSubscribers,
 };
@@ -13,7 +13,7 @@ fn read_file(path: &str) -> ReadFile {
 }
 
 #[tokio::test]
-async fn a_host_reads_what_the_model_may_read() {
+async fn read_file_obeys_read_permissions() {
     let mut host = Host::with_script(Script::from([]))
         .file("a.txt", "grün\n")
         .file("b.bin", *b"a\xff\0")
@@ -27,7 +27,8 @@ async fn a_host_reads_what_the_model_may_read() {
     assert!(text.abs_path.ends_with("/a.txt") && text.abs_path.starts_with('/'), "{}", text.abs_path);
     let cut = host.send_request(ReadFile { max_bytes: Some(3), ..read_file("a.txt") }).await.unwrap();
     assert_eq!((cut.contents.as_str(), cut.lossy, cut.truncated), ("gr\u{fffd}", Some(true), Some(true)));
-    let bytes = host.send_request(ReadFile { encoding: Some("base64".into()), ..read_file("b.bin") }).await.unwrap();
+    let bytes =
+        host.send_request(ReadFile { encoding: Some("base64".into()), ..read_file("b.bin") }).await.unwrap();
     assert_eq!((bytes.contents.as_str(), bytes.encoding.as_deref()), ("Yf8A", Some("base64")));
     for (path, why) in [
         ("secret.txt", "read denied"),
@@ -42,15 +43,16 @@ async fn a_host_reads_what_the_model_may_read() {
 }
 
 #[tokio::test]
-async fn a_long_file_is_cut_so_that_the_line_stays_short() {
-    let mut host = Host::with_script(Script::from([])).file("a.txt", "\u{1}".repeat(900_000)).start().await.unwrap();
+async fn long_file_is_truncated() {
+    let mut host =
+        Host::with_script(Script::from([])).file("a.txt", "\u{1}".repeat(900_000)).start().await.unwrap();
     let text = host.send_request(read_file("a.txt")).await.unwrap();
     assert_eq!(text.truncated, Some(true));
     assert!((100_000..160_000).contains(&text.contents.len()), "{}", text.contents.len());
 }
 
 #[tokio::test]
-async fn the_rules_are_listed_with_where_they_come_from() {
+async fn permission_rules_are_listed_with_their_source() {
     let settings = json!({"permissions": {"ask": ["Bash(git push:*)"], "additionalDirectories": ["/opt"]}});
     let mut host = Host::with_script(Script::from([]))
         .configure(move |options| {
@@ -74,7 +76,7 @@ async fn the_rules_are_listed_with_where_they_come_from() {
 }
 
 #[tokio::test]
-async fn the_spend_is_told_in_figures() {
+async fn get_usage_reports_cost_and_line_counts() {
     let script = [
         Reply::tool("Write", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
         Reply::tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"})),
@@ -99,7 +101,7 @@ async fn the_spend_is_told_in_figures() {
 }
 
 #[tokio::test]
-async fn a_host_that_comes_back_hears_what_it_has_not_answered() {
+async fn initialize_repeats_pending_permission_requests() {
     let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
     let mut host = Host::with_script(script)
         .configure(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
@@ -107,7 +109,10 @@ async fn a_host_that_comes_back_hears_what_it_has_not_answered() {
         .start()
         .await
         .unwrap();
-    assert_eq!(open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()), Vec::<Value>::new());
+    assert_eq!(
+        open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()),
+        Vec::<Value>::new()
+    );
     host.send_frame(User::prompt("Go.")).await.unwrap();
     let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool"}});
     let question = host.next_matching(&asked).await.unwrap().clone();
@@ -117,17 +122,20 @@ async fn a_host_that_comes_back_hears_what_it_has_not_answered() {
         "response": {"behavior": "allow", "updatedInput": {"command": "touch made"}}});
     host.send_line(&json!({"type": "control_response", "response": allow}).to_string()).await.unwrap();
     assert_eq!(host.next_result().await.unwrap().result.as_deref(), Some("Done."));
-    assert_eq!(open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()), Vec::<Value>::new());
+    assert_eq!(
+        open_permission_requests(&host.send_raw_request(json!({"subtype": "initialize"})).await.unwrap()),
+        Vec::<Value>::new()
+    );
 }
 
-/// The questions that an answer repeats.
+/// The pending permission requests in a response.
 fn open_permission_requests(response: &Response) -> Vec<Value> {
     let answer = serde_json::to_value(response).unwrap_or_default();
     answer["pending_permission_requests"].as_array().cloned().unwrap_or_else(|| vec![answer])
 }
 
 #[tokio::test]
-async fn the_host_is_told_what_it_can_rely_on() {
+async fn init_frame_and_initialize_list_the_same_capabilities() {
     let mut host = Host::with_script([Reply::text("Hi.")]).start().await.unwrap();
     let reply = host.send_request(Initialize::default()).await.unwrap();
     host.send_request(SetHasSubscribers { has_subscribers: Some(true) }).await.unwrap();

@@ -1,8 +1,8 @@
-//! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has.
+//! Limits and settings of a turn: structured output, budget, fallback models, thinking, compaction.
 
 mod budget;
 mod compaction;
-mod structured_output;
-mod host_queries;
-mod thinking;
 mod fallback_model;
+mod host_queries;
+mod structured_output;
+mod thinking;

@@ -1,4 +1,4 @@
-//! Answers in a shape that the host asked for.
+//! Structured output: answers that match the host's JSON schema.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
@@ -28,7 +28,7 @@ fn outcome(result: &TurnResult) -> (Outcome, bool, Option<Value>) {
 }
 
 #[tokio::test]
-async fn the_answer_ends_the_turn_and_is_in_the_result() {
+async fn structured_output_ends_the_turn_and_is_the_result() {
     let rows = [
         ("at once", vec![output_call(5)], 1),
         ("after words", vec![Reply::text("Five."), output_call(5)], 2),
@@ -51,7 +51,7 @@ async fn the_answer_ends_the_turn_and_is_in_the_result() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_what_is_wrong_and_what_is_owed() {
+async fn model_gets_validation_errors_and_reminders() {
     let script = [Reply::text("Five."), output_call("five"), output_call(5)];
     let mut host = host(script).start().await.unwrap();
     host.run("Count.").await.unwrap();
@@ -65,7 +65,7 @@ async fn the_model_is_told_what_is_wrong_and_what_is_owed() {
 }
 
 #[tokio::test]
-async fn without_an_answer_the_turn_ends_with_an_error_and_the_session_goes_on() {
+async fn missing_structured_output_fails_only_the_turn() {
     let rows = [
         ("wrong ones only", vec![output_call("a"), output_call("b")], 2),
         ("words only", vec![Reply::text("a"), Reply::text("b"), Reply::text("c")], 3),
@@ -84,7 +84,7 @@ async fn without_an_answer_the_turn_ends_with_an_error_and_the_session_goes_on()
 }
 
 #[tokio::test]
-async fn an_answer_is_owed_anew_in_every_turn() {
+async fn structured_output_is_required_in_every_turn() {
     let script = [output_call(1), Reply::text("Two."), output_call(2)];
     let mut host = host(script).start().await.unwrap();
     assert_eq!(host.run("One?").await.unwrap().structured_output, Some(json!({"n": 1})));
@@ -92,22 +92,26 @@ async fn an_answer_is_owed_anew_in_every_turn() {
 }
 
 #[tokio::test]
-async fn other_calls_of_the_reply_are_made_and_subagents_owe_nothing() {
+async fn other_tool_calls_still_run_and_subagents_are_exempt() {
     let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
     let both = Reply::tool("Read", json!({"file_path": "note.txt"})).and_tool(TOOL, json!({"n": 7}));
     let script = [Reply::tool("Agent", errand), Reply::text("Nothing there."), both];
-    let limited =
-        Options { tools: Some(ToolSet::List(vec!["Read".into(), "Agent".into()])), ..options(number_schema()) };
-    let mut host = Host::with_script(script).options(limited).file("note.txt", "hello").start().await.unwrap();
+    let limited = Options {
+        tools: Some(ToolSet::List(vec!["Read".into(), "Agent".into()])),
+        ..options(number_schema())
+    };
+    let mut host =
+        Host::with_script(script).options(limited).file("note.txt", "hello").start().await.unwrap();
     assert_eq!(host.run("Count.").await.unwrap().structured_output, Some(json!({"n": 7})));
-    let offered: Vec<bool> = host.model_requests().iter().map(|asked| asked.tool_names().contains(&TOOL)).collect();
+    let offered: Vec<bool> =
+        host.model_requests().iter().map(|asked| asked.tool_names().contains(&TOOL)).collect();
     assert_eq!(offered, [true, false, true]);
     let read = host.received().iter().any(|heard| heard.json.to_string().contains("hello"));
     assert!(read, "the file was read although the turn ended");
 }
 
 #[tokio::test]
-async fn a_schema_that_cannot_be_used_is_told_at_the_start() {
+async fn unusable_schema_fails_initialize() {
     let rows = [
         (json!({"type": "object", "properties": {"n": {"type": "intger"}}}), "intger"),
         (json!({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/n"}}}), "not fetched"),

@@ -1,4 +1,4 @@
-//! Thinking: within a turn the model gets its thoughts back, with their signatures.
+//! Thinking: blocks are sent back within a turn with their signatures, and the host controls it.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply};
@@ -6,7 +6,7 @@ use whimbrel_wire::control::{Response, SetMaxThinkingTokens};
 use whimbrel_wire::options::{Effort, Thinking, ThinkingDisplay};
 
 #[tokio::test]
-async fn thoughts_and_their_signatures_are_sent_back_within_a_turn() {
+async fn thinking_blocks_are_sent_back_with_signatures() {
     let script = [
         Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Once more."),
@@ -35,7 +35,7 @@ async fn thoughts_and_their_signatures_are_sent_back_within_a_turn() {
 }
 
 #[tokio::test]
-async fn the_host_says_how_much_is_thought_from_the_next_call_on() {
+async fn max_thinking_tokens_applies_from_the_next_request() {
     let script = ["1", "2", "3", "4"].map(Reply::text);
     let mut host = Host::with_script(script).start().await.unwrap();
     host.run("As usual.").await.unwrap();
@@ -45,14 +45,15 @@ async fn the_host_says_how_much_is_thought_from_the_next_call_on() {
         host.send_request(asked).await.unwrap();
         host.run("And now?").await.unwrap();
     }
-    let thinking: Vec<Value> = host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
+    let thinking: Vec<Value> =
+        host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
     assert_eq!(thinking[1], json!({"type": "enabled", "budget_tokens": 2_048}));
     assert!(thinking[2].is_null() || thinking[2] == json!({"type": "disabled"}), "{}", thinking[2]);
     assert_eq!(thinking[3], thinking[0], "the default again");
 }
 
 #[tokio::test]
-async fn thoughts_between_calls_stay_between_them() {
+async fn interleaved_thinking_keeps_its_position() {
     let first = json!({"file_path": "a.txt"});
     let reply = Reply::tool("Read", first.clone()).with_thinking("First this.");
     let reply = reply.and_block(json!({"type": "thinking", "thinking": "Now that.", "signature": "s2"}));
@@ -67,7 +68,7 @@ async fn thoughts_between_calls_stay_between_them() {
 }
 
 #[tokio::test]
-async fn reasoning_goes_back_to_a_chat_model_with_the_call_that_it_led_to() {
+async fn chat_reasoning_is_sent_back_with_its_tool_call() {
     let script = [
         Reply::tool("Read", json!({"file_path": "a.txt"})).with_thinking("Let me see."),
         Reply::text("Seen."),
@@ -84,7 +85,7 @@ async fn reasoning_goes_back_to_a_chat_model_with_the_call_that_it_led_to() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_to_think_as_it_can_and_to_show_what_the_host_wants() {
+async fn thinking_parameters_match_the_model() {
     let adaptive = Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) };
     let rows = [
         ("claude-sonnet-5-5", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
@@ -110,18 +111,22 @@ async fn a_model_is_asked_to_think_as_it_can_and_to_show_what_the_host_wants() {
 }
 
 #[tokio::test]
-async fn the_host_says_what_is_shown_of_thinking_from_the_next_call_on() {
+async fn thinking_display_applies_from_the_next_request() {
     let mut host = Host::with_script(["1", "2", "3", "4"].map(Reply::text)).start().await.unwrap();
     host.run("As usual.").await.unwrap();
     let set = |display: Value| json!({"subtype": "set_max_thinking_tokens", "thinking_display": display});
-    assert!(matches!(host.send_raw_request(set(json!("summarized"))).await.unwrap(), Response::Success { .. }));
+    assert!(matches!(
+        host.send_raw_request(set(json!("summarized"))).await.unwrap(),
+        Response::Success { .. }
+    ));
     host.run("And now?").await.unwrap();
     let refused = host.send_raw_request(set(json!("highlights"))).await.unwrap();
     assert!(matches!(refused, Response::Error { .. }), "{refused:?}");
     host.run("And now?").await.unwrap();
     host.send_raw_request(set(Value::Null)).await.unwrap();
     host.run("And now?").await.unwrap();
-    let thinking: Vec<Value> = host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
+    let thinking: Vec<Value> =
+        host.model_requests().iter().map(|asked| asked.body["thinking"].clone()).collect();
     let shown: Vec<&Value> = thinking.iter().map(|thinking| &thinking["display"]).collect();
     assert_eq!(shown, [&Value::Null, &json!("summarized"), &json!("summarized"), &Value::Null]);
     assert_eq!(thinking[0], thinking[3], "what was not named stays");

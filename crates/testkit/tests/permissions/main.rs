@@ -1,4 +1,4 @@
-//! Permissions as a host sees them: what it is asked, field by field, and the modes that a session can be in.
+//! Permissions as a host sees them: every field of the permission requests, and the permission modes.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 

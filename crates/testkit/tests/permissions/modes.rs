@@ -1,4 +1,4 @@
-//! Modes that a session cannot be in, and what is said instead.
+//! Permission modes that are unavailable, and their errors.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, Reply};
@@ -7,19 +7,20 @@ use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 const BYPASS_DISABLED_TEXT: &str =
     "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.";
 
-/// A host that allows nothing, in a session that wants to write.
+/// A host that denies everything, in a session whose model writes a file.
 fn host() -> HostBuilder {
     let write = Reply::tool("Write", json!({"file_path": "a.txt", "content": "x"}));
     Host::with_script([write, Reply::text("Done.")]).can_use_tool(|_| PermissionResult::deny("no"))
 }
 
-/// Asks for another mode; gives the answer as it came.
+/// Requests another mode; returns the raw response.
 async fn set_mode(host: &mut Host, mode: &str) -> Value {
-    let answer = host.send_raw_request(json!({"subtype": "set_permission_mode", "mode": mode})).await.unwrap();
+    let answer =
+        host.send_raw_request(json!({"subtype": "set_permission_mode", "mode": mode})).await.unwrap();
     serde_json::to_value(answer).unwrap()
 }
 
-/// The only notice of this kind.
+/// The only frame with this field value.
 fn only_frame<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
     let mut notices = host.received().iter().map(|heard| &heard.json).filter(|line| line[field] == value);
     let only = notices.next().unwrap();
@@ -28,7 +29,7 @@ fn only_frame<'a>(host: &'a Host, field: &str, value: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn the_mode_auto_is_warned_of_and_is_the_usual_one() {
+async fn auto_mode_warns_and_acts_as_default() {
     let settings = json!({"permissions": {"defaultMode": "auto"}}).to_string();
     let rows = [
         ("by a flag", host().configure(|options| options.permission_mode = Some(PermissionMode::Auto)), None),
@@ -51,7 +52,7 @@ async fn the_mode_auto_is_warned_of_and_is_the_usual_one() {
 }
 
 #[tokio::test]
-async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_settings_forbid_it() {
+async fn bypass_mode_needs_the_start_flag_and_permitting_settings() {
     let off = || Some(json!({"permissions": {"disableBypassPermissionsMode": "disable"}}));
     let not_launched = (
         "bypass_not_launched",
@@ -94,7 +95,7 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
 }
 
 #[tokio::test]
-async fn a_session_does_not_begin_in_a_mode_that_settings_switch_off() {
+async fn session_cannot_start_in_a_disabled_mode() {
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
     let mut host = host()
         .configure(|options| {

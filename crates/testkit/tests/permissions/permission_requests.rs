@@ -1,4 +1,4 @@
-//! The question about a call, with every field that it has and none that it has not.
+//! Permission requests, compared field by field.
 
 use std::os::unix::fs::symlink;
 
@@ -7,10 +7,10 @@ use whimbrel_testkit::{Host, HostBuilder, Reply, TestDirs};
 use whimbrel_wire::options::{Options, SettingSource};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
-/// A call, and what the question about it holds besides the call itself.
+/// Tool, input, and the further fields of the permission request.
 type Row = (&'static str, Value, Value);
 
-/// Makes the calls one after another, and compares each question as a whole.
+/// Makes the calls in turn and compares each permission request as a whole.
 async fn check_requests(rows: &[Row], prepare: impl FnOnce(HostBuilder) -> HostBuilder) {
     let calls = rows.iter().map(|(tool, input, _)| Reply::tool(*tool, input.clone()));
     let script: Vec<Reply> = calls.chain([Reply::text("Done.")]).collect();
@@ -28,7 +28,7 @@ async fn check_requests(rows: &[Row], prepare: impl FnOnce(HostBuilder) -> HostB
             "tool_use_id": format!("toolu_{}_1", at + 1),
         });
         expected.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        // No `title`: how a question is headed is up to the host.
+        // No `title`: the host chooses how to present the request.
         assert_eq!(*asked, expected, "{input}");
     }
 }
@@ -41,13 +41,13 @@ fn write_input(file: &str) -> Value {
     json!({"file_path": file, "content": "x"})
 }
 
-/// A suggestion to allow this for good.
+/// A suggestion to allow this permanently.
 fn suggest_allow(tool: &str, content: &str) -> Value {
     let rule = json!({"toolName": tool, "ruleContent": content});
     json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "localSettings"})
 }
 
-/// A suggestion to allow this as long as the session lasts.
+/// A suggestion to allow this for the session.
 fn suggest_allow_for_session(tool: &str, content: &str) -> Value {
     let rule = json!({"toolName": tool, "ruleContent": content});
     json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"})
@@ -57,7 +57,7 @@ fn suggest_accept_edits() -> Value {
     json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"})
 }
 
-/// A question that no change of rules would answer.
+/// Fields of a request that no rule change could answer.
 fn without_suggestions(mut rest: Value) -> Value {
     let fields = json!({"permission_suggestions": [], "suppress_always_allow_rule": true});
     rest.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -65,7 +65,7 @@ fn without_suggestions(mut rest: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_ordinary_call_is_told_with_what_would_allow_it_from_now_on() {
+async fn request_suggests_rules_that_would_allow_the_call() {
     let any = json!({"type": "addRules", "rules": [{"toolName": "WebSearch"}], "behavior": "allow", "destination": "localSettings"});
     let plain = json!({"permission_suggestions": [suggest_allow("Bash", "make it *")],
         "decision_reason_type": "other", "decision_reason": "Nothing allows this call in advance."});
@@ -118,7 +118,7 @@ async fn an_ordinary_call_is_told_with_what_would_allow_it_from_now_on() {
 }
 
 #[tokio::test]
-async fn a_path_outside_is_named_as_it_really_is() {
+async fn path_outside_the_workspace_is_resolved() {
     let stage = TestDirs::new().unwrap();
     let folder = stage.home().join("box");
     std::fs::create_dir(&folder).unwrap();
@@ -147,7 +147,7 @@ async fn a_path_outside_is_named_as_it_really_is() {
 }
 
 #[tokio::test]
-async fn what_could_do_lasting_harm_says_so_and_whether_no_comes_first() {
+async fn dangerous_calls_carry_safety_fields() {
     let stage = TestDirs::new().unwrap();
     let within = |path: &str| stage.workspace().join(path).display().to_string();
     let protected = "The call changes a file that decides what other programs run.";
@@ -185,7 +185,10 @@ async fn what_could_do_lasting_harm_says_so_and_whether_no_comes_first() {
         (
             "Bash",
             bash_input("make it && echo x > .git/config"),
-            without_suggestions(with(safety(protected, true), json!({"blocked_path": within(".git/config")}))),
+            without_suggestions(with(
+                safety(protected, true),
+                json!({"blocked_path": within(".git/config")}),
+            )),
         ),
         (
             "Bash",
@@ -213,7 +216,7 @@ async fn what_could_do_lasting_harm_says_so_and_whether_no_comes_first() {
 }
 
 #[tokio::test]
-async fn a_rule_or_a_hook_that_asks_is_named() {
+async fn request_names_the_ask_rule_or_hook() {
     let stage = TestDirs::new().unwrap();
     let rule = |tool: &str, content: &str| json!({"source": "flagSettings", "tool_name": tool, "rule_content": content});
     let rows = [
@@ -232,7 +235,7 @@ async fn a_rule_or_a_hook_that_asks_is_named() {
                 "matched_ask_rule": {"source": "flagSettings", "tool_name": "WebSearch"},
                 "decision_reason": "The ask rule `WebSearch` of flagSettings says so."})),
         ),
-        // There is a graver reason than the rule.
+        // The safety check outranks the rule.
         (
             "Write",
             write_input(".git/config"),
@@ -256,18 +259,20 @@ async fn a_rule_or_a_hook_that_asks_is_named() {
         "permissions": {"ask": ["Bash(git push:*)", "WebSearch", "Edit(.git/config)"]},
         "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": hook}]}]},
     });
-    check_requests(&rows, |host| host.dirs(stage).configure(|options| options.settings = Some(settings.to_string())))
-        .await;
+    check_requests(&rows, |host| {
+        host.dirs(stage).configure(|options| options.settings = Some(settings.to_string()))
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn who_plans_asks_because_of_the_mode_and_only_a_person_answers_for_a_plan() {
+async fn plan_mode_requests_name_the_mode() {
     let by_mode = json!({"decision_reason_type": "mode", "decision_reason": "The mode plan says so."});
     let mut edit = by_mode.clone();
     edit["description"] = json!("a.txt");
     let question = json!({"question": "Which?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}]});
-    // Not even an empty list of suggestions.
+    // No suggestions field at all, not even an empty list.
     let by_person = json!({"requires_user_interaction": true, "suppress_always_allow_rule": true});
     let rows = [
         ("Write", write_input("a.txt"), without_suggestions(edit)),
@@ -275,16 +280,20 @@ async fn who_plans_asks_because_of_the_mode_and_only_a_person_answers_for_a_plan
         ("AskUserQuestion", json!({"questions": [question]}), by_person.clone()),
         ("ExitPlanMode", json!({"plan": "1. Write."}), by_person),
     ];
-    check_requests(&rows, |host| host.configure(|options| options.permission_mode = Some(PermissionMode::Plan))).await;
+    check_requests(&rows, |host| {
+        host.configure(|options| options.permission_mode = Some(PermissionMode::Plan))
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn a_question_of_a_subagent_names_it() {
+async fn request_of_a_subagent_names_it() {
     let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
     let make = || Reply::tool("Bash", bash_input("make it"));
     let script =
         [make(), Reply::tool("Agent", errand), make(), Reply::text("I may not."), Reply::text("Done.")];
-    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let started = host.received().iter().find(|heard| heard.json["subtype"] == "task_started").unwrap();
     let agent = &started.json["task_id"];
@@ -298,11 +307,12 @@ async fn a_question_of_a_subagent_names_it() {
 }
 
 #[tokio::test]
-async fn the_input_is_shown_as_it_is_and_its_description_without_tricks() {
+async fn description_is_sanitized_and_input_is_verbatim() {
     let long = "x".repeat(20_000);
     let input = json!({"command": format!("make {long}"), "description": format!("\u{1b}[31mA\u{202e}ll\u{200b} {long}")});
     let script = [Reply::tool("Bash", input.clone()), Reply::text("Done.")];
-    let mut host = Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
+    let mut host =
+        Host::with_script(script).can_use_tool(|_| PermissionResult::deny("no")).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let asked = host.permission_requests();
     assert_eq!(asked[0]["input"], input);

@@ -1,11 +1,11 @@
-//! Servers and kinds of agents: those that a kind names, and those of its own.
+//! MCP servers of agent definitions: named servers of the session, and servers of their own.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{ModelRequest, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, ModelRequest, Reply, Script};
 use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::fixture::{word_call, shell_server, last_init_frame, server_states, info_texts};
+use super::fixture::{info_texts, last_init_frame, server_states, shell_server, word_call};
 
 fn agent_definition(prompt: &str, tools: Option<&[&str]>, servers: &Value) -> AgentDefinition {
     AgentDefinition {
@@ -17,7 +17,7 @@ fn agent_definition(prompt: &str, tools: Option<&[&str]>, servers: &Value) -> Ag
     }
 }
 
-/// A host with these kinds and servers that allows everything.
+/// A host with these definitions and servers, in bypass mode.
 fn host(
     script: impl Into<Script>,
     kinds: &[(&str, AgentDefinition)],
@@ -37,11 +37,16 @@ fn call_agent(kind: &str, prompt: &str) -> Reply {
 }
 
 fn mcp_tool_names(asked: &ModelRequest) -> Vec<String> {
-    asked.tool_names().iter().filter(|tool| tool.starts_with("mcp__")).map(|tool| (*tool).to_owned()).collect()
+    asked
+        .tool_names()
+        .iter()
+        .filter(|tool| tool.starts_with("mcp__"))
+        .map(|tool| (*tool).to_owned())
+        .collect()
 }
 
 #[tokio::test]
-async fn a_kinds_own_servers_are_not_those_of_whom_it_sends_and_outlive_them() {
+async fn own_servers_are_not_inherited_and_outlive_children() {
     let owner = agent_definition("OWNER", Some(&["Agent(plain)"]), &json!([{"mine": shell_server()}]));
     let plain = agent_definition("PLAIN", None, &json!([]));
     let script = Script::from_fn(|asked| match (asked.system_prompt().as_str(), asked.last_text()) {
@@ -63,7 +68,7 @@ async fn a_kinds_own_servers_are_not_those_of_whom_it_sends_and_outlive_them() {
 }
 
 #[tokio::test]
-async fn of_two_servers_with_one_name_the_kinds_own_counts_and_no_tool_is_there_twice() {
+async fn own_server_shadows_the_session_server() {
     let own = agent_definition("OWNER", None, &json!([{"sh": shell_server()}]));
     let script = Script::from_fn(|asked| match (asked.system_prompt().as_str(), asked.last_text()) {
         ("OWNER", text) if text.contains("said: ") => Reply::text("Heard."),
@@ -83,7 +88,7 @@ async fn of_two_servers_with_one_name_the_kinds_own_counts_and_no_tool_is_there_
 }
 
 #[tokio::test]
-async fn a_kind_that_names_a_server_which_there_is_not_is_told_of() {
+async fn unknown_server_of_a_definition_warns() {
     let named = agent_definition("p", None, &json!(["nosuch", "sh"]));
     let said = "begins without the MCP server nosuch: the session has none of that name";
     let script = [call_agent("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
@@ -101,7 +106,7 @@ async fn a_kind_that_names_a_server_which_there_is_not_is_told_of() {
 }
 
 #[tokio::test]
-async fn a_server_is_meant_by_its_own_name_though_its_tools_have_another() {
+async fn definition_names_servers_before_name_normalization() {
     let script = [call_agent("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
     let named = agent_definition("p", None, &json!(["my.db"]));
     let both = [("my.db", shell_server()), ("my_db", shell_server())];
@@ -121,7 +126,7 @@ async fn a_server_is_meant_by_its_own_name_though_its_tools_have_another() {
 }
 
 #[tokio::test]
-async fn a_strict_host_has_the_own_servers_of_its_own_kinds_and_of_no_files() {
+async fn strict_config_ignores_servers_of_definition_files() {
     let head = json!({"mine": shell_server()});
     let file = format!("---\nname: filed\ndescription: d\nmcpServers: [{head}]\n---\nFILED");
     let hosts = agent_definition("HOSTS", None, &json!([{"mine": shell_server()}]));

@@ -1,14 +1,14 @@
-//! Servers that ask, and servers that are asked.
+//! Elicitations of servers, progress, and permissions of MCP tools.
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, Reply};
+use whimbrel_testkit::{Host, HostResponse, Reply};
 use whimbrel_wire::control::{Interrupt, Request, SetMcpPermissionModeOverride};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
-use crate::fixture::{word_call, host, options};
+use crate::fixture::{host, options, word_call};
 
-/// What the server was answered when it asked the person, with these hooks.
+/// Runs a session in which the server sends an elicitation, with these hooks; returns the answer it received.
 async fn elicitation_result(hooks: Value, reply: Value) -> String {
     let mut host = host([word_call("mcp__sh__ask", ""), Reply::text("Done.")])
         .on_request(move |request| match request {
@@ -27,7 +27,7 @@ async fn elicitation_result(hooks: Value, reply: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_servers_question_goes_to_hooks_and_host() {
+async fn elicitation_goes_to_hooks_and_host() {
     let said = |text: &str| json!([{"hooks": [{"type": "command", "command": format!("echo '{text}'")}]}]);
     let by_hook = |event: &str, name: &str| {
         json!({"hookSpecificOutput": {"hookEventName": event, "action": "accept", "content": {"name": name}}})
@@ -63,14 +63,18 @@ async fn a_servers_question_goes_to_hooks_and_host() {
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_answer_cancels_the_question() {
+async fn elicitation_is_cancelled_without_a_responder() {
     let mut host = host([word_call("mcp__sh__ask", ""), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("action:cancel"), "{}", host.model_requests()[1].last_text());
+    assert!(
+        host.model_requests()[1].contains_text("action:cancel"),
+        "{}",
+        host.model_requests()[1].last_text()
+    );
 }
 
 #[tokio::test]
-async fn a_question_is_withdrawn_when_nobody_waits_for_its_call_any_more() {
+async fn interrupt_cancels_a_pending_elicitation() {
     let mut host = host([word_call("mcp__sh__ask", ""), Reply::text("After.")])
         .on_request(|request| match request {
             Request::Elicitation(_) => HostResponse::NoResponse,
@@ -87,7 +91,7 @@ async fn a_question_is_withdrawn_when_nobody_waits_for_its_call_any_more() {
 }
 
 #[tokio::test]
-async fn progress_of_a_call_reaches_the_host() {
+async fn tool_progress_reaches_the_host() {
     let mut host = host([word_call("mcp__sh__step", ""), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let progress = host.received().iter().find(|heard| heard.json["type"] == "tool_progress").unwrap();
@@ -96,7 +100,7 @@ async fn progress_of_a_call_reaches_the_host() {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_may_be_asked_for_permissions() {
+async fn mcp_tool_can_decide_permissions() {
     let rows = [
         ("mcp__sh__allow", None, true),
         ("mcp__sh__deny", Some("the tool says no"), false),
@@ -121,7 +125,7 @@ async fn a_tool_of_a_server_may_be_asked_for_permissions() {
 }
 
 #[tokio::test]
-async fn the_host_hears_when_a_question_was_answered_elsewhere() {
+async fn url_elicitation_completion_reaches_the_host() {
     let mut host = host([word_call("mcp__sh__send", ""), Reply::text("Done.")])
         .on_request(|request| match request {
             Request::Elicitation(asked) => {
@@ -146,7 +150,7 @@ async fn the_host_hears_when_a_question_was_answered_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_server_may_have_a_mode_of_its_own() {
+async fn server_can_have_a_permission_mode_override() {
     let script = || [word_call("mcp__sh__echo", "a"), Reply::text("Done.")];
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&asked);
@@ -170,7 +174,7 @@ async fn a_server_may_have_a_mode_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_question_about_a_tool_names_its_server() {
+async fn permission_request_names_the_server() {
     let tool = "mcp__sh__echo";
     let rule = json!({"type": "addRules", "rules": [{"toolName": tool}], "behavior": "allow", "destination": "localSettings"});
     let by_mode = json!({"permission_suggestions": [], "suppress_always_allow_rule": true,
@@ -195,7 +199,7 @@ async fn a_question_about_a_tool_names_its_server() {
 }
 
 #[tokio::test]
-async fn a_tool_that_a_person_answers_for_is_asked_about_whatever_else_allows_it() {
+async fn user_interaction_tool_always_asks() {
     let allow = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
     let hook = json!([{"hooks": [{"type": "command", "command": format!("echo '{allow}'")}]}]);
     let hooks = Some(json!({"hooks": {"PreToolUse": hook}}).to_string());

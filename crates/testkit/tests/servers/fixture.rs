@@ -1,4 +1,4 @@
-//! A server that is a shell script, and a host for it.
+//! An MCP server written as a shell script, and a host that uses it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::{McpServerConfig, Options};
 use whimbrel_wire::permission::PermissionMode;
 
-/// The tools of the script: `echo` only reads, `ask` asks the person, `send` sends the person elsewhere, `step` tells
-/// of progress, `allow` and `deny` answer permission questions, `die` ends it, `sign` is answered for by a person, `new`
-/// is there once a file named `grown` is.
+/// Tools of the script: `echo` only reads, `ask` sends an elicitation, `send` sends a URL elicitation, `step` reports
+/// progress, `allow` and `deny` answer permission requests, `die` exits, `sign` requires user interaction, `new`
+/// appears once a file named `grown` exists.
 const SERVER_SCRIPT: &str = r#"
 echo $$ >> pids
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -58,12 +58,12 @@ while read -r line; do
 done
 "#;
 
-/// How the script is started.
+/// Configuration of the script as a server.
 pub(crate) fn shell_server() -> McpServerConfig {
     stdio_server(&["sh", "-c", SERVER_SCRIPT])
 }
 
-/// How a program is started.
+/// Configuration of a stdio server that runs this program.
 pub(crate) fn stdio_server(words: &[&str]) -> McpServerConfig {
     serde_json::from_value(json!({"command": words[0], "args": words[1..]})).unwrap()
 }
@@ -73,36 +73,36 @@ pub(crate) fn options() -> Options {
     Options { mcp_servers: [("sh".to_owned(), shell_server())].into(), ..Options::default() }
 }
 
-/// A host with that server that allows everything.
+/// A host with that server, in bypass mode.
 pub(crate) fn host(script: impl Into<Script>) -> HostBuilder {
     let mode = Some(PermissionMode::BypassPermissions);
     Host::with_script(script).options(Options { permission_mode: mode, ..options() }).env("IS_SANDBOX", "1")
 }
 
-/// A call with a word.
+/// A tool call with a `word` argument.
 pub(crate) fn word_call(tool: &str, word: &str) -> Reply {
     Reply::tool(tool, json!({"word": word}))
 }
 
-/// The notice that began the last turn.
+/// The `init` frame of the last turn.
 pub(crate) fn last_init_frame(host: &Host) -> Value {
     host.received().iter().rev().find(|heard| heard.json["subtype"] == "init").unwrap().json.clone()
 }
 
-/// The names and states of servers in a notice.
+/// Names and states of the servers in an `init` frame.
 pub(crate) fn server_states(init: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let servers = init["mcp_servers"].as_array().unwrap().iter();
     servers.map(|server| (text(&server["name"]), text(&server["status"]))).collect()
 }
 
-/// Every information that the host was given.
+/// The texts of all informational frames.
 pub(crate) fn info_texts(host: &Host) -> Vec<String> {
     let notices = host.received().iter().filter(|heard| heard.json["subtype"] == "informational");
     notices.map(|heard| heard.json["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Waits until none of the script's processes is there any more.
+/// Waits until all processes of the script have exited.
 pub(crate) async fn wait_until_processes_gone(folder: &Path) {
     let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
     let gone = async {

@@ -1,11 +1,11 @@
-//! MCP servers as a session has them: declared, waited for, called, judged, changed, lost and found again.
+//! MCP servers of a session: configuration, startup, calls, permissions, changes, failure and reconnection.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
-mod elicitation;
-mod sdk_servers;
 mod agent_servers;
-mod reconnect;
-mod oauth;
+mod elicitation;
 mod fixture;
+mod oauth;
+mod reconnect;
+mod sdk_servers;
 mod session_servers;

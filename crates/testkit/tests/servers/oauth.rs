@@ -1,16 +1,16 @@
-//! Servers that want to know who asks.
+//! Servers that require OAuth.
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use whimbrel_engine::mcp::ServerDeps;
 use whimbrel_engine::mcp::oauth::LoginFlow;
 use whimbrel_testkit::oauth_mock::{ClientRegistration, authorize_redirect, complete_login};
-use whimbrel_testkit::{OauthMock, Host, Reply, TestDirs};
+use whimbrel_testkit::{Host, OauthMock, Reply, TestDirs};
 use whimbrel_wire::control::{McpReconnect, McpStatus};
 use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::fixture::{shell_server, last_init_frame, server_states};
+use crate::fixture::{last_init_frame, server_states, shell_server};
 
 fn options(birds: &McpServerConfig) -> Options {
     Options {
@@ -45,7 +45,7 @@ async fn birds_status(host: &mut Host) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_login_is_asked_for_found_renewed_and_missed() {
+async fn login_is_requested_used_refreshed_and_lost() {
     let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
     let birds = http_server(&guarded.url(), &json!({}));
     let count = || Reply::tool("mcp__birds__count", json!({}));
@@ -58,7 +58,8 @@ async fn a_login_is_asked_for_found_renewed_and_missed() {
         count(),
         Reply::text("No more."),
     ];
-    let mut host = Host::with_script(script).options(options(&birds)).env("IS_SANDBOX", "1").start().await.unwrap();
+    let mut host =
+        Host::with_script(script).options(options(&birds)).env("IS_SANDBOX", "1").start().await.unwrap();
     host.run("Go.").await.unwrap();
     let expected =
         [("birds", "needs-auth"), ("sh", "connected")].map(|(name, state)| (name.into(), state.into()));
@@ -91,22 +92,30 @@ async fn a_login_is_asked_for_found_renewed_and_missed() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_registered_by_hand_is_used_and_an_address_can_be_pasted() {
-    let guarded = OauthMock::start(ClientRegistration::Preregistered("our-id".into(), "s3cret".into())).await.unwrap();
+async fn preregistered_client_logs_in_with_pasted_redirect() {
+    let guarded =
+        OauthMock::start(ClientRegistration::Preregistered("our-id".into(), "s3cret".into())).await.unwrap();
     let stage = TestDirs::new().unwrap();
     let unknown = http_server(&guarded.url(), &json!({}));
-    let refused = LoginFlow::start(as_remote(&unknown), &server_environment(&stage, None)).await.err().unwrap();
+    let refused =
+        LoginFlow::start(as_remote(&unknown), &server_environment(&stage, None)).await.err().unwrap();
     assert!(refused.contains("`oauth.clientId`"), "{refused}");
 
     let birds = http_server(&guarded.url(), &json!({"oauth": {"clientId": "our-id"}}));
-    let login = LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("wrong"))).await.unwrap();
+    let login =
+        LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("wrong"))).await.unwrap();
     let (_keep, lines) = unbounded_channel();
     let address = login.authorization_url().to_owned();
     let (finished, _) = tokio::join!(login.finish(lines), complete_login(&address));
     assert!(finished.unwrap_err().contains("invalid_client"));
 
-    let login = LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("s3cret"))).await.unwrap();
-    assert!(login.authorization_url().contains("redirect_uri=http%3A%2F%2Flocalhost%3A"), "{}", login.authorization_url());
+    let login =
+        LoginFlow::start(as_remote(&birds), &server_environment(&stage, Some("s3cret"))).await.unwrap();
+    assert!(
+        login.authorization_url().contains("redirect_uri=http%3A%2F%2Flocalhost%3A"),
+        "{}",
+        login.authorization_url()
+    );
     let end = authorize_redirect(login.authorization_url()).await.unwrap();
     let (paste, lines) = unbounded_channel();
     for line in ["", "what now?", "http://localhost/callback?code=x&state=not-ours", &end] {
@@ -126,17 +135,21 @@ async fn a_client_that_was_registered_by_hand_is_used_and_an_address_can_be_past
 }
 
 #[tokio::test]
-async fn what_makes_no_login_is_said() {
+async fn failed_login_names_the_reason() {
     let guarded = OauthMock::start(ClientRegistration::Dynamic).await.unwrap();
     let stage = TestDirs::new().unwrap();
     let rows = [
-        (http_server(&guarded.url(), &json!({"headers": {"authorization": "Bearer x"}})), "Authorization header"),
+        (
+            http_server(&guarded.url(), &json!({"headers": {"authorization": "Bearer x"}})),
+            "Authorization header",
+        ),
         (http_server(&guarded.url().replace("/mcp", "/nothing"), &json!({})), "HTTP 404"),
         (http_server("http://127.0.0.1:1/mcp", &json!({})), "127.0.0.1"),
         (http_server("http://birds.test/mcp", &json!({})), "not reached by https:"),
     ];
     for (config, words) in rows {
-        let error = LoginFlow::start(as_remote(&config), &server_environment(&stage, None)).await.err().unwrap();
+        let error =
+            LoginFlow::start(as_remote(&config), &server_environment(&stage, None)).await.err().unwrap();
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(std::fs::read_dir(stage.home()).unwrap().count(), 0, "nothing was kept");

@@ -1,12 +1,12 @@
-//! Servers that are lost and found again, as a session sees it.
+//! Servers that exit, and their reconnection.
 
 use whimbrel_testkit::Reply;
 use whimbrel_wire::control::{McpConnection, McpStatus};
 
-use crate::fixture::{wait_until_processes_gone, word_call, host, info_texts};
+use crate::fixture::{host, info_texts, wait_until_processes_gone, word_call};
 
 #[tokio::test]
-async fn a_server_that_dies_fails_its_call_and_is_started_again() {
+async fn crashed_server_fails_its_call_and_restarts() {
     let script = [
         word_call("mcp__sh__die", ""),
         word_call("mcp__sh__echo", "back"),
@@ -32,7 +32,7 @@ async fn a_server_that_dies_fails_its_call_and_is_started_again() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_dropped_leaves_no_server_behind() {
+async fn dropped_session_leaves_no_server_process() {
     let mut host = host([Reply::text("Never complete.").stall_after(1)]).start().await.unwrap();
     host.send_prompt("Go.").await.unwrap();
     host.next_matching(&serde_json::json!({"subtype": "init"})).await.unwrap();

@@ -1,9 +1,9 @@
-//! Servers in the host's own process.
+//! SDK servers: MCP servers in the host's process.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{HostResponse, Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, HostBuilder, HostResponse, Reply, Script};
 use whimbrel_wire::control::Request;
 use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, PermissionPromptTool, SdkServer};
 
@@ -11,7 +11,7 @@ use crate::fixture::{last_init_frame, server_states};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A host that runs a calculator, which can do more once it has learnt it.
+/// A host with a calculator server that offers another tool after the first call.
 fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBuilder, Log) {
     let sdk = |name: &&str| {
         let server = SdkServer { name: (*name).into(), ..SdkServer::default() };
@@ -43,7 +43,9 @@ fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBu
                 "tools/call" => json!({"content": [{"type": "text", "text": "sum=5"}]}),
                 _ => json!({}),
             };
-            HostResponse::Success(json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}}))
+            HostResponse::Success(
+                json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}}),
+            )
         }
         Request::CanUseTool(_) => HostResponse::Success(json!({"behavior": "allow"})),
         other => HostResponse::Error(format!("no answer to {}", other.subtype())),
@@ -52,9 +54,9 @@ fn host_with_calculator(script: impl Into<Script>, declared: &[&str]) -> (HostBu
 }
 
 #[tokio::test]
-async fn a_server_that_is_declared_twice_is_connected_once() {
+async fn server_declared_twice_connects_once() {
     let script = [Reply::tool("mcp__calc__add", json!({"a": 2})), Reply::text("Five.")];
-    // Options of the host name it in the options and in `initialize`.
+    // The host declares it in the options and in `initialize`.
     let (host, log) = host_with_calculator(script, &["calc"]);
     let mut host = host.start().await.unwrap();
     host.run("Go.").await.unwrap();
@@ -65,7 +67,7 @@ async fn a_server_that_is_declared_twice_is_connected_once() {
 }
 
 #[tokio::test]
-async fn an_entry_holds_single_tools_back_whatever_the_rules_say() {
+async fn server_config_can_restrict_single_tools() {
     let add = || Reply::tool("mcp__calc__add", json!({"a": 2}));
     for (policy, offered, questions) in
         [("always_allow", true, 0), ("always_ask", true, 1), ("always_deny", false, 0)]
@@ -89,7 +91,7 @@ async fn an_entry_holds_single_tools_back_whatever_the_rules_say() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
+async fn list_changed_notification_updates_the_tools() {
     let script = [Reply::tool("mcp__calc__add", json!({})), Reply::text("One."), Reply::text("Two.")];
     let (host, log) = host_with_calculator(script, &["calc"]);
     let mut host = host.start().await.unwrap();
@@ -98,7 +100,7 @@ async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
     let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     let news = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
     host.send_raw_request(news).await.unwrap();
-    // The engine asks for the list in its own time: the state of the server shows when it has it.
+    // The engine refreshes the list asynchronously; poll the status until it has both tools.
     loop {
         let status = host.send_request(whimbrel_wire::control::McpStatus::default()).await.unwrap();
         if status.mcp_servers[0].tools.as_ref().is_some_and(|tools| tools.len() == 2) {
@@ -114,7 +116,7 @@ async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_subagent_has_the_servers_that_its_kind_names() {
+async fn subagent_gets_the_servers_of_its_definition() {
     let kind = |servers: Value| AgentDefinition {
         description: "Reckons".into(),
         prompt: "YOU RECKON".into(),

@@ -1,4 +1,4 @@
-//! What a session does with its servers.
+//! MCP servers of a session: tools, prompts, resources and control requests.
 
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
@@ -7,10 +7,13 @@ use whimbrel_wire::control::{
 };
 use whimbrel_wire::options::{McpServerConfig, Options, PluginConfig};
 
-use crate::fixture::{wait_until_processes_gone, word_call, shell_server, host, last_init_frame, options, stdio_server, server_states, info_texts};
+use crate::fixture::{
+    host, info_texts, last_init_frame, options, server_states, shell_server, stdio_server,
+    wait_until_processes_gone, word_call,
+};
 
 #[tokio::test]
-async fn the_first_turn_has_the_tools_of_a_server_and_what_it_says_about_them() {
+async fn first_turn_has_server_tools_and_instructions() {
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done."), Reply::text("Again.")];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
@@ -35,7 +38,7 @@ async fn the_first_turn_has_the_tools_of_a_server_and_what_it_says_about_them() 
 }
 
 #[tokio::test]
-async fn calls_that_only_read_are_made_side_by_side_and_all_pass_one_gate() {
+async fn read_only_calls_run_in_parallel_after_permission_checks() {
     let script = [
         Reply::text("x")
             .and_tool("mcp__sh__echo", json!({"word": "a"}))
@@ -63,16 +66,23 @@ async fn calls_that_only_read_are_made_side_by_side_and_all_pass_one_gate() {
         .collect();
     assert_eq!(order, ["asked", "asked", "answered", "answered"]);
     let denied = Options { disallowed_tools: vec!["mcp__sh".into()], ..options() };
-    let mut host =
-        Host::with_script([word_call("mcp__sh__echo", "a"), Reply::text("No.")]).options(denied).start().await.unwrap();
+    let mut host = Host::with_script([word_call("mcp__sh__echo", "a"), Reply::text("No.")])
+        .options(denied)
+        .start()
+        .await
+        .unwrap();
     host.run("Go.").await.unwrap();
     let asked = host.model_requests();
-    assert!(!asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tool_names());
+    assert!(
+        !asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")),
+        "{:?}",
+        asked[0].tool_names()
+    );
     assert!(asked[1].contains_text("No such tool"));
 }
 
 #[tokio::test]
-async fn a_bad_entry_is_named_and_the_others_start() {
+async fn invalid_server_is_reported_and_others_start() {
     let mut wrong =
         Options { invalid_mcp_servers: [("pigeon".into(), "no such kind".into())].into(), ..options() };
     wrong.mcp_servers.insert("lost".into(), stdio_server(&["/nowhere/at/all"]));
@@ -88,7 +98,7 @@ async fn a_bad_entry_is_named_and_the_others_start() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_holds_nothing_up_for_long() {
+async fn unresponsive_server_times_out() {
     let mut hung = options();
     hung.mcp_servers.insert("hung".into(), stdio_server(&["sleep", "600"]));
     let script = [word_call("mcp__sh__echo", "hey"), Reply::text("Done.")];
@@ -99,7 +109,7 @@ async fn a_server_that_never_answers_holds_nothing_up_for_long() {
 }
 
 #[tokio::test]
-async fn a_subagent_has_the_same_servers() {
+async fn subagent_shares_the_session_servers() {
     let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
     let script = [errand, word_call("mcp__sh__echo", "below"), Reply::text("Looked."), Reply::text("Done.")];
     let mut host = host(script).start().await.unwrap();
@@ -112,20 +122,27 @@ async fn a_subagent_has_the_same_servers() {
 }
 
 #[tokio::test]
-async fn a_prompt_of_a_server_is_a_command_even_before_the_server_is_there() {
+async fn server_prompt_is_a_slash_command() {
     let script = [Reply::text("Hello."), Reply::text("What?")];
     let mut host = host(script).start().await.unwrap();
     host.run("/mcp__sh__hello Zed").await.unwrap();
-    assert!(host.model_requests()[0].contains_text("PROMPT-HELLO Zed"), "{:?}", host.model_requests()[0].messages());
+    assert!(
+        host.model_requests()[0].contains_text("PROMPT-HELLO Zed"),
+        "{:?}",
+        host.model_requests()[0].messages()
+    );
     let reply = host.send_request(Initialize::default()).await.unwrap();
     let listed = reply.commands.iter().find(|command| command.name == "mcp__sh__hello").unwrap();
     assert_eq!((listed.description.as_str(), listed.argument_hint.as_str()), ("says hello (MCP)", "[who]"));
     host.run("/mcp__sh__nosuch Zed").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("/mcp__sh__nosuch Zed"), "what is nobody's is an ordinary prompt");
+    assert!(
+        host.model_requests()[1].contains_text("/mcp__sh__nosuch Zed"),
+        "what is nobody's is an ordinary prompt"
+    );
 }
 
 #[tokio::test]
-async fn resources_are_listed_and_read_by_model_and_host() {
+async fn resources_are_available_to_model_and_host() {
     let script = [
         Reply::tool("ListMcpResourcesTool", json!({})),
         Reply::tool("ReadMcpResourceTool", json!({"server": "sh", "uri": "sh://one"})),
@@ -133,13 +150,16 @@ async fn resources_are_listed_and_read_by_model_and_host() {
     ];
     let mut host = host(script).start().await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(host.model_requests()[1].contains_text("sh://one") && host.model_requests()[2].contains_text("RESOURCE-TEXT"));
+    assert!(
+        host.model_requests()[1].contains_text("sh://one")
+            && host.model_requests()[2].contains_text("RESOURCE-TEXT")
+    );
     let read = McpReadResource { server_name: "sh".into(), uri: "sh://one".into() };
     assert_eq!(host.send_request(read).await.unwrap().contents[0].text.as_deref(), Some("RESOURCE-TEXT"));
 }
 
 #[tokio::test]
-async fn the_host_looks_switches_replaces_and_calls() {
+async fn host_manages_servers_by_control_requests() {
     let script = [Reply::text("1"), Reply::text("2"), Reply::text("3")];
     let mut host = host(script).start().await.unwrap();
     host.run("One.").await.unwrap();
@@ -155,7 +175,8 @@ async fn the_host_looks_switches_replaces_and_calls() {
     assert_eq!(server_states(&last_init_frame(&host)), [("sh".into(), "disabled".into())]);
     assert!(!host.model_requests()[1].tool_names().iter().any(|tool| tool.starts_with("mcp__")));
     host.send_request(McpReconnect { server_name: "sh".into() }).await.unwrap();
-    let wanted = [("other".to_owned(), shell_server()), ("lost".to_owned(), stdio_server(&["/nowhere/at/all"]))];
+    let wanted =
+        [("other".to_owned(), shell_server()), ("lost".to_owned(), stdio_server(&["/nowhere/at/all"]))];
     let reply = host.send_request(McpSetServers { servers: wanted.into() }).await.unwrap();
     assert_eq!((reply.added.len(), reply.errors.len()), (2, 1));
     host.run("Three.").await.unwrap();
@@ -171,7 +192,7 @@ async fn the_host_looks_switches_replaces_and_calls() {
 }
 
 #[tokio::test]
-async fn nothing_is_started_and_nothing_told_where_there_are_no_servers() {
+async fn session_without_servers_reports_none() {
     let mut host = Host::with_script(Script::from([Reply::text("Hi.")])).start().await.unwrap();
     host.run("Hi.").await.unwrap();
     assert_eq!(server_states(&last_init_frame(&host)), []);
@@ -181,7 +202,7 @@ async fn nothing_is_started_and_nothing_told_where_there_are_no_servers() {
 }
 
 #[tokio::test]
-async fn a_server_can_say_whether_its_tools_are_always_there() {
+async fn always_load_controls_deferred_tools() {
     let rows =
         [("nobody says anything", None, false), ("always", Some(true), true), ("never", Some(false), false)];
     for (name, always_load, there) in rows {
@@ -189,7 +210,8 @@ async fn a_server_can_say_whether_its_tools_are_always_there() {
         if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
             server.always_load = always_load;
         }
-        let host = Host::with_script([Reply::text("Done.")]).options(options).env("ENABLE_TOOL_SEARCH", "true");
+        let host =
+            Host::with_script([Reply::text("Done.")]).options(options).env("ENABLE_TOOL_SEARCH", "true");
         let mut host = host.start().await.unwrap();
         host.run("Go.").await.unwrap();
         assert_eq!(host.model_requests()[0].tool_names().contains(&"mcp__sh__echo"), there, "{name}");
@@ -198,7 +220,7 @@ async fn a_server_can_say_whether_its_tools_are_always_there() {
         assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("sh"), &json!(there)), "{name}");
         host.finish().await.unwrap();
     }
-    // Even if there were room.
+    // Deferred even if the tools would fit.
     let mut options = options();
     if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
         server.always_load = Some(false);
@@ -210,7 +232,7 @@ async fn a_server_can_say_whether_its_tools_are_always_there() {
 }
 
 #[tokio::test]
-async fn a_plugin_brings_its_servers_along() {
+async fn plugin_servers_start_unless_config_is_strict() {
     let file = json!({"mcpServers": {"sh": shell_server()}}).to_string();
     let tool = "mcp__plugin_birds_sh__echo";
     let rows = [
@@ -232,7 +254,7 @@ async fn a_plugin_brings_its_servers_along() {
 }
 
 #[tokio::test]
-async fn a_kind_brings_servers_of_its_own_which_are_there_for_it_alone_and_gone_with_it() {
+async fn own_servers_of_an_agent_stop_with_it() {
     let own = serde_json::json!({"mine": shell_server(), "lost": stdio_server(&["/nowhere/at/all"])});
     let kind = whimbrel_wire::options::AgentDefinition {
         description: "d".into(),
@@ -273,17 +295,26 @@ async fn a_kind_brings_servers_of_its_own_which_are_there_for_it_alone_and_gone_
     assert_eq!(pids.lines().count(), 2, "it has them again when it goes on");
     let asked = host.model_requests();
     let below: Vec<_> = asked.iter().filter(|asked| asked.system_prompt() == "p").collect();
-    assert!(below[0].tool_names().contains(&"mcp__mine__echo") && below[0].contains_text("SHELL-INSTRUCTIONS"));
+    assert!(
+        below[0].tool_names().contains(&"mcp__mine__echo") && below[0].contains_text("SHELL-INSTRUCTIONS")
+    );
     assert_eq!(below.iter().filter(|asked| asked.last_text().contains("said: own")).count(), 2);
-    assert!(!asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tool_names());
+    assert!(
+        !asked[0].tool_names().iter().any(|tool| tool.starts_with("mcp__")),
+        "{:?}",
+        asked[0].tool_names()
+    );
     let told = info_texts(&host).join("\n");
     assert!(told.contains("The agent own begins without its MCP server lost: "), "{told}");
     assert_eq!(host.run("Call it.").await.unwrap().result.as_deref(), Some("Heard."));
-    assert!(host.model_requests().last().unwrap().contains_text("No such tool"), "the session has no such server");
+    assert!(
+        host.model_requests().last().unwrap().contains_text("No such tool"),
+        "the session has no such server"
+    );
 }
 
 #[tokio::test]
-async fn a_session_of_a_kind_has_the_servers_of_the_kind() {
+async fn main_agent_gets_the_servers_of_its_definition() {
     let kind = whimbrel_wire::options::AgentDefinition {
         description: "d".into(),
         prompt: "p".into(),

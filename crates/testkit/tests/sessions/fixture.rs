@@ -1,4 +1,4 @@
-//! Folders in which one session after the other is held.
+//! Directories for consecutive sessions.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::Options;
 
-/// Folders that outlive a host.
+/// Directories that outlive a host.
 pub(crate) struct SessionDirs {
     pub(crate) root: TempDir,
 }
@@ -19,7 +19,7 @@ impl SessionDirs {
         Self { root }
     }
 
-    /// A host of a session here.
+    /// A host in these directories with these replies.
     pub(crate) fn host_with_replies(
         &self,
         replies: impl IntoIterator<Item = &'static str>,
@@ -28,7 +28,7 @@ impl SessionDirs {
         self.host_with_script(replies.into_iter().map(Reply::text).collect::<Vec<Reply>>(), options)
     }
 
-    /// A host of a session here, with a model of its own.
+    /// A host in these directories with a script.
     pub(crate) fn host_with_script(&self, script: impl Into<Script>, options: Options) -> HostBuilder {
         let work = self.root.path().join("work").canonicalize().unwrap();
         let options = Options { cwd: Some(work.to_string_lossy().into_owned()), ..options };
@@ -36,7 +36,7 @@ impl SessionDirs {
         Host::with_script(script).options(options).env("CLAUDE_CONFIG_DIR", config.to_string_lossy())
     }
 
-    /// Says things in a session, and gives the session and what the model was asked last.
+    /// Runs prompts in a session; returns the session id and the body of the last model request.
     pub(crate) async fn run_prompts(&self, options: Options, prompts: &[&str]) -> (String, Value) {
         let mut host = self.host_with_replies(["1", "2", "3", "4"], options).start().await.unwrap();
         let mut session = String::new();
@@ -48,7 +48,7 @@ impl SessionDirs {
         (session, asked)
     }
 
-    /// How a session that cannot be had is refused.
+    /// The error of a session that cannot start.
     pub(crate) async fn start_error(&self, options: Options) -> String {
         let mut host = self.host_with_replies(["1"], options).start().await.unwrap();
         let result = host.next_result().await.unwrap();
@@ -69,14 +69,17 @@ impl SessionDirs {
     }
 
     pub(crate) fn transcript_lines(&self, session: &str) -> Vec<Value> {
-        let path =
-            self.transcript_paths().into_iter().find(|path| path.to_string_lossy().contains(session)).unwrap();
+        let path = self
+            .transcript_paths()
+            .into_iter()
+            .find(|path| path.to_string_lossy().contains(session))
+            .unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// The options of a session that goes on.
+/// Options that resume a session.
 pub(crate) fn resume_options(session: &str) -> Options {
     Options { resume: Some(session.into()), ..Options::default() }
 }

@@ -1,9 +1,9 @@
-//! Sessions that go on: resumed, continued, forked, cut, mirrored, and not to be had.
+//! Resuming sessions: resume, continue, fork, rewind, mirror, and the errors.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
-mod restored_state;
 mod fixture;
+mod restored_state;
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
@@ -13,7 +13,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use fixture::{SessionDirs, resume_options};
 
-/// What was said, without where and when, and without marks for the cache.
+/// Role and text of each message, without injected context and cache marks.
 fn message_texts(asked: &Value) -> Vec<(String, String)> {
     let messages = asked["messages"].as_array().unwrap().iter();
     let texts = |message: &Value| {
@@ -27,13 +27,13 @@ fn joined_texts(asked: &Value) -> String {
     message_texts(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
 }
 
-/// A request without marks for the cache, which move on.
+/// The messages without cache marks, whose position changes.
 fn without_cache_marks(asked: &Value) -> String {
     asked["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
 #[tokio::test]
-async fn every_reply_names_the_request_that_it_answers() {
+async fn replies_carry_their_request_id() {
     let home = SessionDirs::new();
     let mut host = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
     host.run("a").await.unwrap();
@@ -49,7 +49,7 @@ async fn every_reply_names_the_request_that_it_answers() {
 }
 
 #[tokio::test]
-async fn a_fault_names_the_request_that_it_happened_to() {
+async fn errors_carry_their_request_id() {
     let table = [
         ("refused", Reply::empty().status(403)),
         ("broken off in the middle", Reply::text("Once upon a time").cut_after(3).always()),
@@ -63,15 +63,19 @@ async fn a_fault_names_the_request_that_it_happened_to() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_as_if_it_had_never_stopped() {
+async fn resumed_session_keeps_history_and_cache_prefix() {
     let home = SessionDirs::new();
     let (session, before) = home.run_prompts(Options::default(), &["a", "b"]).await;
     let (same, after) = home.run_prompts(resume_options(&session), &["c"]).await;
     assert_eq!((same.as_str(), joined_texts(&after).as_str()), (session.as_str(), "a 1 b 2 c"));
     let before = without_cache_marks(&before);
     let before = before.strip_suffix("]}]").unwrap();
-    assert!(without_cache_marks(&after).starts_with(before), "the cache of the provider is of no use:\n{before}\n{after}");
-    let (same, last) = home.run_prompts(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
+    assert!(
+        without_cache_marks(&after).starts_with(before),
+        "the cache of the provider is of no use:\n{before}\n{after}"
+    );
+    let (same, last) =
+        home.run_prompts(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
     assert_eq!((same.as_str(), joined_texts(&last).as_str()), (session.as_str(), "a 1 b 2 c 1 d"));
     assert_eq!(home.transcript_paths().len(), 1);
     let lines = home.transcript_lines(&session);
@@ -82,7 +86,7 @@ async fn a_session_goes_on_as_if_it_had_never_stopped() {
 }
 
 #[tokio::test]
-async fn a_copy_goes_on_and_leaves_the_original_as_it_is() {
+async fn fork_leaves_the_original_unchanged() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
     let before = home.transcript_lines(&session);
@@ -105,7 +109,7 @@ async fn a_copy_goes_on_and_leaves_the_original_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_from_an_earlier_message_and_drops_only_what_is_meant() {
+async fn resume_at_an_earlier_message_drops_the_named_turn() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a", "b", "c"]).await;
     let lines = home.transcript_lines(&session);
@@ -127,7 +131,7 @@ async fn a_session_goes_on_from_an_earlier_message_and_drops_only_what_is_meant(
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_refused_with_the_reason() {
+async fn failed_resume_names_the_reason() {
     let home = SessionDirs::new();
     let unknown = "99999999-2222-4333-8444-555555555555";
     let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
@@ -138,7 +142,10 @@ async fn what_cannot_be_had_is_refused_with_the_reason() {
         (Options { session_id: id.clone(), ..Options::default() }, "exists already".to_owned()),
         (Options { session_id: id, ..resume_options(&session) }, "--fork-session".to_owned()),
         (Options { resume_session_at: Some("x".into()), ..Options::default() }, "--resume".to_owned()),
-        (Options { resume_session_at: Some("x".into()), ..resume_options(&session) }, "No message found".to_owned()),
+        (
+            Options { resume_session_at: Some("x".into()), ..resume_options(&session) },
+            "No message found".to_owned(),
+        ),
     ];
     for (options, expected) in rows {
         let error = home.start_error(options).await;
@@ -149,14 +156,15 @@ async fn what_cannot_be_had_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
+async fn session_is_locked_by_one_process() {
     let home = SessionDirs::new();
     let mut first = home.host_with_replies(["1", "2"], Options::default()).start().await.unwrap();
     let session = first.run("a").await.unwrap().session_id;
     let error = home.start_error(resume_options(&session)).await;
     let owner = format!("in use by process {}, started 2", std::process::id());
     assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
-    let (_, asked) = home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    let (_, asked) =
+        home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
     assert_eq!(joined_texts(&asked), "a 1 b");
     assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
     first.finish().await.unwrap();
@@ -164,7 +172,7 @@ async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
 }
 
 #[tokio::test]
-async fn a_session_is_called_what_the_host_calls_it() {
+async fn host_sets_the_session_title() {
     let home = SessionDirs::new();
     let titles = |session: &str| -> Vec<String> {
         let lines = home.transcript_lines(session);
@@ -194,9 +202,10 @@ async fn a_session_is_called_what_the_host_calls_it() {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_can_be_renamed_before_anything_is_said() {
+async fn resumed_session_can_be_renamed_before_the_first_prompt() {
     let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
+    let (session, _) =
+        home.run_prompts(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
     let rename = |title: &str| RenameSession { title: title.into(), ..RenameSession::default() };
     let mirrored = Options { session_mirror: true, ..resume_options(&session) };
     let mut host = home.host_with_replies(["1"], mirrored).start().await.unwrap();
@@ -215,7 +224,11 @@ async fn a_session_that_goes_on_can_be_renamed_before_anything_is_said() {
     let lines = home.transcript_lines(&session);
     let titles: Vec<&Value> = lines.iter().filter_map(|line| line.get("customTitle")).collect();
     assert_eq!(titles, ["Old", "New"]);
-    assert_eq!(joined_texts(&home.run_prompts(resume_options(&session), &["c"]).await.1), "a 1 b 1 c", "nothing is spoilt by it");
+    assert_eq!(
+        joined_texts(&home.run_prompts(resume_options(&session), &["c"]).await.1),
+        "a 1 b 1 c",
+        "nothing is spoilt by it"
+    );
 
     let mut silent = home.host_with_replies([], resume_options(&session)).start().await.unwrap();
     silent.send_request(rename("Newer")).await.unwrap();
@@ -224,9 +237,10 @@ async fn a_session_that_goes_on_can_be_renamed_before_anything_is_said() {
 }
 
 #[tokio::test]
-async fn hooks_of_a_copy_hear_the_title_of_the_copy() {
+async fn session_start_hook_of_a_fork_gets_its_title() {
     let home = SessionDirs::new();
-    let (session, _) = home.run_prompts(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
+    let (session, _) =
+        home.run_prompts(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
     let heard = home.root.path().join("heard");
     let command = format!("cat > {}", heard.display());
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
@@ -239,7 +253,7 @@ async fn hooks_of_a_copy_hear_the_title_of_the_copy() {
 }
 
 #[tokio::test]
-async fn a_host_can_ask_what_was_spent_and_take_back_what_waits() {
+async fn host_reads_cost_and_cancels_queued_messages() {
     let home = SessionDirs::new();
     let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
     assert_eq!(host.send_request(GetSessionCost {}).await.unwrap().text, "Total cost: $0.0000");
@@ -250,7 +264,7 @@ async fn a_host_can_ask_what_was_spent_and_take_back_what_waits() {
 }
 
 #[tokio::test]
-async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_since() {
+async fn seeded_read_state_permits_edits_of_unchanged_files() {
     let home = SessionDirs::new();
     let work = home.root.path().join("work").canonicalize().unwrap();
     let edit = |name: &str| {
@@ -258,7 +272,7 @@ async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_sin
         Reply::tool("Edit", json!({"file_path": path, "old_string": "old", "new_string": "new"}))
     };
     let options = Options { permission_mode: Some(PermissionMode::AcceptEdits), ..Options::default() };
-    // By how many milliseconds the host's time differs from the file's, and whether the file counts as read.
+    // Offset of the host's time from the file's in milliseconds, and whether the file counts as read.
     let files =
         [("known", 0.0, true), ("rounded", 0.9, true), ("later", 5_000.0, true), ("stale", -5_000.0, false)];
     let edits = files.map(|(name, ..)| edit(name)).into_iter();
@@ -282,7 +296,7 @@ async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_sin
 }
 
 #[tokio::test]
-async fn instructions_of_a_folder_are_told_once_also_when_the_session_goes_on() {
+async fn nested_instructions_are_sent_once_across_resume() {
     let home = SessionDirs::new();
     let work = home.root.path().join("work").canonicalize().unwrap();
     std::fs::create_dir_all(work.join("s/t")).unwrap();
@@ -304,7 +318,7 @@ async fn instructions_of_a_folder_are_told_once_also_when_the_session_goes_on() 
 }
 
 #[tokio::test]
-async fn a_copy_keeps_what_is_newer_than_we_are() {
+async fn fork_keeps_unknown_fields() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     let newer = |mut line: Value| {
@@ -314,7 +328,8 @@ async fn a_copy_keeps_what_is_newer_than_we_are() {
     };
     let text: String = home.transcript_lines(&session).into_iter().map(newer).collect();
     std::fs::write(&home.transcript_paths()[0], text).unwrap();
-    let (copy, _) = home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
+    let (copy, _) =
+        home.run_prompts(Options { fork_session: true, ..resume_options(&session) }, &["b"]).await;
     let told = home.transcript_lines(&copy).into_iter().filter(|line| line["forkedFrom"].is_object());
     let told: Vec<Value> = told.filter(|line| line.get("parentUuid").is_some()).collect();
     assert_eq!(told.len(), 2);
@@ -324,7 +339,7 @@ async fn a_copy_keeps_what_is_newer_than_we_are() {
 }
 
 #[tokio::test]
-async fn a_mode_is_kept_if_it_may_be() {
+async fn resume_restores_permitted_modes_only() {
     let rows = [
         (PermissionMode::AcceptEdits, None, "acceptEdits"),
         (PermissionMode::AcceptEdits, Some(PermissionMode::Default), "default"),
@@ -344,17 +359,18 @@ async fn a_mode_is_kept_if_it_may_be() {
 }
 
 #[tokio::test]
-async fn a_session_that_leaves_nothing_can_go_on_from_one_that_did() {
+async fn unsaved_session_can_resume_a_saved_one() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     let before = home.transcript_lines(&session);
-    let (_, asked) = home.run_prompts(Options { persist_session: Some(false), ..resume_options(&session) }, &["b"]).await;
+    let (_, asked) =
+        home.run_prompts(Options { persist_session: Some(false), ..resume_options(&session) }, &["b"]).await;
     assert_eq!(joined_texts(&asked), "a 1 b");
     assert_eq!(home.transcript_lines(&session), before);
 }
 
 #[tokio::test]
-async fn the_host_gets_a_copy_of_every_line_before_the_result() {
+async fn mirror_frames_carry_every_line_before_the_result() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a"]).await;
     for fork in [false, true] {
@@ -381,12 +397,12 @@ async fn the_host_gets_a_copy_of_every_line_before_the_result() {
 }
 
 #[tokio::test]
-async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
+async fn corrupt_lines_are_skipped_with_a_warning() {
     let home = SessionDirs::new();
     let (session, _) = home.run_prompts(Options::default(), &["a", "b"]).await;
     let path = &home.transcript_paths()[0];
     let text = std::fs::read_to_string(path).unwrap();
-    // As if the engine had died while it wrote down the second reply.
+    // As if the engine had died while writing the second reply.
     let mut lines: Vec<&str> =
         text.lines().filter(|line| !line.contains(r#""type":"last-prompt""#)).collect();
     lines.insert(2, "\0\0\0");
@@ -404,7 +420,7 @@ async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
     assert_eq!(text.lines().filter(|line| !readable(line)).collect::<Vec<_>>(), ["\0\0\0"]);
 }
 
-/// A model that refuses what holds a word, for good.
+/// A script that rejects every request containing the word with a 400 error.
 fn script_rejecting(word: &'static str, said: &'static str) -> Script {
     Script::from_fn(move |asked| match asked.contains_text(word) {
         true => Reply::empty().status(400).error("invalid_request_error", said),
@@ -413,11 +429,15 @@ fn script_rejecting(word: &'static str, said: &'static str) -> Script {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
+async fn rejected_prompt_does_not_break_the_session() {
     for said in ["prompt is too long: 212345 tokens > 200000 maximum", "messages.0: Could not process image"]
     {
         let home = SessionDirs::new();
-        let mut host = home.host_with_script(script_rejecting("POISON", said), Options::default()).start().await.unwrap();
+        let mut host = home
+            .host_with_script(script_rejecting("POISON", said), Options::default())
+            .start()
+            .await
+            .unwrap();
         let mut session = String::new();
         for (prompt, refused) in [
             ("POISON first.", true),
@@ -432,13 +452,18 @@ async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
             assert_eq!(result.is_error, refused, "{said}: {prompt}: {:?}", result.result);
             session = result.session_id;
         }
-        assert!(host.model_requests().iter().any(|asked| asked.contains_text("provider refused") && asked.contains_text("One.")));
+        assert!(
+            host.model_requests()
+                .iter()
+                .any(|asked| asked.contains_text("provider refused") && asked.contains_text("One."))
+        );
         host.finish().await.unwrap();
         let text = std::fs::read_to_string(&home.transcript_paths()[0]).unwrap();
         assert!(text.contains("POISON first.") && text.contains("POISON last."), "the transcript keeps it");
         for fork_session in [false, true] {
             let options = Options { resume: Some(session.clone()), fork_session, ..Options::default() };
-            let mut host = home.host_with_script(script_rejecting("POISON", said), options).start().await.unwrap();
+            let mut host =
+                home.host_with_script(script_rejecting("POISON", said), options).start().await.unwrap();
             assert!(!host.run("Four.").await.unwrap().is_error, "{said}");
             let asked = host.model_requests();
             assert!(asked[0].contains_text("Three.") && asked[0].contains_text("provider refused"), "{said}");
@@ -448,7 +473,7 @@ async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_refused_for_good_does_not_spoil_the_session() {
+async fn rejected_tool_result_does_not_break_the_session() {
     let home = SessionDirs::new();
     std::fs::write(home.root.path().join("work/a.txt"), "POISON").unwrap();
     let script = Script::from_fn(|asked| match (asked.contains_text("POISON"), asked.number) {
@@ -466,7 +491,7 @@ async fn a_result_that_is_refused_for_good_does_not_spoil_the_session() {
 }
 
 #[tokio::test]
-async fn a_prompt_with_blocks_that_nobody_takes_is_asked_without_them() {
+async fn invalid_blocks_are_dropped_from_a_prompt() {
     let home = SessionDirs::new();
     let mut host = home.host_with_replies(["1"], Options::default()).start().await.unwrap();
     let blocks = json!([
@@ -485,7 +510,7 @@ async fn a_prompt_with_blocks_that_nobody_takes_is_asked_without_them() {
 }
 
 #[tokio::test]
-async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
+async fn deleted_transcript_is_reported_and_rewritten() {
     let home = SessionDirs::new();
     let mut host = home.host_with_replies(["1", "2", "3"], Options::default()).start().await.unwrap();
     let session = host.run("First thing.").await.unwrap().session_id;
@@ -508,8 +533,8 @@ async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
     }
 }
 
-/// The lines of a session as the official engine writes them: links of the chain that nobody sees, lines beside it, a subagent's
-/// branch at the end, one line per block of a reply, and a call that was running when the engine ended.
+/// A transcript as the official engine writes it: entries without visible messages, entries off the branch, a
+/// subagent's branch at the end, one line per block of a reply, and a call that was running when the engine ended.
 fn official_transcript(session: &str, cwd: &str) -> Vec<Value> {
     let base = |kind: &str, uuid: &str, parent: Option<&str>| {
         json!({"parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": cwd, "sessionId": session,
@@ -566,12 +591,13 @@ fn official_transcript(session: &str, cwd: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_session_that_the_official_engine_began_goes_on() {
+async fn session_of_the_official_engine_can_be_resumed() {
     let home = SessionDirs::new();
-    // Its place is found out by a session of our own.
+    // A session of our own shows the directory in which transcripts are stored.
     let (own, _) = home.run_prompts(Options::default(), &["x"]).await;
     let folder = home.transcript_paths()[0].parent().unwrap().to_owned();
-    let cwd = home.transcript_lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
+    let cwd =
+        home.transcript_lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
     let session = "0f0e0d0c-2222-4333-8444-555555555555";
     let before: String = official_transcript(session, &cwd).iter().map(|line| format!("{line}\n")).collect();
     let path = folder.join(format!("{session}.jsonl"));

@@ -1,4 +1,4 @@
-//! What a session that goes on still has: after it was cleared, summarised, or copied, and where nothing can be kept.
+//! State of a resumed session after clear, compaction and fork, and sessions that cannot be saved.
 
 use serde_json::{Value, json};
 use whimbrel_testkit::Reply;
@@ -16,13 +16,13 @@ fn user_with_uuid(uuid: &str, text: &str) -> User {
     User { uuid: Some(uuid.into()), ..User::prompt(text.to_owned()) }
 }
 
-/// A reply after which the context is nearly full.
+/// A reply whose usage nearly fills the context.
 fn context_filling_reply(text: &str) -> Reply {
     Reply::text(text).usage(Usage { input_tokens: 180_000, output_tokens: 10, ..Usage::default() })
 }
 
 #[tokio::test]
-async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
+async fn cleared_history_stays_cleared_and_runs_hooks() {
     let home = SessionDirs::new();
     let heard = home.root.path().join("heard");
     let says = |field: &str| {
@@ -42,7 +42,12 @@ async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
     host.run("BETWEEN").await.unwrap();
     let asked = &host.model_requests()[1];
     let texts = ["BEFORE", "HOOK-source-startup", "HOOK-source-clear", "BETWEEN"];
-    assert_eq!(texts.map(|text| asked.contains_text(text)), [false, false, true, true], "{:?}", asked.messages());
+    assert_eq!(
+        texts.map(|text| asked.contains_text(text)),
+        [false, false, true, true],
+        "{:?}",
+        asked.messages()
+    );
     host.run("/clear").await.unwrap();
     host.finish().await.unwrap();
     let told = std::fs::read_to_string(heard).unwrap();
@@ -50,16 +55,18 @@ async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
         ["source-startup", "reason-clear", "source-clear", "reason-clear", "source-clear", "reason-other"];
     assert_eq!(told.lines().collect::<Vec<_>>(), order.map(|name| format!("HOOK-{name}")));
 
-    let mut host = home.host_with_script([Reply::text("Three.")], resume_options(&session)).start().await.unwrap();
+    let mut host =
+        home.host_with_script([Reply::text("Three.")], resume_options(&session)).start().await.unwrap();
     host.run("AFTER").await.unwrap();
     let asked = &host.model_requests()[0];
     assert_eq!(["BEFORE", "BETWEEN", "AFTER"].map(|text| asked.contains_text(text)), [false, false, true]);
 }
 
 #[tokio::test]
-async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
+async fn prompt_after_compaction_can_be_resumed_by_uuid() {
     let home = SessionDirs::new();
-    let script = [context_filling_reply("One."), Reply::text("SUMMARY"), Reply::text("Two."), Reply::text("Three.")];
+    let script =
+        [context_filling_reply("One."), Reply::text("SUMMARY"), Reply::text("Two."), Reply::text("Three.")];
     let mut host = home.host_with_script(script, Options::default()).start().await.unwrap();
     host.run("FIRST").await.unwrap();
     host.send_frame(user_with_uuid(PROMPT_UUID, "SECOND")).await.unwrap();
@@ -67,7 +74,10 @@ async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
     host.run("THIRD").await.unwrap();
     host.finish().await.unwrap();
     let rows = [
-        (Options { resume_session_at: Some(PROMPT_UUID.into()), ..resume_options(&session) }, [false, true, true, false]),
+        (
+            Options { resume_session_at: Some(PROMPT_UUID.into()), ..resume_options(&session) },
+            [false, true, true, false],
+        ),
         (resume_options(&session), [false, true, true, true]),
     ];
     for (options, expected) in rows {
@@ -81,7 +91,7 @@ async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
 }
 
 #[tokio::test]
-async fn a_turn_that_a_summary_came_before_can_be_dropped() {
+async fn turn_after_compaction_can_be_dropped() {
     let home = SessionDirs::new();
     let script = [context_filling_reply("One."), Reply::text("SUMMARY"), Reply::text("Two.")];
     let mut host = home.host_with_script(script, Options::default()).start().await.unwrap();
@@ -100,7 +110,7 @@ async fn a_turn_that_a_summary_came_before_can_be_dropped() {
 }
 
 #[tokio::test]
-async fn a_copy_has_the_files_of_what_it_is_a_copy_of_however_that_was_named() {
+async fn fork_keeps_file_checkpoints() {
     let home = SessionDirs::new();
     let file = home.root.path().join("work/a.txt");
     std::fs::write(&file, "old\n").unwrap();
@@ -135,21 +145,23 @@ async fn a_copy_has_the_files_of_what_it_is_a_copy_of_however_that_was_named() {
 }
 
 #[tokio::test]
-async fn how_full_a_session_is_that_goes_on_can_be_asked_before_its_first_turn() {
+async fn context_usage_is_known_before_the_first_turn() {
     let home = SessionDirs::new();
-    let mut host = home.host_with_script([context_filling_reply("One.")], Options::default()).start().await.unwrap();
+    let mut host =
+        home.host_with_script([context_filling_reply("One.")], Options::default()).start().await.unwrap();
     let session = host.run("FIRST").await.unwrap().session_id;
     let during = host.send_request(GetContextUsage::default()).await.unwrap();
     assert!(during.is_auto_compact_enabled);
     assert_eq!(during.auto_compact_threshold, Some(167_000.0));
     host.finish().await.unwrap();
-    let mut host = home.host_with_script([Reply::text("Two.")], resume_options(&session)).start().await.unwrap();
+    let mut host =
+        home.host_with_script([Reply::text("Two.")], resume_options(&session)).start().await.unwrap();
     let usage = host.send_request(GetContextUsage::default()).await.unwrap();
     assert!(usage.total_tokens >= 180_000, "{}", usage.total_tokens);
 }
 
 #[tokio::test]
-async fn a_summary_that_cannot_be_paid_ends_as_any_turn_then() {
+async fn compaction_beyond_the_budget_ends_the_turn() {
     let home = SessionDirs::new();
     let options = Options { max_budget_usd: Some(0.01), ..Options::default() };
     let mut host = home.host_with_script([context_filling_reply("One.")], options).start().await.unwrap();
@@ -158,7 +170,7 @@ async fn a_summary_that_cannot_be_paid_ends_as_any_turn_then() {
 }
 
 #[tokio::test]
-async fn where_nothing_can_be_kept_nothing_is_begun_if_that_is_asked_for() {
+async fn strict_durability_blocks_calls_that_cannot_be_recorded() {
     for (durability, persists, made) in
         [("strict", true, false), ("strict", false, true), ("none", true, true)]
     {
@@ -171,8 +183,12 @@ async fn where_nothing_can_be_kept_nothing_is_begun_if_that_is_asked_for() {
             ..Options::default()
         };
         let script = [Reply::tool("Write", json!({"file_path": file, "content": "x"})), Reply::text("Well.")];
-        let mut host =
-            home.host_with_script(script, options).env("WHIMBREL_DURABILITY", durability).start().await.unwrap();
+        let mut host = home
+            .host_with_script(script, options)
+            .env("WHIMBREL_DURABILITY", durability)
+            .start()
+            .await
+            .unwrap();
         host.run("Write it.").await.unwrap();
         let name = format!("{durability}, {persists}");
         assert_eq!(

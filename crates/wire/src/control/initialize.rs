@@ -1,4 +1,4 @@
-//! The first question of a host: what it brings along. And the engine's answer: what there is.
+//! The `initialize` request, with which a host opens a session, and its reply.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ pub struct HookMatcher {
     /// What a failure of the hook means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
-    /// What else was said, which nobody here understands.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -283,7 +283,7 @@ pub struct AccountInfo {
     pub api_provider: Option<String>,
 }
 
-/// Reads the system prompt of either generation: one string, or a list of pieces.
+/// Deserializes the system prompt of either SDK generation: one string, or a list of strings.
 fn string_or_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,5 +1,5 @@
-//! Questions and answers between host and engine. The list below says which questions there are, who may ask them
-//! and what type the answer has.
+//! Control requests and responses between host and engine. The `requests!` table below lists every request with its
+//! direction and the type of its reply.
 
 mod initialize;
 mod reply;
@@ -34,7 +34,7 @@ pub struct ControlRequest {
 }
 
 impl ControlRequest {
-    /// A question under an id.
+    /// Creates a request with the given id.
     pub fn new(request_id: impl Into<String>, request: impl Into<Request>) -> Self {
         Self { request_id: request_id.into(), request: request.into() }
     }
@@ -56,53 +56,53 @@ impl<'de> Deserialize<'de> for ControlRequest {
     }
 }
 
-/// Ties a question to its name on the wire and to the type of its answer.
+/// Ties a request type to its subtype and to the type of its reply.
 pub trait TypedRequest: Serialize + DeserializeOwned + Into<Request> {
     /// The `subtype` on the wire.
     const SUBTYPE: &'static str;
-    /// Who answers it.
+    /// Side that answers the request.
     const DIRECTION: Direction;
-    /// The answer.
+    /// Type of the reply.
     type Reply: Serialize + DeserializeOwned;
 }
 
-/// Who answers a question.
+/// Side that answers a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The engine; the host asks.
+    /// The engine answers; the host asks.
     ToEngine,
-    /// The host; the engine asks.
+    /// The host answers; the engine asks.
     ToHost,
-    /// Either side may ask the other.
+    /// Either side may ask; the other one answers.
     Both,
 }
 
-/// Lists the questions once: name on the wire, struct (which is also the variant), type of the answer.
+/// Lists the requests once: name on the wire, struct (which is also the variant), type of the reply.
 macro_rules! requests {
     ($($direction:ident { $($subtype:literal => $ask:ident -> $reply:ty,)* })*) => {
-        /// A question, whichever side asks it.
+        /// A control request, from either side.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum Request {
             $($($ask($ask),)*)*
-            /// A question that we do not know. The right answer is [`ControlResponse::unsupported`].
+            /// An unknown request; answered with [`ControlResponse::unsupported`].
             Unknown {
-                /// Its name.
+                /// Its subtype.
                 subtype: String,
-                /// The question as it came.
+                /// The request as received.
                 raw: RawJson,
             },
-            /// A question that we know, in a shape that we do not. The right answer is an error with this text.
+            /// A known request with an invalid field; answered with an error of this text.
             Invalid {
-                /// Its name; empty when it has none.
+                /// Its subtype; empty if it has none.
                 subtype: String,
-                /// What is wrong with it, naming the field.
+                /// Error text that names the field.
                 error: String,
             },
         }
 
         impl Request {
-            /// Every subtype that we know.
+            /// Every known subtype.
             pub const SUBTYPES: &'static [&'static str] = &[$($($subtype,)*)*];
 
             /// The `subtype` on the wire.
@@ -113,7 +113,7 @@ macro_rules! requests {
                 }
             }
 
-            /// Who answers it; none when it is unknown or invalid.
+            /// Side that answers it; `None` if the request is unknown or invalid.
             pub fn direction(&self) -> Option<Direction> {
                 match self {
                     $($(Self::$ask(_) => Some(Direction::$direction),)*)*
@@ -164,7 +164,7 @@ macro_rules! requests {
             }
         }
 
-        /// The answer's schema of every question.
+        /// Returns the schema of every reply, by subtype.
         pub(crate) fn reply_schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
             vec![$($(($subtype, generator.subschema_for::<$reply>()),)*)*]
         }
@@ -227,7 +227,7 @@ requests! {
 }
 
 impl Request {
-    /// Reads the question itself. Never fails: what cannot be read says so.
+    /// Parses a request. Never fails: errors become [`Request::Invalid`].
     fn parse(json: &str) -> Self {
         let subtype = match serde_json::from_str::<Subtype<'_>>(json) {
             Ok(head) => head.subtype,
@@ -256,7 +256,7 @@ struct Subtype<'a> {
     subtype: Cow<'a, str>,
 }
 
-/// A question as it is written.
+/// A request as serialized, with its subtype first.
 #[derive(Serialize)]
 struct TaggedRequest<'a, T> {
     subtype: &'a str,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_in_a_wrong_shape_keeps_its_id_and_names_the_field() {
+    fn invalid_request_keeps_its_id_and_names_the_field() {
         for (body, field) in [
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "`mode`"),
             (json!({"subtype": "mcp_toggle", "serverName": "a", "enabled": "yes"}), "`enabled`"),
@@ -302,20 +302,21 @@ mod tests {
             (json!("interrupt"), "subtype"),
             (json!(null), "`request`"),
         ] {
-            let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let asked =
+                parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
             let Request::Invalid { error, .. } = asked else { panic!("{asked:?}") };
             assert!(error.contains(field), "{error}");
         }
     }
 
     #[test]
-    fn a_line_without_a_question_keeps_its_id() {
+    fn line_without_a_request_keeps_its_id() {
         let asked = parse_request(&json!({"type": "control_request", "request_id": "r1"}));
         assert!(matches!(&asked, Request::Invalid { error, .. } if error.contains("`request`")), "{asked:?}");
     }
 
     #[test]
-    fn a_question_without_an_id_is_an_error() {
+    fn request_without_an_id_is_an_error() {
         let line = r#"{"type":"control_request","request":{"subtype":"interrupt"}}"#;
         let Err(WireError::InvalidField { kind, reason, .. }) = crate::decode(line) else { panic!() };
         assert_eq!(kind, "control_request");
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_question_is_kept_as_it_came() {
+    fn unknown_request_is_kept_unchanged() {
         let line = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"dance","n":1.50}}"#;
         let mut out = Vec::new();
         crate::encode(&crate::decode(line).unwrap(), &mut out);
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_prompt_may_be_one_string_or_a_list() {
+    fn system_prompt_may_be_a_string_or_a_list() {
         for (given, read) in [
             (json!("be short"), Some(vec!["be short"])),
             (json!(["be", "short"]), Some(vec!["be", "short"])),
@@ -339,7 +340,8 @@ mod tests {
             (json!(null), None),
         ] {
             let body = json!({"subtype": "initialize", "systemPrompt": given});
-            let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let asked =
+                parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
             let Request::Initialize(initialize) = asked else { panic!("{asked:?}") };
             assert_eq!(
                 initialize.system_prompt,
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_absent_in_initialize() {
+    fn null_equals_absent_in_initialize() {
         let body = json!({"subtype": "initialize", "hooks": null, "agents": null, "sdkMcpServers": null, "skills": null,
             "jsonSchema": null, "appendSystemPrompt": null, "promptSuggestions": null, "plugins": null});
         let asked = parse_request(&json!({"type": "control_request", "request_id": "r1", "request": body}));

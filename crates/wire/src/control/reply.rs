@@ -1,4 +1,5 @@
-//! The answers, one struct each. Those to `initialize`, `can_use_tool` and `hook_callback` live elsewhere.
+//! Replies to control requests, one struct each. Those to `initialize`, `can_use_tool` and `hook_callback` live
+//! elsewhere.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use crate::lenient::{count, or_default};
 use crate::permission::PermissionMode;
 use crate::raw::RawJson;
 
-/// Nothing to say beyond "done". Whatever the other side says instead is passed over.
+/// Reply without content. Any other JSON in its place is ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Empty {}
 

@@ -1,4 +1,4 @@
-//! The questions, one struct each. `Initialize` has its own file.
+//! Control requests, one struct each. `Initialize` has its own file.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! Answers, and the withdrawal of a question.
+//! Control responses, and the cancellation of a request.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{TypedRequest, Empty};
+use super::{Empty, TypedRequest};
 use crate::codec::{WireError, parse_body};
 use crate::raw::RawJson;
 
@@ -51,7 +51,7 @@ pub enum Response {
 }
 
 impl ControlResponse {
-    /// It worked, and this came of it.
+    /// Creates a success response with this reply.
     pub fn success(request_id: impl Into<String>, reply: &impl Serialize) -> Self {
         match RawJson::from_value(reply) {
             Ok(reply) => Self::from_reply(request_id.into(), Some(reply)),
@@ -59,7 +59,7 @@ impl ControlResponse {
         }
     }
 
-    /// The same, with the questions that are still open: a host that comes back can ask its person again.
+    /// Adds the requests that are still pending, so that a host that reconnects can show them again.
     #[must_use]
     pub fn with_pending_requests(mut self, permissions: Vec<RawJson>, dialogs: Vec<RawJson>) -> Self {
         let (Response::Success { pending_permission_requests, pending_user_dialog_requests, .. }
@@ -70,17 +70,17 @@ impl ControlResponse {
         self
     }
 
-    /// It worked; there is nothing to say. Hosts look for an object even so.
+    /// Creates a success response with an empty object, which hosts expect even if there is nothing to report.
     pub fn ok(request_id: impl Into<String>) -> Self {
         Self::success(request_id, &Empty {})
     }
 
-    /// It did not work.
+    /// Creates an error response.
     pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
         Self::from_error(request_id.into(), error.into(), None)
     }
 
-    /// No, with a reason for people and a word for programs.
+    /// Creates an error response with a text for users and a code for programs.
     pub fn error_with_code(
         request_id: impl Into<String>,
         error: impl Into<String>,
@@ -97,7 +97,7 @@ impl ControlResponse {
         }
     }
 
-    /// The question is unknown here.
+    /// Creates the error response to a request of an unknown subtype.
     pub fn unsupported(request_id: impl Into<String>, subtype: &str) -> Self {
         let error = format!("Unsupported control request subtype: {subtype}");
         Self::from_error(request_id.into(), error, Some("unsupported_request".into()))
@@ -129,31 +129,31 @@ impl ControlResponse {
     }
 }
 
-/// Why a question has no usable answer.
+/// Reason why a request has no usable reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
-    /// The other side said no.
+    /// The other side answered with an error.
     #[error("{error}")]
     Rejected {
-        /// Why.
+        /// The error text.
         error: String,
-        /// Why, as a word.
+        /// The error code.
         code: Option<String>,
     },
-    /// The other side said something else than was asked.
+    /// The reply does not have the type that the request asks for.
     #[error(transparent)]
     InvalidReply(#[from] WireError),
 }
 
 impl Response {
-    /// The question that is answered.
+    /// Id of the request that is answered.
     pub fn request_id(&self) -> &str {
         match self {
             Self::Success { request_id, .. } | Self::Error { request_id, .. } => request_id,
         }
     }
 
-    /// The answer, read as what the question asks for. No answer, or null, reads like an empty object.
+    /// Parses the reply as the type that the request asks for. A missing or null reply counts as an empty object.
     pub fn parse_reply<A: TypedRequest>(&self) -> Result<A::Reply, ControlError> {
         match self {
             Self::Success { response, .. } => {
@@ -168,7 +168,7 @@ impl Response {
     }
 }
 
-/// The answer as it comes in: all fields side by side, because raw JSON cannot be read through a tag.
+/// A response as received: all fields in one struct, because raw JSON cannot be read through a serde tag.
 #[derive(Deserialize)]
 struct RawResponse {
     subtype: ResponseKind,
@@ -232,7 +232,7 @@ mod tests {
     use crate::control::{Interrupt, InterruptReply, SetModel, SetModelReply, SetPermissionMode, StopTask};
 
     #[test]
-    fn an_unknown_question_is_refused_in_the_words_that_sdks_look_for() {
+    fn unknown_request_gets_the_error_that_sdks_expect() {
         let expected = json!({"response": {
             "subtype": "error", "request_id": "r1",
             "error": "Unsupported control request subtype: dance", "error_code": "unsupported_request",
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_payload_is_enough_where_nothing_is_asked() {
+    fn missing_payload_reads_as_an_empty_reply() {
         let done = ControlResponse::ok("r1");
         let expected = json!({"response": {"subtype": "success", "request_id": "r1", "response": {}}});
         assert_eq!(serde_json::to_value(&done).unwrap(), expected);
@@ -255,14 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_a_wrong_shape_names_the_field() {
+    fn invalid_reply_names_the_field() {
         let response = ControlResponse::success("r1", &json!({"mode": 7})).response;
-        let Err(ControlError::InvalidReply(error)) = response.parse_reply::<SetPermissionMode>() else { panic!() };
+        let Err(ControlError::InvalidReply(error)) = response.parse_reply::<SetPermissionMode>() else {
+            panic!()
+        };
         assert!(error.to_string().contains("`mode`"), "{error}");
     }
 
     #[test]
-    fn a_refusal_is_told_in_the_other_sides_words() {
+    fn error_text_of_the_other_side_is_kept() {
         let error = ControlResponse::error("r1", "busy").response.parse_reply::<Interrupt>().unwrap_err();
         assert_eq!(error.to_string(), "busy");
     }

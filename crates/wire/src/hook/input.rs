@@ -1,4 +1,4 @@
-//! What a hook is told, one struct per event.
+//! Input of hooks, one struct per event.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,9 @@
-//! Hooks: code of the host or of the settings that is told what happens and may have a say in it. The list below says
-//! which events there are; `input` holds what a hook is told, `output` what it may answer, `legible` reads answers that are
-//! wrong in part.
+//! Hooks: code of the host or of the settings that receives events and may influence them. The table below lists the
+//! events; `input` holds their inputs, `output` what a hook may return, `partial` parses output that is partly invalid.
 
 mod input;
-mod partial;
 mod output;
+mod partial;
 
 use std::borrow::Cow;
 
@@ -20,12 +19,12 @@ use crate::schema::tagged_union;
 pub use input::*;
 pub use output::*;
 
-/// What a hook is told: where it happened, and what.
+/// Input of a hook: the common fields and those of the event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookInput {
-    /// Where.
+    /// Fields that all events have.
     pub base: HookBase,
-    /// What.
+    /// Fields of the event.
     pub event: HookEventInput,
 }
 
@@ -33,28 +32,28 @@ pub struct HookInput {
 macro_rules! hooks {
     ($($(#[$note:meta])* $name:literal => $event:ident,)*) => {
         named! {
-            /// Something that a hook can be told about.
+            /// An event that hooks can receive.
             pub enum HookEvent: "hook event" {
                 $($(#[$note])* $event = $name,)*
             }
         }
 
-        /// What happened, by event.
+        /// Input of a hook, by event.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum HookEventInput {
             $($event($event),)*
-            /// An event that we do not know.
+            /// An unknown event.
             Other {
                 /// Its name.
                 name: String,
-                /// What came with it, the base included.
+                /// All fields of the input, the common ones included.
                 fields: Map<String, Value>,
             },
         }
 
         impl HookEventInput {
-            /// The event; none for one that we do not know.
+            /// The event; `None` if it is unknown.
             pub fn event(&self) -> Option<HookEvent> {
                 match self {
                     $(Self::$event(_) => Some(HookEvent::$event),)*
@@ -175,7 +174,7 @@ hooks! {
     "MessageDisplay" => MessageDisplay,
 }
 
-/// Base and event lie side by side in one object; where both have a field, the event's counts.
+/// Common and event fields are merged into one object; the event's fields win.
 impl Serialize for HookInput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error as _;

@@ -1,4 +1,4 @@
-//! What a hook may answer.
+//! Output of hooks.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub enum HookOutput {
     Sync(SyncOutput),
 }
 
-/// No opinion.
+/// Output without any effect.
 impl Default for HookOutput {
     fn default() -> Self {
         Self::Sync(SyncOutput::default())
@@ -87,7 +87,7 @@ pub struct SyncOutput {
     /// What only this event allows.
     #[serde(default, rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub specific: Option<HookSpecific>,
-    /// What came in a wrong shape and was left out, in words: the field and what is wrong with it.
+    /// Errors of the fields that were dropped because they are invalid, each beginning with the field's name.
     #[serde(skip)]
     pub invalid_fields: Vec<String>,
 }
@@ -102,20 +102,20 @@ pub enum HookDecision {
     Block,
 }
 
-/// Lists once which events allow an answer of their own: name, variant, struct.
+/// Lists the events that have output fields of their own: variant and struct.
 macro_rules! specifics {
     ($($event:ident($output:ty),)*) => {
-        /// What only one event allows, by event.
+        /// Output fields of one event.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum HookSpecific {
             $($event($output),)*
-            /// An event that we do not know, or that has no such answer.
+            /// Fields of an unknown event, or of one without output fields of its own.
             Other(Map<String, Value>),
         }
 
         impl HookSpecific {
-            /// The event; none for one that we do not know.
+            /// The event; `None` if it is unknown.
             pub fn event(&self) -> Option<HookEvent> {
                 match self {
                     $(Self::$event(_) => Some(HookEvent::$event),)*
@@ -178,7 +178,7 @@ specifics! {
     WorktreeCreate(WorktreeCreateOutput),
 }
 
-/// An event's answer with the event's name in front.
+/// Event-specific output as serialized, with the event name first.
 #[derive(Serialize)]
 struct NamedOutput<'a, T> {
     #[serde(rename = "hookEventName")]

@@ -1,7 +1,7 @@
-//! Reads what is legible of a hook's answer: a field in a wrong shape is left out and named, and the others stand.
+//! Parses hook output that is partly invalid: invalid fields are dropped and reported, the others count.
 //!
-//! Whoever says no must be understood although something else in the answer is wrong. What the rest is worth then is for
-//! the reader to judge.
+//! A hook that denies a call must be honoured even if another field of its output is invalid. The caller decides which
+//! of the valid fields count then.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::permission::PermissionResult;
 const SPECIFIC_FIELD: &str = "hookSpecificOutput";
 
 impl SyncOutput {
-    /// Reads what is legible; what is not stands in [`flaws`](Self::flaws).
+    /// Parses the valid fields; [`invalid_fields`](Self::invalid_fields) lists the others.
     pub(super) fn parse_partial(fields: Map<String, Value>) -> Self {
         if let Ok(output) = from_fields::<Self>(fields.clone()) {
             return output;
@@ -36,7 +36,7 @@ impl SyncOutput {
     }
 }
 
-/// What only one event allows, as far as it is legible. Without an event's name it is kept as it is.
+/// Parses the event-specific fields as far as they are valid. Without an event name they are kept as they are.
 fn parse_specific(value: Value, flaws: &mut Vec<String>) -> Option<HookSpecific> {
     let fields = match value {
         Value::Null => return None,
@@ -56,8 +56,11 @@ fn parse_specific(value: Value, flaws: &mut Vec<String>) -> Option<HookSpecific>
 }
 
 impl HookSpecific {
-    /// Reads what is legible of an answer to an event, and says what is not.
-    pub fn parse_partial(event: Option<HookEvent>, fields: Map<String, Value>) -> (Option<Self>, Vec<String>) {
+    /// Parses the valid fields of the output for an event, and lists the errors of the others.
+    pub fn parse_partial(
+        event: Option<HookEvent>,
+        fields: Map<String, Value>,
+    ) -> (Option<Self>, Vec<String>) {
         let whole = match Self::parse(event, fields.clone()) {
             Ok(specific) => return (Some(specific), Vec::new()),
             Err(flaw) => flaw,
@@ -79,7 +82,7 @@ impl HookSpecific {
     }
 }
 
-/// A no in the person's place, however it is put.
+/// Reads a denial of a permission request, whatever else in it is invalid.
 fn parse_denial(fields: &Map<String, Value>) -> Option<HookSpecific> {
     let decision = fields.get("decision")?;
     if decision.get("behavior")? != "deny" {
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_legible_stands_and_what_is_not_is_named() {
+    fn valid_fields_count_and_invalid_ones_are_reported() {
         let deny = |more: Value| {
             let mut fields = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny"});
             fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

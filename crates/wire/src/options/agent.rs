@@ -1,4 +1,4 @@
-//! Kinds of subagent, and plugins.
+//! Agent definitions and plugins.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub struct PluginConfig {
 }
 
 impl PluginConfig {
-    /// The plugin in a folder.
+    /// Creates the configuration of a plugin in a local directory.
     pub fn local(path: impl Into<String>) -> Self {
         Self { kind: "local".into(), path: path.into(), skip_mcp_discovery: false }
     }

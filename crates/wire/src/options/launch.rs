@@ -1,5 +1,5 @@
-//! How options reach an engine process: as flags, in `initialize`, and in the environment. The spelling is one that the
-//! official engines of the 2.1 line and ours both accept.
+//! Converts options into what an engine process receives: flags, the `initialize` request and environment variables.
+//! The official engines of the 2.1 line and ours both accept this spelling.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use serde_json::{Map, Value, json};
 use super::{McpServerConfig, Options, OutputFormat, PermissionPromptTool, SystemPrompt, Thinking, ToolSet};
 use crate::control::{HostedServerConfig, Initialize};
 
-/// Flags in the making.
+/// Command-line arguments under construction.
 #[derive(Default)]
 struct ArgsBuilder(Vec<String>);
 
 impl ArgsBuilder {
-    /// `--name`, if wanted.
+    /// Appends `--name` if wanted.
     fn push_switch(&mut self, name: &str, wanted: bool) {
         if wanted {
             self.0.push(format!("--{name}"));
         }
     }
 
-    /// `--name=value`, if there is a value.
+    /// Appends `--name=value` if there is a value.
     fn push_value(&mut self, name: &str, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.0.push(format!("--{name}={}", value.to_string()));
         }
     }
 
-    /// `--name=a,b`, unless the list is empty.
+    /// Appends `--name=a,b` unless the list is empty.
     fn push_list(&mut self, name: &str, values: &[String]) {
         self.push_value(name, (!values.is_empty()).then(|| values.join(",")));
     }
 
-    /// `--name=value` once per value.
+    /// Appends `--name=value` for each value.
     fn push_each<'a>(&mut self, name: &str, values: impl IntoIterator<Item = &'a String>) {
         for value in values {
             self.push_value(name, Some(value));
         }
     }
 
-    /// `--name` and the value as two arguments, as the official SDKs give long JSON.
+    /// Appends `--name` and the value as two arguments, as the official SDKs do for long JSON.
     fn push_pair(&mut self, name: &str, value: Option<String>) {
         if let Some(value) = value {
             self.0.extend([format!("--{name}"), value]);
@@ -48,7 +48,7 @@ impl ArgsBuilder {
 }
 
 impl Options {
-    /// The command line for an engine process.
+    /// Returns the command line of an engine process.
     pub fn to_args(&self) -> Vec<String> {
         let mut flags = ArgsBuilder(
             ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
@@ -104,7 +104,7 @@ impl Options {
         flags.push_each("add-dir", &self.additional_directories);
     }
 
-    /// The rules of calls that need no question, those that the skills need included.
+    /// Returns the allow rules, including those that the enabled skills need.
     pub fn allowed_rules(&self) -> Vec<String> {
         let skills = self.skills.iter().flatten().map(|name| match name.as_str() {
             "*" => "Skill".into(),
@@ -155,8 +155,9 @@ impl Options {
         flags.push_value("debug-file", self.debug_file.as_ref());
     }
 
-    /// The settings with the sandbox in them. Settings in a file cannot be merged here, so the sandbox then comes as a
-    /// second value; an engine that takes only one takes the last, and the sandbox is the one that must not get lost.
+    /// Returns the values of `--settings` with the sandbox merged in. A settings file cannot be merged here, so the
+    /// sandbox becomes a second value; an engine that accepts only one takes the last, and the sandbox must not get
+    /// lost.
     fn merged_settings(&self) -> Vec<String> {
         let Some(sandbox) = &self.sandbox else { return self.settings.iter().cloned().collect() };
         let given = self.settings.as_deref().unwrap_or("{}");
@@ -169,14 +170,14 @@ impl Options {
         }
     }
 
-    /// The MCP servers that the engine reaches itself; those of the host travel in `initialize`.
+    /// Returns the MCP servers that the engine connects to itself; hosted ones are listed in `initialize`.
     fn mcp_config(&self) -> Option<String> {
         let outside = |server: &McpServerConfig| !matches!(server, McpServerConfig::Sdk(_));
         let servers: BTreeMap<_, _> = self.mcp_servers.iter().filter(|(_, server)| outside(server)).collect();
         (!servers.is_empty()).then(|| json!({ "mcpServers": servers }).to_string())
     }
 
-    /// What travels in the first control request. The hooks are the caller's to add: they are code.
+    /// Returns the `initialize` request. The caller adds the hooks, because they are code.
     pub fn to_initialize(&self) -> Initialize {
         let (system_prompt, append, exclude, snapshot) = match &self.system_prompt {
             Some(SystemPrompt::Text(text)) => (Some(vec![text.clone()]), None, None, None),
@@ -227,7 +228,7 @@ impl Options {
         (!configs.is_empty()).then_some(configs)
     }
 
-    /// The environment variables to set for an engine process; those of the caller win.
+    /// Returns the environment variables of an engine process; those of the caller win.
     pub fn to_env(&self) -> BTreeMap<String, String> {
         let mut env = BTreeMap::new();
         if self.enable_file_checkpointing {
@@ -292,7 +293,7 @@ mod tests {
     use crate::options::{Effort, PluginConfig, SdkServer, SettingSource, StdioServer, ThinkingDisplay};
     use crate::permission::PermissionMode;
 
-    /// The flags behind those that are always there.
+    /// Returns the arguments after the fixed ones.
     fn extra_args(options: &Options) -> Vec<String> {
         let args = options.to_args();
         assert_eq!(
@@ -303,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn no_options_are_no_flags_and_an_empty_initialize() {
+    fn default_options_give_no_flags() {
         assert_eq!(extra_args(&Options::default()), [""; 0]);
         assert_eq!(Options::default().to_initialize(), Initialize::default());
         assert!(Options::default().to_env().is_empty());
     }
 
     #[test]
-    fn thinking_is_spelt_as_the_engines_know_it() {
+    fn thinking_flags_have_the_official_spelling() {
         let display = Some(ThinkingDisplay::Omitted);
         for (thinking, limit, expected) in [
             (
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_is_something_else_than_no_list() {
+    fn empty_list_differs_from_no_list() {
         let options = Options {
             tools: Some(ToolSet::List(vec![])),
             setting_sources: Some(vec![]),
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_group_of_flags_is_there() {
+    fn every_group_of_flags_is_written() {
         let options = Options {
             model: Some("opus".into()),
             effort: Some(Effort::XHigh),
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_the_host_travels_in_initialize_and_the_others_as_a_flag() {
+    fn hosted_servers_go_to_initialize_and_others_to_a_flag() {
         let stdio = StdioServer { command: "db".into(), ..StdioServer::default() };
         let sdk = SdkServer { name: "inner name".into(), timeout: Some(5.0), tools: None };
         let options = Options {
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sandbox_is_never_lost() {
+    fn sandbox_is_never_lost() {
         let sandbox = json!({"enabled": true}).as_object().cloned();
         let sandboxed = r#"{"sandbox":{"enabled":true}}"#;
         for (settings, expected) in [
@@ -426,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_prompt_travels_in_initialize_unless_it_is_a_file() {
+    fn system_prompt_goes_to_initialize_unless_it_is_a_file() {
         let with = |prompt| Options { system_prompt: Some(prompt), ..Options::default() };
         assert_eq!(with("".into()).to_initialize().system_prompt, Some(vec![String::new()]));
         let preset = SystemPrompt::Preset {

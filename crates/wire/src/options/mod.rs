@@ -1,9 +1,9 @@
-//! Everything a caller can ask of a session. How it travels (flags, `initialize`, environment) is in `travel`.
+//! Options of a session. `launch` turns them into flags, an `initialize` request and environment variables.
 
 mod agent;
+mod launch;
 mod prompt;
 mod server;
-mod launch;
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ pub struct Options {
     /// MCP servers, by name.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
-    /// MCP servers whose entries cannot be read, and what is wrong with each: they are told of, and the others start.
+    /// MCP servers whose configuration is invalid, with the error. They are reported; the others start.
     #[serde(skip)]
     pub invalid_mcp_servers: BTreeMap<String, String>,
     /// Whether no other MCP servers are used.

@@ -1,27 +1,27 @@
-//! Options that are one word in the simple case and an object otherwise: the system prompt and the set of tools.
+//! Options that are a plain value in the simple case and an object otherwise: the system prompt and the tool set.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name that the official preset has on the wire.
+/// Name of the official preset on the wire.
 const PRESET: &str = "claude_code";
 
 /// The system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "PromptShape", into = "PromptShape")]
 pub enum SystemPrompt {
-    /// This text and nothing else; the empty text means none.
+    /// This text and nothing else; an empty text means no system prompt.
     Text(String),
-    /// The engine's own.
+    /// The engine's own system prompt.
     Preset {
-        /// Text to add to it.
+        /// Text appended to it.
         append: Option<String>,
-        /// Whether to leave out what changes from run to run.
+        /// Omit the sections that change from run to run.
         exclude_dynamic_sections: Option<bool>,
-        /// Whether a resumed session keeps its old one.
+        /// A resumed session keeps its previous system prompt.
         snapshot: Option<bool>,
     },
-    /// The text in this file.
+    /// The text of this file.
     File {
         /// The file.
         path: String,
@@ -102,9 +102,9 @@ impl From<String> for SystemPrompt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ToolShape", into = "ToolShape")]
 pub enum ToolSet {
-    /// The engine's choice.
+    /// The engine's default tools.
     Default,
-    /// These; an empty list means none.
+    /// These tools; an empty list means none.
     List(Vec<String>),
 }
 

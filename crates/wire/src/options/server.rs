@@ -1,4 +1,4 @@
-//! MCP servers, as a caller configures them.
+//! Configuration of MCP servers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Notices for the person who watches: hooks at work, messages to show, permissions refused.
+//! `system` frames for the user: running hooks, messages to display, denied permissions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

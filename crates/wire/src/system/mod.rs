@@ -1,7 +1,7 @@
-//! The `system` notices, one struct per subtype. The structs live by theme in the files below; the list is here.
+//! `system` frames, one struct per subtype. The structs are grouped by topic in the files below; the table is here.
 
-mod model;
 mod display;
+mod model;
 mod session;
 mod task;
 
@@ -14,29 +14,29 @@ use crate::codec::{WireError, parse_body};
 use crate::raw::RawJson;
 use crate::schema::tagged_union;
 
-pub use model::*;
 pub use display::*;
+pub use model::*;
 pub use session::*;
 pub use task::*;
 
-/// A notice about the session: what it is made of, what state it is in, what happened beside the conversation.
+/// A `system` frame: configuration and state of the session, and events beside the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
-    /// What happened.
+    /// The subtype and its fields.
     pub event: SystemEvent,
-    /// This message's own id.
+    /// Id of this frame.
     pub uuid: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
 }
 
 impl System {
-    /// A notice without ids; whoever sends it stamps them.
+    /// Creates a frame without ids; the sender fills them in.
     pub fn new(event: impl Into<SystemEvent>) -> Self {
         Self { event: event.into(), uuid: String::new(), session_id: String::new() }
     }
 
-    /// Reads a whole line.
+    /// Parses a whole line.
     pub(crate) fn from_line(line: &str) -> Result<Self, WireError> {
         let stamp: SystemHead = parse_body("system", line)?;
         let event = SystemEvent::parse(&stamp.subtype, line)?;
@@ -44,7 +44,7 @@ impl System {
     }
 }
 
-/// What every notice carries.
+/// Fields that all subtypes have.
 #[derive(Deserialize)]
 struct SystemHead {
     subtype: String,
@@ -57,21 +57,20 @@ struct SystemHead {
 /// Lists the subtypes once: name on the wire, and the struct, which is also the variant.
 macro_rules! system_events {
     ($($subtype:literal => $event:ident,)*) => {
-        /// What a [`System`] notice says.
+        /// Content of a [`System`] frame, by subtype.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum SystemEvent {
             $($event($event),)*
-            /// A subtype that we do not know: the whole line as it came. It is written back as it came, too,
-            /// whatever the ids beside it say.
+            /// An unknown subtype: the whole line. It is serialized unchanged, whatever the ids beside it are.
             Other(RawJson),
         }
 
         impl SystemEvent {
-            /// Every subtype that we know.
+            /// Every known subtype.
             pub const SUBTYPES: &'static [&'static str] = &[$($subtype,)*];
 
-            /// The `subtype` on the wire; `unknown` for one that we do not know.
+            /// The `subtype` on the wire; `unknown` if it is not known.
             pub fn subtype(&self) -> &str {
                 match self {
                     $(Self::$event(_) => $subtype,)*
@@ -157,7 +156,7 @@ system_events! {
     "wire_error" => WireErrorNotice,
 }
 
-/// A notice as it is written, less its `type`.
+/// A frame as serialized, without its `type`.
 #[derive(Serialize)]
 struct TaggedSystem<'a, T> {
     subtype: &'static str,
@@ -171,7 +170,7 @@ fn parse_known<T: DeserializeOwned>(subtype: &str, line: &str) -> Result<T, Wire
     parse_body(&format!("system/{subtype}"), line)
 }
 
-/// The `type` is added by the frame around it.
+/// Drops the `type`, which the enclosing frame adds.
 fn without_type(raw: &RawJson) -> Map<String, Value> {
     let mut fields: Map<String, Value> = raw.decode().unwrap_or_default();
     fields.shift_remove("type");
@@ -191,7 +190,7 @@ mod tests {
     use crate::{Frame, decode, encode};
 
     #[test]
-    fn an_unknown_subtype_is_written_back_byte_for_byte() {
+    fn unknown_subtype_is_written_back_byte_for_byte() {
         let line = r#"{"uuid":"u","type":"system","n":1.50,"subtype":"brand_new","session_id":"s","z":null}"#;
         let frame = decode(line).unwrap();
         let Frame::System(system) = &frame else { panic!() };
@@ -203,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn a_known_subtype_with_a_wrong_shape_names_subtype_and_field() {
+    fn invalid_field_error_names_subtype_and_field() {
         let line = r#"{"type":"system","subtype":"task_progress","task_id":"t","description":"d","usage":{"total_tokens":"x"}}"#;
         let Err(WireError::InvalidField { kind, field, .. }) = decode(line) else { panic!() };
         assert_eq!((kind.as_str(), field.as_str()), ("system/task_progress", "usage.total_tokens"));
     }
 
     #[test]
-    fn a_fraction_where_a_count_is_expected_is_taken() {
+    fn fraction_is_accepted_as_a_count() {
         let line = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"retry_delay_ms":523.7,"error_status":null,"error":"new_kind"}"#;
         let Ok(Frame::System(system)) = decode(line) else { panic!() };
         let SystemEvent::ApiRetry(retry) = system.event else { panic!() };

@@ -1,4 +1,4 @@
-//! Notices about the talk with the model: repeated calls, other models, thinking.
+//! `system` frames about model requests: retries, fallback models, thinking.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

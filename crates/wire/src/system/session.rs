@@ -1,4 +1,4 @@
-//! Notices about the session itself: what it is made of, and what state it is in.
+//! `system` frames about the session: its configuration and its state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

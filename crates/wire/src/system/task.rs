@@ -1,4 +1,4 @@
-//! Notices about background work: subagents, shells and whatever else goes on beside the turn.
+//! `system` frames about background tasks: subagents, shell commands, monitors.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,22 +1,28 @@
-//! The host is asked about every call and allows it at once.
+//! Permission requests: the host allows every call at once.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::bench::clock::{self, to_ms};
-use crate::bench::engine::{Permissions, Engine, LaunchOptions};
-use crate::bench::metrics::{Metrics, median};
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions, Permissions};
 use crate::bench::engine_process::EngineProcess;
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::metrics::{Metrics, median};
+use crate::bench::script::{ModelScript, ToolCall};
 
 const CALLS: usize = 20;
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    // Something that changes a file: a harmless command would not be asked about. A file that is emptied first would go to
-    // the disk at once.
-    lab.server.set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("echo {number} >> asked.txt"))));
-    let mut run = EngineProcess::start(lab, engine, LaunchOptions { permissions: Permissions::AskHost, ..LaunchOptions::default() })?;
+    // Changes a file, because read-only commands cause no permission request. Appends, because truncating would flush
+    // the file to disk.
+    lab.server.set_script(ModelScript::repeat_call(CALLS, |number| {
+        ToolCall::bash(&format!("echo {number} >> asked.txt"))
+    }));
+    let mut run = EngineProcess::start(
+        lab,
+        engine,
+        LaunchOptions { permissions: Permissions::AskHost, ..LaunchOptions::default() },
+    )?;
     run.initialize()?;
     run.send_prompt("go")?;
     let mut questions = Vec::with_capacity(CALLS);

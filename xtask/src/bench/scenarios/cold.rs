@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use crate::bench::clock::to_ms;
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::Metrics;
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
+use crate::bench::metrics::Metrics;
 use crate::bench::script::ModelScript;
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {

@@ -1,4 +1,4 @@
-//! The model says three words and falls silent; a little later the host interrupts.
+//! The model sends three words and stops; the host interrupts shortly after.
 
 use std::time::Duration;
 
@@ -6,17 +6,21 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::bench::clock::{self, to_ms};
-use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
-use crate::bench::metrics::Metrics;
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions, PartialMessages};
 use crate::bench::engine_process::EngineProcess;
+use crate::bench::metrics::Metrics;
 use crate::bench::script::ModelScript;
 
 const INTERRUPT_DELAY: Duration = Duration::from_millis(300);
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     lab.server.set_script(ModelScript::hang());
-    let mut run = EngineProcess::start(lab, engine, LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() })?;
+    let mut run = EngineProcess::start(
+        lab,
+        engine,
+        LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() },
+    )?;
     run.initialize()?;
     run.send_prompt("go")?;
     run.next_line_with("three ")?;
@@ -34,7 +38,7 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
             result = Some(line.received_at);
         }
     }
-    // How an engine leaves after an interrupt is not what is measured here.
+    // The exit after an interrupt is not measured.
     drop(run);
     let closed = lab.server.steps().first().context("the model was not asked")?.reply_at;
     let since = |at: std::time::Instant| to_ms(at.saturating_duration_since(interrupted));

@@ -1,4 +1,4 @@
-//! How long it takes to decide whether a command may run, with no engine around: the median of many decisions.
+//! Time of permission decisions about commands, without an engine: the median of many decisions.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{Call, CallContext, RuleLayer, RuleSet, RuleSource, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::bench::clock::{to_ms, now};
+use crate::bench::clock::{now, to_ms};
+use crate::bench::context::BenchContext;
 use crate::bench::engine::Engine;
 use crate::bench::metrics::{BaselineMetrics, Metrics, median};
-use crate::bench::context::BenchContext;
 
 const ALLOW: [&str; 12] = [
     "Bash(cargo test *)",
@@ -43,13 +43,13 @@ const DENY: [&str; 8] = [
 const COMPOUND: &str = "cd src && CI=1 timeout 60 cargo test -p x --all-features 2>&1 | tail -n 40 | grep -v 'warning: a' > /dev/null; \
      if git diff --stat | grep -q x; then npm run build && echo \"built: done\"; else npm run lint; fi";
 
-/// Engines have no part in this.
+/// Not a scenario for engines.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
 pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
-/// Decisions about plain, compound and huge commands under twenty rules.
+/// Measures decisions about plain, compound and huge commands under twenty rules.
 pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     let folder = lab.create_dir("judged")?.canonicalize()?;
     for part in [".git/objects", ".git/refs", "src"] {
@@ -60,7 +60,7 @@ pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     for number in 0..300 {
         fs::create_dir_all(folder.join(format!("d{number}")))?;
     }
-    // 100 KB of a piece with a number in it.
+    // Repeats a piece up to 100 KB; `#` becomes a running number.
     let many = |piece: &str| {
         let mut text = String::new();
         let mut number = 0_usize;
@@ -91,11 +91,14 @@ pub(super) fn decision_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     Ok(vec![("a decision".into(), figures)])
 }
 
-/// The median time of a decision in milliseconds.
+/// Median time of a decision in milliseconds.
 fn median_decision_ms(folder: &Path, command: &str, times: usize) -> Result<f64> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let layer =
-        RuleLayer { allow: texts(&ALLOW), deny: texts(&DENY), ..RuleLayer::new(RuleSource::ProjectSettings, folder) };
+    let layer = RuleLayer {
+        allow: texts(&ALLOW),
+        deny: texts(&DENY),
+        ..RuleLayer::new(RuleSource::ProjectSettings, folder)
+    };
     let home = Path::new("/home/me");
     let mut rules = RuleSet::new(home, folder);
     let loaded = rules.add_layer(&layer, &RealFs);

@@ -1,38 +1,40 @@
-//! A tool loop: one prompt, many turns. The start is taken out by playing a short and a long one.
+//! Tool loop: one prompt, many turns. The startup cost is removed by comparing a short and a long loop.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::{BaselineMetrics, Metrics, turn_gaps, median};
 use crate::bench::context::BenchContext;
-use crate::bench::meter::ResourceUsage;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::{EngineProcess, measure_program};
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::meter::ResourceUsage;
+use crate::bench::metrics::{BaselineMetrics, Metrics, median, turn_gaps};
+use crate::bench::script::{ModelScript, ToolCall};
 use crate::bench::server::StepTiming;
 
 const SHORT: usize = 10;
 const LONG: usize = 110;
 
-/// Turns of a command that does nothing.
+/// Turns with a no-op command.
 pub(super) fn run_bash(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    // The number keeps an engine from thinking that it goes in circles.
+    // The number prevents an engine from detecting a loop.
     run_short_and_long(lab, engine, |number| ToolCall::bash(&format!("true {number}"))).map(Some)
 }
 
-/// Turns of reading a small file.
+/// Turns that read a small file.
 pub(super) fn run_read(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     let file = lab.small_file();
-    // Each time another part, so that no engine can say "as before".
+    // A different part each time, so that no engine can answer "unchanged".
     run_short_and_long(lab, engine, |number| {
         ToolCall::new("Read", json!({ "file_path": file, "offset": 1 + number % 15, "limit": 5 }))
     })
     .map(Some)
 }
 
-/// What the shell alone costs.
+/// Baseline: cost of the shell alone.
 pub(super) fn shell_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
-    let shells = (0..20).map(|_| measure_program(lab, "bash", &["-c", "true"])).collect::<Result<Vec<ResourceUsage>>>()?;
+    let shells = (0..20)
+        .map(|_| measure_program(lab, "bash", &["-c", "true"]))
+        .collect::<Result<Vec<ResourceUsage>>>()?;
     let figure = |of: fn(&ResourceUsage) -> f64| median(&shells.iter().map(of).collect::<Vec<_>>());
     let figures = vec![(CPU_METRIC, figure(|used| used.cpu)), (GAP_METRIC, figure(|used| used.wall))];
     Ok(vec![("bash -c true".into(), figures)])
@@ -41,7 +43,11 @@ pub(super) fn shell_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
 const CPU_METRIC: &str = "CPU per turn, ms";
 const GAP_METRIC: &str = "reply to next request, ms";
 
-fn run_short_and_long(lab: &BenchContext, engine: &Engine, call: impl Fn(usize) -> ToolCall) -> Result<Metrics> {
+fn run_short_and_long(
+    lab: &BenchContext,
+    engine: &Engine,
+    call: impl Fn(usize) -> ToolCall,
+) -> Result<Metrics> {
     let (short, _) = run_loop(lab, engine, SHORT, &call)?;
     let (long, steps) = run_loop(lab, engine, LONG, &call)?;
     let gaps = turn_gaps(&steps);
@@ -56,7 +62,12 @@ fn run_short_and_long(lab: &BenchContext, engine: &Engine, call: impl Fn(usize) 
     ])
 }
 
-fn run_loop(lab: &BenchContext, engine: &Engine, turns: usize, call: impl Fn(usize) -> ToolCall) -> Result<(ResourceUsage, Vec<StepTiming>)> {
+fn run_loop(
+    lab: &BenchContext,
+    engine: &Engine,
+    turns: usize,
+    call: impl Fn(usize) -> ToolCall,
+) -> Result<(ResourceUsage, Vec<StepTiming>)> {
     lab.server.set_script(ModelScript::repeat_call(turns, call));
     let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
     let steps = lab.server.steps();

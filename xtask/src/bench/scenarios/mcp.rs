@@ -1,15 +1,15 @@
-//! Calls of MCP tools, one after the other: the program `examples/mcp.rs`.
+//! Sequential calls of MCP tools, measured by the driver `examples/mcp.rs`.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use crate::bench::context::BenchContext;
 use crate::bench::engine::Engine;
 use crate::bench::metrics::{BaselineMetrics, Metrics};
-use crate::bench::context::BenchContext;
 
-/// What the program prints, in microseconds.
+/// Output of the driver, in microseconds.
 #[derive(Deserialize)]
 struct Medians {
     function: f64,
@@ -18,13 +18,13 @@ struct Medians {
     engine: f64,
 }
 
-/// Engines that are processes have no part in this.
+/// Not a scenario for engine processes.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
 pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
-/// A function as a tool, and a program's tool beside rmcp's bare client.
+/// Measures a function called as a tool, and a server process compared with rmcp's bare client.
 pub(super) fn call_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     let program = lab.own_program.with_file_name("examples").join("mcp");
     #[expect(clippy::disallowed_methods, reason = "starting programs is what a benchmark is for")]

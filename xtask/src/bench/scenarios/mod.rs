@@ -1,4 +1,4 @@
-//! What is measured. A scenario is one row here and one file.
+//! The scenarios: one table row here and one file each.
 
 mod ask;
 mod cold;
@@ -17,26 +17,40 @@ mod tools;
 
 use anyhow::{Result, bail};
 
+use super::context::BenchContext;
 use super::engine::Engine;
 use super::metrics::{BaselineMetrics, Metrics};
-use super::context::BenchContext;
 
-/// Something to measure.
+/// A measurement.
 pub(super) struct Scenario {
-    /// Its name.
+    /// Name on the command line.
     pub(super) name: &'static str,
-    /// What happens in it.
     pub(super) description: &'static str,
-    /// Plays it once with an engine; none if it is not for engines.
+    /// Runs it once with an engine; `None` if it does not apply to engines.
     pub(super) run: fn(&BenchContext, &Engine) -> Result<Option<Metrics>>,
-    /// Measures what stands beside the engines, by name.
+    /// Measures baselines without an engine, by name.
     pub(super) baseline: fn(&BenchContext) -> Result<BaselineMetrics>,
 }
 
 const DEFAULT_SCENARIOS: [Scenario; 14] = [
-    Scenario { name: "cold", description: "spawn, one short reply, exit", run: cold::run, baseline: no_baseline },
-    Scenario { name: "loop", description: "one prompt, Bash turns", run: loops::run_bash, baseline: loops::shell_baseline },
-    Scenario { name: "read-loop", description: "one prompt, Read turns", run: loops::run_read, baseline: no_baseline },
+    Scenario {
+        name: "cold",
+        description: "spawn, one short reply, exit",
+        run: cold::run,
+        baseline: no_baseline,
+    },
+    Scenario {
+        name: "loop",
+        description: "one prompt, Bash turns",
+        run: loops::run_bash,
+        baseline: loops::shell_baseline,
+    },
+    Scenario {
+        name: "read-loop",
+        description: "one prompt, Read turns",
+        run: loops::run_read,
+        baseline: no_baseline,
+    },
     Scenario {
         name: "stream",
         description: "one reply of 10,000 deltas, all passed on",
@@ -49,7 +63,12 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
         run: pace::run,
         baseline: no_baseline,
     },
-    Scenario { name: "session", description: "100 messages in one process", run: session::run, baseline: no_baseline },
+    Scenario {
+        name: "session",
+        description: "100 messages in one process",
+        run: session::run,
+        baseline: no_baseline,
+    },
     Scenario {
         name: "parallel-8",
         description: "8 processes, 5 Bash turns each",
@@ -100,7 +119,7 @@ const DEFAULT_SCENARIOS: [Scenario; 14] = [
     },
 ];
 
-/// What is only measured if it is named: it takes long, or much room on the disk.
+/// Scenarios that run only if named, because they take long or need much disk space.
 const OPT_IN_SCENARIOS: [Scenario; 4] = [
     Scenario {
         name: "resume",
@@ -114,16 +133,26 @@ const OPT_IN_SCENARIOS: [Scenario; 4] = [
         run: resume::run_huge,
         baseline: no_baseline,
     },
-    Scenario { name: "list", description: "10,000 sessions are listed", run: resume::run_list, baseline: no_baseline },
-    Scenario { name: "soak", description: "one turn of 2,000 Bash calls", run: soak::run, baseline: no_baseline },
+    Scenario {
+        name: "list",
+        description: "10,000 sessions are listed",
+        run: resume::run_list,
+        baseline: no_baseline,
+    },
+    Scenario {
+        name: "soak",
+        description: "one turn of 2,000 Bash calls",
+        run: soak::run,
+        baseline: no_baseline,
+    },
 ];
 
-/// The names of all scenarios.
 pub(super) fn names() -> Vec<&'static str> {
     DEFAULT_SCENARIOS.iter().chain(&OPT_IN_SCENARIOS).map(|scenario| scenario.name).collect()
 }
 
-/// The scenarios with these names, in our order; if there are none, all but those that must be named. `parallel` means both.
+/// Selects scenarios by name, in table order; without names all default ones. `parallel` selects both parallel
+/// scenarios.
 pub(super) fn select(wanted: &[String]) -> Result<Vec<Scenario>> {
     let meant = |name: &str, wanted: &str| {
         name == wanted || name.strip_suffix("-8").or(name.strip_suffix("-32")) == Some(wanted)

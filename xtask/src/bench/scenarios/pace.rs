@@ -1,13 +1,13 @@
-//! Deltas at a pace: how long each one is on its way through the engine.
+//! Deltas at a fixed pace: the latency that the engine adds to each.
 
 use anyhow::{Result, ensure};
 use memchr::memchr_iter;
 
 use crate::bench::clock::to_ms;
-use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
-use crate::bench::metrics::{Metrics, percentile};
 use crate::bench::context::BenchContext;
-use crate::bench::engine_process::{OutputLine, EngineProcess};
+use crate::bench::engine::{Engine, LaunchOptions, PartialMessages};
+use crate::bench::engine_process::{EngineProcess, OutputLine};
+use crate::bench::metrics::{Metrics, percentile};
 use crate::bench::script::{ModelReply, ModelScript};
 
 const DELTAS: usize = 1000;
@@ -15,15 +15,19 @@ const GAP: std::time::Duration = std::time::Duration::from_millis(2);
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     lab.server.set_script(ModelScript::single_reply(ModelReply::Paced { deltas: DELTAS, gap: GAP }));
-    let mut run = EngineProcess::start(lab, engine, LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() })?;
+    let mut run = EngineProcess::start(
+        lab,
+        engine,
+        LaunchOptions { partial_messages: PartialMessages::On, ..LaunchOptions::default() },
+    )?;
     run.send_prompt("go")?;
     let mut added = Vec::with_capacity(DELTAS);
     loop {
         let line = run.next_line()?;
         if line.contains("text_delta") {
-            added.extend(
-                sent_micros(&line).map(|micros| to_ms(line.received_at.saturating_duration_since(lab.server.instant_at(micros)))),
-            );
+            added.extend(sent_micros(&line).map(|micros| {
+                to_ms(line.received_at.saturating_duration_since(lab.server.instant_at(micros)))
+            }));
         } else if line.is_result() {
             break;
         }
@@ -38,7 +42,7 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
     ]))
 }
 
-/// When the delta was sent: the number between two `@`.
+/// Time at which a delta was sent: the number between two `@`.
 fn sent_micros(line: &OutputLine) -> Option<u64> {
     let mut marks = memchr_iter(b'@', &line.text);
     let (from, to) = (marks.next()?, marks.next()?);

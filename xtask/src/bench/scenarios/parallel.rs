@@ -1,4 +1,4 @@
-//! Many processes at once, started together.
+//! Many processes started together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::bench::clock::{self, to_ms};
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::Metrics;
 use crate::bench::context::BenchContext;
-use crate::bench::memory::{self, MemoryUsage};
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::memory::{self, MemoryUsage};
+use crate::bench::metrics::Metrics;
+use crate::bench::script::{ModelScript, ToolCall};
 
 const TURNS: usize = 5;
 
-/// The least time between two looks at memory.
+/// Minimum interval between memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) fn run_8(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
@@ -28,7 +28,8 @@ pub(super) fn run_32(lab: &BenchContext, engine: &Engine) -> Result<Option<Metri
 }
 
 fn run_processes(lab: &BenchContext, engine: &Engine, count: usize) -> Result<Metrics> {
-    lab.server.set_script(ModelScript::repeat_call(TURNS, |number| ToolCall::bash(&format!("true {number}"))));
+    lab.server
+        .set_script(ModelScript::repeat_call(TURNS, |number| ToolCall::bash(&format!("true {number}"))));
     let began = clock::now();
     let mut runs = Vec::with_capacity(count);
     for _ in 0..count {
@@ -57,7 +58,7 @@ fn run_processes(lab: &BenchContext, engine: &Engine, count: usize) -> Result<Me
     ])
 }
 
-/// Waits for all results, then for all ends: CPU of all, and when the last result came.
+/// Waits for all results, then for all exits; returns the total CPU time and the time of the last result.
 fn wait_for_all(mut runs: Vec<EngineProcess>) -> Result<(f64, std::time::Instant)> {
     let mut last = clock::now();
     for run in &mut runs {
@@ -70,20 +71,20 @@ fn wait_for_all(mut runs: Vec<EngineProcess>) -> Result<(f64, std::time::Instant
     Ok((cpu, last))
 }
 
-/// The most that the engines held together, their children not counted.
+/// Samples the peak memory of all engines together, without their children.
 fn sample_peak_memory(meters: &[u32], over: &AtomicBool) -> MemoryUsage {
     let mut most = MemoryUsage::default();
     while !over.load(Ordering::Relaxed) {
         let began = clock::now();
         let mut sum = MemoryUsage::default();
-        // One that has ended, or not yet begun, holds nothing.
+        // An engine that has exited or not yet started has no memory.
         for memory in meters.iter().filter_map(|meter| memory::engine_memory(*meter).ok()) {
             sum.proportional += memory.proportional;
             sum.anonymous += memory.anonymous;
         }
         most.proportional = most.proportional.max(sum.proportional);
         most.anonymous = most.anonymous.max(sum.anonymous);
-        // Looking costs time that the engines lack: at most a fifth of one processor goes into it.
+        // Sampling takes CPU time from the engines, so it is limited to a fifth of one processor.
         clock::sleep(SAMPLE_INTERVAL.max(4 * began.elapsed()));
     }
     most

@@ -1,4 +1,4 @@
-//! Long sessions that go on, and many that are listed.
+//! Resuming long sessions, and listing many.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -8,39 +8,40 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::bench::clock::to_ms;
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::Metrics;
-use crate::bench::transcript_generator::TranscriptSeed;
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::{EngineProcess, measure_as_user};
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::metrics::Metrics;
+use crate::bench::script::{ModelScript, ToolCall};
+use crate::bench::transcript_generator::TranscriptSeed;
 
-/// How many tool turns the long session has: two messages each.
+/// Tool turns of the long session, two messages each.
 const LONG_SESSION_TURNS: usize = 2500;
 
-/// How many calls the session has of which the long ones are made.
+/// Calls of the short session from which the long ones are generated.
 const SEED_CALLS: usize = 10;
 
-/// How large the largest transcript is.
+/// Size of the largest transcript in bytes.
 const HUGE_TRANSCRIPT_BYTES: u64 = 2_000_000_000;
 
-/// How many turns follow its last summary.
+/// Turns after its last compaction.
 const TURNS_AFTER_COMPACTION: usize = 50;
 
-/// How many sessions are listed.
+/// Number of listed sessions.
 const LISTED_SESSIONS: usize = 10_000;
 
-/// A session of 5,000 messages.
+/// Resumes a session of 5,000 messages.
 pub(super) fn run_long(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     let short = Transcript::record(lab, engine)?;
     let text = fs::read_to_string(&short.path)?;
-    TranscriptSeed::new(&text)?.write_transcript(LONG_SESSION_TURNS - SEED_CALLS, &mut short.create_file()?)?;
+    TranscriptSeed::new(&text)?
+        .write_transcript(LONG_SESSION_TURNS - SEED_CALLS, &mut short.create_file()?)?;
     let figures = short.resume(lab, engine, 1_000_000)?;
     short.remove()?;
     Ok(Some(figures))
 }
 
-/// A session of 2 GB, most of which a summary has replaced.
+/// Resumes a session of 2 GB, most of which was compacted.
 pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     if !is_whimbrel(engine) {
         return Ok(None);
@@ -56,7 +57,7 @@ pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Met
     }
     let (boundary, summary) = compaction_lines(&text, copies.last_uuid()?)?;
     writeln!(out, "{boundary}\n{summary}")?;
-    // What follows hangs on the summary.
+    // The following turns have the summary as parent.
     copies.set_parent(summary["uuid"].as_str().unwrap_or_default())?;
     for _ in 0..TURNS_AFTER_COMPACTION {
         copies.write_turn(&mut out)?;
@@ -68,7 +69,7 @@ pub(super) fn run_huge(lab: &BenchContext, engine: &Engine) -> Result<Option<Met
     Ok(Some(figures))
 }
 
-/// The list of 10,000 sessions, all of them and the newest 20.
+/// Lists 10,000 sessions: all of them, and the newest 20.
 pub(super) fn run_list(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
     if !is_whimbrel(engine) {
         return Ok(None);
@@ -96,12 +97,12 @@ pub(super) fn run_list(lab: &BenchContext, engine: &Engine) -> Result<Option<Met
     ]))
 }
 
-/// Others keep no such transcripts, or list none.
+/// Returns true for our engine; others have no such transcripts or no session list.
 fn is_whimbrel(engine: &Engine) -> bool {
     engine.program.file_stem().is_some_and(|name| name == "whimbrel")
 }
 
-/// A transcript that an engine wrote of a session with a few calls.
+/// A transcript that an engine wrote in a session with a few calls.
 struct Transcript {
     path: PathBuf,
     session: String,
@@ -110,7 +111,9 @@ struct Transcript {
 impl Transcript {
     fn record(lab: &BenchContext, engine: &Engine) -> Result<Self> {
         let before = find_transcripts(&engine.home);
-        lab.server.set_script(ModelScript::repeat_call(SEED_CALLS, |number| ToolCall::bash(&format!("printf '%0400d' {number}"))));
+        lab.server.set_script(ModelScript::repeat_call(SEED_CALLS, |number| {
+            ToolCall::bash(&format!("printf '%0400d' {number}"))
+        }));
         EngineProcess::run_one_prompt(lab, engine, LaunchOptions::default())?;
         let after = find_transcripts(&engine.home);
         let path = after.into_iter().find(|path| !before.contains(path)).context("no transcript was kept")?;
@@ -118,12 +121,13 @@ impl Transcript {
         Ok(Self { path, session })
     }
 
-    /// The file, empty and to be written anew.
+    /// Truncates the file for rewriting.
     fn create_file(&self) -> Result<BufWriter<File>> {
         Ok(BufWriter::with_capacity(1 << 20, File::create(&self.path)?))
     }
 
-    /// Goes on with the session and says one thing. The request must be so large, or the session was not read.
+    /// Resumes the session with one prompt. The request must have at least `least` bytes, else the session was not
+    /// loaded.
     fn resume(&self, lab: &BenchContext, engine: &Engine, least: usize) -> Result<Metrics> {
         let size = fs::metadata(&self.path)?.len();
         lab.server.set_script(ModelScript::short_reply());
@@ -133,7 +137,10 @@ impl Transcript {
         let first = steps.first().context("the model was not asked")?;
         ensure!(first.bytes >= least, "the first request has only {} bytes", first.bytes);
         Ok(vec![
-            ("start to first request, ms", to_ms(first.request_at.saturating_duration_since(whole.started_at))),
+            (
+                "start to first request, ms",
+                to_ms(first.request_at.saturating_duration_since(whole.started_at)),
+            ),
             ("CPU, ms", whole.usage.cpu),
             ("largest process, MB", whole.usage.largest),
             ("transcript, MB", size as f64 / 1e6),
@@ -146,14 +153,14 @@ impl Transcript {
     }
 }
 
-/// The transcripts in a home.
+/// All transcripts in a home directory.
 fn find_transcripts(home: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(home.join(".claude/projects")).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
 }
 
-/// The lines that stand for a summary: where it happened, and what it says.
+/// Transcript lines of a compaction: the boundary and the summary.
 fn compaction_lines(transcript: &str, leaf: &str) -> Result<(Value, Value)> {
     let lines = transcript.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut line = lines

@@ -1,20 +1,20 @@
-//! A long session: 100 messages in one process, each sent after the result of the one before.
+//! Long session: 100 prompts in one process, each sent after the previous result.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::bench::clock::{self, to_ms};
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::{Metrics, median};
 use crate::bench::context::BenchContext;
-use crate::bench::memory;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
+use crate::bench::memory;
+use crate::bench::metrics::{Metrics, median};
 use crate::bench::script::ModelScript;
 
 const MESSAGES: usize = 100;
 
-/// What an engine does after a result is not counted as growth.
+/// Time for work after a result, which is not counted as growth.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {

@@ -1,22 +1,23 @@
-//! A turn without end: 2,000 Bash calls in one process. What a call costs and what the process holds must not grow with what
-//! was done before, apart from the bytes that are sent.
+//! Long turn: 2,000 Bash calls in one process. The cost per call and the memory must not grow, apart from the size of
+//! the requests.
 
 use anyhow::{Context, Result, ensure};
 
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::{Metrics, turn_gaps, median};
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::EngineProcess;
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::metrics::{Metrics, median, turn_gaps};
 use crate::bench::proc_stats::{self, ProcessStats};
+use crate::bench::script::{ModelScript, ToolCall};
 
 const CALLS: usize = 2000;
 
-/// After how many calls the process is looked at: around an early stretch and a late one.
+/// Call numbers at which the process is sampled: around an early and a late stretch.
 const SAMPLE_CALLS: [usize; 4] = [200, 400, 1800, 2000];
 
 pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>> {
-    lab.server.set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("true {number}"))));
+    lab.server
+        .set_script(ModelScript::repeat_call(CALLS, |number| ToolCall::bash(&format!("true {number}"))));
     let mut run = EngineProcess::start(lab, engine, LaunchOptions::default())?;
     run.send_prompt("go")?;
     let mut looks: Vec<ProcessStats> = Vec::new();

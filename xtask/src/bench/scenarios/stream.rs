@@ -1,12 +1,12 @@
-//! A flood of deltas, each passed on to the host. The start is taken out by a reply of one delta.
+//! Burst of deltas, all forwarded to the host. The startup cost is removed by comparing with a reply of one delta.
 
 use anyhow::{Result, ensure};
 
 use crate::bench::clock::to_ms;
-use crate::bench::engine::{Engine, PartialMessages, LaunchOptions};
-use crate::bench::metrics::Metrics;
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions, PartialMessages};
 use crate::bench::engine_process::EngineProcess;
+use crate::bench::metrics::Metrics;
 use crate::bench::script::ModelScript;
 
 const DELTAS: usize = 10_000;

@@ -1,26 +1,26 @@
-//! Many sessions in one process, through the Rust SDK: the program `examples/crowd.rs`, once with one session and once with
-//! a thousand.
+//! Many sessions in one process through the Rust SDK: runs the driver `examples/crowd.rs` with one session and with a
+//! thousand.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::bench::engine::Engine;
-use crate::bench::metrics::{BaselineMetrics, Metrics};
 use crate::bench::context::BenchContext;
-use crate::bench::meter::ResourceUsage;
+use crate::bench::engine::Engine;
 use crate::bench::engine_process::measure_engine;
-use crate::bench::script::{ToolCall, ModelScript};
+use crate::bench::meter::ResourceUsage;
+use crate::bench::metrics::{BaselineMetrics, Metrics};
+use crate::bench::script::{ModelScript, ToolCall};
 
 const SESSIONS: usize = 1000;
 const TURNS: usize = 5;
 
-/// Engines that are processes have no part in this.
+/// Not a scenario for engine processes.
 #[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
 pub(super) fn run(_: &BenchContext, _: &Engine) -> Result<Option<Metrics>> {
     Ok(None)
 }
 
-/// Sessions that talk, and sessions that read files.
+/// Measures sessions with prompts only, and sessions that read files.
 pub(super) fn in_process_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     let file = lab.small_file();
     let reading = || {
@@ -34,7 +34,12 @@ pub(super) fn in_process_baseline(lab: &BenchContext) -> Result<BaselineMetrics>
     ])
 }
 
-fn measure(lab: &BenchContext, script: impl Fn() -> ModelScript, messages: usize, calls: usize) -> Result<Metrics> {
+fn measure(
+    lab: &BenchContext,
+    script: impl Fn() -> ModelScript,
+    messages: usize,
+    calls: usize,
+) -> Result<Metrics> {
     let one = run_swarm(lab, script(), 1, messages, calls)?;
     let all = run_swarm(lab, script(), SESSIONS, messages, calls)?;
     Ok(vec![
@@ -46,10 +51,17 @@ fn measure(lab: &BenchContext, script: impl Fn() -> ModelScript, messages: usize
     ])
 }
 
-fn run_swarm(lab: &BenchContext, script: ModelScript, sessions: usize, messages: usize, calls: usize) -> Result<ResourceUsage> {
+fn run_swarm(
+    lab: &BenchContext,
+    script: ModelScript,
+    sessions: usize,
+    messages: usize,
+    calls: usize,
+) -> Result<ResourceUsage> {
     let program = lab.swarm_program.as_ref().context("the swarm was not built")?.display().to_string();
     lab.server.set_script(script);
-    let engine = Engine { name: "swarm".into(), home: lab.create_dir("home-swarm")?, program: program.into() };
+    let engine =
+        Engine { name: "swarm".into(), home: lab.create_dir("home-swarm")?, program: program.into() };
     let used = measure_engine(lab, &engine, &[&sessions.to_string(), &messages.to_string()])?;
     ensure!(used.code == Some(0), "the swarm ended with {:?}", used.code);
     let steps = lab.server.steps().len();

@@ -1,5 +1,5 @@
-//! The file tools on a large tree: five calls each, from the end of the model's reply to the next request. A figure counts only
-//! if the answers were real.
+//! File tools on a large tree: five calls each, from the end of the model's reply to the next request. A metric counts
+//! only if the tool results were correct.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::bench::engine::{Engine, LaunchOptions};
-use crate::bench::metrics::{BaselineMetrics, Metrics, turn_gaps, median};
 use crate::bench::context::BenchContext;
+use crate::bench::engine::{Engine, LaunchOptions};
 use crate::bench::engine_process::{EngineProcess, measure_program};
-use crate::bench::script::{ToolCall, ModelScript};
 use crate::bench::file_tree::{self, NEEDLE, NEEDLE_FILE};
+use crate::bench::metrics::{BaselineMetrics, Metrics, median, turn_gaps};
+use crate::bench::script::{ModelScript, ToolCall};
 
 const CALLS: usize = 5;
 
@@ -21,10 +21,10 @@ const GREP_CPU: &str = "CPU of a process with five Greps, ms";
 const GLOB: &str = "Glob, ms";
 const GLOB_CPU: &str = "CPU of a process with five Globs, ms";
 
-/// Two hundred files.
+/// Matches two hundred files.
 const GLOB_PATTERN: &str = "**/*75.rs";
 
-/// What the calls of one tool took; none if the engine has no such tool or its answers were not real.
+/// Times of one tool; `None` if the engine lacks the tool or its results were wrong.
 #[derive(Default)]
 struct ToolTimes {
     turn: Option<f64>,
@@ -49,7 +49,7 @@ pub(super) fn run(lab: &BenchContext, engine: &Engine) -> Result<Option<Metrics>
     Ok(Some(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()))
 }
 
-/// The same searches without an engine, if ripgrep is installed: five processes each.
+/// Baseline: the same searches with ripgrep, if it is installed, as five processes each.
 pub(super) fn ripgrep_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     let root = file_tree::create(lab)?.display().to_string();
     if measure_program(lab, "rg", &["--version"]).is_err() {
@@ -66,7 +66,7 @@ pub(super) fn ripgrep_baseline(lab: &BenchContext) -> Result<BaselineMetrics> {
     Ok(vec![("rg".into(), vec![(GREP, grep.0), (GREP_CPU, grep.1), (GLOB, glob.0), (GLOB_CPU, glob.1)])])
 }
 
-/// One search, five times.
+/// The same search five times.
 fn measure_search(
     lab: &BenchContext,
     engine: &Engine,
@@ -84,7 +84,7 @@ fn measure_search(
     )
 }
 
-/// Another part of the file each time, the needle in all of them.
+/// A different part of the file each time, always with the needle.
 fn measure_read(lab: &BenchContext, engine: &Engine, root: &Path, file: &Path) -> Result<ToolTimes> {
     let call = |number: usize| ToolCall::new("Read", json!({ "file_path": file, "limit": 1000 + number }));
     measure_tool(lab, engine, root, ModelScript::repeat_call(CALLS, call).expecting_text(NEEDLE), "Read")
@@ -103,11 +103,21 @@ fn measure_edit(lab: &BenchContext, engine: &Engine, root: &Path) -> Result<Tool
     Ok(if edited { took } else { ToolTimes::default() })
 }
 
-/// The median turn without the first, if the tool was offered and every result had the expected text.
-fn measure_tool(lab: &BenchContext, engine: &Engine, root: &Path, script: ModelScript, tool: &str) -> Result<ToolTimes> {
+/// Median turn without the first, if the tool was offered and every result had the expected text.
+fn measure_tool(
+    lab: &BenchContext,
+    engine: &Engine,
+    root: &Path,
+    script: ModelScript,
+    tool: &str,
+) -> Result<ToolTimes> {
     let expects = script.expected_text.is_some();
     lab.server.set_script(script);
-    let whole = EngineProcess::run_one_prompt(lab, engine, LaunchOptions { working_dir: Some(root), ..LaunchOptions::default() })?;
+    let whole = EngineProcess::run_one_prompt(
+        lab,
+        engine,
+        LaunchOptions { working_dir: Some(root), ..LaunchOptions::default() },
+    )?;
     let steps = lab.server.steps();
     let real = !expects || steps.windows(2).all(|pair| pair[1].expected_matches > pair[0].expected_matches);
     let counts = lab.server.was_tool_offered(tool) && steps.len() > CALLS && real;

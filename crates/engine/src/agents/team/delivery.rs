@@ -1,4 +1,4 @@
-//! The mail of a team: who writes to whom, and how much.
+//! Delivery of messages within a team, and the limit on their number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,32 +9,33 @@ use super::{LEAD, Receipt, SessionTeam, to_member_name};
 
 pub(super) const NO_TEAM: &str = "There is no team. Found one with TeamCreate.";
 
-/// How long after somebody has joined others may still be on their way: those who are started by one reply begin to work
-/// one after the other, and write to each other at once.
+/// Time after the last join during which further members may join: agents started by one reply start one after the
+/// other and may message each other at once.
 const JOIN_GRACE: Duration = Duration::from_secs(2);
 
-/// How many letters in a fixed form a team may write beyond its limit: whoever has come to it must still be able to end.
+/// Extra control messages allowed beyond the limit, so that a team that reached it can still shut down.
 const CONTROL_MESSAGE_RESERVE: usize = 200;
 
 impl SessionTeam {
-    /// Writes a letter to somebody.
+    /// Sends a message.
     pub fn send(&self, to: &str, letter: TeamMessage) -> Result<Receipt, String> {
         let mut place = self.lock();
         let team = place.as_mut().ok_or(NO_TEAM)?;
         self.post_message(team, &to_member_name(to), letter, self.shared.max_messages)
     }
 
-    /// Writes a letter in the order of its writer's calls, and also to somebody who is about to join.
+    /// Sends a message in the order of its sender's calls; waits briefly for a recipient that is about to join.
     pub async fn send_in_order(&self, to: &str, letter: TeamMessage) -> Result<Receipt, String> {
-        let pen = self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&letter.from)?.send_lock)));
+        let pen =
+            self.lock().as_mut().and_then(|team| Some(Arc::clone(&team.member(&letter.from)?.send_lock)));
         let Some(pen) = pen else { return self.send(to, letter) };
         let _in_turn = pen.lock().await;
         self.wait_for_member(&to_member_name(to)).await;
         self.send(to, letter)
     }
 
-    /// Writes a letter to everybody but its writer, and gives whom it has reached. It fails only if it has reached nobody:
-    /// whoever writes it again after a failure must not write to some of them twice.
+    /// Sends a message to all other members; returns the receipts. Fails only if no member was reached, so that a
+    /// retry does not send duplicates.
     pub fn broadcast(&self, letter: &TeamMessage) -> Result<Vec<Receipt>, String> {
         let mut place = self.lock();
         let team = place.as_mut().ok_or(NO_TEAM)?;
@@ -50,7 +51,7 @@ impl SessionTeam {
         }
     }
 
-    /// Waits for somebody of this name to join, as long as others do.
+    /// Waits for a member to join, as long as others keep joining.
     async fn wait_for_member(&self, name: &str) {
         loop {
             let mut arrivals = match &*self.lock() {
@@ -64,12 +65,23 @@ impl SessionTeam {
         }
     }
 
-    /// Posts a letter in a fixed form.
-    pub(super) fn post_control(&self, team: &mut Team, to: &str, letter: TeamMessage) -> Result<Receipt, String> {
+    /// Sends a control message.
+    pub(super) fn post_control(
+        &self,
+        team: &mut Team,
+        to: &str,
+        letter: TeamMessage,
+    ) -> Result<Receipt, String> {
         self.post_message(team, to, letter, self.shared.max_messages.saturating_add(CONTROL_MESSAGE_RESERVE))
     }
 
-    fn post_message(&self, team: &mut Team, to: &str, letter: TeamMessage, most: usize) -> Result<Receipt, String> {
+    fn post_message(
+        &self,
+        team: &mut Team,
+        to: &str,
+        letter: TeamMessage,
+        most: usize,
+    ) -> Result<Receipt, String> {
         if team.message_count >= most {
             let most = self.shared.max_messages;
             return Err(format!(
@@ -82,7 +94,7 @@ impl SessionTeam {
         Ok(receipt)
     }
 
-    /// Brings a teammate, which is known by its task, news of its own background work. Gives them back if it is not there.
+    /// Delivers a notification to the teammate that owns the task; returns it if that teammate is gone.
     pub fn deliver_notification(&self, task_id: Option<&str>, news: String) -> Option<String> {
         let mut place = self.lock();
         let mut members = place.iter_mut().flat_map(|team| &mut team.members);
@@ -96,14 +108,14 @@ impl SessionTeam {
         }
     }
 
-    /// Brings a teammate its first errand. That is no letter that anybody writes, so it counts for nothing.
+    /// Delivers the first task of a teammate. It does not count towards the message limit.
     pub(super) fn deliver_first_task(&self, name: &str, errand: TeamMessage) -> Result<Receipt, String> {
         debug_assert_eq!(errand.from, LEAD);
         let mut place = self.lock();
         place.as_mut().ok_or(NO_TEAM)?.deliver(name, errand, &self.shared.event_sender)
     }
 
-    /// Waits until what has been written by now is on disk, too.
+    /// Waits until all changes so far are on disk.
     pub async fn flush(&self) {
         let record = self.lock().as_ref().and_then(|team| team.writer.clone());
         if let Some(record) = record {

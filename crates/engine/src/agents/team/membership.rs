@@ -1,26 +1,26 @@
-//! A teammate's place in its team: what it gets there, and that it is free again when the teammate is gone, in whatever
-//! way. A seat is known by its task, so that one of a team that was dissolved has nothing to do with a later team, though
-//! both may have somebody of the same name.
+//! Membership of a teammate: an RAII handle that removes the member on drop, however the teammate ends. It is
+//! identified by the task id, so that a member of a deleted team cannot affect a later team with the same names.
 
 use std::sync::Arc;
 
-use super::message::{ControlMessage, TeamMessage, TeammateInput};
 use super::delivery::NO_TEAM;
+use super::message::{ControlMessage, TeamMessage, TeammateInput};
 use super::{MemberFacts, SessionTeam, validate_name};
-use crate::internal_events::{Notification, InternalEvent};
+use crate::internal_events::{InternalEvent, Notification};
 use crate::permission::PlanLock;
 
-/// A place in a team. Given back when it is dropped.
+/// Removes the member on drop.
 pub struct Membership {
     team: SessionTeam,
     name: String,
     task_id: String,
-    /// Whether somebody lives here, of whose end the lead has not heard.
+    /// Whether a teammate runs whose end was not reported to the lead yet.
     active: bool,
 }
 
 impl SessionTeam {
-    /// Takes a teammate in; its seat has the name that it has from now on. Who has made a pledge owes a plan.
+    /// Adds a member and returns its membership, which holds the final name. With a plan lock, a plan must be
+    /// approved first.
     pub fn join(&self, facts: &MemberFacts, pledge: Option<PlanLock>) -> Result<Membership, String> {
         let wanted = validate_name(&facts.name)?;
         let mut place = self.lock();
@@ -31,22 +31,21 @@ impl SessionTeam {
 }
 
 impl Membership {
-    /// The name of whoever has it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Somebody lives here now: if it vanishes, the lead is told.
+    /// Marks the teammate as running: if it vanishes, the lead is notified.
     pub(super) fn activate(&mut self) {
         self.active = true;
     }
 
-    /// Whoever lives here ends in an orderly way.
+    /// Ends the membership without a failure report.
     pub(super) fn leave(mut self) {
         self.active = false;
     }
 
-    /// Waits for mail and gives all of it; none once it is to end.
+    /// Waits for input and takes all of it; none once the teammate must end.
     pub(super) async fn receive(&self) -> Option<Vec<TeammateInput>> {
         loop {
             let bell = {
@@ -72,14 +71,15 @@ impl Membership {
         }
     }
 
-    /// Whether whoever lives here has nothing to do.
+    /// Returns whether the teammate has no work.
     pub(super) fn is_idle(&self) -> bool {
         let mut place = self.team.lock();
         let member = place.as_mut().and_then(|team| team.member_by_task(&self.name, &self.task_id));
         member.is_none_or(|member| !member.is_active())
     }
 
-    /// A turn is over. If there is nothing to do, the lead is told, and woken unless it has heard from here.
+    /// Ends a turn. If there is no more input, notifies the lead, which starts a turn only if the teammate has not
+    /// messaged it.
     pub(super) fn mark_idle(&self) {
         let mut place = self.team.lock();
         if let Some(team) = &mut *place
@@ -95,7 +95,7 @@ impl Membership {
         self.recheck_idle();
     }
 
-    /// Tells the lead something that whoever lives here does not say itself.
+    /// Sends the lead a report in the teammate's name.
     pub(super) fn report_to_lead(&self, text: String) {
         if let Some(team) = &mut *self.team.lock()
             && let Some(member) = team.member_by_task(&self.name, &self.task_id)
@@ -105,14 +105,14 @@ impl Membership {
         }
     }
 
-    /// Whoever lives here was stopped: the lead hears of it with its next turn. It may have done it itself.
+    /// Notifies the lead that the teammate was stopped; starts no turn, because the lead may have stopped it itself.
     pub(super) fn notify_stopped(&self) {
         let letter = TeamMessage::new(&self.name, format!("{} was stopped and is gone.", self.name), None);
         let news = Notification { starts_turn: false, ..Notification::from_peer(letter.render()) };
         let _ = self.team.shared.event_sender.send(InternalEvent::Notification(Box::new(news)));
     }
 
-    /// The session may have nothing left to wait for.
+    /// Wakes the event loop, which may have nothing left to wait for.
     fn recheck_idle(&self) {
         let _ = self.team.shared.event_sender.send(InternalEvent::RecheckIdle);
     }

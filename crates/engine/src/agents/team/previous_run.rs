@@ -1,5 +1,5 @@
-//! What became of the team that an earlier run of a session has left on disk. Its members lived in that run, so they are
-//! gone; what they wrote is still there.
+//! Notice about the team of an earlier run of the session. Its members ended with that run; their files are still on
+//! disk.
 
 use std::path::Path;
 
@@ -9,14 +9,13 @@ use super::message::{TeamMessage, count_text};
 use super::{LEAD, SessionTeam};
 use crate::files;
 
-/// How many teams are looked at.
+/// Limit on the team directories searched.
 const MAX_TEAMS: usize = 1_000;
 
-/// How large a file may be that is read.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 impl SessionTeam {
-    /// What the lead of an earlier run should know, if that run had a team.
+    /// The notice for the lead of a resumed session, if an earlier run had a team.
     pub(crate) async fn previous_team_notice(&self) -> Option<String> {
         let teams = self.shared.config_dir.as_ref()?.join("teams");
         let session = self.shared.session_id.clone();
@@ -24,15 +23,16 @@ impl SessionTeam {
     }
 }
 
-/// The stories of the teams that a session led. Touches the disk.
+/// Renders the notices of all teams that the session led. Blocking.
 fn render_notices(teams: &Path, session: &str) -> Option<String> {
     let mut names = files::entry_names(teams, MAX_TEAMS);
     names.sort();
-    let told: Vec<String> = names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
+    let told: Vec<String> =
+        names.iter().filter_map(|name| render_notice(&teams.join(name), session)).collect();
     (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))
 }
 
-/// The story of a team, if this session led it.
+/// Renders the notice of one team, if this session led it.
 fn render_notice(folder: &Path, session: &str) -> Option<String> {
     let config: Value = read_json(&folder.join("config.json"))?;
     if config["leadSessionId"] != session {
@@ -63,7 +63,7 @@ fn render_notice(folder: &Path, session: &str) -> Option<String> {
     ))
 }
 
-/// A file as a value; what cannot be read was not left for us.
+/// Parses a JSON file; unreadable files are ignored.
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
     let (bytes, _) = files::read(path, MAX_FILE_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_later_run_is_told_who_was_there_and_what_was_not_read() {
+    async fn notice_lists_members_and_unread_messages() {
         let home = tempfile::tempdir().unwrap();
         let first = teams(home.path(), "s1");
         first.create("crew", "d").unwrap();
@@ -98,6 +98,9 @@ mod tests {
             assert!(told.contains(part), "{part}: {told}");
         }
         assert_eq!(teams(home.path(), "s2").previous_team_notice().await, None, "another session's team");
-        assert_eq!(SessionTeam::new(event_channel().0, None, "s1".into(), None).previous_team_notice().await, None);
+        assert_eq!(
+            SessionTeam::new(event_channel().0, None, "s1".into(), None).previous_team_notice().await,
+            None
+        );
     }
 }

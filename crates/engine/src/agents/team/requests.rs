@@ -1,32 +1,28 @@
-//! What the agents of a team ask each other in a fixed form: to end, and to approve a plan. Each request has a name, and
-//! only the answer to the one that is open counts: an answer to an older one changes nothing.
+//! Requests within a team: shutdown and plan approval. Each has an id, and only an answer to the open request counts.
 
-use super::message::{ControlMessage, TeamMessage};
 use super::delivery::NO_TEAM;
-use super::state::{TeamMember, Team};
+use super::message::{ControlMessage, TeamMessage};
+use super::state::{Team, TeamMember};
 use super::{LEAD, Receipt, SessionTeam, to_member_name};
 use crate::clock;
 
-/// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestAnswer {
-    /// Yes, with these words.
+    /// Approved, with a comment.
     Approve(String),
-    /// No, for this reason.
+    /// Rejected, with the reason.
     Reject(String),
 }
 
-/// Something that was asked or answered.
+/// A request or answer that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentRequest {
-    /// The name of the request.
     pub request_id: String,
-    /// What became of the letter.
     pub receipt: Receipt,
 }
 
 impl SessionTeam {
-    /// The lead asks a teammate to end.
+    /// Asks a teammate to shut down, for the lead.
     pub fn request_shutdown(&self, to: &str, reason: String) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
             let request = new_request_id("shutdown", name);
@@ -37,7 +33,7 @@ impl SessionTeam {
         })
     }
 
-    /// A teammate says whether it ends; if so it does once its turn is over.
+    /// Answers a shutdown request, for a teammate; after an approval it ends with its turn.
     pub fn answer_shutdown(
         &self,
         name: &str,
@@ -45,11 +41,18 @@ impl SessionTeam {
         answer: RequestAnswer,
     ) -> Result<SentRequest, String> {
         self.with_member(name, |teams, team, name| {
-            let request =
-                match_open_request(find_member(team, name)?.shutdown_request.as_deref(), request, "Nobody has asked you to end.")?;
+            let request = match_open_request(
+                find_member(team, name)?.shutdown_request.as_deref(),
+                request,
+                "Nobody has asked you to end.",
+            )?;
             let (leaves, form) = match answer {
-                RequestAnswer::Approve(_) => (true, ControlMessage::ShutdownApproved { request_id: request.clone() }),
-                RequestAnswer::Reject(reason) => (false, ControlMessage::ShutdownRejected { request_id: request.clone(), reason }),
+                RequestAnswer::Approve(_) => {
+                    (true, ControlMessage::ShutdownApproved { request_id: request.clone() })
+                }
+                RequestAnswer::Reject(reason) => {
+                    (false, ControlMessage::ShutdownRejected { request_id: request.clone(), reason })
+                }
             };
             let receipt = teams.post_control(team, LEAD, TeamMessage::from_control(name, &form))?;
             let member = find_member(team, name)?;
@@ -59,7 +62,7 @@ impl SessionTeam {
         })
     }
 
-    /// A teammate that owes a plan hands it in.
+    /// Submits the plan of a teammate that must have one approved.
     pub fn submit_plan(&self, name: &str, plan: String) -> Result<SentRequest, String> {
         self.with_member(name, |teams, team, name| {
             if find_member(team, name)?.required_plan.is_none() {
@@ -75,11 +78,18 @@ impl SessionTeam {
         })
     }
 
-    /// The lead says what it thinks of a plan. From a yes on the teammate may do what the lead's session may.
-    pub fn answer_plan(&self, to: &str, request: Option<&str>, answer: RequestAnswer) -> Result<SentRequest, String> {
+    /// Answers a plan, for the lead. An approval releases the plan lock.
+    pub fn answer_plan(
+        &self,
+        to: &str,
+        request: Option<&str>,
+        answer: RequestAnswer,
+    ) -> Result<SentRequest, String> {
         self.with_member(&to_member_name(to), |teams, team, name| {
-            let waiting = find_member(team, name)?.required_plan.as_ref().and_then(|owed| owed.request_id.as_deref());
-            let request = match_open_request(waiting, request, "It has handed in no plan that waits for an answer.")?;
+            let waiting =
+                find_member(team, name)?.required_plan.as_ref().and_then(|owed| owed.request_id.as_deref());
+            let request =
+                match_open_request(waiting, request, "It has handed in no plan that waits for an answer.")?;
             let (approved, feedback) = match answer {
                 RequestAnswer::Approve(words) => (true, words),
                 RequestAnswer::Reject(reason) => (false, reason),
@@ -108,7 +118,7 @@ impl SessionTeam {
     }
 }
 
-/// The teammate of this name.
+/// The teammate with this name; the error lists the known ones.
 fn find_member<'team>(team: &'team mut Team, name: &str) -> Result<&'team mut TeamMember, String> {
     let known = team.names();
     team.member(name).ok_or_else(|| match name {
@@ -117,7 +127,7 @@ fn find_member<'team>(team: &'team mut Team, name: &str) -> Result<&'team mut Te
     })
 }
 
-/// The open request that an answer is for; an answer need not name it.
+/// The id of the open request; an answer need not name it, but must not name another one.
 fn match_open_request(open: Option<&str>, answered: Option<&str>, none: &str) -> Result<String, String> {
     match (open, answered.filter(|answered| !answered.is_empty())) {
         (None, _) => Err(none.into()),

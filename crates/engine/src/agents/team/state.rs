@@ -1,4 +1,4 @@
-//! One team: who is in it, and how a letter gets from one to the other.
+//! State of one team: members, mailboxes and delivery.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,15 +11,13 @@ use super::message::{TeamMessage, TeammateInput};
 use super::writer::TeamWriter;
 use super::{LEAD, Receipt};
 use crate::clock;
-use crate::internal_events::{EventSender, Notification, InternalEvent};
+use crate::internal_events::{EventSender, InternalEvent, Notification};
 use crate::permission::PlanLock;
 
-/// How many teammates there may be.
 const MAX_MEMBERS: usize = 100;
 
 const COLORS: [&str; 6] = ["blue", "green", "yellow", "purple", "orange", "pink"];
 
-/// A team.
 pub(super) struct Team {
     pub(super) name: String,
     description: String,
@@ -27,90 +25,82 @@ pub(super) struct Team {
     session_id: String,
     pub(super) writer: Option<TeamWriter>,
     pub(super) members: Vec<TeamMember>,
-    /// How many letters were written.
+    /// Number of messages sent.
     pub(super) message_count: usize,
-    /// When the last teammate came; changes are seen.
+    /// When the last member joined; observed by senders that wait for one.
     pub(super) last_joined: watch::Sender<Instant>,
 }
 
-/// A teammate.
 pub(super) struct TeamMember {
     pub(super) facts: MemberFacts,
     color: &'static str,
     joined_at: u64,
-    /// What it has not read.
+    /// Unread input.
     pub(super) inbox: VecDeque<TeammateInput>,
     pub(super) is_running: bool,
-    /// Whether it has written to the lead since it was woken.
+    /// Whether it has messaged the lead since its last wake-up.
     pub(super) wrote_to_lead: bool,
     pub(super) is_leaving: bool,
-    /// The request to end that it has not answered.
+    /// Id of the unanswered shutdown request.
     pub(super) shutdown_request: Option<String>,
-    /// The plan that it owes; none if it may begin at once.
+    /// The plan that must be approved first, if one is required.
     pub(super) required_plan: Option<RequiredPlan>,
-    /// Rings when there is something for it.
+    /// Wakes the teammate.
     pub(super) wake: Arc<Notify>,
-    /// Held while it writes a letter, so that letters leave in its order.
+    /// Held while it sends a message, so that messages keep their order.
     pub(super) send_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// A plan that the lead has to approve before a teammate changes anything.
+/// A plan that the lead must approve before the teammate may change anything.
 #[derive(Debug)]
 pub(super) struct RequiredPlan {
-    /// What holds the teammate back.
+    /// Denies changes until the approval.
     pub(super) plan_lock: PlanLock,
-    /// The request that the lead has not answered.
+    /// Id of the unanswered approval request.
     pub(super) request_id: Option<String>,
 }
 
-/// What is known about a teammate when it joins.
+/// Facts about a teammate that are fixed when it joins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberFacts {
-    /// Its name in the team.
     pub name: String,
-    /// The task by which it can be stopped.
+    /// Id of the task by which it can be stopped.
     pub task_id: String,
-    /// Its kind.
     pub agent_type: String,
-    /// Its model.
     pub model: String,
-    /// What it was first asked to do.
+    /// Its first task.
     pub prompt: String,
-    /// Where it works.
     pub cwd: String,
 }
 
-/// How a teammate stands.
+/// Status of a teammate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberInfo {
-    /// What is known about it.
     pub facts: MemberFacts,
-    /// Whether it is at work, or has mail to take up.
+    /// Whether it is working or has unread input.
     pub is_active: bool,
-    /// How many letters it has not read.
     pub unread: usize,
 }
 
 impl TeamMember {
-    /// How it stands.
     pub(super) fn info(&self) -> MemberInfo {
         MemberInfo { facts: self.facts.clone(), is_active: self.is_active(), unread: self.inbox.len() }
     }
 
-    /// Something has come for it.
+    /// Adds input and wakes the teammate.
     pub(super) fn push_input(&mut self, mail: TeammateInput) {
         self.inbox.push_back(mail);
         self.wake.notify_one();
     }
 
-    /// Whether it is at work, or has mail to take up.
+    /// Returns whether it is working or has unread input.
     pub(super) fn is_active(&self) -> bool {
         self.is_running || !self.inbox.is_empty()
     }
 }
 
 impl Team {
-    /// A team without anybody but its lead.
+    /// Creates a team that has only its lead.
     pub(super) fn new(name: String, description: &str, session: &str, record: Option<TeamWriter>) -> Self {
         let team = Self {
             name,
@@ -126,28 +116,27 @@ impl Team {
         team
     }
 
-    /// The teammate with this name.
     pub(super) fn member(&mut self, name: &str) -> Option<&mut TeamMember> {
         self.members.iter_mut().find(|member| member.facts.name == name)
     }
 
-    /// The teammate that has this task: another one may have its name by now.
+    /// The teammate with this task: another one may have taken its name.
     pub(super) fn member_by_task(&mut self, name: &str, task_id: &str) -> Option<&mut TeamMember> {
         self.member(name).filter(|member| member.facts.task_id == task_id)
     }
 
-    /// Whether somebody of this name can be written to.
+    /// Returns whether the name is the lead's or a member's.
     pub(super) fn has_member(&self, name: &str) -> bool {
         name == LEAD || self.members.iter().any(|member| member.facts.name == name)
     }
 
-    /// Everybody's names, the lead's first.
+    /// All names, the lead first.
     pub(super) fn names(&self) -> Vec<String> {
         let members = self.members.iter().map(|member| member.facts.name.clone());
         std::iter::once(LEAD.to_owned()).chain(members).collect()
     }
 
-    /// Takes a teammate in, under the name that it wants or one like it, and gives that name.
+    /// Adds a member under the wanted name, with a numeric suffix if it is taken; returns the name.
     pub(super) fn add_member(
         &mut self,
         facts: &MemberFacts,
@@ -155,9 +144,7 @@ impl Team {
         pledge: Option<PlanLock>,
     ) -> Result<String, String> {
         if self.members.len() >= MAX_MEMBERS {
-            return Err(format!(
-                "The team has {MAX_MEMBERS} members already. Give the work to one of them."
-            ));
+            return Err(format!("The team has {MAX_MEMBERS} members already. Give the work to one of them."));
         }
         let name = (1..)
             .map(|nth| if nth == 1 { wanted.to_owned() } else { format!("{wanted}-{nth}") })
@@ -181,7 +168,7 @@ impl Team {
         Ok(name)
     }
 
-    /// A teammate is gone.
+    /// Removes a member.
     pub(super) fn remove_member(&mut self, name: &str, task_id: &str) {
         if self.member_by_task(name, task_id).is_some() {
             self.members.retain(|member| member.facts.name != name);
@@ -189,8 +176,13 @@ impl Team {
         }
     }
 
-    /// Brings a letter to its reader.
-    pub(super) fn deliver(&mut self, to: &str, mut letter: TeamMessage, inbox: &EventSender) -> Result<Receipt, String> {
+    /// Delivers a message to a member or to the lead.
+    pub(super) fn deliver(
+        &mut self,
+        to: &str,
+        mut letter: TeamMessage,
+        inbox: &EventSender,
+    ) -> Result<Receipt, String> {
         if to == letter.from {
             return Err(format!("{to} is you. Write to somebody else, or go on."));
         }
@@ -212,11 +204,11 @@ impl Team {
         Ok(Receipt { to: to.into(), recipient_is_running: reader_works })
     }
 
-    /// Tells the lead something; `wakes` says whether it is worth a turn.
+    /// Notifies the lead; `wakes` says whether that starts a turn.
     pub(super) fn notify_lead(&self, letter: &TeamMessage, wakes: bool, inbox: &EventSender) {
         self.write_message(LEAD, letter);
         let news = Notification { starts_turn: wakes, ..Notification::from_peer(letter.render()) };
-        // Nobody may be listening any more.
+        // The event loop may have ended.
         let _ = inbox.send(InternalEvent::Notification(Box::new(news)));
     }
 

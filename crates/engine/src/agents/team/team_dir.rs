@@ -1,5 +1,5 @@
-//! A team on disk: who is in it, and what was written to whom. It is a record for people and other programs; the agents
-//! themselves talk in memory.
+//! Files of a team: configuration and mailboxes. They are a record for users and other programs; the agents
+//! themselves exchange messages in memory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,15 @@ use serde_json::Value;
 use super::message::TeamMessage;
 use crate::files::{self, FileHandle};
 
-/// How large a mailbox may be that is read back.
 const MAX_MAILBOX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What becomes of a mailbox.
 pub(super) enum MailboxChange {
-    /// A letter came.
     Received(Box<TeamMessage>),
-    /// Its reader has all that is in it.
+    /// All messages were read.
     Read,
 }
 
-/// The folder of a team.
+/// Directories of a team.
 #[derive(Debug, Clone)]
 pub(super) struct TeamDir {
     dir: PathBuf,
@@ -29,7 +26,6 @@ pub(super) struct TeamDir {
 }
 
 impl TeamDir {
-    /// The folder of a team below the configuration folder.
     pub(super) fn new(config: &Path, team: &str, epoch: &str) -> Self {
         Self {
             dir: config.join("teams").join(team),
@@ -38,7 +34,7 @@ impl TeamDir {
         }
     }
 
-    /// The file that says who is in the team.
+    /// The file that lists the members.
     pub(super) fn config_path(&self) -> PathBuf {
         self.dir.join("config.json")
     }
@@ -54,31 +50,32 @@ impl TeamDir {
         self.dir.join("inboxes").join(format!("{name}.json"))
     }
 
-    /// Begins anew: what an earlier run left is not this one's.
+    /// Removes files of an earlier run and creates the directories.
     pub(super) fn create(&self) -> io::Result<()> {
         self.remove()?;
         files::create_private_dir(&self.dir.join("inboxes"))?;
         files::create_private_dir(&self.tasks_dir)
     }
 
-    /// Writes who is in the team.
     pub(super) fn write_config(&self, config: &Value) -> io::Result<()> {
         write_atomically(&self.config_path(), &to_pretty_json(config))
     }
 
-    /// Changes a mailbox. One that cannot be read is put aside, once, and a new one begun.
+    /// Applies changes to a mailbox. An unreadable mailbox is renamed and started anew.
     pub(super) fn update_mailbox(&self, name: &str, changes: Vec<MailboxChange>) -> io::Result<()> {
         let mut letters = self.read_mailbox(name)?;
         for change in changes {
             match change {
-                MailboxChange::Received(letter) => letters.push(TeamMessage { epoch: self.epoch.clone(), ..*letter }),
+                MailboxChange::Received(letter) => {
+                    letters.push(TeamMessage { epoch: self.epoch.clone(), ..*letter })
+                }
                 MailboxChange::Read => letters.iter_mut().for_each(|letter| letter.read = true),
             }
         }
         self.write_mailbox(name, &letters)
     }
 
-    /// Removes everything about the team.
+    /// Removes all files of the team.
     pub(super) fn remove(&self) -> io::Result<()> {
         for folder in [&self.dir, &self.tasks_dir] {
             match files::remove_dir(folder) {
@@ -115,10 +112,12 @@ fn to_pretty_json(value: &Value) -> Vec<u8> {
     serde_json::to_vec_pretty(value).unwrap_or_default()
 }
 
-/// Puts a whole file in place of what is there, so that nobody sees half of it.
+/// Creates or atomically replaces a file.
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match files::create(path, bytes) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => FileHandle::for_path(path)?.replace(bytes),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            FileHandle::for_path(path)?.replace(bytes)
+        }
         created => created,
     }
     .map(drop)
@@ -133,11 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_kept_and_marked_and_a_spoilt_mailbox_is_put_aside_once() {
+    fn mailboxes_are_updated_and_unreadable_ones_set_aside() {
         let home = tempfile::tempdir().unwrap();
         let folder = TeamDir::new(home.path(), "crew", "e1");
         folder.create().unwrap();
-        folder.update_mailbox("team-lead", vec![received("hello"), MailboxChange::Read, received("again")]).unwrap();
+        folder
+            .update_mailbox("team-lead", vec![received("hello"), MailboxChange::Read, received("again")])
+            .unwrap();
         let kept = folder.read_mailbox("team-lead").unwrap();
         let told: Vec<_> =
             kept.iter().map(|letter| (letter.text.as_str(), letter.read, letter.epoch.as_str())).collect();
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_does_not_find_the_letters_of_an_old_one() {
+    fn new_run_starts_with_empty_mailboxes() {
         let home = tempfile::tempdir().unwrap();
         let old = TeamDir::new(home.path(), "crew", "e1");
         old.create().unwrap();

@@ -1,4 +1,4 @@
-//! A teammate's life: it waits for mail, runs a turn for what has come, rests, and waits again, until it is told to end.
+//! Main loop of a teammate: wait for input, run a turn, become idle, until it is stopped or asked to shut down.
 
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
@@ -7,35 +7,32 @@ use whimbrel_wire::permission::PermissionMode;
 use super::message::{TeamMessage, TeammateInput};
 use super::{LEAD, MemberFacts, Membership};
 use crate::agent::Agent;
-use crate::agents::notices::{self, AgentStart};
 use crate::agents::build::AgentRole;
-use crate::agents::run::{run_start_hooks, run_one_turn, write_output};
 use crate::agents::metadata::AgentMetadata;
-use crate::agents::{AgentSpawner, Definition, SubagentTask, AgentReport, mcp_servers};
+use crate::agents::notices::{self, AgentStart};
+use crate::agents::run::{run_one_turn, run_start_hooks, write_output};
+use crate::agents::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers};
 use crate::hooks::join_reasons;
 use crate::ids;
+use crate::next_step::TurnEnd;
 use crate::permission::PlanLock;
 use crate::tasks::{AgentTask, TaskFacts, TaskKind};
 use crate::tools::{ToolContext, ToolError};
 use crate::turn::{self, TurnOutcome};
-use crate::next_step::TurnEnd;
 
-/// A teammate that has joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedTeammate {
-    /// What is known about it.
     pub facts: MemberFacts,
-    /// Its team.
     pub team: String,
-    /// Whether it has to hand in a plan first.
+    /// Whether it must submit a plan first.
     pub requires_plan: bool,
 }
 
-/// How often a hook may keep a teammate from resting.
+/// Limit on how often TeammateIdle hooks may keep a teammate working.
 const MAX_IDLE_HOOK_BLOCKS: usize = 3;
 
 impl AgentSpawner {
-    /// Whether agents that have a name join a team.
+    /// The team that a named agent joins, if there is one.
     pub fn resolve_team(&self, asked: Option<&str>) -> Result<Option<String>, ToolError> {
         match (self.context.team.name(), asked) {
             (Some(team), None) => Ok(Some(team)),
@@ -48,13 +45,18 @@ impl AgentSpawner {
         }
     }
 
-    /// Starts a teammate and gives it its first letter.
-    pub async fn start_teammate(&self, errand: &SubagentTask, name: &str, call: &ToolContext) -> Result<JoinedTeammate, ToolError> {
+    /// Starts a teammate and gives it its first task.
+    pub async fn start_teammate(
+        &self,
+        errand: &SubagentTask,
+        name: &str,
+        call: &ToolContext,
+    ) -> Result<JoinedTeammate, ToolError> {
         let definition = self.definition(&errand.agent_type)?.clone();
         let teams = &self.context.team;
         let refused = |why: String| ToolError::Rejected(why);
         if errand.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
-            // Work that was to be kept apart must not be done in the person's own tree.
+            // Isolated work must not happen in the user's own checkout.
             return Err(refused("A teammate works where the session does. Leave isolation out, or send a subagent without a name.".into()));
         }
         let team =
@@ -96,20 +98,21 @@ impl AgentSpawner {
         let definition = Definition { prompt, ..definition };
         let named = SubagentTask { name: Some(facts.name.clone()), ..errand.clone() };
         let about = AgentMetadata::for_task(&entry.facts, &named, 1, None).with_team(&team);
-        // Its mode is the pledge's business, and over when that is redeemed.
+        // Plan mode is enforced by the plan lock, which ends with the approval.
         let errand = &SubagentTask { mode: errand.mode.filter(|_| !plans_first), ..errand.clone() };
         let role = AgentRole::Teammate { name: facts.name.clone(), plan_lock: pledge };
         let agent = self.build_subagent(&definition, errand, call, &entry, &role, None);
         about.write(&self.context, entry.id(), agent.conversation.transcript_writer());
         let first = TeamMessage::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
         teams.deliver_first_task(seat.name(), first).map_err(refused)?;
-        let mate = Teammate { agents: self.clone(), agent, definition, entry, membership: seat, team: team.clone() };
+        let mate =
+            Teammate { agents: self.clone(), agent, definition, entry, membership: seat, team: team.clone() };
         tokio::spawn(mate.run());
         Ok(JoinedTeammate { facts, team, requires_plan: plans_first })
     }
 }
 
-/// What a teammate is told beside its kind's own prompt.
+/// Adds the team instructions to a definition's prompt.
 fn teammate_prompt(prompt: &str, name: &str, team: &str) -> String {
     format!(
         "{prompt}\n\nYou are {name}, a member of the team {team}; its lead is {LEAD}. Nobody reads what you merely say: to be heard, use SendMessage, with the recipient's name. \
@@ -118,11 +121,10 @@ If a shutdown_request comes and you are done, answer it with SendMessage (type s
     )
 }
 
-/// What one is told besides that has to plan first.
+/// Instructions for a teammate that must submit a plan first.
 const PLAN_FIRST_PROMPT: &str = "\n\nBefore you change anything, make a plan and hand it in: SendMessage, type plan_approval_request, the plan as content; then end your turn. \
 The lead's answer comes as mail. Until it approves, you can only look.";
 
-/// A teammate.
 struct Teammate {
     agents: AgentSpawner,
     agent: Agent,
@@ -145,7 +147,7 @@ impl Teammate {
             let mail = tokio::select! {
                 biased;
                 mail = self.entry.stop.run_until_cancelled(self.membership.receive()) => mail.flatten(),
-                // Nobody could take up what comes from now on.
+                // Without budget, further input cannot be handled.
                 () = self.agent.ledger.wait_until_exhausted() => None,
             };
             let Some(mail) = mail else { break };
@@ -164,7 +166,7 @@ impl Teammate {
         self.finish(last).await;
     }
 
-    /// Runs a turn for what has come; hooks may have it go on.
+    /// Runs a turn for new input; TeammateIdle hooks may keep it working.
     async fn run_turn(&mut self, text: &str) -> TurnOutcome {
         let mut text = text.to_owned();
         let mut objections = 0;
@@ -174,10 +176,13 @@ impl Teammate {
             if ending.end != TurnEnd::Done || objections == MAX_IDLE_HOOK_BLOCKS {
                 return ending;
             }
-            let idle =
-                TeammateIdle { teammate_name: self.membership.name().to_owned(), team_name: self.team.clone() };
+            let idle = TeammateIdle {
+                teammate_name: self.membership.name().to_owned(),
+                team_name: self.team.clone(),
+            };
             let lookout = self.agent.tool_env.checker.hooks.clone();
-            let said = lookout.dispatch(HookEvent::TeammateIdle, |scene| scene.build(idle), &self.entry.stop).await;
+            let said =
+                lookout.dispatch(HookEvent::TeammateIdle, |scene| scene.build(idle), &self.entry.stop).await;
             if said.blocked.is_empty() {
                 return ending;
             }
@@ -186,7 +191,7 @@ impl Teammate {
         }
     }
 
-    /// A turn that went wrong is told to the lead: the teammate itself cannot.
+    /// Reports a failed turn to the lead, because the teammate itself cannot.
     fn report_failure(&self, ending: &TurnOutcome) {
         let report = self.build_report(ending.clone());
         if report.failure_reason().is_some() {
@@ -214,7 +219,7 @@ impl Teammate {
 
     async fn finish(self, last: TurnOutcome) {
         let tasks = self.agent.tool_env.context.tasks.clone();
-        // Who has done its work when the session ends was not stopped in the middle of it.
+        // A teammate that was idle when the session ended was not interrupted.
         let stopped = self.entry.stop.is_cancelled() && !(tasks.is_closing() && self.membership.is_idle());
         let ending = match last.end {
             TurnEnd::BudgetExceeded => last,
@@ -235,7 +240,7 @@ impl Teammate {
         entry.freeze_background();
         notices::notify_ended(&agents.context.frame_sender, &tasks, &entry.facts, &report).await;
         entry.finish(report.status());
-        // The session may have nothing left to wait for.
+        // Wakes the event loop, which may have nothing left to wait for.
         let _ = agents.context.event_sender.send(crate::internal_events::InternalEvent::RecheckIdle);
     }
 }

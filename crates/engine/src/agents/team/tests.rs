@@ -1,11 +1,11 @@
-//! What a team promises.
+//! Tests of teams.
 
 use futures::FutureExt;
 
 use super::message::{TeamMessage, TeammateInput};
 use super::requests::RequestAnswer;
 use super::*;
-use crate::internal_events::{InternalEvent, EventReceiver, event_channel};
+use crate::internal_events::{EventReceiver, InternalEvent, event_channel};
 use crate::permission::PlanLock;
 
 fn new_team() -> (SessionTeam, EventReceiver) {
@@ -43,7 +43,7 @@ fn drain_starts_turn(posts: &mut EventReceiver) -> Vec<bool> {
 }
 
 #[test]
-fn mail_is_pushed_and_whoever_has_some_is_active() {
+fn input_is_pushed_and_makes_member_active() {
     let (teams, _posts) = new_team();
     let m1 = join(&teams, "m1");
     assert!(m1.receive().now_or_never().is_none(), "no mail yet");
@@ -62,7 +62,7 @@ fn mail_is_pushed_and_whoever_has_some_is_active() {
 }
 
 #[test]
-fn the_lead_is_woken_by_mail_and_by_whoever_rests_without_a_word() {
+fn lead_is_woken_by_messages_and_silent_idle_members() {
     let (teams, mut posts) = new_team();
     let [m1, m2] = ["m1", "m2"].map(|name| {
         let seat = join(&teams, name);
@@ -79,11 +79,15 @@ fn the_lead_is_woken_by_mail_and_by_whoever_rests_without_a_word() {
 }
 
 #[test]
-fn news_of_background_work_go_to_the_teammate_that_started_it() {
+fn task_notifications_go_to_their_owner() {
     let (teams, mut posts) = new_team();
     let ann = join_as_task(&teams, "ann", "t1");
     assert_eq!(teams.deliver_notification(Some("t1"), "built".into()), None);
-    assert_eq!((teams.active_count(), drain_starts_turn(&mut posts)), (1, Vec::new()), "it is woken, and the lead is not");
+    assert_eq!(
+        (teams.active_count(), drain_starts_turn(&mut posts)),
+        (1, Vec::new()),
+        "it is woken, and the lead is not"
+    );
     assert_eq!(ann.receive().now_or_never().unwrap().unwrap(), [TeammateInput::Notification("built".into())]);
     for (owner, why) in
         [(None, "the lead's own"), (Some("a1"), "an agent on an errand"), (Some("t2"), "gone")]
@@ -93,7 +97,7 @@ fn news_of_background_work_go_to_the_teammate_that_started_it() {
 }
 
 #[test]
-fn a_name_with_blanks_is_known_as_it_was_asked_for() {
+fn names_with_blanks_are_normalized() {
     let teams = SessionTeam::new(event_channel().0, None, "session".into(), None);
     teams.create("my crew", "d").unwrap();
     assert!(teams.matches_name("my crew") && teams.matches_name("my-crew") && !teams.matches_name("crew"));
@@ -105,7 +109,7 @@ fn a_name_with_blanks_is_known_as_it_was_asked_for() {
 }
 
 #[test]
-fn names_are_unique_and_bad_ones_are_refused() {
+fn names_are_unique_and_invalid_ones_rejected() {
     let (teams, _posts) = new_team();
     let seats = [join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)];
     assert_eq!(seats.each_ref().map(Membership::name), ["m", "m-2", "team-lead-2"]);
@@ -118,7 +122,7 @@ fn names_are_unique_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn letters_come_to_an_end() {
+fn number_of_messages_is_limited() {
     let (teams, _posts) = new_team();
     let _seats = ["a", "b"].map(|name| join(&teams, name));
     let mut written = 0;
@@ -134,7 +138,7 @@ fn letters_come_to_an_end() {
 }
 
 #[test]
-fn a_team_is_dissolved_only_when_nobody_works_and_then_everybody_leaves() {
+fn team_is_deleted_only_when_idle() {
     let (teams, _posts) = new_team();
     let m1 = join(&teams, "m1");
     teams.send("m1", TeamMessage::new(LEAD, "work", None)).unwrap();
@@ -148,7 +152,7 @@ fn a_team_is_dissolved_only_when_nobody_works_and_then_everybody_leaves() {
 }
 
 #[test]
-fn one_of_a_team_that_is_gone_takes_nothing_from_the_next_one() {
+fn member_of_deleted_team_cannot_affect_next_team() {
     let (teams, _posts) = new_team();
     let old = join_as_task(&teams, "ann", "t1");
     teams.delete().unwrap();
@@ -163,7 +167,7 @@ fn one_of_a_team_that_is_gone_takes_nothing_from_the_next_one() {
 }
 
 #[test]
-fn whoever_vanishes_leaves_no_empty_chair_and_the_lead_is_told() {
+fn vanished_member_is_removed_and_reported() {
     let (teams, mut posts) = new_team();
     drop(join(&teams, "never-began"));
     assert_eq!(drain_starts_turn(&mut posts), [] as [bool; 0]);
@@ -172,7 +176,10 @@ fn whoever_vanishes_leaves_no_empty_chair_and_the_lead_is_told() {
     teams.send("ann", TeamMessage::new(LEAD, "work", None)).unwrap();
     ann.receive().now_or_never().unwrap().unwrap();
     drop(ann);
-    assert_eq!((drain_starts_turn(&mut posts), teams.active_count(), teams.names()), (vec![true], 0, vec![LEAD.to_owned()]));
+    assert_eq!(
+        (drain_starts_turn(&mut posts), teams.active_count(), teams.names()),
+        (vec![true], 0, vec![LEAD.to_owned()])
+    );
     let mut bob = join(&teams, "bob");
     bob.activate();
     bob.leave();
@@ -180,7 +187,7 @@ fn whoever_vanishes_leaves_no_empty_chair_and_the_lead_is_told() {
 }
 
 #[test]
-fn only_the_answer_to_the_open_request_counts() {
+fn only_answer_to_open_request_counts() {
     let (teams, _posts) = new_team();
     let ann = join(&teams, "ann");
     let yes = || RequestAnswer::Approve(String::new());
@@ -200,17 +207,23 @@ fn only_the_answer_to_the_open_request_counts() {
 }
 
 #[test]
-fn who_owes_a_plan_is_held_back_until_that_is_approved() {
+fn required_plan_locks_until_approved() {
     let (teams, _posts) = new_team();
     let pledge = PlanLock::default();
     let facts = MemberFacts { name: "ann".into(), ..MemberFacts::default() };
     let _ann = teams.join(&facts, Some(pledge.clone())).unwrap();
     let _bob = join(&teams, "bob");
-    assert!(teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).is_err(), "there is no plan yet");
+    assert!(
+        teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).is_err(),
+        "there is no plan yet"
+    );
     assert!(teams.submit_plan("bob", "p".into()).is_err(), "it owes none");
     let first = teams.submit_plan("ann", "first".into()).unwrap().request_id;
     teams.answer_plan("ann", Some(&first), RequestAnswer::Reject("smaller".into())).unwrap();
-    assert!(teams.answer_plan("ann", Some(&first), RequestAnswer::Approve(String::new())).is_err(), "it is answered");
+    assert!(
+        teams.answer_plan("ann", Some(&first), RequestAnswer::Approve(String::new())).is_err(),
+        "it is answered"
+    );
     assert!(pledge.is_held());
     teams.submit_plan("ann", "second".into()).unwrap();
     teams.answer_plan("ann", None, RequestAnswer::Approve(String::new())).unwrap();
@@ -219,28 +232,35 @@ fn who_owes_a_plan_is_held_back_until_that_is_approved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_letter_waits_for_whoever_is_about_to_join_and_for_nobody_else() {
+async fn message_waits_for_member_about_to_join() {
     let (teams, _posts) = new_team();
     let _ann = join(&teams, "ann");
-    let to_be_written = (0..20).map(|nth| {
-        let (teams, to) = (teams.clone(), ["bob", "team-lead"][nth % 2]);
-        async move { teams.send_in_order(to, TeamMessage::new("ann", nth.to_string(), None)).await.map(|_| nth) }
-    });
+    let to_be_written =
+        (0..20).map(|nth| {
+            let (teams, to) = (teams.clone(), ["bob", "team-lead"][nth % 2]);
+            async move {
+                teams.send_in_order(to, TeamMessage::new("ann", nth.to_string(), None)).await.map(|_| nth)
+            }
+        });
     let written = tokio::spawn(futures::future::join_all(to_be_written.take(6).collect::<Vec<_>>()));
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let bob = join(&teams, "bob");
     assert!(written.await.unwrap().iter().all(Result::is_ok));
-    let got: Vec<String> = messages(bob.receive().await.unwrap()).into_iter().map(|letter| letter.text).collect();
+    let got: Vec<String> =
+        messages(bob.receive().await.unwrap()).into_iter().map(|letter| letter.text).collect();
     assert_eq!(got, ["0", "2", "4"]);
     let error = teams.send_in_order("nobody", TeamMessage::new("ann", "x", None)).await.unwrap_err();
     assert!(error.contains("nobody") && error.contains("bob"), "{error}");
-    assert!(teams.send_in_order("ann", TeamMessage::new("ann", "x", None)).await.unwrap_err().contains("is you"));
+    assert!(
+        teams.send_in_order("ann", TeamMessage::new("ann", "x", None)).await.unwrap_err().contains("is you")
+    );
 }
 
 #[tokio::test]
-async fn a_team_that_another_session_leads_is_left_alone() {
+async fn team_led_by_another_session_is_refused() {
     let home = tempfile::tempdir().unwrap();
-    let teams = |session: &str| SessionTeam::new(event_channel().0, Some(home.path().into()), session.into(), None);
+    let teams =
+        |session: &str| SessionTeam::new(event_channel().0, Some(home.path().into()), session.into(), None);
     let (one, other) = (teams("s1"), teams("s2"));
     one.create("crew", "d").unwrap();
     let error = other.create("crew", "d").unwrap_err();
@@ -250,7 +270,7 @@ async fn a_team_that_another_session_leads_is_left_alone() {
 }
 
 #[test]
-fn everybody_but_the_writer_gets_a_broadcast() {
+fn broadcast_reaches_all_but_sender() {
     let (teams, mut posts) = new_team();
     let _seats = ["a", "b"].map(|name| join(&teams, name));
     let to: Vec<String> = teams
@@ -264,7 +284,7 @@ fn everybody_but_the_writer_gets_a_broadcast() {
 }
 
 #[test]
-fn a_broadcast_says_whom_it_has_reached_and_fails_only_if_nobody() {
+fn broadcast_fails_only_if_no_member_is_reached() {
     let (teams, _posts) = new_team();
     let _seats = ["a", "b"].map(|name| join(&teams, name));
     for _ in 0..6 {
@@ -275,13 +295,13 @@ fn a_broadcast_says_whom_it_has_reached_and_fails_only_if_nobody() {
     assert!(teams.broadcast(&TeamMessage::new("a", "hear", None)).unwrap_err().contains("limit"));
 }
 
-/// What a teammate has got, as pairs of writer and number.
+/// Messages of a teammate, as pairs of sender and number.
 type ReceivedMessages = Vec<(String, usize)>;
 
 const MEMBERS: usize = 50;
 const MESSAGES_EACH: usize = 200;
 
-/// Writes its share to everybody in turn, then reads until it is told to leave.
+/// Sends its share to all members in turn, then reads until all of its own have arrived.
 async fn exchange(teams: SessionTeam, me: usize, seat: Membership) -> ReceivedMessages {
     let name = seat.name().to_owned();
     for nth in 0..MESSAGES_EACH {
@@ -301,10 +321,11 @@ async fn exchange(teams: SessionTeam, me: usize, seat: Membership) -> ReceivedMe
 }
 
 #[tokio::test]
-async fn ten_thousand_letters_among_fifty_arrive_once_each_and_in_the_order_of_their_writers() {
+async fn ten_thousand_messages_arrive_once_and_in_sender_order() {
     let home = tempfile::tempdir().unwrap();
     let (sender, _posts) = event_channel();
-    let teams = SessionTeam::new(sender, Some(home.path().into()), "session".into(), Some(MEMBERS * MESSAGES_EACH));
+    let teams =
+        SessionTeam::new(sender, Some(home.path().into()), "session".into(), Some(MEMBERS * MESSAGES_EACH));
     teams.create("crowd", "d").unwrap();
     let last = join(&teams, &format!("m{MEMBERS}"));
     let seats: Vec<_> = (0..MEMBERS).map(|me| join(&teams, &format!("m{me}"))).collect();

@@ -1,5 +1,5 @@
-//! Keeps the record of a team on disk up to date, beside the team: whoever writes a letter does not wait for the disk, and
-//! letters that come faster than it takes them are written together.
+//! Background writer of team files: senders do not wait for the disk, and changes that arrive while it writes are
+//! written together.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::team_dir::{MailboxChange, TeamDir};
 use super::message::TeamMessage;
-use crate::session::lock::{TranscriptLock, LockError};
+use super::team_dir::{MailboxChange, TeamDir};
+use crate::session::lock::{LockError, TranscriptLock};
 
-/// The record of a team. Cheap to clone.
+/// Writer of one team. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct TeamWriter {
     shared: Arc<Shared>,
@@ -22,33 +22,34 @@ pub(super) struct TeamWriter {
 struct Shared {
     dir: TeamDir,
     pending: Mutex<PendingWrites>,
-    /// How many notes are on disk.
+    /// Number of changes on disk.
     written_count: watch::Sender<u64>,
-    /// Held while files are touched, so that nothing is written after they were removed.
+    /// Held during file operations, so that nothing is written after the files were removed.
     disk_lock: Mutex<()>,
-    /// Keeps other sessions from taking the name, as long as the team is there.
+    /// Lock file that keeps other sessions from using the team's name.
     name_lock: Mutex<Option<TranscriptLock>>,
 }
 
-/// What is not on disk yet.
+/// Changes that are not on disk yet.
 #[derive(Default)]
 struct PendingWrites {
     config: Option<Value>,
     mailboxes: BTreeMap<String, Vec<MailboxChange>>,
-    /// How many notes there have been.
+    /// Number of changes so far.
     queued_count: u64,
-    /// Whether somebody writes.
+    /// Whether a writer runs.
     writing: bool,
-    /// Whether the team is gone, and its files with it.
+    /// Whether the team and its files were removed.
     removed: bool,
 }
 
 impl TeamWriter {
-    /// A record that begins anew in a folder, unless another session leads a team there.
+    /// Locks the team's name and creates its files; fails if another session leads a team of this name.
     pub(super) fn create(folder: TeamDir) -> io::Result<Self> {
         let path = folder.lock_path();
-        // It goes with us. One that holds words is of an older make.
-        let name = TranscriptLock::claim(&path).and_then(|free| free.map_or_else(|| TranscriptLock::acquire_or_create(&path), Ok));
+        // The lock is released with this writer; a lock file with contents was written by an older version.
+        let name = TranscriptLock::claim(&path)
+            .and_then(|free| free.map_or_else(|| TranscriptLock::acquire_or_create(&path), Ok));
         let name = name.map_err(|error| match error {
             LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another one")),
             LockError::Io(error) => error,
@@ -64,34 +65,31 @@ impl TeamWriter {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The file that says who is in the team.
     pub(super) fn config_path(&self) -> PathBuf {
         self.shared.dir.config_path()
     }
 
-    /// Writes who is in the team.
+    /// Queues the member list.
     pub(super) fn set_config(&self, config: Value) {
         self.queue_write(|pending| pending.config = Some(config));
     }
 
-    /// Adds a letter to a mailbox.
     pub(super) fn add_message(&self, to: &str, letter: TeamMessage) {
         self.queue_mailbox_change(to, MailboxChange::Received(Box::new(letter)));
     }
 
-    /// Notes that a reader has its letters.
     pub(super) fn mark_read(&self, name: &str) {
         self.queue_mailbox_change(name, MailboxChange::Read);
     }
 
-    /// Waits until everything is on disk that has been noted by now.
+    /// Waits until all changes queued so far are on disk.
     pub(super) async fn flush(&self) {
         let noted = self.shared.lock_pending().queued_count;
-        // We hold the other end ourselves, so it cannot be gone.
+        // The sender is owned by `self`, so the channel is open.
         let _ = self.shared.written_count.subscribe().wait_for(|written| *written >= noted).await;
     }
 
-    /// Removes everything about the team.
+    /// Removes all files of the team.
     pub(super) fn remove(&self) -> io::Result<()> {
         self.shared.lock_pending().removed = true;
         let _disk = self.shared.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +102,7 @@ impl TeamWriter {
         self.queue_write(|pending| pending.mailboxes.entry(name.to_owned()).or_default().push(change));
     }
 
-    /// Notes what is to be written, and has it written if nobody is at it.
+    /// Queues a change and starts a writer if none runs.
     fn queue_write(&self, note: impl FnOnce(&mut PendingWrites)) {
         let mut pending = self.shared.lock_pending();
         note(&mut pending);
@@ -122,7 +120,7 @@ impl TeamWriter {
 }
 
 impl Shared {
-    /// Writes until nothing is left. The record is for others: that it cannot be written stops nobody.
+    /// Writes until nothing is queued. The files are only a record, so errors are ignored.
     fn write_pending(&self) {
         while let Some(batch) = self.take_batch() {
             let _disk = self.disk_lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// What is to be written next; if there is nothing, nobody writes any more.
+    /// Takes the next batch; if there is none, the writer ends.
     fn take_batch(&self) -> Option<PendingWrites> {
         let mut pending = self.lock_pending();
         let batch = PendingWrites {
@@ -147,12 +145,12 @@ impl Shared {
             queued_count: pending.queued_count,
             ..PendingWrites::default()
         };
-        // While the notes are locked: whoever notes something afterwards finds nobody writing.
+        // Cleared under the lock, so that a later change starts a new writer.
         pending.writing = batch.config.is_some() || !batch.mailboxes.is_empty();
         pending.writing.then_some(batch)
     }
 
-    /// A whole note is put in or taken out at once; a panic elsewhere cannot leave it half changed.
+    /// Every change is atomic under the lock, so a poisoned lock is safe to use.
     fn lock_pending(&self) -> MutexGuard<'_, PendingWrites> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,7 +161,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn everything_is_on_disk_once_it_has_settled_and_nothing_after_it_was_removed() {
+    async fn changes_are_flushed_and_none_written_after_removal() {
         let home = tempfile::tempdir().unwrap();
         let record = TeamWriter::create(TeamDir::new(home.path(), "crew", "e1")).unwrap();
         record.set_config(serde_json::json!({"name": "crew"}));

@@ -15,7 +15,7 @@ fn found_names(site: &TestProject) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn commands_have_names_by_their_folders_and_the_nearest_counts() {
+fn names_come_from_directories_and_the_nearest_wins() {
     let mut site = test_project(&[
         ("home/.claude/commands/mine.md", "m"),
         ("home/.claude/commands/both.md", "user"),
@@ -32,13 +32,16 @@ fn commands_have_names_by_their_folders_and_the_nearest_counts() {
     ];
     assert_eq!(found_names(&site), (all.map(String::from).to_vec(), vec![]));
     site.locations.sources = [SettingSource::User].into();
-    assert_eq!(found_names(&site).0, ["both home/.claude/commands/both.md", "mine home/.claude/commands/mine.md"]);
+    assert_eq!(
+        found_names(&site).0,
+        ["both home/.claude/commands/both.md", "mine home/.claude/commands/mine.md"]
+    );
     site.locations.sources = [].into();
     assert_eq!(found_names(&site), (vec![], vec![]));
 }
 
 #[test]
-fn what_is_no_command_is_said_and_the_rest_is_there() {
+fn invalid_files_are_reported_and_the_rest_is_found() {
     let site = test_project(&[
         ("code/app/.claude/commands/good.md", "---\nmodel: [\n---\nbody"),
         ("code/app/.claude/commands/two words.md", "x"),
@@ -71,7 +74,7 @@ fn what_is_no_command_is_said_and_the_rest_is_there() {
 }
 
 #[test]
-fn skills_are_folders_and_the_persons_count_first() {
+fn skills_are_directories_and_the_users_win() {
     let mut site = test_project(&[
         ("home/.claude/skills/both/SKILL.md", "---\ndescription: Mine\n---\nmine"),
         ("code/.claude/skills/both/SKILL.md", "---\ndescription: Its\n---\nits"),
@@ -109,7 +112,7 @@ fn skills_are_folders_and_the_persons_count_first() {
 }
 
 #[test]
-fn what_a_plugin_brings_goes_by_its_name() {
+fn plugin_commands_are_prefixed() {
     let site = test_project(&[
         ("plug/commands/go.md", "Go"),
         ("plug/commands/sub/deep.md", "Deep"),

@@ -1,54 +1,52 @@
-//! Gathering instruction files: each once, with what they import, within a limit.
+//! Loads instruction files with their imports, each once, within a total limit.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::locations::CandidateFile;
-use super::read::{self, ReadOutcome, FileText};
-use super::{InstructionKind, InstructionFile, LoadReason};
+use super::read::{self, FileText, ReadOutcome};
+use super::{InstructionFile, InstructionKind, LoadReason};
+use crate::config_locations::ConfigLocations;
 use crate::context::mentions;
 use crate::files;
-use crate::config_locations::ConfigLocations;
 use crate::settings::LayerScope;
 
-/// How many imports may follow each other.
 const MAX_IMPORT_DEPTH: usize = 5;
 
-/// How much all files together may tell the model.
+/// Limit on all files together.
 const MAX_TOTAL_BYTES: usize = 256 * 1024;
 
-/// A file with its text.
+/// A loaded file with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InstructionText {
     pub(super) file: InstructionFile,
     pub(super) text: String,
-    /// How many bytes the whole file has, if that is more than the text.
+    /// Size of the whole file, if the text is truncated.
     pub(super) full_size: Option<u64>,
 }
 
-/// Gathers files.
 pub(super) struct InstructionLoader<'a> {
     config_locations: &'a ConfigLocations,
     home: Option<&'a Path>,
-    /// The files that the model knows already, links followed.
+    /// Real paths of the files the model has already.
     known_paths: &'a mut HashSet<PathBuf>,
-    /// How much room is left.
+    /// Bytes left of the total limit.
     remaining_bytes: usize,
     pub(super) loaded: Vec<InstructionText>,
     pub(super) warnings: Vec<String>,
 }
 
-/// How a file was come by.
+/// Origin of a file.
 struct ImportChain<'a> {
     reason: LoadReason,
-    /// The file that made it matter.
+    /// The accessed file that caused the load.
     trigger: Option<&'a Path>,
-    /// The files that import each other on the way to it, the last one last.
+    /// The chain of importing files, outermost first.
     parents: Vec<PathBuf>,
 }
 
 impl<'a> InstructionLoader<'a> {
-    /// Gathers on a ground, given what the model knows already and how much it was told.
+    /// Creates a loader, given the known files and the number of bytes injected so far.
     pub(super) fn new(
         config_locations: &'a ConfigLocations,
         home: Option<&'a Path>,
@@ -65,7 +63,7 @@ impl<'a> InstructionLoader<'a> {
         }
     }
 
-    /// Takes the file at a place, if there is one, and what it imports.
+    /// Loads a candidate file, if it exists, and its imports.
     pub(super) fn load(&mut self, place: &CandidateFile, reason: LoadReason, trigger: Option<&Path>) {
         let Some(real) = place.real_path.clone().or_else(|| read::resolve(&place.path)) else { return };
         if self.is_foreign_owned(place, &real) {
@@ -122,12 +120,13 @@ impl<'a> InstructionLoader<'a> {
         }
     }
 
-    /// Takes the file that a mention in the file at `place` means, if it means one.
+    /// Loads the file that a mention imports, if it names one.
     fn import(&mut self, place: &CandidateFile, mention: &mentions::Mention, way: &ImportChain<'_>) {
         let readings = mention.candidates().map(|written| self.resolve_import(&place.path, written));
-        let Some((path, real)) = readings.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
+        let Some((path, real)) =
+            readings.flatten().find_map(|path| Some((path.clone(), read::resolve(&path)?)))
         else {
-            // A name with an @ before it is more often a person or a package.
+            // Most `@name` mentions are people or packages, so only Markdown files are reported.
             if mention.candidates().any(|written| written.ends_with(".md")) {
                 self.warnings.push(format!(
                     "{} imports {}, which does not exist.",
@@ -145,16 +144,22 @@ impl<'a> InstructionLoader<'a> {
         parents.push(place.path.clone());
         if parents.len() > MAX_IMPORT_DEPTH {
             if !self.known_paths.contains(&real) {
-                self.warnings
-                    .push(format!("{} is not read: it is more than {MAX_IMPORT_DEPTH} imports deep.", path.display()));
+                self.warnings.push(format!(
+                    "{} is not read: it is more than {MAX_IMPORT_DEPTH} imports deep.",
+                    path.display()
+                ));
             }
             return;
         }
         let place = CandidateFile { path, real_path: None, ..place.clone() };
-        self.load_resolved(&place, &real, &ImportChain { reason: LoadReason::Include, trigger: way.trigger, parents });
+        self.load_resolved(
+            &place,
+            &real,
+            &ImportChain { reason: LoadReason::Include, trigger: way.trigger, parents },
+        );
     }
 
-    /// The path that an import means: from the folder of the file that it stands in, or from home.
+    /// Resolves the path of an import, relative to the importing file or to `~`.
     fn resolve_import(&self, file: &Path, written: &str) -> Option<PathBuf> {
         let path = match written.strip_prefix("~/") {
             Some(rest) => self.home?.join(rest),
@@ -163,7 +168,7 @@ impl<'a> InstructionLoader<'a> {
         Some(files::normalize_path(&path))
     }
 
-    /// Whether a file above the project was put there by another user: folders like `/tmp` are everybody's.
+    /// Returns whether a file above the project belongs to another user; directories like `/tmp` are writable by all.
     fn is_foreign_owned(&self, place: &CandidateFile, real: &Path) -> bool {
         let ConfigLocations { working_dir: root, .. } = self.config_locations;
         let ours = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner_uid(root)];

@@ -1,44 +1,49 @@
-//! Which instruction files there may be, and in which order: from what is said most generally to what is nearest.
+//! Candidate paths of instruction files, from the most general to the nearest.
 
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::options::SettingSource;
 
 use super::InstructionKind;
-use crate::files;
 use crate::config_locations::ConfigLocations;
+use crate::files;
 use crate::settings::LayerScope;
 
-/// The files in a folder that are the project's. Where two differ, what is said last and for this engine counts.
+/// Project files in a directory, in order; the last one wins where they differ.
 const PROJECT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
 
-/// The file in a folder that is the person's own, for this project.
+/// File of the user for this project.
 const LOCAL_FILE: &str = "CLAUDE.local.md";
 
-/// The files of the person, in the configuration folder.
+/// Files of the user in the configuration directory.
 const USER_FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// A file that may be there.
+/// A file that may exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CandidateFile {
     pub(super) path: PathBuf,
-    /// Where that really is, if that is known already.
+    /// Its real path, if it is known already.
     pub(super) real_path: Option<PathBuf>,
     pub(super) kind: InstructionKind,
     pub(super) scope: LayerScope,
-    /// How far it may reach if it came with an untrusted project.
+    /// Directory that it must not leave if the project is not trusted.
     pub(super) boundary: PathBuf,
 }
 
-/// The files that a session begins with.
+/// The candidates at the start of a session.
 pub(super) fn initial_files(ground: &ConfigLocations, managed: &[PathBuf]) -> Vec<CandidateFile> {
-    let mut places: Vec<CandidateFile> =
-        managed.iter().map(|path| candidate(path.clone(), InstructionKind::Managed, LayerScope::User, path)).collect();
+    let mut places: Vec<CandidateFile> = managed
+        .iter()
+        .map(|path| candidate(path.clone(), InstructionKind::Managed, LayerScope::User, path))
+        .collect();
     if let (Some(config), true) = (&ground.user_dir, ground.includes(SettingSource::User)) {
-        places.extend(USER_FILES.map(|name| candidate(config.join(name), InstructionKind::User, LayerScope::User, config)));
+        places.extend(
+            USER_FILES
+                .map(|name| candidate(config.join(name), InstructionKind::User, LayerScope::User, config)),
+        );
     }
     let other = enclosing_checkout(&ground.working_dir);
-    // The root of the whole disk belongs to no project.
+    // The root directory belongs to no project.
     let mut folders: Vec<&Path> =
         ground.working_dir.ancestors().filter(|folder| folder.parent().is_some()).collect();
     folders.reverse();
@@ -50,7 +55,7 @@ pub(super) fn initial_files(ground: &ConfigLocations, managed: &[PathBuf]) -> Ve
     places
 }
 
-/// The files between the folder of the session and a file below it.
+/// The candidates between the session's directory and a file below it.
 pub(super) fn nested_files(ground: &ConfigLocations, file: &Path) -> Vec<CandidateFile> {
     let mut folders: Vec<&Path> =
         file.ancestors().skip(1).take_while(|folder| *folder != ground.working_dir).collect();
@@ -63,23 +68,25 @@ pub(super) fn nested_files(ground: &ConfigLocations, file: &Path) -> Vec<Candida
     folders.into_iter().flat_map(|path| files_in_dir(ground, path, folder)).collect()
 }
 
-/// What is known of a folder.
+/// State of a directory's path resolution.
 #[derive(Debug, Clone, Copy)]
 enum DirResolution<'a> {
-    /// There may be links on the way to it.
+    /// It may contain symlinks.
     Unresolved,
-    /// There are none, and the person's configuration really lies here. To follow every path from the top anew would take
-    /// very long in deep folders.
+    /// It contains none; `config` is the real path of the user's configuration directory. Avoids resolving every path
+    /// from the root, which is slow in deep directories.
     Resolved { config: Option<&'a Path> },
 }
 
 impl DirResolution<'_> {
-    /// Where a file in it really is, if that is known without following its whole path.
+    /// The real path of a file in the directory, if it is known without resolving the whole path.
     fn real_path_of(self, path: &Path) -> Option<PathBuf> {
         let is_linked = |path: &Path| files::link_target(path).is_some();
         let hidden = path.parent().filter(|folder| folder.ends_with(".claude"));
         match self {
-            Self::Resolved { .. } if !is_linked(path) && !hidden.is_some_and(is_linked) => Some(path.to_owned()),
+            Self::Resolved { .. } if !is_linked(path) && !hidden.is_some_and(is_linked) => {
+                Some(path.to_owned())
+            }
             Self::Resolved { .. } => files::real_path(path),
             Self::Unresolved => None,
         }
@@ -93,13 +100,13 @@ impl DirResolution<'_> {
     }
 }
 
-/// The files that are there. Most folders have none, and are done with after a look at each name.
+/// The files that exist in a directory. Most have none and cost one stat per name.
 fn files_in_dir<'a>(
     ground: &'a ConfigLocations,
     folder: &'a Path,
     known: DirResolution<'a>,
 ) -> impl Iterator<Item = CandidateFile> + 'a {
-    // A file above the project may reach as far as its own folder.
+    // A file above the project is limited to its own directory.
     let top = ground.repo_root();
     let within = if folder.starts_with(top) { top } else { folder };
     let project = PROJECT_FILES.iter().map(|name| (*name, InstructionKind::Project, SettingSource::Project));
@@ -123,21 +130,21 @@ fn candidate(path: PathBuf, kind: InstructionKind, scope: LayerScope, within: &P
     CandidateFile { path, real_path: None, kind, scope, boundary: within.to_owned() }
 }
 
-/// A checkout of the same repository that lies around the one we work in.
+/// The main checkout that contains the worktree of the session.
 struct EnclosingCheckout {
     root: PathBuf,
     worktree: PathBuf,
 }
 
 impl EnclosingCheckout {
-    /// Whether a folder belongs to it and not to ours. Its shared files are ours in another version; what a person wrote
-    /// there for himself is nowhere else.
+    /// Returns whether a directory belongs to the main checkout and not to the worktree. Its project files are other
+    /// versions of the worktree's files; local files of the user exist only there.
     fn contains(&self, folder: &Path) -> bool {
         folder.starts_with(&self.root) && !folder.starts_with(&self.worktree)
     }
 }
 
-/// In a git worktree, the main checkout if the worktree lies inside it.
+/// In a git worktree, the main checkout if it contains the worktree.
 fn enclosing_checkout(root: &Path) -> Option<EnclosingCheckout> {
     let ours = root
         .ancestors()

@@ -1,8 +1,8 @@
-//! Instruction files: what the person and the project want every session to know (`CLAUDE.md`, `AGENTS.md`).
+//! Instruction files of user and project (`CLAUDE.md`, `AGENTS.md`).
 //!
-//! They are told to the model before the first prompt and again after a compaction; those of a folder below the session's
-//! own when a file there is read. Rooms: `places` (which files there may be), `read` (one of them), `gather` (all of them and
-//! what they import), `tell` (as the model reads them).
+//! They are injected before the first prompt and again after a compaction; those of subdirectories when the model
+//! accesses a file there. Modules: `locations` (candidate files), `read` (bounded read of one file), `load` (all
+//! files and their imports), `render` (text for the model).
 
 mod load;
 mod locations;
@@ -19,25 +19,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use whimbrel_wire::hook::InstructionsLoaded;
 
-use crate::files;
 use crate::config_locations::ConfigLocations;
+use crate::files;
 use load::InstructionLoader;
 
-/// Whose an instruction file is.
+/// Owner of an instruction file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionKind {
-    /// An administrator's.
+    /// Of the administrator.
     Managed,
-    /// The person's, for all projects.
+    /// Of the user, for all projects.
     User,
-    /// The project's.
+    /// Of the project.
     Project,
-    /// The person's, for this project.
+    /// Of the user, for this project.
     Local,
 }
 
 impl InstructionKind {
-    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::Managed => "Managed",
@@ -48,21 +47,19 @@ impl InstructionKind {
     }
 }
 
-/// Why a file was read.
+/// Reason why a file was loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadReason {
-    /// The session began.
     SessionStart,
-    /// The conversation was replaced by a summary, so that all must be told anew.
+    /// The conversation was compacted, so everything is injected anew.
     Compact,
-    /// A file below its folder was read.
+    /// A file in or below its directory was accessed.
     Nested,
     /// Another file imports it.
     Include,
 }
 
 impl LoadReason {
-    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::SessionStart => "session_start",
@@ -73,25 +70,22 @@ impl LoadReason {
     }
 }
 
-/// A file that the model was told.
+/// An instruction file that was injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionFile {
-    /// The file.
     pub path: PathBuf,
-    /// Whose it is.
     pub kind: InstructionKind,
-    /// Why it was read.
     pub reason: LoadReason,
-    /// The file that made it matter.
+    /// The accessed file that caused the load.
     pub trigger: Option<PathBuf>,
     /// The file that imports it.
     pub parent: Option<PathBuf>,
-    /// How many bytes of it the model was told.
+    /// Number of bytes injected.
     pub bytes: usize,
 }
 
 impl InstructionFile {
-    /// The file as hooks are told of it.
+    /// Input of the `InstructionsLoaded` hooks.
     pub fn to_hook_input(&self) -> InstructionsLoaded {
         let text = |path: &PathBuf| path.display().to_string();
         InstructionsLoaded {
@@ -105,37 +99,37 @@ impl InstructionFile {
     }
 }
 
-/// What happened since somebody asked last.
+/// Files and warnings since the last query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstructionUpdates {
-    /// Files that were read, for hooks.
+    /// Files that were loaded, for hooks.
     pub loaded: Vec<InstructionFile>,
-    /// What the host should know. Each is said once in a session.
+    /// Warnings for the host, each once per session.
     pub warnings: Vec<String>,
 }
 
-/// What an agent knows of the instruction files. A clone for another agent of the session knows nothing yet.
+/// Instruction files of one agent.
 #[derive(Debug)]
 pub struct Instructions {
     config_locations: Arc<ConfigLocations>,
     home: Option<Arc<Path>>,
     managed: Arc<[PathBuf]>,
-    /// Warnings that the host has heard, from whichever agent.
+    /// Warnings that the host got already, from any agent of the session.
     sent_warnings: Arc<Mutex<HashSet<String>>>,
-    /// Whether the files of the start were told before.
+    /// Whether the initial files were loaded before.
     has_loaded: bool,
-    /// What the model knows, links followed.
+    /// Real paths of the files the model has.
     known_paths: HashSet<PathBuf>,
     files: Vec<InstructionFile>,
-    /// Folders below the session's own that were looked at.
+    /// Subdirectories that were searched already.
     visited_dirs: HashSet<PathBuf>,
-    /// Files that the model asked to see and that may make others matter.
+    /// Paths of tool calls that may cause nested files to be loaded.
     watched_paths: Vec<String>,
     updates: InstructionUpdates,
 }
 
 impl Instructions {
-    /// The instruction files of a session; `~` in an import is `home`.
+    /// Creates an empty set; `home` resolves `~` in imports.
     pub fn new(config_locations: Arc<ConfigLocations>, home: Option<&Path>) -> Self {
         let managed = ["/etc/claude-code/CLAUDE.md", "/etc/whimbrel/CLAUDE.md"].map(PathBuf::from);
         Self {
@@ -152,7 +146,7 @@ impl Instructions {
         }
     }
 
-    /// For another agent of the same session, or for the same one that has forgotten everything.
+    /// An empty set for another agent of the same session.
     pub fn for_new_agent(&self) -> Self {
         Self {
             managed: Arc::clone(&self.managed),
@@ -161,9 +155,13 @@ impl Instructions {
         }
     }
 
-    /// What the model is told at the start, and again when it has forgotten it. Touches the disk.
+    /// Loads the initial files, and loads them again after a compaction; returns their text. Blocking.
     pub fn load_initial(&mut self) -> Option<String> {
-        let reason = if mem::replace(&mut self.has_loaded, true) { LoadReason::Compact } else { LoadReason::SessionStart };
+        let reason = if mem::replace(&mut self.has_loaded, true) {
+            LoadReason::Compact
+        } else {
+            LoadReason::SessionStart
+        };
         self.known_paths.clear();
         self.visited_dirs.clear();
         self.files.clear();
@@ -171,7 +169,7 @@ impl Instructions {
         self.load_files(&places, reason, None).and_then(|told| render::render_initial(&told))
     }
 
-    /// Notes a call that shows the model a file, or changes one.
+    /// Notes the path of a tool call that reads or changes a file.
     pub fn watch_call(&mut self, tool: &str, input: &Value) {
         let field = match tool {
             "Read" | "Edit" | "Write" => "file_path",
@@ -181,13 +179,13 @@ impl Instructions {
         self.watched_paths.extend(input[field].as_str().map(str::to_owned));
     }
 
-    /// Takes the paths of such calls, as they were written.
+    /// Takes the noted paths, as the model wrote them.
     pub fn take_watched_paths(&mut self) -> Vec<String> {
         mem::take(&mut self.watched_paths)
     }
 
-    /// What the model is told because it saw a file: the instructions of the folders that it lies in. Touches the disk.
-    /// Each is a text of its own, so that one that was told in an earlier run is known again.
+    /// Loads the instructions of the directories that contain an accessed file. Blocking. Each file is a separate
+    /// text, so that one injected in an earlier run is recognised.
     pub fn load_nested(&mut self, file: &Path) -> Vec<String> {
         let Some(file) = files::real_path(file) else { return Vec::new() };
         let Some(folder) = file.parent().map(Path::to_owned) else { return Vec::new() };
@@ -199,12 +197,12 @@ impl Instructions {
         told.chunks(1).filter_map(render::render_nested).collect()
     }
 
-    /// The files that the model was told.
+    /// The files that were injected.
     pub fn files(&self) -> &[InstructionFile] {
         &self.files
     }
 
-    /// What happened since this was asked last.
+    /// Takes files and warnings since the last call.
     pub fn take_updates(&mut self) -> InstructionUpdates {
         let mut news = mem::take(&mut self.updates);
         let mut said = self.sent_warnings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +217,12 @@ impl Instructions {
         trigger: Option<&Path>,
     ) -> Option<Vec<load::InstructionText>> {
         let so_far = self.files.iter().map(|file| file.bytes).sum();
-        let mut gatherer = InstructionLoader::new(&self.config_locations, self.home.as_deref(), &mut self.known_paths, so_far);
+        let mut gatherer = InstructionLoader::new(
+            &self.config_locations,
+            self.home.as_deref(),
+            &mut self.known_paths,
+            so_far,
+        );
         for place in places {
             gatherer.load(place, reason, trigger);
         }

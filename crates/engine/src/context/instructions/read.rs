@@ -1,41 +1,35 @@
-//! Reading one instruction file: bounded, and never waiting for something that is no file.
+//! Bounded read of one instruction file; never blocks on pipes or devices.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, FileKind};
 
-/// How much of one file the model is told.
+/// Limit on one file.
 pub(super) const MAX_FILE_BYTES: usize = 64 * 1024;
 
-/// What came of reading a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
-    /// Nothing is there.
     Missing,
-    /// A folder is there.
     Directory,
-    /// Something that cannot be read, and why.
+    /// Not readable, with the reason.
     Unreadable(String),
-    /// A text.
     Text(FileText),
 }
 
-/// The text of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileText {
-    /// Its beginning, or all of it.
+    /// The text, possibly truncated.
     pub(super) text: String,
-    /// How many bytes the whole file has, if that is more.
+    /// Size of the whole file, if the text is truncated.
     pub(super) full_size: Option<u64>,
 }
 
-/// Where a path really leads.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
     files::real_path(path)
 }
 
-/// Reads a file. The path has no links in it, so that what was judged is what is read.
+/// Reads a file. The path must be resolved, so that the file that was checked is the one that is read.
 pub(super) fn read(real: &Path) -> ReadOutcome {
     match files::file_kind(real) {
         Ok(FileKind::Missing) => ReadOutcome::Missing,
@@ -43,7 +37,9 @@ pub(super) fn read(real: &Path) -> ReadOutcome {
         Ok(FileKind::Pipe) => ReadOutcome::Unreadable("it is a named pipe".into()),
         Ok(FileKind::Socket) => ReadOutcome::Unreadable("it is a socket".into()),
         Ok(FileKind::Device) => ReadOutcome::Unreadable("it is a device".into()),
-        Ok(FileKind::File(_)) => read_start(real).unwrap_or_else(|error| ReadOutcome::Unreadable(error.to_string())),
+        Ok(FileKind::File(_)) => {
+            read_start(real).unwrap_or_else(|error| ReadOutcome::Unreadable(error.to_string()))
+        }
         Err(error) => ReadOutcome::Unreadable(error.to_string()),
     }
 }
@@ -57,7 +53,7 @@ fn read_start(path: &Path) -> io::Result<ReadOutcome> {
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            // A character that the limit cuts through is no fault of the file.
+            // A character split by the limit is not an encoding error.
             let valid = error.utf8_error().valid_up_to();
             if !cut || MAX_FILE_BYTES - valid > 3 {
                 return Ok(ReadOutcome::Unreadable("it is not UTF-8 text".into()));

@@ -1,15 +1,15 @@
-//! Instruction files as the model reads them, pure.
+//! Renders instruction files for the model (pure).
 
 use super::InstructionKind;
 use super::load::InstructionText;
 
-/// The files of the start; none if there are none.
+/// Renders the initial files; none if there are none.
 pub(super) fn render_initial(told: &[InstructionText]) -> Option<String> {
     let head = "Instructions of the person and the project, for every task here. Follow them as far as they apply; they go before your habits.";
     render_files(head, told)
 }
 
-/// The files of folders that the model has come to.
+/// Renders files of subdirectories.
 pub(super) fn render_nested(told: &[InstructionText]) -> Option<String> {
     let head = "Further instructions, for the files in and below the folder of each:";
     render_files(head, told)

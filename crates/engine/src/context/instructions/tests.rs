@@ -1,4 +1,4 @@
-//! Which instruction files a model is told, and which it is not.
+//! Tests of instruction files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use whimbrel_wire::options::SettingSource;
 use super::*;
 use crate::settings::Trust;
 
-/// A home with a configuration folder, and a repository elsewhere.
+/// A home with a configuration directory, and a repository elsewhere.
 struct InstructionsFixture {
     root: PathBuf,
     trust: Trust,
@@ -52,11 +52,11 @@ impl InstructionsFixture {
             trust: self.trust,
         };
         let memory = Instructions::new(Arc::new(ground), Some(&self.path("home")));
-        // What an administrator of this machine wants is no part of the test.
+        // The administrator's files of this machine are excluded.
         Instructions { managed: [].into(), ..memory }
     }
 
-    /// The files of the start, relative, and the warnings.
+    /// The initial files, as relative paths, and the warnings.
     fn load_initial(&self) -> (Vec<String>, Vec<String>) {
         let mut memory = self.instructions();
         memory.load_initial();
@@ -70,7 +70,7 @@ impl InstructionsFixture {
 }
 
 #[test]
-fn files_come_from_the_general_to_the_near_and_from_asked_for_sources_only() {
+fn files_are_ordered_and_limited_to_enabled_sources() {
     let files = [
         ("home/.claude/CLAUDE.md", "user"),
         ("CLAUDE.md", "parent"),
@@ -107,16 +107,18 @@ fn files_come_from_the_general_to_the_near_and_from_asked_for_sources_only() {
 }
 
 #[test]
-fn the_persons_files_are_not_the_projects_even_when_the_project_is_the_home() {
-    let mut site = InstructionsFixture::new().with_files(&[("home/.claude/CLAUDE.md", "user"), ("home/CLAUDE.md", "home")]);
+fn user_files_are_not_project_files_of_home() {
+    let mut site = InstructionsFixture::new()
+        .with_files(&[("home/.claude/CLAUDE.md", "user"), ("home/CLAUDE.md", "home")]);
     site.sources = [SettingSource::Project].into();
     let mut memory = site.instructions();
-    memory.config_locations = Arc::new(ConfigLocations { working_dir: site.path("home"), ..(*memory.config_locations).clone() });
+    memory.config_locations =
+        Arc::new(ConfigLocations { working_dir: site.path("home"), ..(*memory.config_locations).clone() });
     assert!(memory.load_initial().is_some_and(|text| text.contains("home\n") && !text.contains("user")));
 }
 
 #[test]
-fn the_model_reads_whose_each_file_is() {
+fn rendered_text_names_owner_of_each_file() {
     let site = InstructionsFixture::new().with_files(&[
         ("home/.claude/CLAUDE.md", "Be kind.\n"),
         ("code/CLAUDE.md", "@docs/x.md\n"),
@@ -135,7 +137,7 @@ fn the_model_reads_whose_each_file_is() {
 }
 
 #[test]
-fn imports_follow_each_other_so_far_and_no_further() {
+fn import_depth_is_limited() {
     let chain: Vec<(String, String)> =
         (0..8).map(|n| (format!("code/{n}.md"), format!("number {n} @{}.md", n + 1))).collect();
     let files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -147,7 +149,7 @@ fn imports_follow_each_other_so_far_and_no_further() {
 }
 
 #[test]
-fn each_file_is_told_once() {
+fn each_file_is_loaded_once() {
     let site = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "one @a.md @./a.md"),
         ("code/a.md", "two @CLAUDE.md @a.md"),
@@ -159,7 +161,7 @@ fn each_file_is_told_once() {
 }
 
 #[test]
-fn a_project_reaches_beyond_itself_only_when_it_is_trusted() {
+fn project_imports_outside_files_only_if_trusted() {
     let files = [
         ("home/secret.md", "secret"),
         ("code/CLAUDE.md", "@../home/secret.md @~/secret.md"),
@@ -180,7 +182,7 @@ fn a_project_reaches_beyond_itself_only_when_it_is_trusted() {
 }
 
 #[test]
-fn a_person_may_import_from_anywhere() {
+fn user_files_may_import_from_anywhere() {
     let mut site = InstructionsFixture::new().with_files(&[
         ("home/.claude/CLAUDE.md", "@~/notes.md"),
         ("home/notes.md", "notes"),
@@ -188,14 +190,17 @@ fn a_person_may_import_from_anywhere() {
         ("home/more.md", "more"),
     ]);
     let expected = ["home/.claude/CLAUDE.md", "home/notes.md", "code/CLAUDE.local.md", "home/more.md"];
-    // Where nobody vouches for the project, the local file may have come with it.
-    assert_eq!(site.load_initial().0, expected[..3].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    // In an untrusted project, the local file may have come with it.
+    assert_eq!(
+        site.load_initial().0,
+        expected[..3].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    );
     site.trust = Trust::Full;
     assert_eq!(site.load_initial(), (expected.map(String::from).to_vec(), vec![]));
 }
 
 #[test]
-fn what_is_no_text_is_named_and_nobody_waits_for_it() {
+fn non_text_files_are_reported_without_blocking() {
     let site = InstructionsFixture::new();
     nix::unistd::mkfifo(&site.path("code/CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     fs::create_dir(site.path("code/AGENTS.md")).unwrap();
@@ -217,7 +222,7 @@ fn what_is_no_text_is_named_and_nobody_waits_for_it() {
 }
 
 #[test]
-fn mentions_that_are_no_imports_are_left_alone() {
+fn other_mentions_are_not_imports() {
     let text = "Ask @somebody about @scope/package and @/etc, not `@code.md`. But @missing.md is missing.";
     let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", text), ("code/code.md", "code")]);
     let (found, warnings) = site.load_initial();
@@ -227,7 +232,7 @@ fn mentions_that_are_no_imports_are_left_alone() {
 }
 
 #[test]
-fn long_files_are_cut_and_said_to_be() {
+fn long_files_are_truncated_with_warning() {
     let long = "ä".repeat(40 * 1024);
     let site = InstructionsFixture::new().with_files(&[("code/CLAUDE.md", &format!("x{long}"))]);
     let mut memory = site.instructions();
@@ -238,19 +243,21 @@ fn long_files_are_cut_and_said_to_be() {
 }
 
 #[test]
-fn all_files_together_have_a_limit() {
+fn total_size_is_limited() {
     let big = "x".repeat(60 * 1024);
     let files: Vec<(String, String)> =
         (0..6).map(|n| (format!("code/{n}.md"), format!("{n}{big}"))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let site = InstructionsFixture::new().with_files(&files).with_files(&[("code/CLAUDE.md", "@0.md @1.md @2.md @3.md @4.md @5.md")]);
+    let site = InstructionsFixture::new()
+        .with_files(&files)
+        .with_files(&[("code/CLAUDE.md", "@0.md @1.md @2.md @3.md @4.md @5.md")]);
     let (found, warnings) = site.load_initial();
     assert_eq!((found.len(), warnings.len()), (5, 2));
     assert!(warnings[0].contains("4.md is left out") && warnings[1].contains("5.md is left out"));
 }
 
 #[test]
-fn a_folder_below_speaks_when_a_file_in_it_is_seen() {
+fn nested_files_are_loaded_when_a_file_is_accessed() {
     let site = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "top"),
         ("code/a/CLAUDE.md", "of a @more.md"),
@@ -281,14 +288,14 @@ fn a_folder_below_speaks_when_a_file_in_it_is_seen() {
     for file in ["code/a/b/c.rs", "code/a/d.rs", "home/x.rs", "code/gone.rs"] {
         assert_eq!(memory.load_nested(&site.path(file)), [""; 0], "{file}");
     }
-    // After a compaction everything is new again.
+    // A compaction resets everything.
     memory.load_initial();
     assert_eq!(memory.take_updates().loaded[0].reason, LoadReason::Compact);
     assert!(!memory.load_nested(&site.path("code/a/d.rs")).is_empty());
 }
 
 #[test]
-fn in_a_worktree_inside_the_repository_shared_files_are_read_once() {
+fn worktree_skips_project_files_of_main_checkout() {
     let site = InstructionsFixture::new().with_files(&[
         ("code/CLAUDE.md", "main checkout"),
         ("code/CLAUDE.local.md", "mine"),
@@ -298,14 +305,17 @@ fn in_a_worktree_inside_the_repository_shared_files_are_read_once() {
         ("CLAUDE.md", "above both"),
     ]);
     let mut memory = site.instructions();
-    memory.config_locations = Arc::new(ConfigLocations { working_dir: site.path("code/trees/w"), ..(*memory.config_locations).clone() });
+    memory.config_locations = Arc::new(ConfigLocations {
+        working_dir: site.path("code/trees/w"),
+        ..(*memory.config_locations).clone()
+    });
     memory.load_initial();
     let found: Vec<String> = memory.files().iter().map(|file| site.relative(&file.path)).collect();
     assert_eq!(found, ["CLAUDE.md", "code/CLAUDE.local.md", "code/trees/w/CLAUDE.md"]);
 }
 
 #[test]
-fn only_calls_that_show_or_change_files_are_watched() {
+fn only_calls_that_access_files_are_watched() {
     let mut memory = InstructionsFixture::new().instructions();
     memory.watch_call("Read", &json!({"file_path": "a"}));
     memory.watch_call("NotebookEdit", &json!({"notebook_path": "b"}));
@@ -316,7 +326,7 @@ fn only_calls_that_show_or_change_files_are_watched() {
 }
 
 #[test]
-fn a_warning_is_said_once_in_a_session() {
+fn warning_is_sent_once_per_session() {
     let site = InstructionsFixture::new();
     fs::create_dir(site.path("code/CLAUDE.md")).unwrap();
     let mut first = site.instructions();
@@ -327,8 +337,8 @@ fn a_warning_is_said_once_in_a_session() {
 }
 
 #[test]
-fn what_another_user_put_above_the_project_is_not_read() {
-    // Only an administrator can give a file away.
+fn files_of_another_user_above_project_are_skipped() {
+    // Only root can change the owner of a file.
     if !nix::unistd::Uid::effective().is_root() {
         return;
     }

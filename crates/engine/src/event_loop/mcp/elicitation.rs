@@ -1,5 +1,5 @@
-//! Questions of servers to the person: hooks may answer in the person's place, the host asks the person, and hooks may
-//! change what comes of it.
+//! Elicitation: questions of MCP servers to the user. Hooks may answer first, then the host asks the user, then hooks
+//! may change the reply.
 
 use std::sync::Arc;
 
@@ -8,21 +8,30 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 use whimbrel_wire::hook::{self, HookEvent};
 
+use crate::hooks::{HookDispatcher, MergedOutput};
 use crate::host_requests::HostRequests;
-use crate::hooks::{MergedOutput, HookDispatcher};
 use crate::mcp::ElicitFn;
 use crate::state_notifier::StateNotifier;
 
-/// Puts questions to hooks and host.
-pub(super) fn elicitation_handler(ask: HostRequests, state: StateNotifier, lookout: watch::Receiver<HookDispatcher>) -> ElicitFn {
+/// Creates the handler that asks hooks, then the host.
+pub(super) fn elicitation_handler(
+    ask: HostRequests,
+    state: StateNotifier,
+    lookout: watch::Receiver<HookDispatcher>,
+) -> ElicitFn {
     Arc::new(move |question| {
         let (ask, state, lookout) = (ask.clone(), state.clone(), lookout.borrow().clone());
         Box::pin(async move { elicit(question, &ask, &state, &lookout).await })
     })
 }
 
-async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier, lookout: &HookDispatcher) -> ElicitationReply {
-    // Whoever no longer waits drops this future, and the hooks with it.
+async fn elicit(
+    question: Elicitation,
+    ask: &HostRequests,
+    state: &StateNotifier,
+    lookout: &HookDispatcher,
+) -> ElicitationReply {
+    // A caller that no longer waits drops this future, and the hooks with it.
     let never = CancellationToken::new();
     let asked = hook::Elicitation {
         mcp_server_name: question.mcp_server_name.clone(),
@@ -39,8 +48,11 @@ async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier
         Some(reply) => reply,
         None => {
             let waiting = state.requires_action().await;
-            // A host that cannot answer has, as it were, closed the question.
-            let reply = ask.request(question).await.unwrap_or_else(|_| reply_without_content(ElicitationAction::Cancel));
+            // A host that cannot answer counts as cancelled.
+            let reply = ask
+                .request(question)
+                .await
+                .unwrap_or_else(|_| reply_without_content(ElicitationAction::Cancel));
             waiting.finish().await;
             reply
         }
@@ -56,7 +68,7 @@ async fn elicit(question: Elicitation, ask: &HostRequests, state: &StateNotifier
     reply_from_hooks(&said).unwrap_or(reply)
 }
 
-/// The answer that hooks give, if they give one. Whoever blocks declines.
+/// The reply given by hooks, if there is one. A blocking hook declines.
 fn reply_from_hooks(said: &MergedOutput) -> Option<ElicitationReply> {
     if !said.blocked.is_empty() {
         return Some(reply_without_content(ElicitationAction::Decline));

@@ -1,4 +1,5 @@
-//! What the host is told when a server is lost, is back, or cannot be used. Which changes are news is a pure decision.
+//! Notices to the host when an MCP server is lost, reconnected or unusable. Which changes are reported is a pure
+//! decision.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{McpConnection, McpServerStatus};
 use whimbrel_wire::system::{InformationLevel, Informational};
 
-use crate::mcp::ServerRegistry;
 use crate::frame_sender::FrameSender;
+use crate::mcp::ServerRegistry;
 
-/// Watches servers from the session's first notice on, until it is dropped.
+/// Watches the servers from the `init` frame on, until dropped.
 pub(super) async fn watch_status(roster: ServerRegistry, outbox: FrameSender, opened: CancellationToken) {
     let mut changes = roster.changes();
     opened.cancelled().await;
@@ -30,7 +31,7 @@ pub(super) async fn watch_status(roster: ServerRegistry, outbox: FrameSender, op
     }
 }
 
-/// What has become of servers since `before`, which is brought up to date.
+/// Compares the statuses with `before`, updates it and returns the changes to report.
 fn status_changes(
     before: &mut BTreeMap<String, McpServerStatus>,
     now: Vec<McpServerStatus>,
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_matters_to_the_person_is_told() {
+    fn only_relevant_status_changes_are_reported() {
         use McpConnection::{Connected, Disabled, Failed, NeedsAuth, Pending};
         let rows: [(&str, McpServerStatus, Option<&str>); 9] = [
             ("it starts", server(Pending, None), None),
@@ -94,10 +95,15 @@ mod tests {
         ];
         let mut before = BTreeMap::new();
         for (name, now, expected) in rows {
-            let said: Vec<_> = status_changes(&mut before, vec![now]).into_iter().map(|(_, text)| text).collect();
+            let said: Vec<_> =
+                status_changes(&mut before, vec![now]).into_iter().map(|(_, text)| text).collect();
             assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{name}");
         }
         let mut before = BTreeMap::new();
-        assert_eq!(status_changes(&mut before, vec![server(Failed, Some("bad entry."))]).len(), 1, "from the start");
+        assert_eq!(
+            status_changes(&mut before, vec![server(Failed, Some("bad entry."))]).len(),
+            1,
+            "from the start"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Claims about spots: nobody can lead them elsewhere.
+//! File handles cannot be redirected by symlinks.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::super::dir_handle::open_componentwise;
 use super::*;
 
-/// A folder with `inside/f`, and `outside/f` which nobody may touch.
+/// A directory with `inside/f` and `outside/f`; the latter must not be touched.
 fn fixture() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -26,14 +26,14 @@ fn is_path_changed<T>(outcome: io::Result<T>) -> bool {
     outcome.is_err_and(|error| PathChangedError::is_source_of(&error))
 }
 
-/// Nothing outside has changed, not even for an instant.
+/// Nothing outside has changed.
 fn is_outside_untouched(root: &Path) -> bool {
     let outside = root.join("outside");
     fs::read_to_string(outside.join("f")).unwrap() == "outside" && fs::read_dir(outside).unwrap().count() == 1
 }
 
 #[test]
-fn a_link_on_the_way_is_not_followed() {
+fn symlink_in_the_path_is_rejected() {
     let (_folder, root) = fixture();
     symlink("outside", root.join("link")).unwrap();
     for below in ["link/f", "link/new", "link/new/deep"] {
@@ -42,7 +42,7 @@ fn a_link_on_the_way_is_not_followed() {
 }
 
 #[test]
-fn a_link_in_place_of_the_file_is_not_followed() {
+fn symlink_in_place_of_the_file_is_rejected() {
     let (_folder, root) = fixture();
     let spot = FileHandle::for_real_path(&root.join("inside/f")).unwrap();
     fs::remove_file(root.join("inside/f")).unwrap();
@@ -56,9 +56,10 @@ fn a_link_in_place_of_the_file_is_not_followed() {
 }
 
 #[test]
-fn a_folder_that_is_held_stays_the_same_whatever_its_name_leads_to() {
+fn open_directory_is_used_after_its_name_is_replaced() {
     let (_folder, root) = fixture();
-    let [old, new] = ["inside/f", "inside/new"].map(|path| FileHandle::for_real_path(&root.join(path)).unwrap());
+    let [old, new] =
+        ["inside/f", "inside/new"].map(|path| FileHandle::for_real_path(&root.join(path)).unwrap());
     fs::rename(root.join("inside"), root.join("aside")).unwrap();
     symlink("outside", root.join("inside")).unwrap();
     assert_eq!(old.read(99).unwrap().0, b"inside");
@@ -70,7 +71,7 @@ fn a_folder_that_is_held_stays_the_same_whatever_its_name_leads_to() {
 }
 
 #[test]
-fn new_folders_are_not_made_through_a_link() {
+fn directories_are_not_created_through_a_symlink() {
     let (_folder, root) = fixture();
     let spot = FileHandle::for_real_path(&root.join("later/deep/f")).unwrap();
     assert_eq!(spot.kind().unwrap(), FileKind::Missing);
@@ -83,7 +84,7 @@ fn new_folders_are_not_made_through_a_link() {
 }
 
 #[test]
-fn links_in_a_circle_are_told_as_such() {
+fn symlink_cycle_is_reported_as_such() {
     let (_folder, root) = fixture();
     symlink("round", root.join("round")).unwrap();
     let circle = Some(Errno::ELOOP as i32);
@@ -92,7 +93,7 @@ fn links_in_a_circle_are_told_as_such() {
 }
 
 #[test]
-fn walking_step_by_step_finds_what_the_kernel_finds() {
+fn componentwise_open_agrees_with_the_kernel() {
     let (_folder, root) = fixture();
     symlink("inside", root.join("link")).unwrap();
     symlink("nowhere", root.join("broken")).unwrap();
@@ -116,7 +117,7 @@ fn inode(folder: &DirHandle) -> u64 {
 }
 
 #[test]
-fn no_way_of_opening_ever_ends_outside_while_folder_and_link_change_places() {
+fn open_never_escapes_while_symlink_is_swapped() {
     let (_folder, root) = fixture();
     let (inside, link) = (root.join("inside"), root.join("link"));
     symlink("outside", &link).unwrap();
@@ -141,7 +142,7 @@ fn no_way_of_opening_ever_ends_outside_while_folder_and_link_change_places() {
 }
 
 #[test]
-fn an_entry_has_the_stamp_of_the_open_file() {
+fn stat_and_open_file_have_the_same_stamp() {
     let (_folder, root) = fixture();
     let path = root.join("inside/f");
     let spot = FileHandle::for_real_path(&path).unwrap();
@@ -155,6 +156,6 @@ fn an_entry_has_the_stamp_of_the_open_file() {
 }
 
 #[test]
-fn the_root_of_all_folders_is_a_folder() {
+fn root_is_a_directory() {
     assert_eq!(FileHandle::for_real_path(Path::new("/")).unwrap().kind().unwrap(), FileKind::Directory);
 }

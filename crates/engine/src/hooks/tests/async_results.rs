@@ -1,9 +1,9 @@
-//! Hooks that nobody waits for.
+//! Tests of async hooks.
 
 use whimbrel_wire::hook::HookEvent;
 
-use super::super::{CommandHook, MergedOutput, AsyncResult};
-use super::fixture::{TestHooks, background_command, command, with_timeout, input_builder, blocking_command};
+use super::super::{AsyncResult, CommandHook, MergedOutput};
+use super::fixture::{TestHooks, background_command, blocking_command, command, input_builder, with_timeout};
 use crate::tasks::tests::{exits, read_pid};
 
 const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "c"}}'"#;
@@ -24,7 +24,7 @@ fn with_fifo(hook: CommandHook) -> TestHooks {
 }
 
 #[tokio::test]
-async fn the_turn_goes_on_and_the_answer_comes_later() {
+async fn an_async_hook_delivers_its_output_later() {
     for (name, hook) in [
         ("by settings", background_command(&format!("cat > seen; read x < pipe; {CONTEXT}"))),
         (
@@ -58,7 +58,7 @@ async fn the_turn_goes_on_and_the_answer_comes_later() {
 }
 
 #[tokio::test]
-async fn an_interrupt_does_not_stop_what_nobody_waits_for() {
+async fn an_interrupt_does_not_cancel_async_hooks() {
     let stage = with_fifo(background_command(&format!("read x < pipe; {CONTEXT}")));
     stage.run_bash_hooks().await;
     stage.cancel.cancel();
@@ -67,7 +67,7 @@ async fn an_interrupt_does_not_stop_what_nobody_waits_for() {
 }
 
 #[tokio::test]
-async fn one_that_takes_too_long_is_ended_and_reported() {
+async fn a_timed_out_async_hook_is_ended_and_reported() {
     for (name, hook) in [
         ("by settings", with_timeout(2.0, background_command("echo $$ > pid; exec sleep 300"))),
         (
@@ -83,7 +83,7 @@ async fn one_that_takes_too_long_is_ended_and_reported() {
 }
 
 #[tokio::test]
-async fn a_failure_is_reported_and_silence_is_not() {
+async fn only_failures_of_async_hooks_are_reported() {
     let stage = TestHooks::with_commands(&[
         ("PreToolUse", None, background_command("echo just text")),
         ("PreToolUse", None, background_command("echo tests fail >&2; exit 1")),
@@ -95,8 +95,9 @@ async fn a_failure_is_reported_and_silence_is_not() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_session_ends_them() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, background_command("echo $$ > pid; sleep 300"))]);
+async fn the_end_of_the_session_ends_async_hooks() {
+    let stage =
+        TestHooks::with_commands(&[("PreToolUse", None, background_command("echo $$ > pid; sleep 300"))]);
     stage.run_bash_hooks().await;
     let pid = read_pid(&stage.path("pid")).await;
     stage.deps.tasks.shutdown().await;
@@ -105,14 +106,14 @@ async fn the_end_of_the_session_ends_them() {
 }
 
 #[tokio::test]
-async fn one_that_must_agree_and_asks_for_time_has_not_failed() {
+async fn a_required_hook_may_go_async() {
     let stage = with_fifo(blocking_command("echo '{\"async\": true}'; read x < pipe"));
     assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
     stage.release_fifo("pipe").await;
 }
 
 #[tokio::test]
-async fn at_the_end_of_a_session_there_is_no_later() {
+async fn session_end_hooks_are_awaited_even_if_async() {
     let stage = TestHooks::with_commands(&[("SessionEnd", None, background_command("echo done > done"))]);
     stage.run(input_builder().session_end("other")).await;
     assert_eq!(stage.read("done"), "done\n");

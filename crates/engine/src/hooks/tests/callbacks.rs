@@ -1,4 +1,4 @@
-//! Hooks of the host.
+//! Tests of callback hooks.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use whimbrel_wire::hook::HookPermissionDecision;
 
 use super::super::inputs::StopDetails;
 use super::super::{MergedOutput, join_reasons};
-use super::fixture::{HostReply, TestHooks, pre_tool_use, input_builder};
+use super::fixture::{HostReply, TestHooks, input_builder, pre_tool_use};
 
 fn decision(folded: &MergedOutput) -> Option<(HookPermissionDecision, String)> {
     folded.decision.as_ref().map(|ruling| (ruling.decision, join_reasons(&ruling.reasons)))
@@ -20,7 +20,7 @@ fn reply_with(answer: Value) -> impl FnMut(&whimbrel_wire::control::HookCallback
 }
 
 #[tokio::test]
-async fn a_host_is_told_what_happens_and_has_its_say() {
+async fn a_callback_receives_the_input_and_decides() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&asked);
     let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}], "Stop": [{"hookCallbackIds": ["hook_1"]}]});
@@ -47,7 +47,7 @@ async fn a_host_is_told_what_happens_and_has_its_say() {
 }
 
 #[tokio::test]
-async fn all_hooks_are_asked_at_once() {
+async fn all_callbacks_are_requested_concurrently() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["a", "b"]}, {"matcher": "B.*", "hookCallbackIds": ["b", "c"]}]});
     let mut stage = TestHooks::with_host(&hooks, |_| None);
     let raise = {
@@ -55,7 +55,7 @@ async fn all_hooks_are_asked_at_once() {
         let cancel = stage.cancel.clone();
         tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &cancel).await })
     };
-    // Nobody is answered before all are asked, and each is asked once.
+    // No response is sent before all requests have arrived, each once.
     let mut open = Vec::new();
     while open.len() < 3 {
         let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
@@ -76,7 +76,7 @@ async fn all_hooks_are_asked_at_once() {
 }
 
 #[tokio::test]
-async fn a_failing_hook_holds_up_only_what_it_must() {
+async fn a_failing_callback_blocks_only_if_required() {
     let failing: [(&str, HostReply, &str); 3] = [
         ("it fails", Some(Err("boom".into())), "boom"),
         ("it is silent", None, "it did not end within 0.05 s"),
@@ -103,12 +103,13 @@ async fn a_failing_hook_holds_up_only_what_it_must() {
 }
 
 #[tokio::test]
-async fn a_denial_holds_although_the_rest_is_nonsense() {
+async fn a_deny_counts_although_the_rest_is_invalid() {
     let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny", "updatedInput": "rm"});
     let hooks =
         |policy: Option<&str>| json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": policy}]});
     for policy in [None, Some("block")] {
-        let stage = TestHooks::with_host(&hooks(policy), reply_with(json!({ "hookSpecificOutput": specific })));
+        let stage =
+            TestHooks::with_host(&hooks(policy), reply_with(json!({ "hookSpecificOutput": specific })));
         let folded = stage.run_bash_hooks().await;
         let (decision, reason) = decision(&folded).unwrap();
         assert_eq!(decision, HookPermissionDecision::Deny);
@@ -118,7 +119,7 @@ async fn a_denial_holds_although_the_rest_is_nonsense() {
 }
 
 #[tokio::test]
-async fn a_question_is_taken_back_when_nobody_waits() {
+async fn an_interrupt_withdraws_the_request() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
     let mut stage = TestHooks::with_host(&hooks, |_| None);
     let raise = {
@@ -133,7 +134,7 @@ async fn a_question_is_taken_back_when_nobody_waits() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_gone_has_not_agreed_to_a_call() {
+async fn a_closed_host_denies_calls() {
     let stage = TestHooks::with_host(&json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]}), |_| None);
     stage.deps.requests.close();
     let folded = stage.run_bash_hooks().await;
@@ -143,14 +144,14 @@ async fn a_host_that_is_gone_has_not_agreed_to_a_call() {
 }
 
 #[tokio::test]
-async fn a_host_that_goes_on_by_itself_is_not_waited_for() {
+async fn an_async_callback_is_not_awaited() {
     let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": "block"}]});
     let stage = TestHooks::with_host(&hooks, reply_with(json!({"async": true, "asyncTimeout": 5})));
     assert_eq!(stage.run_bash_hooks().await, MergedOutput::default());
 }
 
 #[tokio::test]
-async fn input_that_was_cut_on_the_way_comes_back_whole() {
+async fn truncated_input_is_restored() {
     let text = "x".repeat(1_000);
     let cut = format!("{} [... 900 bytes left out to keep the line short]", "x".repeat(100));
     let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"content": cut, "more": 1}});
@@ -161,7 +162,7 @@ async fn input_that_was_cut_on_the_way_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn a_host_is_not_told_how_its_own_hooks_do() {
+async fn callbacks_are_not_reported_as_progress() {
     let hooks = json!({"SessionStart": [{"hookCallbackIds": ["h"]}]});
     let mut stage = TestHooks::with_host(&hooks, reply_with(json!({})));
     stage.run(input_builder().session_start("resume", None, None)).await;

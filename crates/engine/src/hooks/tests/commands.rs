@@ -1,13 +1,13 @@
-//! Commands as hooks.
+//! Tests of command hooks.
 
 use serde_json::{Value, json};
 use whimbrel_wire::hook::{HookEffort, HookPermissionDecision};
 
-use super::super::{ProgressPolicy, MergedOutput, join_reasons};
-use super::fixture::{TestHooks, pre_tool_use, command, with_timeout, input_builder, blocking_command};
+use super::super::{MergedOutput, ProgressPolicy, join_reasons};
+use super::fixture::{TestHooks, blocking_command, command, input_builder, pre_tool_use, with_timeout};
 use crate::tasks::tests::{exits, read_pid};
 
-/// The verdict on a call of Bash, or what was wrong.
+/// Decision on a Bash call, or the errors.
 async fn decision_text(hook: super::super::CommandHook) -> String {
     let folded = TestHooks::with_commands(&[("PreToolUse", None, hook)]).run_bash_hooks().await;
     match folded.decision {
@@ -17,7 +17,7 @@ async fn decision_text(hook: super::super::CommandHook) -> String {
 }
 
 #[tokio::test]
-async fn a_command_reads_what_happened_and_knows_where_it_is() {
+async fn a_command_gets_input_environment_and_directory() {
     let hook = command(
         r#"cat > seen; echo "$CLAUDE_PROJECT_DIR" > project; pwd > here; echo "$CLAUDE_EFFORT$OTEL_SECRET" > rest"#,
     );
@@ -33,7 +33,7 @@ async fn a_command_reads_what_happened_and_knows_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_command_has_its_say() {
+async fn a_command_decides_by_exit_code_and_output() {
     let deny = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}'"#;
     for (hook, expected) in [
         (command("echo no >&2; exit 2"), "Deny: no"),
@@ -69,7 +69,7 @@ async fn a_command_has_its_say() {
 }
 
 #[tokio::test]
-async fn a_command_runs_although_its_folder_is_gone() {
+async fn a_command_runs_although_its_directory_is_gone() {
     let stage = TestHooks::with_commands(&[(
         "PreToolUse",
         None,
@@ -83,7 +83,7 @@ async fn a_command_runs_although_its_folder_is_gone() {
 }
 
 #[tokio::test]
-async fn a_command_that_asks_for_time_and_is_done_at_once_is_heard_late() {
+async fn a_short_async_command_is_reported_as_async_result() {
     let hasty = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
     let stage = TestHooks::with_commands(&[("PreToolUse", None, command(hasty))]);
     let folded = stage.run_bash_hooks().await;
@@ -94,28 +94,30 @@ async fn a_command_that_asks_for_time_and_is_done_at_once_is_heard_late() {
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_a_long_input_is_heard() {
+async fn a_command_may_ignore_a_long_input() {
     let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
     let folded = stage.run(pre_tool_use("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
     assert_eq!(folded.decision.unwrap().decision, HookPermissionDecision::Deny);
 }
 
 #[tokio::test]
-async fn a_command_that_takes_too_long_is_ended_with_its_children() {
+async fn a_timed_out_command_is_killed_with_its_children() {
     let slow = "trap '' TERM; sh -c 'echo $$ > pid; exec sleep 300'; true";
     for (hook, denied) in [(command(slow), false), (blocking_command(slow), true)] {
         let stage = TestHooks::with_commands(&[("PreToolUse", None, with_timeout(2.0, hook))]);
         let folded = stage.run_bash_hooks().await;
         assert!(exits(read_pid(&stage.path("pid")).await).await);
         assert_eq!(folded.decision.is_some(), denied);
-        let said = folded.decision.map_or(join_reasons(&folded.errors), |ruling| join_reasons(&ruling.reasons));
+        let said =
+            folded.decision.map_or(join_reasons(&folded.errors), |ruling| join_reasons(&ruling.reasons));
         assert!(said.contains("it did not end within 2 s"), "{said}");
     }
 }
 
 #[tokio::test]
-async fn an_interrupted_command_is_ended() {
-    let stage = TestHooks::with_commands(&[("PreToolUse", None, blocking_command("echo $$ > pid; sleep 300"))]);
+async fn an_interrupted_command_is_killed() {
+    let stage =
+        TestHooks::with_commands(&[("PreToolUse", None, blocking_command("echo $$ > pid; sleep 300"))]);
     let interrupt = async {
         let pid = read_pid(&stage.path("pid")).await;
         stage.cancel.cancel();
@@ -127,7 +129,7 @@ async fn an_interrupted_command_is_ended() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_session_ends_its_hooks() {
+async fn the_end_of_the_session_ends_running_hooks() {
     let stage = TestHooks::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
     let end = async {
         let pid = read_pid(&stage.path("pid")).await;
@@ -141,7 +143,7 @@ async fn the_end_of_the_session_ends_its_hooks() {
 }
 
 #[tokio::test]
-async fn the_same_command_runs_once() {
+async fn duplicate_commands_run_once() {
     let count = command("echo x >> count");
     let stage = TestHooks::with_commands(&[
         ("PreToolUse", None, count.clone()),
@@ -153,7 +155,7 @@ async fn the_same_command_runs_once() {
 }
 
 #[tokio::test]
-async fn commands_run_side_by_side() {
+async fn commands_run_concurrently() {
     let stage = TestHooks::with_commands(&[
         ("PreToolUse", None, command("echo one > pipe; echo a >&2; exit 2")),
         ("PreToolUse", None, command("read x < pipe; echo $x >&2; exit 2")),
@@ -163,7 +165,7 @@ async fn commands_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_guard_still_stands_when_the_shells_folder_is_gone() {
+async fn a_guard_runs_although_the_shell_directory_is_gone() {
     let stage = TestHooks::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
     stage.deps.workspace.set_cwd(stage.path("gone"));
     assert!(stage.run_bash_hooks().await.decision.is_some());
@@ -171,7 +173,7 @@ async fn a_guard_still_stands_when_the_shells_folder_is_gone() {
 }
 
 #[tokio::test]
-async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file() {
+async fn session_start_output_is_context_and_long_output_is_saved() {
     let stage = TestHooks::with_commands(&[
         ("SessionStart", Some("startup"), command("echo hello")),
         ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
@@ -182,9 +184,10 @@ async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file(
 }
 
 #[tokio::test]
-async fn the_host_hears_of_hooks_before_the_first_turn() {
+async fn session_start_hooks_are_reported_to_the_host() {
     let hook = command("echo ready; echo oops >&2; exit 3");
-    let mut stage = TestHooks::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
+    let mut stage =
+        TestHooks::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
     stage.run_bash_hooks().await;
     stage.run(input_builder().session_start("startup", None, None)).await;
     let (started, response) = (stage.next_progress_frame().await, stage.next_progress_frame().await);
@@ -208,12 +211,13 @@ async fn the_host_hears_of_hooks_before_the_first_turn() {
 }
 
 #[tokio::test]
-async fn a_host_that_wants_to_hears_of_all_hooks_and_how_far_they_are() {
+async fn all_hooks_are_reported_with_progress_on_request() {
     let hook = command("echo half; read x < pipe; echo whole");
     let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
     stage.create_fifo("pipe");
     let hooks = stage.executor.clone();
-    let raise = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    let raise =
+        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
     assert_eq!(stage.next_progress_frame().await["hook_name"], "PreToolUse:Bash");
     let progress = stage.next_progress_frame().await;
     assert_eq!((&progress["subtype"], &progress["stdout"]), (&json!("hook_progress"), &json!("half\n")));
@@ -224,7 +228,7 @@ async fn a_host_that_wants_to_hears_of_all_hooks_and_how_far_they_are() {
 }
 
 #[tokio::test]
-async fn a_hook_that_we_ended_is_told_as_cancelled() {
+async fn a_timed_out_hook_is_reported_as_cancelled() {
     let hook = with_timeout(0.2, command("sleep 300"));
     let mut stage = TestHooks::with_commands(&[("SessionStart", None, hook)]);
     stage.run(input_builder().session_start("startup", None, None)).await;
@@ -234,12 +238,13 @@ async fn a_hook_that_we_ended_is_told_as_cancelled() {
 }
 
 #[tokio::test]
-async fn a_hook_that_is_dropped_half_way_is_told_as_cancelled_too() {
+async fn a_dropped_hook_is_reported_as_cancelled() {
     let hook = command("echo working; read line < hold");
     let mut stage = TestHooks::with_progress(ProgressPolicy::All, &[("PreToolUse", None, hook)]);
     stage.create_fifo("hold");
     let hooks = stage.executor.clone();
-    let raise = tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
+    let raise =
+        tokio::spawn(async move { hooks.run(pre_tool_use("Bash", &json!({})), &<_>::default()).await });
     assert_eq!(stage.next_progress_frame().await["subtype"], "hook_started");
     assert_eq!(stage.next_progress_frame().await["subtype"], "hook_progress");
     raise.abort();

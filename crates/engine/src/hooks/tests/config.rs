@@ -1,4 +1,4 @@
-//! Which hooks there are, and what is to be done on an occasion.
+//! Tests of hook sets and their handlers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use whimbrel_wire::hook::{
 
 use super::super::HookError;
 use super::super::config::{CommandHook, HookSet};
-use super::super::handler::{HookAction, FailurePolicy, HookHandler};
+use super::super::handler::{FailurePolicy, HookAction, HookHandler};
 use crate::workspace::Workspace;
 
 fn from_host(hooks: &Value) -> Result<HookSet, HookError> {
@@ -41,7 +41,7 @@ fn tool(name: &str) -> HookEventInput {
 }
 
 #[test]
-fn a_slip_in_the_terms_of_a_hook_does_not_pass_unseen() {
+fn mistakes_in_hook_fields_are_reported() {
     let group = |key: &str, value: &str| json!({"Stop": [{"hookCallbackIds": ["h"], key: value}]});
     let error = from_host(&group("onFailure", "Block")).unwrap_err().to_string();
     assert!(error.contains("Stop") && error.contains("\"Block\"") && error.contains("\"block\""), "{error}");
@@ -52,7 +52,7 @@ fn a_slip_in_the_terms_of_a_hook_does_not_pass_unseen() {
 }
 
 #[test]
-fn the_hosts_hooks_are_read_from_initialize() {
+fn callbacks_are_read_from_initialize() {
     let set = from_host(&json!({"PreToolUse": [
         {"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 2.5, "onFailure": "block"},
         {"matcher": null, "hookCallbackIds": ["hook_2"]},
@@ -83,8 +83,9 @@ fn no_hooks_are_an_empty_set() {
 }
 
 #[test]
-fn a_bad_matcher_names_event_origin_and_remedy() {
-    let error = from_host(&json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h"]}]})).unwrap_err();
+fn an_invalid_matcher_names_event_origin_and_remedy() {
+    let error =
+        from_host(&json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h"]}]})).unwrap_err();
     let text = error.to_string();
     for part in ["`Bash(`", "PreToolUse", "the host (initialize)", "`Edit|Write`"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -92,14 +93,14 @@ fn a_bad_matcher_names_event_origin_and_remedy() {
 }
 
 #[test]
-fn an_unknown_event_is_warned_about() {
+fn an_unknown_event_gives_a_warning() {
     let set = from_host(&json!({"PreToolUsed": [{"hookCallbackIds": ["h"]}]})).unwrap();
     assert!(set.is_empty());
     assert!(set.warnings()[0].contains("`PreToolUsed`"), "{:?}", set.warnings());
 }
 
 #[test]
-fn the_same_command_runs_once_on_the_stricter_terms() {
+fn duplicates_are_merged_with_the_stricter_policy() {
     let strict = CommandHook { timeout: Some(900.0), on_failure: Some(OnFailure::Block), ..command("check") };
     let late = CommandHook { background: true, ..command("check") };
     let set = commands(&[
@@ -124,7 +125,7 @@ fn the_same_command_runs_once_on_the_stricter_terms() {
 }
 
 #[test]
-fn a_senseless_time_limit_is_the_usual_one() {
+fn an_invalid_timeout_is_replaced_by_the_default() {
     for (given, expected) in [
         (None, 600),
         (Some(0.0), 600),
@@ -139,7 +140,7 @@ fn a_senseless_time_limit_is_the_usual_one() {
 }
 
 #[test]
-fn begin_and_end_of_a_session_are_for_commands() {
+fn callbacks_are_not_run_at_session_start_and_end() {
     let mut set = from_host(
         &json!({"SessionStart": [{"hookCallbackIds": ["h"]}], "SessionEnd": [{"hookCallbackIds": ["h"]}]}),
     )
@@ -152,13 +153,13 @@ fn begin_and_end_of_a_session_are_for_commands() {
 }
 
 #[test]
-fn an_older_name_of_a_tool_still_fits() {
+fn an_older_tool_name_still_matches() {
     let set = commands(&[("PreToolUse", Some("Task"), command("c"))]);
     assert_eq!(handlers(&set, &tool("Agent")).len(), 1);
 }
 
 #[test]
-fn a_command_is_named_by_its_first_words() {
+fn a_command_is_shown_by_its_first_line() {
     let handler = |text: &str| HookHandler {
         action: HookAction::Command(text.into()),
         timeout: Duration::ZERO,
@@ -170,7 +171,7 @@ fn a_command_is_named_by_its_first_words() {
 }
 
 #[test]
-fn a_hook_that_runs_only_once_does() {
+fn a_hook_that_runs_once_does() {
     let once = CommandHook { once: true, ..command("check") };
     let set = commands(&[("PreToolUse", Some("Bash"), once), ("PreToolUse", None, command("log"))]);
     let copy = set.clone();
@@ -181,7 +182,7 @@ fn a_hook_that_runs_only_once_does() {
 }
 
 #[test]
-fn a_condition_is_a_rule_or_nothing() {
+fn a_condition_must_be_a_valid_rule() {
     let with = |event: &str, condition: &str| {
         let hook = CommandHook { condition: Some(condition.into()), ..command("check") };
         let mut set = HookSet::default();
@@ -202,13 +203,13 @@ fn a_condition_is_a_rule_or_nothing() {
 }
 
 #[test]
-fn a_condition_is_judged_from_where_the_agent_stands() {
+fn a_condition_uses_the_agents_working_directory() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let guard = CommandHook { condition: Some("Edit(a/b/**)".into()), ..command("exit 2") };
     let set = commands(&[("PreToolUse", None, guard)]);
     let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());
-    // A path as the model writes it, from the agent's own folder.
+    // A relative path, as the model writes it.
     let write: HookEventInput = PreToolUse {
         tool_name: "Edit".into(),
         tool_input: json!({"file_path": "b/x", "old_string": "", "new_string": "y"}),

@@ -1,4 +1,4 @@
-//! A session with hooks, and a host at the other end of its link.
+//! Session with hooks, and a host that answers callbacks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,27 +15,29 @@ use whimbrel_wire::control::{ControlResponse, HookCallback, OnFailure, Request};
 use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::SystemEvent;
 
-use super::super::{ProgressPolicy, ToolCallRef, CommandHook, HookDeps, MergedOutput, HookSet, HookExecutor, HookCall, HookInputBuilder};
-use crate::host_requests::HostRequests;
+use super::super::{
+    CommandHook, HookCall, HookDeps, HookExecutor, HookInputBuilder, HookSet, MergedOutput, ProgressPolicy,
+    ToolCallRef,
+};
 use crate::frame_sender::FrameSender;
+use crate::host_requests::HostRequests;
 use crate::tasks::TaskRegistry;
 use crate::workspace::Workspace;
 
-/// What a host says to a callback: an answer, an error, or nothing at all.
+/// Result, error or silence of a host.
 pub(super) type HostReply = Option<Result<Value, String>>;
 
-/// A session with hooks.
 pub(super) struct TestHooks {
     pub(super) executor: HookExecutor,
     pub(super) deps: HookDeps,
-    /// Everything that the host has heard.
+    /// Frames sent to the host.
     pub(super) frames: mpsc::UnboundedReceiver<Frame>,
     _folder: TempDir,
     pub(super) cancel: CancellationToken,
 }
 
 impl TestHooks {
-    /// With hooks of the host, which answers by `reply`.
+    /// Callbacks of a host that answers by `reply`.
     pub(super) fn with_host(
         hooks: &Value,
         reply: impl FnMut(&HookCallback) -> HostReply + Send + 'static,
@@ -44,13 +46,16 @@ impl TestHooks {
         Self::new(HookSet::from_initialize(&initialize).unwrap(), ProgressPolicy::StartupOnly, reply)
     }
 
-    /// With commands: event, matcher, hook.
+    /// Command hooks: event, matcher, hook.
     pub(super) fn with_commands(rows: &[(&str, Option<&str>, CommandHook)]) -> Self {
         Self::with_progress(ProgressPolicy::StartupOnly, rows)
     }
 
-    /// The same, with a host that may want to hear of all events.
-    pub(super) fn with_progress(announce: ProgressPolicy, rows: &[(&str, Option<&str>, CommandHook)]) -> Self {
+    /// Like [`with_commands`](Self::with_commands), with a progress policy.
+    pub(super) fn with_progress(
+        announce: ProgressPolicy,
+        rows: &[(&str, Option<&str>, CommandHook)],
+    ) -> Self {
         let mut set = HookSet::default();
         for (event, matcher, hook) in rows {
             set.add_commands(event, *matcher, vec![hook.clone()], "the user's settings").unwrap();
@@ -58,7 +63,6 @@ impl TestHooks {
         Self::new(set, announce, |_| None)
     }
 
-    /// With these hooks.
     pub(super) fn with_set(set: HookSet) -> Self {
         Self::new(set, ProgressPolicy::StartupOnly, |_| None)
     }
@@ -81,10 +85,13 @@ impl TestHooks {
                 {
                     match reply(question) {
                         Some(Ok(answer)) => {
-                            answers.handle_response(ControlResponse::success(&asked.request_id, &answer).response);
+                            answers.handle_response(
+                                ControlResponse::success(&asked.request_id, &answer).response,
+                            );
                         }
                         Some(Err(error)) => {
-                            answers.handle_response(ControlResponse::error(&asked.request_id, error).response);
+                            answers
+                                .handle_response(ControlResponse::error(&asked.request_id, error).response);
                         }
                         None => {}
                     }
@@ -109,39 +116,36 @@ impl TestHooks {
         Self { executor, deps, frames, _folder: folder, cancel: CancellationToken::new() }
     }
 
-    /// Raises an event; it must not take for ever.
+    /// Runs the hooks of an event, with a timeout.
     pub(super) async fn run(&self, occasion: HookCall) -> MergedOutput {
         let raised = self.executor.run(occasion, &self.cancel);
         tokio::time::timeout(Duration::from_secs(60), raised).await.unwrap()
     }
 
-    /// A call of Bash is about to be made.
+    /// Runs the PreToolUse hooks of a Bash call.
     pub(super) async fn run_bash_hooks(&self) -> MergedOutput {
         self.run(pre_tool_use("Bash", &json!({"command": "ls"}))).await
     }
 
-    /// A file of the session.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.deps.workspace.root().join(name)
     }
 
-    /// What stands in a file of the session.
     pub(super) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// A pipe that holds a command up until [`let_go`](Self::let_go).
+    /// Creates a FIFO that blocks a command until [`release_fifo`](Self::release_fifo).
     pub(super) fn create_fifo(&self, name: &str) {
         nix::unistd::mkfifo(&self.path(name), Mode::S_IRWXU).unwrap();
     }
 
-    /// Lets a command go on.
     pub(super) async fn release_fifo(&self, name: &str) {
         let path = self.path(name);
         tokio::task::spawn_blocking(move || std::fs::write(path, "go\n").unwrap()).await.unwrap();
     }
 
-    /// Waits for the next notice of a hook at work.
+    /// Waits for the next progress frame.
     pub(super) async fn next_progress_frame(&mut self) -> Value {
         loop {
             let frame =
@@ -158,32 +162,28 @@ impl TestHooks {
     }
 }
 
-/// A call is about to be made.
+/// Input for PreToolUse.
 pub(super) fn pre_tool_use(tool: &str, input: &Value) -> HookCall {
     input_builder().pre_tool_use(ToolCallRef { name: tool, input, id: "toolu_1", server: None })
 }
 
-/// Where it happens.
 pub(super) fn input_builder() -> HookInputBuilder {
     HookInputBuilder(HookBase { session_id: "session".into(), ..HookBase::default() })
 }
 
-/// A command.
 pub(super) fn command(command: &str) -> CommandHook {
     CommandHook { command: command.into(), ..CommandHook::default() }
 }
 
-/// A command that must agree.
+/// Command with `onFailure: "block"`.
 pub(super) fn blocking_command(text: &str) -> CommandHook {
     CommandHook { on_failure: Some(OnFailure::Block), ..command(text) }
 }
 
-/// A command that nobody waits for.
 pub(super) fn background_command(text: &str) -> CommandHook {
     CommandHook { background: true, ..command(text) }
 }
 
-/// A command with this many seconds.
 pub(super) fn with_timeout(seconds: f64, hook: CommandHook) -> CommandHook {
     CommandHook { timeout: Some(seconds), ..hook }
 }

@@ -1,4 +1,4 @@
-//! Web addresses as hooks.
+//! Tests of HTTP hooks.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -7,10 +7,10 @@ use tokio::task::JoinHandle;
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookPermissionDecision;
 
-use super::super::{MergedOutput, HookSet, HttpHook, join_reasons};
+use super::super::{HookSet, HttpHook, MergedOutput, join_reasons};
 use super::fixture::TestHooks;
 
-/// An address that answers once, and what it is told.
+/// Server that answers once, and the request that it received.
 async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?key=secret", listener.local_addr().unwrap());
@@ -43,21 +43,24 @@ async fn run_hook(hook: HttpHook) -> MergedOutput {
 }
 
 #[tokio::test]
-async fn an_address_is_told_what_happens_and_has_its_say() {
+async fn an_http_hook_receives_the_input_and_decides() {
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
         "permissionDecisionReason": "not here"}});
     let (url, told) = serve_once("200 OK", &deny.to_string()).await;
     let headers = [("X-Who".to_owned(), "$PATH me".to_owned())].into();
     let folded = run_hook(HttpHook { url, headers, ..HttpHook::default() }).await;
     let ruling = folded.decision.unwrap();
-    assert_eq!((ruling.decision, join_reasons(&ruling.reasons)), (HookPermissionDecision::Deny, "not here".into()));
+    assert_eq!(
+        (ruling.decision, join_reasons(&ruling.reasons)),
+        (HookPermissionDecision::Deny, "not here".into())
+    );
     let (head, told) = told.await.unwrap();
     assert!(head.starts_with("POST /hook?key=secret ") && head.contains("x-who:  me\r\n"), "{head}");
     assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
 }
 
 #[tokio::test]
-async fn whatever_is_no_success_is_a_failure() {
+async fn every_status_but_success_is_a_failure() {
     for (status, body, words) in [
         ("204 No Content", "", ""),
         ("200 OK", "fine", ""),
@@ -75,7 +78,7 @@ async fn whatever_is_no_success_is_a_failure() {
             faults.contains(words) && !format!("{folded:?}").contains("secret"),
             "{status} {body}: {folded:?}"
         );
-        // Nobody listens there any more.
+        // The server is closed by now.
         let strict = HttpHook { url, on_failure: Some(OnFailure::Block), ..HttpHook::default() };
         assert_eq!(run_hook(strict).await.decision.unwrap().decision, HookPermissionDecision::Deny);
     }

@@ -1,4 +1,4 @@
-//! What hooks are told, field by field.
+//! Tests of hook inputs, field by field.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::CompactTrigger;
 
 use super::super::catalog;
-use super::super::inputs::{ToolCallRef, StopDetails, FailureCause, HookCall, HookInputBuilder};
+use super::super::inputs::{FailureCause, HookCall, HookInputBuilder, StopDetails, ToolCallRef};
 
 fn input_builder() -> HookInputBuilder {
     HookInputBuilder(HookBase {
@@ -21,7 +21,7 @@ fn input_builder() -> HookInputBuilder {
     })
 }
 
-/// What is told besides the common fields, and whether the mode is.
+/// Fields besides the common ones, and whether the mode is among them.
 fn extra_fields(occasion: &HookCall) -> (Value, bool) {
     let mut told = serde_json::to_value(&occasion.input).unwrap();
     let fields = told.as_object_mut().unwrap();
@@ -33,7 +33,7 @@ fn extra_fields(occasion: &HookCall) -> (Value, bool) {
 }
 
 #[test]
-fn each_event_tells_what_happened() {
+fn each_event_has_its_fields() {
     let (input, took) = (json!({"command": "ls"}), Duration::from_millis(1_250));
     let call = ToolCallRef { name: "Bash", input: &input, id: "toolu_1", server: None };
     let ending = || StopDetails { last_message: Some("bye".into()), ..StopDetails::default() };
@@ -126,10 +126,12 @@ fn each_event_tells_what_happened() {
 }
 
 #[test]
-fn long_words_about_background_work_are_cut() {
+fn long_texts_about_background_tasks_are_truncated() {
     let task =
         BackgroundTaskSummary { command: Some("ü".repeat(2_000)), ..BackgroundTaskSummary::default() };
-    let (told, _) = extra_fields(&input_builder().stop(StopDetails { background_tasks: vec![task], ..StopDetails::default() }));
+    let (told, _) = extra_fields(
+        &input_builder().stop(StopDetails { background_tasks: vec![task], ..StopDetails::default() }),
+    );
     assert_eq!(told["background_tasks"][0]["command"], "ü".repeat(1_000));
 }
 

@@ -1,11 +1,13 @@
-//! How many answers become one.
+//! Tests of merging.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::PermissionResult;
 
-use super::super::merge::{MergedOutput, HookReason, MergedDecision, EventSpecific, StopRequest, merge, join_reasons};
+use super::super::merge::{
+    EventSpecific, HookReason, MergedDecision, MergedOutput, StopRequest, join_reasons, merge,
+};
 use super::super::output::{HookResult, ParsedOutput};
 
 fn output(json: Value) -> ParsedOutput {
@@ -28,7 +30,7 @@ fn block(reason: &str) -> ParsedOutput {
     ParsedOutput::Block { reason: reason.into(), output: None }
 }
 
-/// Hooks named 0, 1, ...
+/// Merges outputs of hooks named 0, 1, ...
 fn merge_all(event: HookEvent, said: Vec<ParsedOutput>) -> MergedOutput {
     let named = said.into_iter().enumerate();
     let outcomes = named.map(|(number, said)| HookResult { hook: number.to_string().into(), output: said });
@@ -41,16 +43,23 @@ fn reasons(rows: &[(&str, &str)]) -> Vec<HookReason> {
 }
 
 fn decision(decision: HookPermissionDecision, rows: &[(&str, &str)]) -> MergedOutput {
-    MergedOutput { decision: Some(MergedDecision { decision, reasons: reasons(rows) }), ..MergedOutput::default() }
+    MergedOutput {
+        decision: Some(MergedDecision { decision, reasons: reasons(rows) }),
+        ..MergedOutput::default()
+    }
 }
 
 #[test]
-fn the_strictest_verdict_on_a_call_counts() {
+fn the_strictest_decision_wins() {
     use HookPermissionDecision::{Allow, Ask, Defer, Deny};
     let old = |decision: &str| output(json!({"decision": decision, "reason": decision}));
     for (name, said, expected) in [
         ("no hook", vec![], MergedOutput::default()),
-        ("no opinion", vec![ParsedOutput::Empty, ParsedOutput::Async, ParsedOutput::Text("x".into())], MergedOutput::default()),
+        (
+            "no opinion",
+            vec![ParsedOutput::Empty, ParsedOutput::Async, ParsedOutput::Text("x".into())],
+            MergedOutput::default(),
+        ),
         ("allow", vec![decides("allow")], decision(Allow, &[("0", "allow")])),
         ("ask before allow", vec![decides("ask"), decides("allow")], decision(Ask, &[("0", "ask")])),
         ("defer before ask", vec![decides("ask"), decides("defer")], decision(Defer, &[("1", "defer")])),
@@ -127,26 +136,32 @@ fn an_allow_covers_what_its_hook_saw_or_wrote() {
 }
 
 #[test]
-fn an_answer_that_is_wrong_in_part_is_told_and_holds() {
+fn a_partly_invalid_output_is_reported_and_blocks() {
     let blocking = Box::new(serde_json::from_value(json!({"decision": "block", "reason": "no"})).unwrap());
-    let folded = merge_all(HookEvent::PreToolUse, vec![ParsedOutput::Partial { blocking, error: "bad".into() }]);
-    let expected =
-        MergedOutput { errors: reasons(&[("0", "bad")]), ..decision(HookPermissionDecision::Deny, &[("0", "no")]) };
+    let folded =
+        merge_all(HookEvent::PreToolUse, vec![ParsedOutput::Partial { blocking, error: "bad".into() }]);
+    let expected = MergedOutput {
+        errors: reasons(&[("0", "bad")]),
+        ..decision(HookPermissionDecision::Deny, &[("0", "no")])
+    };
     assert_eq!(folded, expected);
 }
 
 #[test]
-fn a_block_means_what_the_event_makes_of_it() {
+fn the_effect_of_a_block_depends_on_the_event() {
     for event in HookEvent::ALL {
         use HookEvent as On;
         let folded = merge_all(*event, vec![block("no")]);
         let told = reasons(&[("0", "no")]);
         let expected = match event {
             On::PreToolUse | On::PreModelSwitch => decision(HookPermissionDecision::Deny, &[("0", "no")]),
-            On::PermissionRequest => {
-                MergedOutput { permission_result: Some(PermissionResult::deny("no")), ..MergedOutput::default() }
+            On::PermissionRequest => MergedOutput {
+                permission_result: Some(PermissionResult::deny("no")),
+                ..MergedOutput::default()
+            },
+            On::PostToolUse | On::PostToolUseFailure => {
+                MergedOutput { feedback: told, ..MergedOutput::default() }
             }
-            On::PostToolUse | On::PostToolUseFailure => MergedOutput { feedback: told, ..MergedOutput::default() },
             On::UserPromptSubmit
             | On::UserPromptExpansion
             | On::Stop
@@ -173,7 +188,7 @@ fn a_block_means_what_the_event_makes_of_it() {
 }
 
 #[test]
-fn what_is_added_adds_up_and_what_is_single_is_the_last() {
+fn lists_are_concatenated_and_single_values_replaced() {
     let answer = |n: u32| {
         let specific = json!({"hookEventName": "PreToolUse", "additionalContext": format!("c{n}"), "updatedInput": {"n": n}});
         output(json!({"systemMessage": format!("m{n}"), "hookSpecificOutput": specific}))
@@ -190,7 +205,7 @@ fn what_is_added_adds_up_and_what_is_single_is_the_last() {
 }
 
 #[test]
-fn one_wish_to_stop_is_enough() {
+fn one_stop_request_is_enough() {
     let stop = |reason: Option<&str>| output(json!({"continue": false, "stopReason": reason}));
     for (name, said, expected) in [
         ("nobody wants to", vec![output(json!({"continue": true}))], None),
@@ -220,7 +235,7 @@ fn text_is_context_where_the_event_says_so() {
 }
 
 #[test]
-fn a_no_in_the_persons_place_counts_before_a_yes() {
+fn a_deny_wins_over_an_allow() {
     let allow = |n: u32| {
         output_for_event(
             HookEvent::PermissionRequest,
@@ -228,7 +243,10 @@ fn a_no_in_the_persons_place_counts_before_a_yes() {
         )
     };
     let deny = || {
-        output_for_event(HookEvent::PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}}))
+        output_for_event(
+            HookEvent::PermissionRequest,
+            json!({"decision": {"behavior": "deny", "message": "no"}}),
+        )
     };
     let permission = |said| merge_all(HookEvent::PermissionRequest, said).permission_result;
     assert_eq!(permission(vec![ParsedOutput::Empty]), None);
@@ -240,7 +258,7 @@ fn a_no_in_the_persons_place_counts_before_a_yes() {
 }
 
 #[test]
-fn each_event_has_answers_of_its_own() {
+fn each_event_has_its_own_fields() {
     use HookEvent as On;
     let special = |special| MergedOutput { event_specific: special, ..MergedOutput::default() };
     let context = |text: &str| MergedOutput { contexts: vec![text.into()], ..MergedOutput::default() };
@@ -251,7 +269,10 @@ fn each_event_has_answers_of_its_own() {
             MergedOutput {
                 tool_output: Some(json!(1)),
                 mcp_tool_output: Some(json!(2)),
-                event_specific: EventSpecific { classifier_contexts: vec!["c".into()], ..EventSpecific::default() },
+                event_specific: EventSpecific {
+                    classifier_contexts: vec!["c".into()],
+                    ..EventSpecific::default()
+                },
                 ..MergedOutput::default()
             },
         ),
@@ -293,7 +314,11 @@ fn each_event_has_answers_of_its_own() {
             json!({"worktreePath": "/w"}),
             special(EventSpecific { worktree_path: Some("/w".into()), ..EventSpecific::default() }),
         ),
-        (On::PreModelSwitch, json!({"permissionDecision": "ask"}), decision(HookPermissionDecision::Ask, &[])),
+        (
+            On::PreModelSwitch,
+            json!({"permissionDecision": "ask"}),
+            decision(HookPermissionDecision::Ask, &[]),
+        ),
     ];
     for (event, fields, expected) in rows {
         assert_eq!(merge_all(event, vec![output_for_event(event, fields)]), expected, "{event}");
@@ -301,15 +326,16 @@ fn each_event_has_answers_of_its_own() {
 }
 
 #[test]
-fn declining_a_server_counts_before_accepting() {
+fn declining_an_elicitation_wins_over_accepting() {
     let action = |action: &str| output_for_event(HookEvent::Elicitation, json!({ "action": action }));
-    let folded = merge_all(HookEvent::Elicitation, vec![action("accept"), action("decline"), action("cancel")]);
+    let folded =
+        merge_all(HookEvent::Elicitation, vec![action("accept"), action("decline"), action("cancel")]);
     let given = serde_json::to_value(folded.event_specific.elicitation).unwrap();
     assert_eq!(given, json!({"action": "decline"}));
 }
 
 #[test]
-fn failures_are_told_and_interruptions_noted() {
+fn failures_and_interruptions_are_recorded() {
     let said = vec![
         ParsedOutput::Failed("broke".into()),
         ParsedOutput::TimedOut(std::time::Duration::from_millis(1_500)),
@@ -326,9 +352,8 @@ fn failures_are_told_and_interruptions_noted() {
 }
 
 proptest! {
-    /// The verdict does not depend on the order of the hooks.
     #[test]
-    fn the_verdict_knows_no_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), from in 0usize..6) {
+    fn the_decision_ignores_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), from in 0usize..6) {
         let words = ["allow", "ask", "defer", "deny"];
         let said = |number: usize| match number {
             4 => block("no"),

@@ -1,23 +1,23 @@
-//! What hooks promise, with real commands and a host at the other end.
+//! Tests of hooks with real commands and a host.
 
+mod async_results;
 mod callbacks;
 mod commands;
 mod config;
+mod fixture;
+mod http;
 mod inputs;
 mod merge;
-mod http;
-mod async_results;
 mod output;
-mod fixture;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
 
-use super::{MergedOutput, HookExecutor};
-use fixture::{TestHooks, pre_tool_use, command};
+use super::{HookExecutor, MergedOutput};
+use fixture::{TestHooks, command, pre_tool_use};
 
 #[tokio::test]
-async fn without_hooks_nothing_happens() {
+async fn without_hooks_nothing_runs() {
     let hooks = HookExecutor::default();
     assert!(HookEvent::ALL.iter().all(|event| !hooks.has_hooks(*event)));
     let folded = hooks.run(pre_tool_use("Bash", &().into()), &CancellationToken::new()).await;
@@ -27,7 +27,7 @@ async fn without_hooks_nothing_happens() {
 }
 
 #[tokio::test]
-async fn only_the_hooks_of_the_event_run() {
+async fn only_hooks_of_the_event_run() {
     let stage = TestHooks::with_commands(&[
         ("PreToolUse", Some("Read"), command("exit 2")),
         ("PostToolUse", None, command("exit 2")),

@@ -1,10 +1,10 @@
-//! What a hook's exit code and output mean.
+//! Tests of parsing exit codes and outputs.
 
 use serde_json::json;
 use whimbrel_wire::hook::{HookDecision, HookEvent, HookOutput, SyncOutput};
 
 use super::super::output::{ParsedOutput, parse_async_request, parse_late_output};
-use crate::tasks::{ProcessExit, CommandOutput};
+use crate::tasks::{CommandOutput, ProcessExit};
 
 fn output(json: serde_json::Value) -> Box<SyncOutput> {
     Box::new(serde_json::from_value(json).unwrap())
@@ -19,7 +19,7 @@ fn failed(text: &str) -> ParsedOutput {
 }
 
 #[test]
-fn a_command_speaks_by_exit_code_and_output() {
+fn exit_code_and_output_are_combined() {
     use HookEvent::{PreToolUse, WorktreeCreate};
     let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}"#;
     let padded = format!("\n {deny}\n\n");
@@ -94,13 +94,17 @@ fn a_command_speaks_by_exit_code_and_output() {
         ("a promise kept by ending is nothing", PreToolUse, 0, r#"{"async": true}"#, "", ParsedOutput::Empty),
     ];
     for (name, event, code, stdout, stderr, expected) in rows {
-        let said = ParsedOutput::from_command(event, ProcessExit::Exited(code), &CommandOutput::for_test(stdout, stderr));
+        let said = ParsedOutput::from_command(
+            event,
+            ProcessExit::Exited(code),
+            &CommandOutput::for_test(stdout, stderr),
+        );
         assert_eq!(said, expected, "{name}");
     }
 }
 
 #[test]
-fn what_begins_as_an_answer_is_no_text() {
+fn output_that_begins_as_json_is_not_text() {
     let trailing =
         |column: u32| format!("its answer cannot be read: trailing characters at line 1 column {column}");
     let rows = [
@@ -117,22 +121,36 @@ fn what_begins_as_an_answer_is_no_text() {
         ),
     ];
     for (name, printed, expected) in rows {
-        let by_command = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(printed, ""));
+        let by_command = ParsedOutput::from_command(
+            HookEvent::PreToolUse,
+            ProcessExit::Exited(0),
+            &CommandOutput::for_test(printed, ""),
+        );
         assert_eq!(by_command, expected, "{name}");
         assert_eq!(ParsedOutput::from_http(HookEvent::PreToolUse, printed), expected, "{name}");
     }
 }
 
 #[test]
-fn an_answer_in_a_wrong_shape_names_the_field() {
+fn a_wrong_type_names_the_field() {
     let wrong = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "denyy"}}"#;
-    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(wrong, ""));
+    let said = ParsedOutput::from_command(
+        HookEvent::PreToolUse,
+        ProcessExit::Exited(0),
+        &CommandOutput::for_test(wrong, ""),
+    );
     assert!(said.error().unwrap().contains("permissionDecision"), "{said:?}");
 }
 
 #[test]
-fn of_two_equal_keys_the_one_that_holds_something_up_counts() {
-    let said = |json: &str| ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(json, ""));
+fn of_duplicate_keys_the_blocking_one_counts() {
+    let said = |json: &str| {
+        ParsedOutput::from_command(
+            HookEvent::PreToolUse,
+            ProcessExit::Exited(0),
+            &CommandOutput::for_test(json, ""),
+        )
+    };
     let specific = |decisions: &str| {
         format!("{{\"hookSpecificOutput\": {{\"hookEventName\": \"PreToolUse\", {decisions}}}}}")
     };
@@ -153,18 +171,22 @@ fn of_two_equal_keys_the_one_that_holds_something_up_counts() {
     assert!(matches!(&unclear, ParsedOutput::Failed(text) if text.contains("a key twice")), "{unclear:?}");
 }
 
-/// The answer to one event, and what else is in it.
+/// Output for one event.
 fn output_for_event(event: HookEvent, mut fields: serde_json::Value) -> serde_json::Value {
     fields["hookEventName"] = event.as_str().into();
     json!({ "hookSpecificOutput": fields })
 }
 
-/// A name, the event, the answer, what counts of it, and words of what is told.
+/// Name, event, output, blocking part of it, and words of the error.
 type Row = (&'static str, HookEvent, serde_json::Value, Option<serde_json::Value>, &'static str);
 
 fn assert_partial(rows: impl IntoIterator<Item = Row>) {
     for (name, event, json, legible, words) in rows {
-        let by_command = ParsedOutput::from_command(event, ProcessExit::Exited(0), &CommandOutput::for_test(&json.to_string(), ""));
+        let by_command = ParsedOutput::from_command(
+            event,
+            ProcessExit::Exited(0),
+            &CommandOutput::for_test(&json.to_string(), ""),
+        );
         let by_host = ParsedOutput::from_host(event, serde_json::from_value(json).unwrap());
         assert_eq!(by_command, by_host, "{name}");
         let flaw = by_host.error().unwrap();
@@ -178,7 +200,7 @@ fn assert_partial(rows: impl IntoIterator<Item = Row>) {
 }
 
 #[test]
-fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
+fn of_invalid_output_only_the_blocking_part_counts() {
     use HookEvent::{PreToolUse, Stop};
     let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
     let refuse = || json!({"decision": "block", "reason": "no"});
@@ -225,7 +247,7 @@ fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
 }
 
 #[test]
-fn a_no_that_is_addressed_wrongly_is_a_no() {
+fn a_deny_for_the_wrong_event_still_denies() {
     use HookEvent::{PermissionRequest, PreToolUse, Stop};
     let deny = || output_for_event(PreToolUse, json!({"permissionDecision": "deny"}));
     let refuse = || json!({"decision": "block", "reason": "no"});
@@ -268,7 +290,10 @@ fn a_no_that_is_addressed_wrongly_is_a_no() {
         (
             "and the other way round",
             PermissionRequest,
-            output_for_event(PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+            output_for_event(
+                PreToolUse,
+                json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}),
+            ),
             Some(refuse()),
             "its answer is for PreToolUse",
         ),
@@ -276,20 +301,28 @@ fn a_no_that_is_addressed_wrongly_is_a_no() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_a_failure() {
+fn oversized_output_is_a_failure() {
     let long = format!(r#"{{"reason": "{}"}}"#, "x".repeat(2_000_000));
-    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Exited(0), &CommandOutput::for_test(&long, ""));
+    let said = ParsedOutput::from_command(
+        HookEvent::PreToolUse,
+        ProcessExit::Exited(0),
+        &CommandOutput::for_test(&long, ""),
+    );
     assert_eq!(said, failed("it printed 2.0 MB, which is too much for an answer"));
 }
 
 #[test]
 fn a_killed_command_has_failed() {
-    let said = ParsedOutput::from_command(HookEvent::PreToolUse, ProcessExit::Killed(9), &CommandOutput::for_test("", ""));
+    let said = ParsedOutput::from_command(
+        HookEvent::PreToolUse,
+        ProcessExit::Killed(9),
+        &CommandOutput::for_test("", ""),
+    );
     assert_eq!(said, failed("it was ended by signal 9"));
 }
 
 #[test]
-fn a_host_answers_in_json_only() {
+fn a_host_responds_in_json() {
     for (name, output, expected) in [
         ("nothing", json!({}), ParsedOutput::Empty),
         ("a promise", json!({"async": true}), ParsedOutput::Async),
@@ -313,7 +346,7 @@ fn a_host_answers_in_json_only() {
 }
 
 #[test]
-fn only_a_promise_asks_for_time() {
+fn only_an_async_request_goes_async() {
     let time = |line| parse_async_request(line).map(|later| later.async_timeout);
     assert_eq!(time(r#"{"async": true}"#), Some(None));
     assert_eq!(time(r#" {"async": true, "asyncTimeout": 2500} "#), Some(Some(2500)));
@@ -323,7 +356,7 @@ fn only_a_promise_asks_for_time() {
 }
 
 #[test]
-fn what_comes_late_is_the_last_answer() {
+fn the_last_json_line_of_an_async_hook_counts() {
     let message = |text: &str| ParsedOutput::Output(output(json!({"systemMessage": text})));
     for (name, code, stdout, expected) in [
         ("one answer", 0, "{\"systemMessage\": \"a\"}", message("a")),
@@ -336,7 +369,11 @@ fn what_comes_late_is_the_last_answer() {
         ("a failure", 1, "{\"async\": true}\n", failed("it ended with code 1: too late")),
         ("there is nothing left to block", 2, "", failed("it ended with code 2: too late")),
     ] {
-        let said = parse_late_output(HookEvent::PostToolUse, ProcessExit::Exited(code), &CommandOutput::for_test(stdout, "too late"));
+        let said = parse_late_output(
+            HookEvent::PostToolUse,
+            ProcessExit::Exited(code),
+            &CommandOutput::for_test(stdout, "too late"),
+        );
         assert_eq!(said, expected, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the entries of servers may look like.
+//! Tests of server entries.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn summaries(servers: &ServerConfigs) -> Vec<(&str, String)> {
 }
 
 #[test]
-fn a_bad_entry_is_named_and_the_others_count() {
+fn invalid_entries_are_reported_and_the_others_kept() {
     let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {
         "plain": {"command": "server", "args": ["-x"]},
@@ -99,7 +99,7 @@ fn later_sources_win_by_name() {
 }
 
 #[test]
-fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
+fn variables_are_expanded_and_unset_ones_reported() {
     let variables = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
     let mut servers = ServerConfigs::default();
     let text = json!({"mcpServers": {
@@ -126,14 +126,18 @@ fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
 }
 
 #[test]
-fn servers_of_a_project_need_approval() {
+fn project_servers_need_approval() {
     let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "${GONE}"}}}).to_string();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (title, approval, started) in [
         ("nobody has spoken", ProjectApproval::default(), &[][..]),
         ("all", ProjectApproval { all: true, ..ProjectApproval::default() }, &["a", "b"]),
         ("one", ProjectApproval { enabled: names(&["b"]), ..ProjectApproval::default() }, &["b"]),
-        ("all but one", ProjectApproval { all: true, disabled: names(&["b"]), ..ProjectApproval::default() }, &["a"]),
+        (
+            "all but one",
+            ProjectApproval { all: true, disabled: names(&["b"]), ..ProjectApproval::default() },
+            &["a"],
+        ),
         (
             "a refusal wins",
             ProjectApproval { enabled: names(&["a"]), disabled: names(&["a"]), ..ProjectApproval::default() },

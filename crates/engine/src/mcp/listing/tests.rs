@@ -1,4 +1,4 @@
-//! What is taken of a server's list.
+//! Tests of listing.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn page(value: Value) -> Page<Tool> {
 }
 
 #[test]
-fn one_bad_tool_does_not_spoil_the_others() {
+fn an_invalid_tool_does_not_affect_the_others() {
     let good = json!({"name": "a", "inputSchema": {"type": "object"}});
     let whole = page(json!({"tools": [good], "nextCursor": "2"}));
     assert_eq!((whole.items.len(), whole.unreadable, whole.next.as_deref()), (1, 0, Some("2")));
@@ -20,7 +20,7 @@ fn one_bad_tool_does_not_spoil_the_others() {
 }
 
 #[test]
-fn tools_are_kept_within_bounds() {
+fn tools_are_kept_within_limits() {
     let tool = |value: Value| to_listed_tool(serde_json::from_value(value).unwrap());
     let (echo, note) = tool(json!({
         "name": "echo", "description": "Says it again", "inputSchema": {"type": "object"},
@@ -34,7 +34,9 @@ fn tools_are_kept_within_bounds() {
         json!({"name": "echo", "description": "Says it again", "annotations": {"readOnly": true, "openWorld": false}})
     );
     let (long, _) = tool(json!({"name": "x", "description": "ä".repeat(3000), "inputSchema": {}})).unwrap();
-    assert!(long.description.len() < limits::MAX_DESCRIPTION_BYTES + 20 && long.description.ends_with("ä… (cut)"));
+    assert!(
+        long.description.len() < limits::MAX_DESCRIPTION_BYTES + 20 && long.description.ends_with("ä… (cut)")
+    );
     let large = json!({"name": "x", "inputSchema": {"type": "object", "title": "t".repeat(limits::MAX_SCHEMA_BYTES)}});
     let (large, note) = tool(large).unwrap();
     assert_eq!(large.schema.as_str(), r#"{"type":"object"}"#);

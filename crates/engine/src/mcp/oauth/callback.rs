@@ -1,4 +1,4 @@
-//! Where the browser brings the answer: a port on this machine that only this machine can reach.
+//! OAuth redirect listener on a loopback port.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,32 +10,30 @@ use tokio::time::timeout;
 use whimbrel_models::http::Url;
 use whimbrel_wire::options::OauthTerms;
 
-/// The path that the browser is sent to.
 const CALLBACK_PATH: &str = "/callback";
 
-/// The longest head of a request.
 const MAX_REQUEST_HEAD_BYTES: usize = 32 * 1024;
 
-/// How long a browser may take to say what it wants.
+/// Timeout for reading a browser's request.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the browser brings.
+/// Parameters of the redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CallbackParams {
     pub(super) code: Option<String>,
     pub(super) error: Option<String>,
-    /// Who says so.
+    /// `iss` parameter: the authorization server that redirected.
     pub(super) issuer: Option<String>,
 }
 
-/// A place to come back to.
+/// Listener for the browser's redirect.
 pub(super) struct CallbackListener {
     listener: TcpListener,
     url: String,
 }
 
 impl CallbackListener {
-    /// Opens a port: the agreed one, or any.
+    /// Binds the configured port, or a free one.
     pub(super) async fn bind(terms: &OauthTerms) -> Result<Self, String> {
         let wanted = terms.callback_port.unwrap_or(0);
         let listener = TcpListener::bind(("127.0.0.1", wanted)).await;
@@ -43,19 +41,19 @@ impl CallbackListener {
             format!("The browser cannot be waited for on port {wanted} of this machine: {error}.")
         })?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-        // Whoever has registered a client has done so for the name; otherwise the number leaves nothing to be looked up.
+        // Registered clients use `localhost` by convention; otherwise the IP address avoids name resolution.
         let host = if terms.client_id.is_some() { "localhost" } else { "127.0.0.1" };
         Ok(Self { listener, url: format!("http://{host}:{port}{CALLBACK_PATH}") })
     }
 
-    /// The address that the browser is sent to.
+    /// Redirect URI.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Waits for the browser. Whoever does not know our word is sent away.
+    /// Waits for the redirect. Requests with another `state` are answered with 404.
     pub(super) async fn wait_callback(&self, state: &str) -> Result<CallbackParams, String> {
-        // Browsers open connections that they may never use: each is listened to beside the others.
+        // Browsers open speculative connections, so all connections are read concurrently.
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
@@ -74,7 +72,7 @@ impl CallbackListener {
     }
 }
 
-/// Hears a browser out, and tells it what to do next.
+/// Reads one request, answers it, and returns the parameters if `state` matches.
 async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<CallbackParams> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_REQUEST_HEAD_BYTES {
@@ -98,18 +96,18 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Callbac
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
         page.len()
     );
-    // A browser that has left has still brought its answer.
+    // The parameters count even if the browser has closed the connection.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
     outcome
 }
 
-/// What a pasted line says, if it is the address that the browser ended at.
+/// Parses a pasted line as the URL that the browser ended at.
 pub(super) fn parse_pasted(line: &str, state: &str) -> Option<CallbackParams> {
     parse_callback_url(line.trim(), state)
 }
 
-/// The answer in an address. None if it is not ours.
+/// Parses a redirect URL; `None` if path or `state` do not match.
 fn parse_callback_url(address: &str, state: &str) -> Option<CallbackParams> {
     let url = Url::parse(address).ok().filter(|url| url.path() == CALLBACK_PATH)?;
     let fields: BTreeMap<String, String> =
@@ -129,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_to_our_question_counts() {
+    fn only_a_redirect_with_our_state_counts() {
         let outcome = |code: Option<&str>, error: Option<&str>| {
             Some(CallbackParams { code: code.map(Into::into), error: error.map(Into::into), issuer: None })
         };

@@ -1,9 +1,9 @@
-//! What stands in the header `WWW-Authenticate` of a refusal. Pure.
+//! Parses the header `WWW-Authenticate`. Pure.
 
 use super::token::sanitize_text;
 
-/// What a refusal by HTTP 403 says is missing, if it is about that: the scope that a login must have, as far as it is
-/// named.
+/// Missing scope of an `insufficient_scope` error (HTTP 403): the outer `None` for other errors, the inner one if no
+/// scope is named.
 pub(in crate::mcp) fn missing_scope(header: &str) -> Option<Option<String>> {
     let about = parameter(header, "error")?.eq_ignore_ascii_case("insufficient_scope");
     let scope =
@@ -11,14 +11,14 @@ pub(in crate::mcp) fn missing_scope(header: &str) -> Option<Option<String>> {
     about.then(scope)
 }
 
-/// The value of a parameter, whichever challenge it belongs to.
+/// Value of a parameter, in whichever challenge it stands.
 pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header;
     loop {
         rest = rest.trim_start_matches(|sign: char| sign == ',' || sign.is_whitespace());
         let end = rest.find(|sign: char| sign == '=' || sign == ',' || sign.is_whitespace())?;
         let (word, after) = rest.split_at(end);
-        // A word that no `=` follows is the name of a scheme.
+        // A token without `=` is the name of a scheme.
         let Some(after) = after.trim_start().strip_prefix('=') else {
             rest = &rest[end..];
             continue;
@@ -31,7 +31,7 @@ pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
     }
 }
 
-/// A value, quoted or not, and what follows it.
+/// Parses a value, quoted or not; returns it and the rest.
 fn parse_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(|sign: char| sign == ',' || sign.is_whitespace()).unwrap_or(text.len());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_which_scope_is_missing() {
+    fn missing_scope_is_read_from_the_challenge() {
         for (name, header, expected) in [
             (
                 "with its name",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_found_wherever_it_stands() {
+    fn a_parameter_is_found_in_any_position() {
         for (name, header, expected) in [
             ("alone", r#"Bearer resource_metadata="https://x.test/a""#, Some("https://x.test/a")),
             ("after others", r#"Bearer realm="a, b=c", resource_metadata=plain, x=1"#, Some("plain")),

@@ -1,4 +1,4 @@
-//! Under which name we ask for a login: the one that the person has arranged, or one that we are given on the spot.
+//! OAuth client: configured by the user, or registered dynamically.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -10,10 +10,9 @@ use whimbrel_wire::options::OauthTerms;
 
 use super::discovery::{AuthorizationServer, send_request};
 
-/// How much of a refusal is read.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
-/// Whom we are known as.
+/// Client id and secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OauthClient {
@@ -22,17 +21,17 @@ pub(super) struct OauthClient {
     pub(super) secret: Option<ClientSecret>,
 }
 
-/// A secret, and how it is shown.
+/// Client secret, and where it is sent.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum ClientSecret {
-    /// Among the fields of a request.
+    /// In the form body (`client_secret_post`).
     Field(String),
-    /// In its header.
+    /// In the `Authorization` header (`client_secret_basic`).
     Header(String),
 }
 
-/// What we are told when we introduce ourselves.
+/// Response of dynamic client registration.
 #[derive(Deserialize)]
 struct RegistrationResponse {
     client_id: String,
@@ -40,7 +39,7 @@ struct RegistrationResponse {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// A name to ask under. The error is for a person.
+/// Returns the configured client, or registers one. The error text is for the user.
 pub(super) async fn register_client(
     terms: &OauthTerms,
     secret: Option<String>,
@@ -50,7 +49,10 @@ pub(super) async fn register_client(
 ) -> Result<OauthClient, String> {
     let methods = &authority.token_endpoint_auth_methods_supported;
     if let Some(id) = terms.client_id.clone() {
-        return Ok(OauthClient { id, secret: secret.map(|secret| choose_secret_method(secret, None, methods)) });
+        return Ok(OauthClient {
+            id,
+            secret: secret.map(|secret| choose_secret_method(secret, None, methods)),
+        });
     }
     let unknown = "Whoever gives out logins to it takes nobody in unasked. Register a client there, and put its id into `oauth.clientId` of the entry (whimbrel mcp add --client-id).";
     let place = authority.registration_endpoint.as_ref().ok_or(unknown)?;
@@ -72,14 +74,20 @@ pub(super) async fn register_client(
                 .map_err(|error| format!("{place} took us in, but its answer cannot be read: {error}."))?;
             let method = given.token_endpoint_auth_method.as_deref();
             let secret = given.client_secret.filter(|_| method != Some("none"));
-            Ok(OauthClient { id: given.client_id, secret: secret.map(|secret| choose_secret_method(secret, method, methods)) })
+            Ok(OauthClient {
+                id: given.client_id,
+                secret: secret.map(|secret| choose_secret_method(secret, method, methods)),
+            })
         }
         404 | 405 => Err(unknown.into()),
-        _ => Err(format!("{place} does not take us in (HTTP {status}): {}", super::token::error_message(&text))),
+        _ => Err(format!(
+            "{place} does not take us in (HTTP {status}): {}",
+            super::token::error_message(&text)
+        )),
     }
 }
 
-/// How a secret is shown: as was agreed, or else as the other side can take it.
+/// Method of sending the secret: as agreed at registration, else one that the server supports.
 fn choose_secret_method(secret: String, agreed: Option<&str>, methods: &[String]) -> ClientSecret {
     let knows = |method: &str| methods.iter().any(|known| known == method);
     match agreed {
@@ -95,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_shown_as_the_other_side_wants_it() {
+    fn the_secret_method_follows_the_server() {
         for (agreed, methods, in_header) in [
             (None, &[][..], true),
             (None, &["client_secret_post"][..], false),
@@ -104,7 +112,8 @@ mod tests {
             (Some("client_secret_basic"), &["client_secret_post"][..], true),
         ] {
             let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
-            let is_header = matches!(choose_secret_method("s".into(), agreed, &methods), ClientSecret::Header(_));
+            let is_header =
+                matches!(choose_secret_method("s".into(), agreed, &methods), ClientSecret::Header(_));
             assert_eq!(is_header, in_header, "{agreed:?} {methods:?}");
         }
     }

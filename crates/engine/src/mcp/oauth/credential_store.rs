@@ -1,7 +1,6 @@
-//! Where logins are kept: one file in the person's configuration folder that nobody else may read.
+//! Stored OAuth tokens: one file in the user's config directory, readable by the user only.
 //!
-//! A login belongs to the address of its server, not to its name: a project that calls another server by a known name
-//! gets nothing.
+//! Tokens are keyed by server URL, not by server name: a project cannot get a token by giving its server a known name.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,48 +15,44 @@ use crate::settings::config_dir;
 use crate::settings::edit::SettingsChange;
 use crate::settings::write::{self, FileAccess};
 
-/// The file.
 const FILE_NAME: &str = "mcp-logins.json";
 
-/// The key under which they stand.
 const LOGINS_KEY: &str = "logins";
 
-/// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
 pub(super) const NO_HOME: &str = "Nobody knows where to keep a login: set HOME.";
 
-/// A person's logins.
+/// OAuth tokens of the user.
 #[derive(Debug, Clone)]
 pub struct CredentialStore {
     file: PathBuf,
 }
 
 impl CredentialStore {
-    /// The wallet of whoever has this environment.
+    /// Store in the config directory of this environment; `None` without one.
     pub fn from_env(env: &BTreeMap<String, String>) -> Option<Self> {
         Some(Self { file: config_dir(env)?.join(FILE_NAME) })
     }
 
-    /// Where it is.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The login to a server. What cannot be read is none. Touches the disk.
+    /// Loads the token of a server; an unreadable file counts as none. Reads the disk.
     pub(super) fn load(&self, server: &Url) -> Option<OauthToken> {
         let (bytes, _) = files::read(&self.file, MAX_FILE_BYTES).ok()?;
         let whole: Value = serde_json::from_slice(&bytes).ok()?;
         serde_json::from_value(whole.get(LOGINS_KEY)?.get(server_key(server))?.clone()).ok()
     }
 
-    /// Keeps a login in place of an older one. Touches the disk.
+    /// Stores a token in place of an older one. Writes to the disk.
     pub(super) fn save(&self, server: &Url, grant: &OauthToken) -> Result<(), String> {
         let value = serde_json::to_value(grant).map_err(|error| error.to_string())?;
         self.update(server, Some(value)).map(drop)
     }
 
-    /// Forgets the login to a server; false if there was none. Touches the disk.
+    /// Removes the token of a server; false if there was none. Writes to the disk.
     pub fn remove(&self, server: &str) -> Result<bool, String> {
         let server = Url::parse(server).map_err(|error| format!("`url`: {error}."))?;
         match files::file_kind(&self.file) {
@@ -72,14 +67,14 @@ impl CredentialStore {
         changed.map(|replaced| replaced.is_some()).map_err(|error| error.to_string())
     }
 
-    /// The same beside the async threads.
+    /// Like [`load`](Self::load), on a blocking thread.
     pub(super) async fn load_async(&self, server: &Url) -> io::Result<Option<OauthToken>> {
         let (wallet, server) = (self.clone(), server.clone());
         files::run_blocking(move || wallet.load(&server)).await
     }
 }
 
-/// The address without what a browser would keep to itself.
+/// URL without its fragment.
 fn server_key(server: &Url) -> String {
     let mut url = server.clone();
     url.set_fragment(None);
@@ -99,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_belongs_to_an_address_and_is_for_nobody_else() {
+    fn tokens_belong_to_a_url_and_are_private() {
         let home = tempfile::tempdir().unwrap();
         let env = BTreeMap::from([("HOME".to_owned(), home.path().to_str().unwrap().to_owned())]);
         let wallet = CredentialStore::from_env(&env).unwrap();

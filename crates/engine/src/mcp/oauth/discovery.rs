@@ -1,4 +1,4 @@
-//! Who gives out logins to a server: what the server says, or what lies at the usual places.
+//! Discovers the authorization server of an MCP server: from its metadata, or from the well-known URLs.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -12,22 +12,21 @@ use whimbrel_wire::options::RemoteServer;
 
 use super::{REQUEST_TIMEOUT, challenge};
 
-/// The largest description that is read.
 const MAX_METADATA_BYTES: usize = 256 * 1024;
 
-/// Asked for where it is offered, so that a login outlives its first token.
+/// Scope that requests a refresh token; added where the server supports it.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// Everything that a login needs to know.
+/// Result of the discovery.
 pub(super) struct OauthMetadata {
     pub(super) authorization_server: AuthorizationServer,
-    /// What the token is for, as the server calls itself.
+    /// Resource identifier for the token.
     pub(super) resource: String,
-    /// What the refusal asked for, or else what the server knows.
+    /// Scopes of the challenge, or else those of the resource metadata.
     scopes: Option<String>,
 }
 
-/// Whoever gives out logins.
+/// Authorization server metadata (RFC 8414).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct AuthorizationServer {
     pub(super) issuer: Option<String>,
@@ -41,7 +40,7 @@ pub(super) struct AuthorizationServer {
     pub(super) token_endpoint_auth_methods_supported: Vec<String>,
 }
 
-/// How a server describes itself.
+/// Protected resource metadata (RFC 9728).
 #[derive(Debug, Default, Deserialize)]
 struct ProtectedResource {
     resource: Option<String>,
@@ -52,7 +51,7 @@ struct ProtectedResource {
 }
 
 impl OauthMetadata {
-    /// What is asked for: what the person wants, or what the server does.
+    /// Scope to request: the configured one, or the discovered one.
     pub(super) fn scope(&self, wanted: Option<&str>) -> Option<String> {
         let mut scope = wanted.map(str::to_owned).or_else(|| self.scopes.clone()).unwrap_or_default();
         let offered = self.authorization_server.scopes_supported.iter().any(|scope| scope == OFFLINE_ACCESS);
@@ -63,8 +62,12 @@ impl OauthMetadata {
     }
 }
 
-/// Asks the server, and whoever it names.
-pub(super) async fn discover(address: &Url, server: &RemoteServer, door: &HttpClient) -> Result<OauthMetadata, String> {
+/// Queries the MCP server and the authorization server that it names.
+pub(super) async fn discover(
+    address: &Url,
+    server: &RemoteServer,
+    door: &HttpClient,
+) -> Result<OauthMetadata, String> {
     require_secure(address, address)?;
     let refusal = fetch_challenge(address, server, door).await?;
     let named = challenge::parameter(&refusal, "resource_metadata").and_then(|text| address.join(&text).ok());
@@ -91,7 +94,7 @@ pub(super) async fn discover(address: &Url, server: &RemoteServer, door: &HttpCl
     Ok(OauthMetadata { authorization_server: authority, resource: name, scopes })
 }
 
-/// What the server says to whom it does not know.
+/// Sends an unauthenticated request and returns the challenges of the 401 response.
 async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient) -> Result<String, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -106,7 +109,7 @@ async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient
         "clientInfo": {"name": "whimbrel", "version": env!("CARGO_PKG_VERSION")},
     }});
     let answer = send_request(door, Method::POST, address, headers.clone(), hello.to_string().into()).await?;
-    // A server of the older kind takes no messages at its address.
+    // Servers with the SSE transport accept no POST at their URL.
     let answer = match answer.status {
         404 | 405 => send_request(door, Method::GET, address, headers, Bytes::new()).await?,
         _ => answer,
@@ -124,7 +127,7 @@ async fn fetch_challenge(address: &Url, server: &RemoteServer, door: &HttpClient
     }
 }
 
-/// One question, within bounds of time.
+/// Sends one request with a timeout.
 pub(super) async fn send_request(
     door: &HttpClient,
     method: Method,
@@ -138,8 +141,12 @@ pub(super) async fn send_request(
     asked.map_err(late)?.map_err(|fault| fault.message)
 }
 
-/// The first of these places at which a description lies.
-async fn fetch_first<T: DeserializeOwned>(places: &[Url], server: &Url, door: &HttpClient) -> Result<Option<T>, String> {
+/// Fetches the first of these URLs that has a document.
+async fn fetch_first<T: DeserializeOwned>(
+    places: &[Url],
+    server: &Url,
+    door: &HttpClient,
+) -> Result<Option<T>, String> {
     for place in places {
         require_secure(place, server)?;
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
@@ -149,7 +156,7 @@ async fn fetch_first<T: DeserializeOwned>(places: &[Url], server: &Url, door: &H
                 let text = timeout(REQUEST_TIMEOUT, answer.read_all(MAX_METADATA_BYTES)).await;
                 let text =
                     text.map_err(|_| format!("{place} takes too long."))?.map_err(|fault| fault.message)?;
-                // A page for people may stand where nothing else does.
+                // A server may serve an HTML page for unknown paths.
                 match serde_json::from_slice(&text) {
                     Ok(found) => return Ok(Some(found)),
                     Err(error) if text.trim_ascii_start().starts_with(b"{") => {
@@ -165,7 +172,7 @@ async fn fetch_first<T: DeserializeOwned>(places: &[Url], server: &Url, door: &H
     Ok(None)
 }
 
-/// Where a server may describe itself.
+/// Well-known URLs of the protected resource metadata.
 fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
     let mut places = vec![with_path(server, &format!("/.well-known/oauth-protected-resource{path}"))];
@@ -175,7 +182,7 @@ fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     places
 }
 
-/// Where whoever gives out logins may describe itself.
+/// Well-known URLs of the authorization server metadata.
 fn server_metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut places = vec![
@@ -188,7 +195,7 @@ fn server_metadata_urls(issuer: &Url) -> Vec<Url> {
     places
 }
 
-/// What holds of one that does not describe itself.
+/// Endpoints of an authorization server without metadata.
 fn default_endpoints(issuer: &Url) -> AuthorizationServer {
     AuthorizationServer {
         issuer: None,
@@ -214,7 +221,7 @@ fn validate(authority: &AuthorizationServer, server: &Url) -> Result<(), String>
     }
 }
 
-/// Secrets travel by https, or stay on this machine if the server does.
+/// Requires https, or loopback if the MCP server is on loopback too: secrets must not travel in the clear.
 fn require_secure(place: &Url, server: &Url) -> Result<(), String> {
     match place.scheme() {
         "https" => Ok(()),
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_looked_for_at_the_usual_places() {
+    fn metadata_is_looked_up_at_well_known_urls() {
         let texts = |places: Vec<Url>| places.iter().map(Url::to_string).collect::<Vec<_>>();
         assert_eq!(
             texts(resource_metadata_urls(&url("https://x.test/a/mcp?k=1"))),
@@ -283,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_travel_by_https_or_stay_here() {
+    fn secrets_travel_by_https_or_loopback() {
         for (place, server, allowed) in [
             ("https://id.test/t", "https://x.test", true),
             ("https://id.test/t", "http://127.0.0.1:1", true),
@@ -299,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_speaks_for_its_own_place_only() {
+    fn a_resource_must_match_its_server() {
         for (name, same) in [
             ("https://x.test/a", true),
             ("https://x.test/", true),
@@ -313,11 +320,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_what_somebody_wants() {
+    fn configured_scope_wins_over_discovered_scope() {
         let with = |scopes: Option<&str>, supported: &[&str]| {
             let mut authority = default_endpoints(&url("https://id.test"));
             authority.scopes_supported = supported.iter().map(|scope| (*scope).to_owned()).collect();
-            OauthMetadata { authorization_server: authority, resource: String::new(), scopes: scopes.map(str::to_owned) }
+            OauthMetadata {
+                authorization_server: authority,
+                resource: String::new(),
+                scopes: scopes.map(str::to_owned),
+            }
         };
         let rows = [
             (with(None, &[]), None, None),
@@ -332,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_know_pkce_is_refused() {
+    fn a_server_without_s256_is_rejected() {
         let mut authority = default_endpoints(&url("https://id.test"));
         assert_eq!(validate(&authority, &url("https://x.test")), Ok(()));
         authority.code_challenge_methods_supported = Some(vec!["plain".into()]);

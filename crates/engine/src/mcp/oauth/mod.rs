@@ -1,18 +1,18 @@
-//! Logging in at a server that wants to know who asks: OAuth 2.1 as MCP has it, for a person with a browser.
+//! OAuth 2.1 login at MCP servers, for a user with a browser.
 //!
-//! The rooms, along the way: `challenge` (what a refusal says), `discovery` (who gives out logins), `client` (under which
-//! name we ask), `redirect` (where the browser brings the answer), `grant` (an answer to a token), [`Wallet`] (where it is
-//! kept), `pass` (how requests carry it, and what happens when it runs out).
+//! In the order of the flow: `challenge` (parses `WWW-Authenticate`), `discovery` (finds the authorization server),
+//! `client` (client registration), `callback` (redirect listener), `token` (code exchange and refresh),
+//! [`CredentialStore`] (tokens on disk), `token_provider` (tokens for requests).
 //!
-//! All of it goes through the engine's one door to the network. No token is ever shown.
+//! All requests go through the engine's HTTP client. Tokens are never logged or shown.
 
+mod callback;
 pub(super) mod challenge;
 mod client;
+mod credential_store;
 mod discovery;
 mod token;
 mod token_provider;
-mod callback;
-mod credential_store;
 
 use std::time::Duration;
 
@@ -24,22 +24,22 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use whimbrel_models::http::{HttpClient, Url};
 use whimbrel_wire::options::{OauthTerms, RemoteServer};
 
+use self::callback::{CallbackListener, CallbackParams};
 use self::client::OauthClient;
 use self::discovery::OauthMetadata;
-use self::callback::{CallbackParams, CallbackListener};
 use super::deps::ServerDeps;
 use crate::{files, ids};
 
-pub(super) use self::token_provider::TokenProvider;
 pub use self::credential_store::CredentialStore;
+pub(super) use self::token_provider::TokenProvider;
 
-/// How long each question to a server may take.
+/// Timeout of each request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The variable with the secret of a client that a person has registered.
+/// Environment variable with the secret of a registered client.
 pub const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
 
-/// A login that waits for the person.
+/// Login that waits for the user.
 pub struct LoginFlow {
     authorization_url: Url,
     server: Url,
@@ -53,8 +53,8 @@ pub struct LoginFlow {
 }
 
 impl LoginFlow {
-    /// Finds out who gives out logins to a server, introduces us, and gets ready for the answer. The error is for a
-    /// person.
+    /// Discovers the authorization server, registers a client and opens the redirect listener. The error text is for
+    /// the user.
     pub async fn start(server: &RemoteServer, around: &ServerDeps) -> Result<Self, String> {
         if server.headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION.as_str())) {
             return Err(
@@ -70,7 +70,8 @@ impl LoginFlow {
         let redirect = CallbackListener::bind(&terms).await?;
         let secret = around.environment.get(CLIENT_SECRET).cloned();
         let client =
-            client::register_client(&terms, secret, &findings.authorization_server, redirect.url(), &door).await?;
+            client::register_client(&terms, secret, &findings.authorization_server, redirect.url(), &door)
+                .await?;
         let (state, verifier) = (ids::new_secret(), ids::new_secret());
         let mut login = Self {
             authorization_url: address.clone(),
@@ -87,13 +88,12 @@ impl LoginFlow {
         Ok(login)
     }
 
-    /// Where the person answers.
+    /// URL to open in the browser.
     pub fn authorization_url(&self) -> &str {
         self.authorization_url.as_str()
     }
 
-    /// Waits until the browser comes back, or until its last address is among the `pasted` lines, and keeps what the
-    /// login brought.
+    /// Waits for the redirect, or for a pasted redirect URL, exchanges the code and stores the token.
     pub async fn finish(self, mut pasted: UnboundedReceiver<String>) -> Result<(), String> {
         let code = loop {
             let outcome = tokio::select! {
@@ -117,7 +117,7 @@ impl LoginFlow {
         kept.map_err(|error| format!("The login could not be kept: {error}."))?
     }
 
-    /// The code in an answer, if it is one and comes from whom we asked.
+    /// Checks the redirect's parameters and returns the code. The issuer must be the one that was asked.
     fn check_callback(&self, outcome: CallbackParams) -> Result<String, String> {
         let CallbackParams { code, error, issuer } = outcome;
         if let Some(error) = error {

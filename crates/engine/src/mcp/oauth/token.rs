@@ -1,4 +1,4 @@
-//! From an answer to a token, and from an old token to a new one.
+//! Requests OAuth tokens: code exchange and refresh.
 
 use std::fmt;
 
@@ -12,50 +12,48 @@ use serde_json::Value;
 use url::form_urlencoded::{Serializer, byte_serialize};
 use whimbrel_models::http::{HttpClient, Url};
 
-use super::client::{OauthClient, ClientSecret};
+use super::client::{ClientSecret, OauthClient};
 use super::discovery::{OauthMetadata, send_request};
 use crate::clock;
 
-/// The largest answer that is read.
 const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
-/// How much of somebody's words is told.
+/// Maximum length of a server's text in error messages.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// A token is replaced so many seconds before it ends.
+/// A token is refreshed this long before it expires.
 const REFRESH_MARGIN_SECONDS: u64 = 60;
 
-/// What a login has brought.
+/// Token as stored on disk, with what a refresh needs.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OauthToken {
     pub(super) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
-    /// In seconds since 1970.
+    /// Unix time in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// Where the next one is to be had.
     token_endpoint: Url,
     resource: String,
     client: OauthClient,
 }
 
-/// What a code is exchanged with.
+/// Parameters of the code exchange.
 pub(super) struct CodeExchange<'a> {
     pub(super) code: &'a str,
     pub(super) verifier: &'a str,
     pub(super) redirect_url: &'a str,
 }
 
-/// Why there is no token.
+/// Failed token request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TokenError {
-    /// Not now; another time perhaps.
+    /// May succeed later.
     Temporary(String),
-    /// Not with this.
+    /// Requires a new login.
     Permanent(String),
 }
 
@@ -76,7 +74,7 @@ struct TokenResponse {
     scope: Option<String>,
 }
 
-/// A code that a person has brought, as a token.
+/// Exchanges an authorization code for a token.
 pub(super) async fn exchange_code(
     door: &HttpClient,
     client: &OauthClient,
@@ -99,12 +97,12 @@ pub(super) async fn exchange_code(
 }
 
 impl OauthToken {
-    /// Whether the token has ended, or is about to.
+    /// Returns true if the token has expired or is about to.
     pub(super) fn is_expiring(&self) -> bool {
         self.ends_at.is_some_and(|end| now_seconds() + REFRESH_MARGIN_SECONDS >= end)
     }
 
-    /// Another token in place of this one.
+    /// Gets a new token with the refresh token.
     pub(super) async fn refresh(&self, door: &HttpClient) -> Result<Self, TokenError> {
         let Some(refresh_token) = &self.refresh_token else {
             return Err(TokenError::Permanent("the login has ended.".into()));
@@ -115,7 +113,7 @@ impl OauthToken {
         let ends_at = expiry_seconds(&given);
         Ok(Self {
             access_token: given.access_token,
-            // Who gives no other one means this one.
+            // A response without a refresh token means that the old one stays valid.
             refresh_token: given.refresh_token.or_else(|| Some(refresh_token.clone())),
             ends_at,
             scope: given.scope.or_else(|| self.scope.clone()),
@@ -124,20 +122,27 @@ impl OauthToken {
     }
 }
 
-/// Asks for a token.
-async fn request_token(door: &HttpClient, place: &Url, client: &OauthClient, fields: &[(&str, &str)]) -> Result<TokenResponse, TokenError> {
+async fn request_token(
+    door: &HttpClient,
+    place: &Url,
+    client: &OauthClient,
+    fields: &[(&str, &str)],
+) -> Result<TokenResponse, TokenError> {
     let (headers, body) = build_form(client, fields);
-    let answer = send_request(door, Method::POST, place, headers, body).await.map_err(TokenError::Temporary)?;
+    let answer =
+        send_request(door, Method::POST, place, headers, body).await.map_err(TokenError::Temporary)?;
     let status = answer.status;
     let text = answer.read_prefix(MAX_RESPONSE_BYTES).await;
     match status {
         200..300 => parse_token_response(&text).map_err(TokenError::Permanent),
-        400 | 401 | 403 => Err(TokenError::Permanent(format!("the login is not accepted: {}", error_message(&text)))),
+        400 | 401 | 403 => {
+            Err(TokenError::Permanent(format!("the login is not accepted: {}", error_message(&text))))
+        }
         _ => Err(TokenError::Temporary(format!("{place} answered HTTP {status}: {}", error_message(&text)))),
     }
 }
 
-/// The fields of a request, and who makes it.
+/// Form body and headers of a token request, with client authentication.
 fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Bytes) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
@@ -163,7 +168,7 @@ fn build_form(client: &OauthClient, fields: &[(&str, &str)]) -> (HeaderMap, Byte
     (headers, body.finish().into())
 }
 
-/// Reads a token. Nothing of it is told.
+/// Parses a token response. Its contents never appear in the error.
 fn parse_token_response(text: &[u8]) -> Result<TokenResponse, String> {
     let given: TokenResponse =
         serde_json::from_slice(text).map_err(|_| format!("no token was given: {}", error_message(text)))?;
@@ -180,7 +185,7 @@ fn parse_token_response(text: &[u8]) -> Result<TokenResponse, String> {
 
 fn expiry_seconds(given: &TokenResponse) -> Option<u64> {
     let life = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
-    // It is neither large nor negative.
+    // The value is finite and bounded above.
     Some(now_seconds() + life.min(1e10) as u64)
 }
 
@@ -188,7 +193,7 @@ fn now_seconds() -> u64 {
     clock::unix_millis() / 1000
 }
 
-/// What is complained about in the body of a refusal, for a person to read.
+/// Error message from the body of a failed response.
 pub(super) fn error_message(text: &[u8]) -> String {
     let said = serde_json::from_slice::<Value>(text).ok();
     let field = |name: &str| said.as_ref()?.get(name)?.as_str().map(sanitize_text);
@@ -200,7 +205,7 @@ pub(super) fn error_message(text: &[u8]) -> String {
     }
 }
 
-/// Somebody else's words, so that they can neither command a terminal nor fill it.
+/// Removes control characters and truncates, so that a server's text cannot control or flood the terminal.
 pub(super) fn sanitize_text(text: &str) -> String {
     let clean = text.trim().chars().map(|sign| if sign.is_control() { ' ' } else { sign });
     clean.take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.').to_owned()
@@ -211,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_token_that_can_be_sent_is_taken() {
+    fn only_a_sendable_token_is_accepted() {
         for (text, problem) in [
             (r#"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#, None),
             (r#"{"access_token":"t"}"#, None),
@@ -236,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_a_secret_shows_it_in_the_agreed_way() {
+    fn the_client_secret_is_sent_by_the_agreed_method() {
         let client = |secret| OauthClient { id: "a b".into(), secret };
         let fields = [("grant_type", "x y")];
         let (headers, body) = build_form(&client(None), &fields);

@@ -1,4 +1,4 @@
-//! A login as requests carry it. A token that has run out is replaced by another, once for all who wait for it.
+//! Tokens for requests. An expired token is refreshed once for all waiting requests.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use tokio::sync::Mutex;
 use whimbrel_models::http::{HttpClient, Url};
 use whimbrel_models::{ModelError, ModelErrorKind};
 
-use super::token::{OauthToken, TokenError};
 use super::credential_store::CredentialStore;
+use super::token::{OauthToken, TokenError};
 use crate::files;
 
-/// The login to one server. Cheap to clone.
+/// Token provider of one server. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::mcp) struct TokenProvider(Arc<Inner>);
 
@@ -19,30 +19,34 @@ struct Inner {
     store: CredentialStore,
     server: Url,
     http_client: HttpClient,
-    /// Whoever holds it gets the next token; the others wait, and find it.
+    /// The holder of the lock refreshes; the others wait and find the new token.
     token: Mutex<OauthToken>,
 }
 
 impl TokenProvider {
-    /// The pass for a server, if the person has logged in there.
-    pub(in crate::mcp) async fn load(wallet: Option<CredentialStore>, server: &Url, door: &HttpClient) -> Option<Self> {
+    /// Loads the stored token of a server, if the user has logged in.
+    pub(in crate::mcp) async fn load(
+        wallet: Option<CredentialStore>,
+        server: &Url,
+        door: &HttpClient,
+    ) -> Option<Self> {
         let wallet = wallet?;
         let held = wallet.load_async(server).await.ok().flatten()?;
         let (server, door, held) = (server.clone(), door.clone(), Mutex::new(held));
         Some(Self(Arc::new(Inner { store: wallet, server, http_client: door, token: held })))
     }
 
-    /// What to show. One that is about to end is replaced first, if that can be.
+    /// Current `Authorization` header. Refreshes the token first if it is about to expire.
     pub(in crate::mcp) async fn authorization(&self) -> Option<HeaderValue> {
         let mut held = self.0.token.lock().await;
         if held.is_expiring() {
-            // The server judges an old one; it may even take it.
+            // If that fails, the old token is sent; the server decides.
             let _ = self.0.refresh(&mut held).await;
         }
         bearer_header(&held)
     }
 
-    /// What to show instead of what was refused. None if there is nothing else.
+    /// Header to use after `refused` got HTTP 401; `None` if no other token is available.
     pub(in crate::mcp) async fn refresh_authorization(
         &self,
         refused: &HeaderValue,
@@ -61,7 +65,7 @@ impl TokenProvider {
 }
 
 impl Inner {
-    /// Gets another token: from the wallet if somebody else was faster, otherwise from whoever gives them out.
+    /// Replaces the token: by one that another process has stored, else by a refresh.
     async fn refresh(&self, held: &mut OauthToken) -> Result<(), TokenError> {
         if self.reload_if_newer(held).await {
             return Ok(());
@@ -70,11 +74,11 @@ impl Inner {
             Ok(grant) => {
                 *held = grant.clone();
                 let (wallet, server) = (self.store.clone(), self.server.clone());
-                // If it cannot be kept, it serves as long as we live.
+                // A token that cannot be stored is used until the process ends.
                 let _ = files::run_blocking(move || wallet.save(&server, &grant)).await;
                 Ok(())
             }
-            // Two may have asked at once, and only one of them has got an answer.
+            // Another process may have used the refresh token first.
             Err(TokenError::Permanent(_)) if self.reload_if_newer(held).await => Ok(()),
             Err(refusal) => Err(refusal),
         }

@@ -1,4 +1,4 @@
-//! The host says which servers it wants from now on: those that it named before and no longer names go, new ones come.
+//! `mcp_set_servers`: the host replaces the servers that it set before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,19 @@ use whimbrel_wire::options::McpServerConfig;
 use super::ServerRegistry;
 use crate::mcp::config::{ServerEntry, ServerOrigin, validate};
 use crate::mcp::expand::VariableExpander;
-use crate::mcp::server::{ServerPhase, ServerHandle};
+use crate::mcp::server::{ServerHandle, ServerPhase};
 use crate::mcp::slot::ServerSlot;
 
 impl ServerRegistry {
-    /// Uses these servers instead of those that the host has set before. Servers of the settings stay, unless they are
-    /// named here. New programs and addresses are waited for; a server in the host's own process is not, for the host
-    /// waits for us.
+    /// Replaces the servers that the host set before by these. Servers of the settings stay unless a name matches.
+    /// Waits for new programs and URLs, but not for servers in the host's process, because the host is waiting for this
+    /// reply.
     pub async fn set_servers(&self, servers: &BTreeMap<String, McpServerConfig>) -> McpSetServersReply {
         let mut reply = McpSetServersReply::default();
         let gone: Vec<String> = {
             let slots = self.slots();
-            let omitted = |(name, slot): &(&String, &ServerSlot)| slot.host_managed && !servers.contains_key(*name);
+            let omitted =
+                |(name, slot): &(&String, &ServerSlot)| slot.host_managed && !servers.contains_key(*name);
             slots.iter().filter(omitted).map(|(name, _)| name.clone()).collect()
         };
         for name in gone {
@@ -35,7 +36,7 @@ impl ServerRegistry {
         reply
     }
 
-    /// Uses a server in place of the one with its name, unless they are the same.
+    /// Replaces the server of that name unless its config is the same.
     async fn set_server(&self, name: &str, config: &McpServerConfig, reply: &mut McpSetServersReply) {
         if name.trim().is_empty() {
             reply.errors.insert(name.to_owned(), "it has no name. Give it one.".into());
@@ -60,12 +61,13 @@ impl ServerRegistry {
         }
     }
 
-    /// Waits for the new servers, and adds why some of them failed.
+    /// Waits for the new servers and adds the errors of those that failed.
     async fn add_errors(&self, reply: &mut McpSetServersReply) {
         let hosted = |server: &Arc<ServerHandle>| matches!(server.config, McpServerConfig::Sdk(_));
         let new = |server: &Arc<ServerHandle>| reply.added.iter().any(|name| **name == *server.name);
         let awaited = self.enabled_servers().into_iter().filter(|server| !hosted(server) && new(server));
-        let settled = join_all(awaited.map(async |server| (server.name.to_string(), server.wait_settled().await)));
+        let settled =
+            join_all(awaited.map(async |server| (server.name.to_string(), server.wait_settled().await)));
         for (name, state) in settled.await {
             if let ServerPhase::Failed(fault) = state.phase {
                 reply.errors.insert(name, fault.to_string());

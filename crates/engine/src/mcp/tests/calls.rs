@@ -1,4 +1,4 @@
-//! Calls to a server that behaves well.
+//! Tests of calls to a well-behaved server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
-use super::player;
 use super::fixture::TestServers;
-use crate::mcp::{McpLimits, ServerNotification, ServerDeps};
+use super::player;
+use crate::mcp::{McpLimits, ServerDeps, ServerNotification};
 use crate::tasks::tests::read_pid;
 use crate::tools::{Effects, ToolError};
 
@@ -27,7 +27,7 @@ async fn tools_are_listed_over_all_pages_and_called() {
     assert!(matches!(done.content, ResultContent::Blocks(_)));
     let boom = stage.run_tool("mcp__play__boom", json!({})).await;
     assert_eq!(boom, Err(ToolError::Failed("boom happened".into())));
-    // What the model fills in may be nothing, but not anything.
+    // Null input is accepted, other types are not.
     assert_eq!(stage.call_text("mcp__play__echo", Value::Null).await, "echo:");
     let refused = stage.tool("mcp__play__echo").effects(&json!([1]));
     assert!(matches!(refused, Err(ToolError::Rejected(_))));
@@ -35,7 +35,7 @@ async fn tools_are_listed_over_all_pages_and_called() {
 }
 
 #[tokio::test]
-async fn a_tool_is_what_its_server_says() {
+async fn a_tool_has_the_servers_spec() {
     let stage = TestServers::start_test_server().await;
     let echo = stage.tool("mcp__play__echo");
     let spec = echo.spec();
@@ -51,7 +51,7 @@ async fn a_tool_is_what_its_server_says() {
 }
 
 #[tokio::test]
-async fn a_program_has_the_sessions_environment_and_its_own() {
+async fn a_program_gets_the_session_environment_and_its_own() {
     let mut entry = player::entry();
     entry["env"]["OWN"] = "own".into();
     entry["env"]["BOTH"] = "own".into();
@@ -70,7 +70,7 @@ async fn a_program_has_the_sessions_environment_and_its_own() {
 }
 
 #[tokio::test]
-async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
+async fn a_call_sends_its_id_and_reports_progress() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&told);
     let stage = TestServers::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
@@ -87,7 +87,7 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
     assert_eq!(stage.call_text("mcp__play__work", json!({})).await, "worked");
     stage.registry.close().await;
     let told = told.lock().unwrap();
-    // The very last may come after the answer.
+    // The last notification may arrive after the response.
     assert!(told.len() >= 2, "{told:?}");
     assert_eq!(
         (told[0].progress, told[0].total, told[0].message.as_deref()),
@@ -97,7 +97,7 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
+async fn a_cancelled_or_dropped_call_is_cancelled_at_the_server() {
     for way in ["token", "drop"] {
         let stage = TestServers::start_test_server().await;
         let tool = stage.tool("mcp__play__wait");
@@ -122,7 +122,7 @@ async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
+async fn a_timed_out_call_is_cancelled_at_the_server() {
     let mut entry = player::entry();
     entry["timeout"] = 300.into();
     let stage = TestServers::start(json!({"play": entry})).await;
@@ -134,7 +134,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
 }
 
 #[tokio::test]
-async fn a_server_may_ask_the_person_if_there_is_one() {
+async fn a_server_can_elicit_input_from_the_user() {
     let asked = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
     let hears = Arc::clone(&asked);
     let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
@@ -157,7 +157,7 @@ async fn a_server_may_ask_the_person_if_there_is_one() {
 }
 
 #[tokio::test]
-async fn what_we_do_not_offer_is_refused_with_an_error() {
+async fn unsupported_requests_get_an_error() {
     let stage = TestServers::start_test_server().await;
     let sample = stage.call_text("mcp__play__sample", json!({})).await;
     assert!(sample.contains("-32601") && sample.contains("does not offer sampling"), "{sample}");
@@ -169,7 +169,7 @@ async fn what_we_do_not_offer_is_refused_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_new_is_noticed() {
+async fn a_new_tool_is_listed_after_list_changed() {
     let stage = TestServers::start_test_server().await;
     assert!(!stage.tool_names().contains(&"mcp__play__grown".to_owned()));
     assert_eq!(stage.call_text("mcp__play__grow", json!({})).await, "grown");
@@ -194,8 +194,10 @@ async fn resources_are_listed_and_read() {
     let contents =
         json!({"contents": [{"uri": "play://one", "mimeType": "text/plain", "text": "the first"}]});
     assert_eq!(read.meta, contents);
-    let bytes =
-        stage.run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"})).await.unwrap();
+    let bytes = stage
+        .run_tool("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"}))
+        .await
+        .unwrap();
     let saved = bytes.meta["contents"][0]["blobSavedTo"].as_str().unwrap();
     assert_eq!(std::fs::read(saved).unwrap(), [1, 2, 3]);
     let missing = stage.call_text("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
@@ -218,7 +220,7 @@ async fn prompts_are_commands() {
 }
 
 #[tokio::test]
-async fn long_results_are_cut_and_kept() {
+async fn long_results_are_truncated_and_saved() {
     let stage = TestServers::start_with(json!({"play": player::entry()}), |surroundings| ServerDeps {
         limits: McpLimits { max_output_bytes: 40_000, ..surroundings.limits },
         ..surroundings
@@ -232,7 +234,7 @@ async fn long_results_are_cut_and_kept() {
 }
 
 #[tokio::test]
-async fn what_a_server_leaves_behind_ends_with_it() {
+async fn daemons_of_a_server_end_with_it() {
     let stage = TestServers::start_test_server().await;
     stage.call_text("mcp__play__daemon", json!({})).await;
     let daemon = read_pid(&stage.dir().join("daemon")).await;

@@ -1,4 +1,4 @@
-//! A session around servers.
+//! Starts servers in a temporary directory and calls their tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,33 +12,32 @@ use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::control::McpServerStatus;
 
 use super::player;
-use crate::mcp::{ReconnectBackoff, McpLimits, ServerOrigin, ServerRegistry, ServerConfigs, ServerDeps};
+use crate::mcp::{McpLimits, ReconnectBackoff, ServerConfigs, ServerDeps, ServerOrigin, ServerRegistry};
 use crate::tools::{AnyTool, ToolContext, ToolResult};
 use crate::workspace::Workspace;
 
-/// Longer than anything here takes.
+/// Longer than any test step takes.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A roster of servers in a folder of their own.
+/// Registry with servers in a temporary directory.
 pub(super) struct TestServers {
     pub(super) registry: ServerRegistry,
     pub(super) cancel: CancellationToken,
     dir: Arc<TempDir>,
 }
 
-/// Limits that tests can wait for.
+/// Limits with a short backoff.
 pub(super) fn test_limits() -> McpLimits {
     let backoff = ReconnectBackoff { initial_delay: Duration::from_millis(10), max_attempts: 3 };
     McpLimits { backoff, ..McpLimits::default() }
 }
 
-/// What servers are given in a folder.
 pub(super) fn test_deps(folder: &Path) -> ServerDeps {
     let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
     ServerDeps { limits: test_limits(), ..ServerDeps::new(folder.to_path_buf(), environment) }
 }
 
-/// Entries as a flag would bring them.
+/// Entries as from a flag.
 pub(super) fn server_configs(entries: &Value) -> ServerConfigs {
     let mut servers = ServerConfigs::default();
     servers.add_json(ServerOrigin::Dynamic, "test", &json!({"mcpServers": entries}).to_string(), &|_| None);
@@ -46,26 +45,29 @@ pub(super) fn server_configs(entries: &Value) -> ServerConfigs {
 }
 
 impl TestServers {
-    /// Starts servers, and waits for them.
+    /// Starts servers and waits for them.
     pub(super) async fn start(entries: Value) -> Self {
         Self::start_with(entries, |surroundings| surroundings).await
     }
 
-    /// The same, in other surroundings.
+    /// Like [`start`](Self::start), with changed dependencies.
     pub(super) async fn start_with(entries: Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
         let stage = Self::start_without_waiting(&entries, change);
         stage.registry.wait_ready(TEST_TIMEOUT).await;
         stage
     }
 
-    /// The same, without waiting.
-    pub(super) fn start_without_waiting(entries: &Value, change: impl FnOnce(ServerDeps) -> ServerDeps) -> Self {
+    /// Starts servers without waiting for them.
+    pub(super) fn start_without_waiting(
+        entries: &Value,
+        change: impl FnOnce(ServerDeps) -> ServerDeps,
+    ) -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         let registry = ServerRegistry::start(server_configs(entries), change(test_deps(dir.path())));
         Self { registry, cancel: CancellationToken::new(), dir }
     }
 
-    /// One player.
+    /// Starts the test server as `play`.
     pub(super) async fn start_test_server() -> Self {
         Self::start(json!({"play": player::entry()})).await
     }
@@ -74,24 +76,23 @@ impl TestServers {
         self.dir.path()
     }
 
-    /// How a server is.
     pub(super) fn status(&self, name: &str) -> McpServerStatus {
         self.registry.status().into_iter().find(|server| server.name == name).unwrap()
     }
 
-    /// The word for how a server is, and what is wrong with it.
+    /// Status word and error of a server.
     pub(super) fn status_and_error(&self, name: &str) -> (String, String) {
         let status = self.status(name);
         let word = serde_json::to_value(status.status).unwrap().as_str().unwrap().to_owned();
         (word, status.error.unwrap_or_default())
     }
 
-    /// Waits until a server is so.
+    /// Waits for a status word.
     pub(super) async fn wait_status(&self, name: &str, word: &str) {
         self.wait_until(|stage| stage.status_and_error(name).0 == word).await;
     }
 
-    /// Waits until something is so, looking at every change.
+    /// Waits for a condition, checking it after every change of the registry.
     pub(super) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         let mut changes = self.registry.changes();
         let waiting = async {
@@ -132,12 +133,11 @@ impl TestServers {
         ToolContext { cancel: self.cancel.clone(), ..ToolContext::for_test(workspace) }
     }
 
-    /// Calls a tool.
     pub(super) async fn run_tool(&self, name: &str, input: Value) -> ToolResult {
         self.tool(name).run(input, self.tool_context()).await
     }
 
-    /// What the model reads after a call.
+    /// Text of a call's result, as the model reads it.
     pub(super) async fn call_text(&self, name: &str, input: Value) -> String {
         match self.run_tool(name, input).await {
             Ok(done) => match done.content {

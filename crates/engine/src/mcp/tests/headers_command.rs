@@ -1,14 +1,14 @@
-//! What shows a server who asks: commands that print headers. Logins with a browser are tested from outside.
+//! Tests of `headersHelper`. Browser logins are tested in `testkit/tests`.
 
 use std::fs;
 
 use serde_json::json;
 
 use super::fixture::{TestServers, server_configs, test_deps};
-use super::http_server::{ReceivedRequest, HttpReply, HttpTestServer, answer_request};
+use super::http_server::{HttpReply, HttpTestServer, ReceivedRequest, answer_request};
 use crate::mcp::ServerRegistry;
 
-/// Lets in whoever has this token.
+/// Answers 401 without this token.
 fn require_token(token: &'static str) -> impl Fn(&ReceivedRequest) -> HttpReply {
     move |heard| match (heard.headers.get("authorization"), answer_request(&heard.body)) {
         (Some(shown), _) if *shown != format!("Bearer {token}") => HttpReply::status(401),
@@ -19,7 +19,7 @@ fn require_token(token: &'static str) -> impl Fn(&ReceivedRequest) -> HttpReply 
 }
 
 #[tokio::test]
-async fn headers_may_come_from_a_command() {
+async fn headers_can_come_from_a_command() {
     let web = HttpTestServer::new(require_token("birds http")).await;
     let helper = r#"printf '{"Authorization": "Bearer %s %s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "${CLAUDE_CODE_MCP_SERVER_URL%%:*}""#;
     let stage = TestServers::start(json!({"birds": {
@@ -32,7 +32,7 @@ async fn headers_may_come_from_a_command() {
 }
 
 #[tokio::test]
-async fn a_command_is_asked_again_when_its_word_no_longer_counts() {
+async fn the_command_runs_again_after_http_401() {
     for kind in ["http", "sse"] {
         let web = HttpTestServer::new(require_token("second")).await;
         let folder = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ async fn a_command_is_asked_again_when_its_word_no_longer_counts() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_named_and_its_words_are_not() {
+async fn a_failing_command_is_reported_without_its_output() {
     let web = HttpTestServer::new(require_token("never")).await;
     for (helper, state, words) in [
         ("echo 'no network' >&2; exit 3", "failed", "ended with code 3 and says: no network."),
@@ -64,8 +64,10 @@ async fn a_command_that_fails_is_named_and_its_words_are_not() {
             "it does not take what the command",
         ),
     ] {
-        let stage =
-            TestServers::start(json!({"birds": {"type": "http", "url": web.url("/"), "headersHelper": helper}})).await;
+        let stage = TestServers::start(
+            json!({"birds": {"type": "http", "url": web.url("/"), "headersHelper": helper}}),
+        )
+        .await;
         let (found, error) = stage.status_and_error("birds");
         assert!(
             found == state && error.contains(words) && !error.contains("secret"),

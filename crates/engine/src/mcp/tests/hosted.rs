@@ -1,4 +1,4 @@
-//! Servers in the host's own process.
+//! Tests of servers in the host's process.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,31 +14,32 @@ use whimbrel_wire::control::{ControlResponse, McpMessage, Request};
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
 use whimbrel_wire::{Frame, RawJson};
 
-use super::player::TestMcpServer;
 use super::fixture::{TEST_TIMEOUT, TestServers, test_deps};
+use super::player::TestMcpServer;
+use crate::frame_sender::FrameSender;
 use crate::host_requests::HostRequests;
 use crate::mcp::connection::{CallContext, Connection, RequestTimeouts};
 use crate::mcp::tool::call_tool;
 use crate::mcp::transport::HostedInbox;
 use crate::mcp::{McpError, ServerDeps};
-use crate::frame_sender::FrameSender;
 
-/// What an answering host does with a message: answers it, refuses it, or stays silent.
+/// Result, error or silence of a host.
 type HostAnswer = Option<Result<Value, String>>;
 
-/// A host: hears the engine's questions, and answers them.
+/// Host that records and answers control requests.
 struct TestHost {
     requests: HostRequests,
-    /// The methods that were asked for, in order.
+    /// Methods requested so far, in order.
     methods: Arc<Mutex<Vec<String>>>,
-    /// Questions that were taken back.
+    /// Ids of cancelled requests.
     cancelled: mpsc::UnboundedReceiver<String>,
 }
 
 impl TestHost {
     fn new(answer: impl Fn(&McpMessage) -> HostAnswer + Send + 'static) -> Self {
         let (frames, mut sent) = mpsc::channel(64);
-        let requests = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
+        let requests =
+            HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
         let (methods, answers) = (Arc::new(Mutex::new(Vec::new())), requests.clone());
         let (note, cancelled) = mpsc::unbounded_channel();
         let recorded = Arc::clone(&methods);
@@ -48,15 +49,21 @@ impl TestHost {
                     Frame::ControlRequest(asked) => {
                         let Request::McpMessage(message) = &asked.request else { panic!("{asked:?}") };
                         let value: Value = message.message.decode().unwrap();
-                        recorded.lock().unwrap().push(value["method"].as_str().unwrap_or("answer").to_owned());
+                        recorded
+                            .lock()
+                            .unwrap()
+                            .push(value["method"].as_str().unwrap_or("answer").to_owned());
                         match answer(message) {
                             Some(Ok(reply)) => {
                                 let reply = json!({"mcp_response": reply});
-                                answers
-                                    .handle_response(ControlResponse::success(&asked.request_id, &reply).response);
+                                answers.handle_response(
+                                    ControlResponse::success(&asked.request_id, &reply).response,
+                                );
                             }
                             Some(Err(error)) => {
-                                answers.handle_response(ControlResponse::error(&asked.request_id, error).response);
+                                answers.handle_response(
+                                    ControlResponse::error(&asked.request_id, error).response,
+                                );
                             }
                             None => {}
                         }
@@ -85,7 +92,7 @@ fn result_reply(message: &McpMessage, result: &Value) -> HostAnswer {
     Some(Ok(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})))
 }
 
-/// The way in which simple hosts answer.
+/// Answers as a simple host does.
 fn answer_calculator(message: &McpMessage) -> HostAnswer {
     assert_eq!(message.server_name, "calc");
     let asked: Value = message.message.decode().unwrap();
@@ -101,9 +108,10 @@ fn answer_calculator(message: &McpMessage) -> HostAnswer {
             result_reply(message, &json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}))
         }
         "tools/call" => match asked["params"]["arguments"]["a"].as_i64() {
-            Some(a) => {
-                result_reply(message, &json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}))
-            }
+            Some(a) => result_reply(
+                message,
+                &json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}),
+            ),
             None => None,
         },
         // Notifications are acknowledged without an id.
@@ -112,7 +120,7 @@ fn answer_calculator(message: &McpMessage) -> HostAnswer {
 }
 
 #[tokio::test]
-async fn messages_are_questions_to_the_host() {
+async fn messages_are_control_requests_to_the_host() {
     let host = TestHost::new(answer_calculator);
     let stage = host.start_servers().await;
     assert_eq!(stage.status_and_error("calc"), ("connected".into(), String::new()));
@@ -123,7 +131,7 @@ async fn messages_are_questions_to_the_host() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_takes_its_question_back_and_tells_the_server() {
+async fn cancelling_a_call_cancels_the_control_request() {
     let mut host = TestHost::new(answer_calculator);
     let stage = host.start_servers().await;
     let tool = stage.tool("mcp__calc__add");
@@ -143,7 +151,7 @@ async fn a_cancelled_call_takes_its_question_back_and_tells_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_may_go_on_as_long_as_there_is_progress() {
+async fn progress_extends_the_idle_timeout() {
     let token = Arc::new(Mutex::new(Value::Null));
     let noted = Arc::clone(&token);
     let host = TestHost::new(move |message| {
@@ -178,7 +186,7 @@ async fn a_call_may_go_on_as_long_as_there_is_progress() {
 }
 
 #[tokio::test]
-async fn a_host_that_knows_no_such_server_or_talks_nonsense_is_quoted() {
+async fn host_errors_and_invalid_responses_are_reported() {
     let unknown = TestHost::new(|_| Some(Err("SDK MCP server not found: calc".into())));
     let stage = unknown.start_servers().await;
     let (state, error) = stage.status_and_error("calc");
@@ -196,7 +204,7 @@ async fn a_host_that_knows_no_such_server_or_talks_nonsense_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_gone_fails_calls_at_once() {
+async fn a_closed_host_fails_calls_at_once() {
     let host = TestHost::new(answer_calculator);
     let stage = host.start_servers().await;
     let tool = stage.tool("mcp__calc__add");
@@ -213,13 +221,16 @@ async fn a_host_that_is_gone_fails_calls_at_once() {
 }
 
 #[tokio::test]
-async fn without_a_host_there_is_no_such_server() {
+async fn without_a_host_the_server_fails() {
     let stage = TestServers::start(json!({"calc": {"type": "sdk", "name": "calc"}})).await;
-    assert_eq!(stage.status_and_error("calc"), ("failed".into(), "no host is there that could run it.".into()));
+    assert_eq!(
+        stage.status_and_error("calc"),
+        ("failed".into(), "no host is there that could run it.".into())
+    );
     stage.registry.close().await;
 }
 
-/// The host's end of a server made with rmcp: messages come and go by channels.
+/// Host side of an rmcp server: messages travel over channels.
 struct ChannelTransport {
     from_engine: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     to_engine: mpsc::UnboundedSender<Value>,
@@ -245,7 +256,7 @@ impl Transport<RoleServer> for ChannelTransport {
     }
 }
 
-/// Plays a whole server in the host's process, with all that it says by itself.
+/// Runs a complete server in the host's process, including server-initiated messages.
 async fn start_hosted(server: impl ServerHandler) -> TestServers {
     let (frames, mut sent) = mpsc::channel(64);
     let ask = HostRequests::new(FrameSender::new("session".into(), frames, CancellationToken::new()));
@@ -257,7 +268,10 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
     });
     let entries = json!({"play": {"type": "sdk", "name": "play"}});
     let answers = ask.clone();
-    let stage = TestServers::start_without_waiting(&entries, |surroundings| ServerDeps { host: Some(ask), ..surroundings });
+    let stage = TestServers::start_without_waiting(&entries, |surroundings| ServerDeps {
+        host: Some(ask),
+        ..surroundings
+    });
     let roster = stage.registry.clone();
     tokio::spawn(async move {
         let mut open = std::collections::HashMap::new();
@@ -297,7 +311,7 @@ async fn start_hosted(server: impl ServerHandler) -> TestServers {
 }
 
 #[tokio::test]
-async fn such_a_server_can_ask_and_tell_as_any_other() {
+async fn a_hosted_server_can_send_requests_and_notifications() {
     let stage = start_hosted(TestMcpServer::default()).await;
     assert_eq!(stage.status_and_error("play"), ("connected".into(), String::new()));
     assert_eq!(stage.call_text("mcp__play__echo", json!({"word": "hey"})).await, "echo:hey");

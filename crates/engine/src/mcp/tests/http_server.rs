@@ -1,4 +1,4 @@
-//! A web server on this machine that answers as a test says.
+//! HTTP server on loopback that answers as a test says.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,7 +10,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A request that came in.
 #[derive(Debug, Clone)]
 pub(super) struct ReceivedRequest {
     pub(super) method: String,
@@ -20,13 +19,12 @@ pub(super) struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// The method of the protocol.
+    /// JSON-RPC method of the body.
     pub(super) fn rpc_method(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
 }
 
-/// What is answered.
 pub(super) struct HttpReply {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -35,9 +33,9 @@ pub(super) struct HttpReply {
 
 enum Body {
     Whole(String),
-    /// As long as somebody sends. Then the connection is cut.
+    /// Events as long as the channel is open; then the connection is closed.
     Stream(UnboundedReceiver<String>),
-    /// Nothing ever.
+    /// Never answers.
     Silence,
 }
 
@@ -52,7 +50,8 @@ impl HttpReply {
     }
 
     pub(super) fn events(events: UnboundedReceiver<String>) -> Self {
-        Self { body: Body::Stream(events), ..Self::status(200) }.with_header("content-type", "text/event-stream")
+        Self { body: Body::Stream(events), ..Self::status(200) }
+            .with_header("content-type", "text/event-stream")
     }
 
     pub(super) fn silence() -> Self {
@@ -73,19 +72,19 @@ impl HttpReply {
     }
 }
 
-/// A stream of these events, and the end of it.
+/// Channel that holds these events, with its sender.
 pub(super) fn event_channel(events: &[String]) -> (UnboundedSender<String>, UnboundedReceiver<String>) {
     let (sender, receiver) = unbounded_channel();
     events.iter().for_each(|event| sender.send(event.clone()).unwrap());
     (sender, receiver)
 }
 
-/// A message as an event.
+/// Formats a message as an event.
 pub(super) fn format_event(message: &Value) -> String {
     format!("event: message\ndata: {message}\n\n")
 }
 
-/// A web server. Dropped, it is gone.
+/// HTTP server; dropping it closes all connections.
 pub(super) struct HttpTestServer {
     pub(super) address: SocketAddr,
     requests: Arc<Mutex<Vec<ReceivedRequest>>>,
@@ -121,9 +120,13 @@ impl HttpTestServer {
         self.requests.lock().unwrap().clone()
     }
 
-    /// What was asked for, in order.
+    /// JSON-RPC methods received, in order.
     pub(super) fn rpc_methods(&self) -> Vec<String> {
-        self.requests().iter().map(|heard| heard.rpc_method().to_owned()).filter(|method| !method.is_empty()).collect()
+        self.requests()
+            .iter()
+            .map(|heard| heard.rpc_method().to_owned())
+            .filter(|method| !method.is_empty())
+            .collect()
     }
 }
 
@@ -171,7 +174,7 @@ async fn write_reply(mut stream: TcpStream, reply: HttpReply) -> std::io::Result
     }
 }
 
-/// The answer of a small server to a message; none if it needs none.
+/// Answers a JSON-RPC message as a small server does; `None` for notifications.
 pub(super) fn answer_request(asked: &Value) -> Option<Value> {
     let result = match asked["method"].as_str()? {
         "initialize" => {

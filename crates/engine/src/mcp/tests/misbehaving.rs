@@ -1,19 +1,19 @@
-//! Servers that do what they should not.
+//! Tests of misbehaving servers.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::player;
-use super::scripts::{LIST_ONE_TOOL, shell_entry, reply_text, server_entry};
 use super::fixture::{TEST_TIMEOUT, TestServers};
+use super::player;
+use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{McpLimits, ServerDeps};
 use crate::tasks::tests::{exits, read_pid};
 use crate::tools::ToolContext;
 
 #[tokio::test]
-async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind() {
+async fn a_failing_server_is_retried_and_does_not_affect_others() {
     let broken = shell_entry("echo start >> starts; echo broken >&2; exit 3");
     let stage = TestServers::start(json!({"broken": broken, "play": player::entry()})).await;
     assert_eq!(
@@ -28,7 +28,7 @@ async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind()
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_not_tried_again() {
+async fn a_program_that_cannot_start_is_not_retried() {
     let entries = json!({
         "missing": {"command": "no-such-program-at-all"},
         "folder": {"command": "/"},
@@ -44,7 +44,7 @@ async fn what_cannot_be_started_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn one_that_never_answers_is_given_up_and_ended() {
+async fn a_silent_server_times_out_and_is_killed() {
     let silent = shell_entry("echo $$ > pid; exec sleep 300");
     let stage = TestServers::start_without_waiting(&json!({"silent": silent}), |surroundings| ServerDeps {
         limits: McpLimits { connect_timeout: Duration::from_millis(500), ..surroundings.limits },
@@ -58,8 +58,11 @@ async fn one_that_never_answers_is_given_up_and_ended() {
 }
 
 #[tokio::test]
-async fn one_that_is_slow_keeps_nobody_waiting() {
-    let stage = TestServers::start_without_waiting(&json!({"silent": shell_entry("sleep 300"), "play": player::entry()}), |it| it);
+async fn a_slow_server_does_not_block_others() {
+    let stage = TestServers::start_without_waiting(
+        &json!({"silent": shell_entry("sleep 300"), "play": player::entry()}),
+        |it| it,
+    );
     stage.wait_status("play", "connected").await;
     assert_eq!(stage.status_and_error("silent").0, "pending");
     stage.registry.wait_ready(Duration::from_millis(10)).await;
@@ -68,8 +71,9 @@ async fn one_that_is_slow_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn noise_is_skipped() {
-    let call = format!("echo 'calling {{'; echo; echo '{{\"level\":\"info\"}}'; {}; echo done", reply_text("ok"));
+async fn other_output_is_ignored() {
+    let call =
+        format!("echo 'calling {{'; echo; echo '{{\"level\":\"info\"}}'; {}; echo done", reply_text("ok"));
     let list = format!("echo Starting...; {LIST_ONE_TOOL}");
     let stage = TestServers::start(json!({"noisy": server_entry(&list, &call)})).await;
     for _ in 0..3 {
@@ -79,7 +83,7 @@ async fn noise_is_skipped() {
 }
 
 #[tokio::test]
-async fn a_line_without_end_ends_the_server() {
+async fn an_endless_line_ends_the_server() {
     let call = "head -c 40000000 /dev/zero | tr '\\0' x";
     let stage = TestServers::start(json!({"endless": server_entry(LIST_ONE_TOOL, call)})).await;
     let said = stage.call_text("mcp__endless__go", json!({})).await;
@@ -88,10 +92,12 @@ async fn a_line_without_end_ends_the_server() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_asked_for_are_ignored() {
+async fn unrequested_responses_are_ignored() {
     let wrong = r#"printf '{"jsonrpc":"2.0","id":9999,"result":{"content":[]}}\n{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"}}\n'"#;
     let right = reply_text("right");
-    let stage = TestServers::start(json!({"s": server_entry(LIST_ONE_TOOL, &format!("{wrong}; {right}; {right}"))})).await;
+    let stage =
+        TestServers::start(json!({"s": server_entry(LIST_ONE_TOOL, &format!("{wrong}; {right}; {right}"))}))
+            .await;
     for _ in 0..3 {
         assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "right");
     }
@@ -99,8 +105,8 @@ async fn answers_that_nobody_asked_for_are_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
-    // The first call is answered once its cancellation is heard.
+async fn a_response_after_cancellation_is_ignored() {
+    // The first call is answered only after its cancellation has arrived.
     let call = format!(
         "if test -e begun; then {}; else echo > begun; read -r cancellation; {}; echo > answered; fi",
         reply_text("in time"),
@@ -121,7 +127,7 @@ async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_that_lies_too_deep_in_itself_is_read_as_far_as_it_goes() {
+async fn a_deeply_nested_response_is_truncated() {
     let deep = r#"{ printf '{"jsonrpc":"2.0","id":%s,"result":{"content":' "$id"; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; echo '}}'; }"#;
     let stage = TestServers::start(json!({"deep": server_entry(LIST_ONE_TOOL, deep)})).await;
     let said = stage.call_text("mcp__deep__go", json!({})).await;
@@ -130,7 +136,7 @@ async fn an_answer_that_lies_too_deep_in_itself_is_read_as_far_as_it_goes() {
 }
 
 #[tokio::test]
-async fn thousands_of_tools_and_strange_ones_are_bounded() {
+async fn many_and_invalid_tools_are_limited() {
     let strange = r##"{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{"type":"object"}},{"name":"self","inputSchema":{"type":"object","properties":{"me":{"$ref":"#"}},"required":["me"]}},{"name":"bad","inputSchema":{"type":"object","properties":{"a b":{}}}},{"name":7},"##;
     let list = format!(
         r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{strange}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
@@ -144,13 +150,13 @@ async fn thousands_of_tools_and_strange_ones_are_bounded() {
     for says in ["more than 1000 tools", "1 of its tools cannot be read", "bad is left out"] {
         assert!(notes.contains(says), "{notes}");
     }
-    // Each name means the tool that it was made of.
+    // Each name leads to the tool that it was made from.
     assert_eq!(stage.call_text("mcp__many__a_b_2", json!({})).await, "ok");
     stage.registry.close().await;
 }
 
 #[tokio::test]
-async fn a_list_that_begins_again_and_again_ends() {
+async fn a_repeating_cursor_ends_the_list() {
     let list = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"go","inputSchema":{"type":"object"}}],"nextCursor":"same"}}\n' "$id""#;
     let stage = TestServers::start(json!({"round": server_entry(list, &reply_text("ok"))})).await;
     assert_eq!(stage.tool_names(), ["mcp__round__go", "mcp__round__go_2"]);
@@ -158,13 +164,15 @@ async fn a_list_that_begins_again_and_again_ends() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_read_keeps_nobody() {
+async fn a_server_that_does_not_read_blocks_nothing() {
     let mut deaf = server_entry(LIST_ONE_TOOL, "exec sleep 300");
     deaf["timeout"] = 400.into();
     let stage = TestServers::start(json!({"deaf": deaf})).await;
     let large = json!({"text": "x".repeat(3_000_000)});
-    let (first, second) =
-        tokio::join!(stage.call_text("mcp__deaf__go", large.clone()), stage.call_text("mcp__deaf__go", large));
+    let (first, second) = tokio::join!(
+        stage.call_text("mcp__deaf__go", large.clone()),
+        stage.call_text("mcp__deaf__go", large)
+    );
     for said in [first, second] {
         assert_eq!(said, "error: MCP server deaf: it did not answer within 400 ms.");
     }
@@ -172,15 +180,20 @@ async fn one_that_does_not_read_keeps_nobody() {
 }
 
 #[tokio::test]
-async fn one_that_refuses_to_begin_is_quoted() {
+async fn a_handshake_error_is_reported() {
     let refuses = shell_entry(
         r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
     );
     let stage = TestServers::start(json!({"no": refuses})).await;
     assert_eq!(stage.status_and_error("no"), ("failed".into(), "it refused to begin: no licence".into()));
-    let wrong = shell_entry(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
+    let wrong =
+        shell_entry(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
     let stage = TestServers::start(json!({"no": wrong})).await;
-    assert!(stage.status_and_error("no").1.contains("no answer to `initialize`"), "{:?}", stage.status_and_error("no"));
+    assert!(
+        stage.status_and_error("no").1.contains("no answer to `initialize`"),
+        "{:?}",
+        stage.status_and_error("no")
+    );
     let value: Value = serde_json::to_value(stage.registry.status()).unwrap();
     assert_eq!(value[0]["status"], "failed");
     stage.registry.close().await;

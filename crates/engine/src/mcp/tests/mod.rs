@@ -1,14 +1,14 @@
-//! What servers and we promise each other. `player` is a server that this test program can be; `stage` is a session
-//! around servers; `scripts` are programs that behave badly; `web` is a server at an address.
+//! Tests of the MCP client. `player` is an MCP server that this test program can run as; `fixture` starts servers and
+//! calls their tools; `scripts` are misbehaving shell servers; `http_server` is a remote server.
 
-mod remote;
-mod headers_command;
 mod calls;
+mod fixture;
+mod headers_command;
 mod hosted;
+mod http_server;
 mod lifecycle;
 mod misbehaving;
 mod player;
 mod registry;
+mod remote;
 mod scripts;
-mod fixture;
-mod http_server;

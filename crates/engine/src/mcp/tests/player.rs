@@ -1,4 +1,4 @@
-//! A server made with rmcp's other half. This very test program plays it when it is told so by its environment.
+//! MCP server built with rmcp. This test program runs as the server when an environment variable is set.
 
 #![expect(deprecated, reason = "servers of today still ask for roots and samples")]
 
@@ -10,10 +10,9 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-/// The variable that makes this program a server.
 const TEST_SERVER_VARIABLE: &str = "WHIMBREL_TEST_PLAYER";
 
-/// How this program is started as a server.
+/// Entry that starts this program as the server.
 pub(super) fn entry() -> Value {
     json!({
         "command": std::env::current_exe().unwrap(),
@@ -35,7 +34,6 @@ fn this_program_can_play_a_server() {
     std::process::exit(0);
 }
 
-/// The server.
 #[derive(Default)]
 pub(super) struct TestMcpServer {
     grown: AtomicBool,

@@ -1,4 +1,4 @@
-//! All servers of a session together.
+//! Tests of the server registry.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use whimbrel_wire::options::McpServerConfig;
 
-use super::player;
-use super::scripts::{LIST_ONE_TOOL, shell_entry, reply_text, server_entry};
 use super::fixture::{TEST_TIMEOUT, TestServers, server_configs, test_deps};
+use super::player;
+use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{ServerPool, ServerRegistry, Toggle};
 use crate::tasks::tests::{exits, read_pid};
 
@@ -17,14 +17,14 @@ fn parse_configs(entries: Value) -> BTreeMap<String, McpServerConfig> {
     serde_json::from_value(entries).unwrap()
 }
 
-/// A server that writes its process id.
+/// Entry of a server that writes its process id to a file.
 fn entry_writing_pid(file: &str) -> Value {
     let server = server_entry(LIST_ONE_TOOL, &reply_text("ok"));
     shell_entry(&format!("echo $$ > {file}; {}", server["args"][1].as_str().unwrap()))
 }
 
 #[tokio::test]
-async fn the_host_is_told_how_servers_are() {
+async fn status_is_reported_to_the_host() {
     let entries = json!({"play": player::entry(), "bad": {"command": ""}});
     let stage = TestServers::start(entries).await;
     let status = serde_json::to_value(stage.registry.status()).unwrap();
@@ -42,7 +42,9 @@ async fn the_host_is_told_how_servers_are() {
     assert_eq!((&play["config"]["type"], &play["config"]["env"]), (&json!("stdio"), &Value::Null));
     let init = serde_json::to_value(stage.registry.init_servers()).unwrap();
     assert_eq!(init[1], json!({"name": "play", "status": "connected", "source": "dynamic"}));
-    for result in [stage.registry.reconnect("nobody").await, stage.registry.toggle("nobody", Toggle::Off).await] {
+    for result in
+        [stage.registry.reconnect("nobody").await, stage.registry.toggle("nobody", Toggle::Off).await]
+    {
         assert_eq!(result, Err("Server not found: nobody".to_owned()));
     }
     assert!(stage.registry.reconnect("bad").await.unwrap_err().contains("`command` is empty"));
@@ -51,10 +53,10 @@ async fn the_host_is_told_how_servers_are() {
 }
 
 #[tokio::test]
-async fn whoever_has_waited_for_servers_looks_anew() {
+async fn waiting_for_servers_bumps_the_version() {
     let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     stage.wait_status("s", "connected").await;
-    // Nobody else has a turn in between, so nothing else counts.
+    // No task runs in between, so nothing else can change the version.
     let before = stage.registry.version();
     stage.registry.wait_ready(Duration::from_secs(60)).await;
     assert_ne!(stage.registry.version(), before);
@@ -62,7 +64,7 @@ async fn whoever_has_waited_for_servers_looks_anew() {
 }
 
 #[tokio::test]
-async fn a_server_can_be_switched_off_and_on() {
+async fn a_server_can_be_disabled_and_enabled() {
     let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     let first = read_pid(&stage.dir().join("pid")).await;
     let mut changes = stage.registry.changes();
@@ -82,8 +84,9 @@ async fn a_server_can_be_switched_off_and_on() {
 }
 
 #[tokio::test]
-async fn a_server_can_be_connected_to_anew() {
-    let stage = TestServers::start(json!({"s": entry_writing_pid("pid"), "broken": shell_entry("exit 3")})).await;
+async fn a_server_can_be_reconnected() {
+    let stage =
+        TestServers::start(json!({"s": entry_writing_pid("pid"), "broken": shell_entry("exit 3")})).await;
     let first = read_pid(&stage.dir().join("pid")).await;
     std::fs::remove_file(stage.dir().join("pid")).unwrap();
     stage.registry.reconnect("s").await.unwrap();
@@ -96,9 +99,11 @@ async fn a_server_can_be_connected_to_anew() {
 }
 
 #[tokio::test]
-async fn the_host_replaces_the_servers_that_it_has_set() {
-    let stage = TestServers::start(json!({"settings": server_entry(LIST_ONE_TOOL, &reply_text("settings"))})).await;
-    let (one, two) = (server_entry(LIST_ONE_TOOL, &reply_text("one")), server_entry(LIST_ONE_TOOL, &reply_text("two")));
+async fn the_host_replaces_the_servers_it_set() {
+    let stage =
+        TestServers::start(json!({"settings": server_entry(LIST_ONE_TOOL, &reply_text("settings"))})).await;
+    let (one, two) =
+        (server_entry(LIST_ONE_TOOL, &reply_text("one")), server_entry(LIST_ONE_TOOL, &reply_text("two")));
     let set = async |entries: Value| {
         let reply = stage.registry.set_servers(&parse_configs(entries)).await;
         serde_json::to_value(reply).unwrap()
@@ -110,7 +115,7 @@ async fn the_host_replaces_the_servers_that_it_has_set() {
             "errors": {"bad": "`command` is empty. Name the program.", "broken": "its program ended with exit code 3."}})
     );
     assert_eq!(stage.tool_names(), ["mcp__a__go", "mcp__settings__go"]);
-    // What is the same stays; what is not named goes, except what the host has not set.
+    // Unchanged servers stay; servers that are not named are removed, unless the host did not set them.
     let reply = set(json!({"a": one, "b": two})).await;
     assert_eq!(reply, json!({"added": ["b"], "removed": ["bad", "broken"], "errors": {}}));
     assert_eq!(stage.call_text("mcp__b__go", json!({})).await, "two");
@@ -128,10 +133,12 @@ async fn the_host_replaces_the_servers_that_it_has_set() {
 }
 
 #[tokio::test]
-async fn servers_that_are_named_twice_are_started_once() {
+async fn a_duplicate_name_starts_no_second_server() {
     let stage = TestServers::start(json!({"s": entry_writing_pid("pid")})).await;
     let pid = read_pid(&stage.dir().join("pid")).await;
-    stage.registry.add(server_configs(&json!({"s": shell_entry("exit 3"), "t": server_entry(LIST_ONE_TOOL, &reply_text("t"))})));
+    stage.registry.add(server_configs(
+        &json!({"s": shell_entry("exit 3"), "t": server_entry(LIST_ONE_TOOL, &reply_text("t"))}),
+    ));
     stage.registry.wait_ready(TEST_TIMEOUT).await;
     assert_eq!(stage.tool_names(), ["mcp__s__go", "mcp__t__go"]);
     assert_eq!(stage.call_text("mcp__s__go", json!({})).await, "ok");
@@ -140,10 +147,12 @@ async fn servers_that_are_named_twice_are_started_once() {
 }
 
 #[tokio::test]
-async fn servers_and_tools_that_look_alike_are_told_apart() {
+async fn similar_server_names_get_distinct_tool_names() {
     let entry = |text: &str| server_entry(LIST_ONE_TOOL, &reply_text(text));
-    let stage =
-        TestServers::start(json!({"my srv": entry("space"), "my.srv": entry("dot"), "my_srv": entry("line")})).await;
+    let stage = TestServers::start(
+        json!({"my srv": entry("space"), "my.srv": entry("dot"), "my_srv": entry("line")}),
+    )
+    .await;
     for (tool, says) in
         [("mcp__my_srv__go", "line"), ("mcp__my_srv_2__go", "space"), ("mcp__my_srv_3__go", "dot")]
     {
@@ -154,7 +163,7 @@ async fn servers_and_tools_that_look_alike_are_told_apart() {
 }
 
 #[tokio::test]
-async fn sessions_that_want_to_can_share_a_server() {
+async fn sessions_can_share_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let pool = ServerPool::new();
     let start = || {
@@ -165,7 +174,7 @@ async fn sessions_that_want_to_can_share_a_server() {
     one.wait_ready(TEST_TIMEOUT).await;
     two.wait_ready(TEST_TIMEOUT).await;
     let pid = read_pid(&folder.path().join("pid")).await;
-    // It would be written anew by a second server.
+    // A second server would write it again.
     std::fs::remove_file(folder.path().join("pid")).unwrap();
     one.close().await;
     assert_eq!(two.tools().len(), 1);
@@ -180,7 +189,7 @@ async fn sessions_that_want_to_can_share_a_server() {
 }
 
 #[tokio::test]
-async fn a_host_can_call_a_tool_beside_the_conversation() {
+async fn a_host_can_call_a_tool_directly() {
     let stage = TestServers::start_test_server().await;
     let fields = serde_json::Map::from_iter([("word".to_owned(), json!("x"))]);
     let answer = stage.registry.call_tool("mcp__play__echo", fields, &stage.cancel).await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers at an address.
+//! Tests of remote servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::fixture::{TEST_TIMEOUT, TestServers};
-use super::http_server::{ReceivedRequest, HttpReply, HttpTestServer, answer_request, format_event, event_channel};
+use super::http_server::{
+    HttpReply, HttpTestServer, ReceivedRequest, answer_request, event_channel, format_event,
+};
 use crate::mcp::server::ServerPhase;
 use crate::mcp::{McpLimits, ServerDeps};
 
@@ -46,13 +48,13 @@ async fn a_server_is_reached_by_streamable_http() {
         call.headers["accept"].contains("text/event-stream")
             && call.headers["user-agent"].starts_with("whimbrel/")
     );
-    // The session is given back.
+    // The session is deleted at the server.
     let last = heard.last().unwrap();
     assert_eq!((last.method.as_str(), last.headers["mcp-session-id"].as_str()), ("DELETE", "session-1"));
 }
 
 #[tokio::test]
-async fn answers_may_come_as_events() {
+async fn responses_can_arrive_as_events() {
     let web = HttpTestServer::new(|heard| match (heard.method.as_str(), answer_request(&heard.body)) {
         ("POST", Some(answer)) => {
             let ping = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
@@ -68,9 +70,10 @@ async fn answers_may_come_as_events() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_login_is_shown_as_such() {
+async fn http_401_is_shown_as_needs_auth() {
     for kind in ["http", "sse"] {
-        let web = HttpTestServer::new(|_| HttpReply::status(401).with_header("www-authenticate", "Bearer")).await;
+        let web =
+            HttpTestServer::new(|_| HttpReply::status(401).with_header("www-authenticate", "Bearer")).await;
         let stage = TestServers::start(json!({"web": {"type": kind, "url": web.url("/")}})).await;
         let (state, error) = stage.status_and_error("web");
         assert_eq!(state, "needs-auth", "{kind}");
@@ -85,7 +88,7 @@ async fn a_server_that_wants_a_login_is_shown_as_such() {
 }
 
 #[tokio::test]
-async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
+async fn a_missing_scope_is_reported_with_its_name() {
     let narrow = || {
         let challenge = r#"Bearer error="insufficient_scope", scope="birds:count""#;
         HttpReply::status(403).with_header("www-authenticate", challenge)
@@ -108,14 +111,17 @@ async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
     assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
     assert_eq!(stage.call_text("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(stage.status_and_error("web"), ("connected".into(), String::new()));
-    // Should the connection end later, that is not why.
-    let ServerPhase::Connected(connection) = stage.registry.enabled_servers()[0].wait_settled().await.phase else { panic!() };
+    // The scope error is not recorded as the connection's error.
+    let ServerPhase::Connected(connection) = stage.registry.enabled_servers()[0].wait_settled().await.phase
+    else {
+        panic!()
+    };
     assert_eq!(connection.state.last_error(), None);
     stage.registry.close().await;
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
+async fn an_expired_session_is_reinitialized_once() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
     let web = HttpTestServer::new(move |heard| {
@@ -126,11 +132,12 @@ async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
             let session = count.fetch_add(1, Ordering::SeqCst) + 1;
             return HttpReply::json(&answer).with_header("mcp-session-id", session.to_string());
         }
-        // Each session is lost with its first call, and that is told in two ways.
+        // Each session expires with its first call, reported in two ways.
         match (heard.rpc_method(), heard.headers["mcp-session-id"].as_str()) {
             ("tools/call", "1") => HttpReply::status(404),
             ("tools/call", "2") if heard.body["params"]["arguments"]["second"] == true => {
-                HttpReply::json(&error_without_id("Bad Request: No valid session ID provided")).with_status(400)
+                HttpReply::json(&error_without_id("Bad Request: No valid session ID provided"))
+                    .with_status(400)
             }
             _ => HttpReply::json(&answer),
         }
@@ -144,13 +151,13 @@ async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
     stage.registry.close().await;
 }
 
-/// An error that does not say what it is about.
+/// Error response without an id.
 fn error_without_id(message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}})
 }
 
 #[tokio::test]
-async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
+async fn an_error_without_id_ends_the_call() {
     for status in [200, 400, 500] {
         let web = HttpTestServer::new(move |heard| match heard.rpc_method() {
             "tools/call" => HttpReply::json(&error_without_id("not today")).with_status(status),
@@ -158,14 +165,15 @@ async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
         })
         .await;
         let stage = connect(&web).await;
-        let said = tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
+        let said =
+            tokio::time::timeout(TEST_TIMEOUT, stage.call_text("mcp__web__go", json!({}))).await.unwrap();
         assert_eq!(said, "error: not today", "{status}");
         stage.registry.close().await;
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_an_error() {
+async fn an_oversized_response_is_an_error() {
     let web = HttpTestServer::new(|heard| match heard.rpc_method() {
         "tools/call" => HttpReply::json(&json!({})).with_body(&" ".repeat(40 << 20)),
         _ => answer_default(heard),
@@ -178,10 +186,11 @@ async fn an_answer_that_is_too_large_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_token_stays_here() {
+async fn redirects_are_not_followed() {
     let elsewhere = HttpTestServer::new(answer_default).await;
     let there = elsewhere.url("/taken?token=x");
-    let web = HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", there.clone())).await;
+    let web =
+        HttpTestServer::new(move |_| HttpReply::status(307).with_header("location", there.clone())).await;
     let stage = connect(&web).await;
     let (state, error) = stage.status_and_error("web");
     assert_eq!(state, "failed");
@@ -191,7 +200,7 @@ async fn a_redirect_is_not_followed_and_the_token_stays_here() {
 }
 
 #[tokio::test]
-async fn what_is_no_server_is_told() {
+async fn responses_of_other_servers_are_reported() {
     type Answers = fn(&ReceivedRequest) -> HttpReply;
     let cases: [(&str, Answers, &str); 4] = [
         (
@@ -204,7 +213,11 @@ async fn what_is_no_server_is_told() {
             |_| HttpReply::status(500).with_body("out of order"),
             "HTTP 500 Internal Server Error: out of order",
         ),
-        ("nothing there", |_| HttpReply::status(404).with_body("no such page"), "HTTP 404 Not Found: no such page"),
+        (
+            "nothing there",
+            |_| HttpReply::status(404).with_body("no such page"),
+            "HTTP 404 Not Found: no such page",
+        ),
         ("other JSON", |_| HttpReply::json(&json!({"hello": 1})), "no JSON-RPC message: {\"hello\":1}"),
     ];
     for (name, answers, says) in cases {
@@ -215,19 +228,26 @@ async fn what_is_no_server_is_told() {
         stage.registry.close().await;
     }
     let closed = HttpTestServer::new(answer_default).await.url("/");
-    let stage =
-        TestServers::start(json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}))
-            .await;
+    let stage = TestServers::start(
+        json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}),
+    )
+    .await;
     for name in ["web", "old"] {
-        assert!(stage.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"), "{:?}", stage.status_and_error(name));
+        assert!(
+            stage.status_and_error(name).1.starts_with("Could not connect to 127.0.0.1"),
+            "{:?}",
+            stage.status_and_error(name)
+        );
     }
     stage.registry.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_given_up_and_told() {
-    let web =
-        HttpTestServer::new(|heard| if heard.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(heard) }).await;
+async fn an_idle_server_times_out_and_gets_a_cancellation() {
+    let web = HttpTestServer::new(|heard| {
+        if heard.rpc_method() == "tools/call" { HttpReply::silence() } else { answer_default(heard) }
+    })
+    .await;
     let entry = json!({"web": {"type": "http", "url": web.url("/")}});
     let stage = TestServers::start_with(entry, |surroundings| ServerDeps {
         limits: McpLimits { idle_timeout: Duration::from_millis(300), ..surroundings.limits },
@@ -246,7 +266,7 @@ async fn a_server_that_falls_silent_is_given_up_and_told() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_an_error() {
+async fn a_truncated_response_is_an_error() {
     let web = HttpTestServer::new(|heard| {
         if heard.rpc_method() == "tools/call" {
             HttpReply::events(event_channel(&[": almost\n\n".into(), "data: {\"jsonrpc\":".into()]).1)
@@ -261,7 +281,7 @@ async fn an_answer_that_breaks_off_is_an_error() {
     stage.registry.close().await;
 }
 
-/// The older way: what is posted is answered in the stream.
+/// Server with the SSE transport: responses to posts arrive in the stream.
 struct SseTestServer {
     web: HttpTestServer,
     stream: Arc<Mutex<Option<UnboundedSender<String>>>>,
@@ -288,21 +308,25 @@ impl SseTestServer {
 
     async fn start_servers(&self) -> TestServers {
         let headers = json!({"X-Key": "secret"});
-        TestServers::start(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}})).await
+        TestServers::start(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}}))
+            .await
     }
 }
 
 #[tokio::test]
-async fn a_server_is_reached_the_older_way() {
+async fn a_server_is_reached_by_sse() {
     let old = SseTestServer::new("messages?session=1").await;
     let stage = old.start_servers().await;
     assert_eq!(stage.status_and_error("old"), ("connected".into(), String::new()));
     assert_eq!(stage.call_text("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
-    assert_eq!(old.web.rpc_methods(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    assert_eq!(
+        old.web.rpc_methods(),
+        ["initialize", "notifications/initialized", "tools/list", "tools/call"]
+    );
     let heard = old.web.requests();
     assert!(heard.iter().all(|request| request.headers["x-key"] == "secret"));
     assert!(heard.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
-    // The stream is cut: the server is lost, looked for, and found again.
+    // Closing the stream makes the client reconnect.
     old.stream.lock().unwrap().take();
     let streams = || old.web.requests().iter().filter(|request| request.method == "GET").count();
     stage.wait_until(|stage| streams() == 2 && stage.status_and_error("old").0 == "connected").await;
@@ -311,7 +335,7 @@ async fn a_server_is_reached_the_older_way() {
 }
 
 #[tokio::test]
-async fn messages_are_not_sent_to_another_server() {
+async fn messages_are_not_sent_to_another_origin() {
     let old = SseTestServer::new("http://127.0.0.1:9/messages").await;
     let stage = old.start_servers().await;
     let (state, error) = stage.status_and_error("old");
@@ -319,9 +343,16 @@ async fn messages_are_not_sent_to_another_server() {
     assert_eq!(error, "it wants messages sent to http://127.0.0.1:9, which is another server.");
     assert_eq!(old.web.rpc_methods(), Vec::<String>::new());
     stage.registry.close().await;
-    let page = HttpTestServer::new(|_| HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")).await;
+    let page = HttpTestServer::new(|_| {
+        HttpReply::status(200).with_header("content-type", "text/html").with_body("<html>")
+    })
+    .await;
     let stage = TestServers::start(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
-    assert!(stage.status_and_error("old").1.contains("text/html instead of events: <html>"), "{:?}", stage.status_and_error("old"));
+    assert!(
+        stage.status_and_error("old").1.contains("text/html instead of events: <html>"),
+        "{:?}",
+        stage.status_and_error("old")
+    );
     let status: Value = serde_json::to_value(stage.registry.status()).unwrap();
     assert_eq!(status[0]["config"]["url"], page.url("/"));
     stage.registry.close().await;

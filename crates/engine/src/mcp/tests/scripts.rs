@@ -1,13 +1,14 @@
-//! Servers that are small shell scripts, for what a good server never does.
+//! Servers that are small shell scripts, for behaviour that a real server never shows.
 
 use serde_json::{Value, json};
 
-/// A script that is no server at all.
+/// Entry that runs a shell script.
 pub(super) fn shell_entry(script: &str) -> Value {
     json!({"command": "sh", "args": ["-c", script]})
 }
 
-/// A server that shakes hands, and runs a piece of shell for `tools/list` and `tools/call`. `$id` is the request's id.
+/// Entry of a server that performs the handshake and runs shell code for `tools/list` and `tools/call`. `$id` is the
+/// request's id.
 pub(super) fn server_entry(list: &str, call: &str) -> Value {
     let hello = r#"{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}\n"#;
     shell_entry(&format!(
@@ -24,10 +25,10 @@ pub(super) fn server_entry(list: &str, call: &str) -> Value {
     ))
 }
 
-/// Lists one tool, `go`.
+/// Shell code that lists one tool, `go`.
 pub(super) const LIST_ONE_TOOL: &str = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"go","inputSchema":{"type":"object"}}]}}\n' "$id""#;
 
-/// Answers with a text.
+/// Shell code that answers with a text.
 pub(super) fn reply_text(text: &str) -> String {
     format!(
         r#"printf '{{"jsonrpc":"2.0","id":%s,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}\n' "$id""#

@@ -1,4 +1,4 @@
-//! What becomes of a server's answers.
+//! Tests of result conversion.
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ async fn to_output(folder: &TempDir, result: Value) -> ToolResult {
     to_tool_output(serde_json::from_value(result).unwrap(), output_limits(folder)).await
 }
 
-/// The blocks as JSON, which are the same for the model and the host.
+/// Result blocks as JSON; the same for model and host.
 async fn blocks_json(folder: &TempDir, result: Value) -> Vec<Value> {
     let done = to_output(folder, result).await.unwrap();
     assert_eq!(serde_json::to_value(&done.content).unwrap(), done.meta);
@@ -24,7 +24,7 @@ async fn blocks_json(folder: &TempDir, result: Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn texts_and_pictures_are_passed_on() {
+async fn texts_and_images_are_passed_on() {
     let folder = tempfile::tempdir().unwrap();
     let text = json!({"type": "text", "text": "look"});
     let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
@@ -34,7 +34,7 @@ async fn texts_and_pictures_are_passed_on() {
         shown[1],
         json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}})
     );
-    // What a picture says of itself does not count.
+    // The declared MIME type is ignored.
     let lie = json!({"content": [{"type": "image", "data": PNG, "mimeType": "image/tiff"}]});
     assert_eq!(blocks_json(&folder, lie).await[0], shown[1]);
     let inside =
@@ -43,7 +43,7 @@ async fn texts_and_pictures_are_passed_on() {
 }
 
 #[tokio::test]
-async fn garbage_is_told_as_text() {
+async fn invalid_content_becomes_text() {
     let folder = tempfile::tempdir().unwrap();
     let noise = BASE64_STANDARD.encode("this is no picture");
     for (name, block, says) in [
@@ -65,7 +65,7 @@ async fn garbage_is_told_as_text() {
 }
 
 #[tokio::test]
-async fn what_a_model_cannot_read_is_saved() {
+async fn unreadable_content_is_saved_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = BASE64_STANDARD.encode("RIFF");
     for (block, begins, ending) in [
@@ -89,7 +89,7 @@ async fn what_a_model_cannot_read_is_saved() {
 }
 
 #[tokio::test]
-async fn resources_and_structures_are_told_in_words() {
+async fn resources_and_structured_content_become_text() {
     let folder = tempfile::tempdir().unwrap();
     let text = json!({"type": "resource", "resource": {"uri": "a://b", "text": "inside"}});
     let link = json!({"type": "resource_link", "uri": "a://c", "name": "c", "description": "more"});
@@ -105,7 +105,7 @@ async fn resources_and_structures_are_told_in_words() {
 }
 
 #[tokio::test]
-async fn errors_are_errors() {
+async fn error_results_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let text = |text: &str| json!({"type": "text", "text": text});
     for (name, result, says) in [
@@ -125,7 +125,7 @@ async fn errors_are_errors() {
 }
 
 #[tokio::test]
-async fn long_text_is_cut_and_kept_in_a_file() {
+async fn long_text_is_truncated_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let line = "0123456789\n".repeat(5000);
     let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});

@@ -1,27 +1,25 @@
-//! Tools and results as the protocol has them. Pure.
+//! Maps tools and results to MCP types. Pure.
 
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool, ToolAnnotations};
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
-use crate::tool_set::ToolEntry;
 use crate::tool_scheduler::ToolCallResult;
+use crate::tool_set::ToolEntry;
 
-/// What a tool is like, for clients that treat tools differently.
+/// Access of a tool, for its MCP annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolAccess {
-    /// It changes nothing here.
     ReadOnly,
-    /// It changes nothing here, but asks the world outside.
+    /// Changes nothing here, but sends requests to the network.
     ReadOnlyNetwork,
-    /// It changes files of ours, or what runs.
+    /// Changes local files or processes.
     Writes,
-    /// It may do anything.
     Unrestricted,
 }
 
-/// The tools that are of use without a conversation.
+/// Tools that make sense without a conversation.
 pub(super) const TOOLS: [(&str, ToolAccess); 10] = [
     ("Read", ToolAccess::ReadOnly),
     ("Glob", ToolAccess::ReadOnly),
@@ -35,12 +33,11 @@ pub(super) const TOOLS: [(&str, ToolAccess); 10] = [
     ("WebFetch", ToolAccess::ReadOnlyNetwork),
 ];
 
-/// Their names.
 pub(super) fn tool_names() -> Vec<String> {
     TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// A tool as `tools/list` shows it.
+/// Converts a tool to its `tools/list` entry.
 pub(super) fn to_listed_tool(tool: &ToolEntry) -> Tool {
     let spec = tool.spec();
     let schema: JsonObject = serde_json::from_str(spec.input_schema.as_str()).unwrap_or_default();
@@ -51,7 +48,7 @@ pub(super) fn to_listed_tool(tool: &ToolEntry) -> Tool {
         .with_annotations(ToolAnnotations::new().read_only(looks).open_world(outside))
 }
 
-/// What came of a call, as `tools/call` answers.
+/// Converts the outcome of a call to a `tools/call` result.
 pub(super) fn to_call_result(made: ToolCallResult) -> CallToolResult {
     let mut content = match made.content {
         ResultContent::Text(text) => vec![ContentBlock::text(strip_error_tag(text))],
@@ -61,13 +58,13 @@ pub(super) fn to_call_result(made: ToolCallResult) -> CallToolResult {
     if made.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 
-/// The answer to a call that was cut short.
+/// Result of an interrupted call.
 pub(super) fn interrupted_result() -> CallToolResult {
     let text = "Stopped before it finished; what it did so far stays done.";
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-/// A refusal without the mark that only models of a conversation know.
+/// Strips the `<tool_use_error>` tag, which only the models of a session know.
 fn strip_error_tag(text: String) -> String {
     let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
     inner.map(str::to_owned).unwrap_or(text)

@@ -1,4 +1,4 @@
-//! What surrounds the calls of a client: a session without a model, a conversation and a person.
+//! Environment of the served calls: a session without model, conversation and user.
 
 use std::sync::Arc;
 
@@ -8,47 +8,47 @@ use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::Frame;
 
 use super::convert;
-use crate::task_list::TodoList;
-use crate::host_requests::HostRequests;
-use crate::small_model::SmallModel;
 use crate::cost::CostLedger;
+use crate::deferred_tools::DeferredTools;
 use crate::engine::Engine;
+use crate::event_loop;
 use crate::files;
-use crate::permission_checker::{Prompter, PermissionChecker};
+use crate::frame_sender::FrameSender;
+use crate::host_requests::HostRequests;
 use crate::internal_events::{EventReceiver, event_channel};
 use crate::key_helper::KeyHelper;
-use crate::deferred_tools::DeferredTools;
-use crate::frame_sender::FrameSender;
 use crate::permission::SearchFilter;
-use crate::event_loop;
-use crate::session::{TranscriptWriter, Mirror};
+use crate::permission_checker::{PermissionChecker, Prompter};
+use crate::session::{Mirror, TranscriptWriter};
 use crate::setup::{Setup, SetupError, Start};
+use crate::small_model::SmallModel;
 use crate::state_notifier::{StateNotifier, StateSubscription};
+use crate::task_list::TodoList;
 use crate::tasks::TaskRegistry;
-use crate::tools::ToolContext;
 use crate::tool_scheduler::ToolEnv;
+use crate::tools::ToolContext;
 
-/// How many notices may wait to be thrown away.
+/// Capacity of the channel of discarded frames.
 const FRAME_BUFFER: usize = 64;
 
-/// Where calls are made.
+/// Session without a host, in which a client's calls run.
 pub(super) struct HeadlessSession {
     pub(super) env: ToolEnv,
-    /// What a person should know about the settings.
+    /// Warnings about the settings, for the user.
     pub(super) warning: Option<String>,
     tasks: TaskRegistry,
-    /// Nobody reads what a session would tell its host; it must not pile up.
+    /// Discards frames and events, so that their channels do not fill up.
     _drain: AbortOnDropHandle<()>,
 }
 
 impl HeadlessSession {
-    /// A room with what the options and the settings say. Touches the disk.
+    /// Builds the session from options and settings. Reads the disk.
     pub(super) fn open(
         engine: Engine,
         mut start: Start,
         stop: &CancellationToken,
     ) -> Result<Self, SetupError> {
-        // There is no conversation that could be kept.
+        // There is no conversation to persist.
         start.options.persist_session = Some(false);
         let setup = Setup::resolve(&engine, start)?;
         let (frames, unheard) = mpsc::channel(FRAME_BUFFER);
@@ -92,23 +92,28 @@ impl HeadlessSession {
             transcript: TranscriptWriter::new(&setup.session, None, Mirror::Off),
             cancel: stop.child_token(),
         };
-        Ok(Self { env: ToolEnv { tool_set: toolbox, checker: gate, context: call }, warning: setup.warning, tasks, _drain: deaf })
+        Ok(Self {
+            env: ToolEnv { tool_set: toolbox, checker: gate, context: call },
+            warning: setup.warning,
+            tasks,
+            _drain: deaf,
+        })
     }
 
-    /// The folder that is worked in.
+    /// Working directory.
     pub(super) fn root(&self) -> String {
         self.env.context.workspace.root().display().to_string()
     }
 
-    /// Ends everything that was started, and removes what long output has left.
+    /// Ends all started processes and removes spilled output.
     pub(super) async fn close(self) {
         self.tasks.shutdown().await;
-        // What cannot be removed is the temporary folder's business.
+        // Leftovers stay in the temporary directory.
         let _ = files::remove_dir(self.env.context.workspace.output_dir());
     }
 }
 
-/// Takes what is said, and forgets it.
+/// Receives frames and events and discards them.
 async fn drain(mut frames: mpsc::Receiver<Frame>, mut posts: EventReceiver) {
     let frames = async { while frames.recv().await.is_some() {} };
     let posts = async { while posts.recv().await.is_some() {} };

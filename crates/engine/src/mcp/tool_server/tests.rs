@@ -1,15 +1,15 @@
-//! The tools as a client sees them. How the whole program serves them is tested from outside.
+//! Tools as a client sees them. The served program is tested in `cli/tests`.
 
 use serde_json::{Value, json};
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::convert::{self, ToolAccess};
+use crate::tool_scheduler::ToolCallResult;
 use crate::tool_set::ToolEntry;
 use crate::tools;
-use crate::tool_scheduler::ToolCallResult;
 
 #[test]
-fn what_a_tool_is_said_to_be_fits_what_it_touches() {
+fn read_only_annotations_match_declared_effects() {
     let all = tools::builtin_tools();
     for (name, nature) in convert::TOOLS {
         let tool = all.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}"));
@@ -25,7 +25,7 @@ fn what_a_tool_is_said_to_be_fits_what_it_touches() {
 }
 
 #[test]
-fn results_keep_their_kind() {
+fn results_keep_their_content_type() {
     let made = |content, is_error| ToolCallResult {
         id: "call".into(),
         content,

@@ -1,4 +1,4 @@
-//! What becomes of a connection, known to all who depend on it: whether it is lost, and why.
+//! Loss and last error of a connection, shared by everything that depends on it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::error::McpError;
 
-/// The fate of one connection. Cheap to clone.
+/// State of one connection. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConnectionState {
     lost: CancellationToken,
@@ -14,32 +14,29 @@ pub(crate) struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// Notes what went wrong last. The connection may still live.
+    /// Records the latest error. The connection may still be open.
     pub(crate) fn record_error(&self, fault: McpError) {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
     }
 
-    /// What went wrong last.
     pub(crate) fn last_error(&self) -> Option<McpError> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The connection is over.
+    /// Marks the connection as lost.
     pub(crate) fn mark_lost(&self) {
         self.lost.cancel();
     }
 
-    /// Waits until it is over.
     pub(crate) async fn wait_lost(&self) {
         self.lost.cancelled().await;
     }
 
-    /// Whether it is over.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.is_cancelled()
     }
 
-    /// Why it is over.
+    /// Error of a lost connection.
     pub(crate) fn loss_error(&self) -> McpError {
         self.last_error().unwrap_or_else(|| McpError::Disconnected("it has closed the connection.".into()))
     }

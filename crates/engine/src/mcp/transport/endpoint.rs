@@ -1,4 +1,4 @@
-//! The way to a server at an address: every request carries what the entry says, and whatever shows who we are.
+//! Authenticated HTTP requests to one remote server.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -8,12 +8,12 @@ use whimbrel_models::http::{HttpClient, Response, Url};
 use whimbrel_wire::options::RemoteServer;
 
 use super::headers_command::HeadersCommand;
+use crate::mcp::deps::ServerDeps;
 use crate::mcp::error::McpError;
 use crate::mcp::oauth::challenge::missing_scope;
-use crate::mcp::oauth::{TokenProvider, CredentialStore};
-use crate::mcp::deps::ServerDeps;
+use crate::mcp::oauth::{CredentialStore, TokenProvider};
 
-/// The address of a server, and what goes with every request to it. Cheap enough to clone.
+/// URL of a server with the headers and credentials of every request. Cheap enough to clone.
 #[derive(Clone)]
 pub(super) struct RemoteEndpoint {
     pub(super) url: Url,
@@ -22,19 +22,19 @@ pub(super) struct RemoteEndpoint {
     http_client: HttpClient,
 }
 
-/// What shows who we are, and can be renewed.
+/// Renewable credentials of a server.
 #[derive(Clone)]
 enum Credentials {
-    /// Nothing does, or the headers of the entry do.
+    /// None, or those in the entry's headers.
     None,
-    /// The person has logged in.
+    /// OAuth token of the user.
     Token(TokenProvider),
-    /// A command of the person knows.
+    /// Headers printed by `headersHelper`.
     Command(HeadersCommand),
 }
 
 impl RemoteEndpoint {
-    /// Reads an entry, and finds out who we are there.
+    /// Reads an entry and obtains the credentials.
     pub(super) async fn connect(
         name: &str,
         server: &RemoteServer,
@@ -58,20 +58,22 @@ impl RemoteEndpoint {
             }
             None if headers.contains_key(AUTHORIZATION) => Credentials::None,
             None => {
-                let pass = TokenProvider::load(CredentialStore::from_env(&surroundings.environment), &url, &door).await;
+                let pass =
+                    TokenProvider::load(CredentialStore::from_env(&surroundings.environment), &url, &door)
+                        .await;
                 pass.map_or(Credentials::None, Credentials::Token)
             }
         };
         Ok(Self { url, headers, credentials: badge, http_client: door })
     }
 
-    /// The same with another address at the same place.
+    /// Same headers and credentials with another URL of the same origin.
     pub(super) fn with_url(self, url: Url) -> Self {
         Self { url, ..self }
     }
 
-    /// Sends a request, and waits for the head of the answer. If the server does not know us, what shows who we are is
-    /// renewed, and the request is sent once more.
+    /// Sends a request and waits for the response head. On HTTP 401 the credentials are refreshed and the request is
+    /// sent once more.
     pub(super) async fn request(
         &self,
         method: Method,
@@ -105,7 +107,7 @@ impl RemoteEndpoint {
         self.http_client.request(method, self.url.clone(), headers, body).await
     }
 
-    /// Why a server refuses a request by its status, if that is because of who we are.
+    /// Text of an authentication or scope error, if the response is one.
     pub(super) fn auth_error(&self, answer: &Response) -> Option<String> {
         match answer.status {
             401 => Some(self.unauthorized_text()),
@@ -115,7 +117,6 @@ impl RemoteEndpoint {
         }
     }
 
-    /// Why a server that answers 401 does so, as far as we know.
     fn unauthorized_text(&self) -> String {
         match self.credentials {
             Credentials::None => "it answered HTTP 401.".into(),
@@ -128,7 +129,6 @@ impl RemoteEndpoint {
 }
 
 impl Credentials {
-    /// What to show.
     async fn headers(&self) -> HeaderMap {
         match self {
             Self::None => HeaderMap::new(),
@@ -137,7 +137,7 @@ impl Credentials {
         }
     }
 
-    /// What to show instead of what was refused. None if there is nothing else.
+    /// Headers to use after `refused` got HTTP 401; `None` if nothing else is available.
     async fn refresh_headers(&self, refused: &HeaderMap) -> Result<Option<HeaderMap>, HttpFault> {
         match (self, refused.get(AUTHORIZATION)) {
             (Self::Token(pass), Some(refused)) => {
@@ -145,13 +145,13 @@ impl Credentials {
                 Ok(another.map(|header| authorization_headers(Some(header))))
             }
             (Self::Token(_) | Self::None, _) => Ok(None),
-            // Should the command fail now, the server's own word is told.
+            // If the command fails now, the server's 401 is reported.
             (Self::Command(helper), _) => Ok(helper.rerun(refused).await),
         }
     }
 }
 
-/// A login that is known, and does not reach far enough.
+/// Text for a token without the required scope.
 fn missing_scope_text(scope: Option<&str>) -> String {
     match scope {
         Some(scope) => format!(
@@ -165,7 +165,7 @@ fn authorization_headers(header: Option<HeaderValue>) -> HeaderMap {
     header.map(|header| (AUTHORIZATION, header)).into_iter().collect()
 }
 
-/// A header whose value is not for everybody's eyes.
+/// Header whose value is hidden from logs.
 pub(super) fn sensitive_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     let (name, mut value) = (name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value).ok()?);
     value.set_sensitive(true);

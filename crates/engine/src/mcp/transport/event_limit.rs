@@ -1,4 +1,4 @@
-//! A stream of events whose events have a limit: one that goes on for ever ends the stream.
+//! Limits the size of a single event in a byte stream: an endless event ends the stream.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,13 +7,13 @@ use bytes::Bytes;
 use futures::stream::Stream;
 use whimbrel_models::{ModelError, ModelErrorKind};
 
-/// Lets bytes through until one event is too large.
+/// Passes bytes on until an event exceeds the limit.
 pub(super) struct EventLimit<S> {
     inner: S,
     limit: usize,
     /// Bytes since the last empty line.
     event_bytes: usize,
-    /// Whether a line has just ended.
+    /// True right after a line break.
     line_ended: bool,
     failed: bool,
 }
@@ -23,7 +23,7 @@ impl<S> EventLimit<S> {
         Self { inner, limit, event_bytes: 0, line_ended: true, failed: false }
     }
 
-    /// Counts bytes; false if an event has become too large.
+    /// Counts bytes; returns false if an event exceeds the limit.
     fn count_bytes(&mut self, bytes: &[u8]) -> bool {
         for &byte in bytes {
             self.event_bytes += 1;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn many_events_pass_and_one_without_end_does_not() {
+    async fn small_events_pass_and_an_endless_one_fails() {
         let pieces = |texts: &[&'static str]| {
             stream::iter(texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>())
         };

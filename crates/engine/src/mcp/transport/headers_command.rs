@@ -1,5 +1,5 @@
-//! `headersHelper`: a command of the person that prints headers as a JSON object, for tokens that live only a short time.
-//! It is asked with every new connection, and once more when the server does not take what it has printed.
+//! `headersHelper`: a user's command that prints headers as a JSON object, for short-lived tokens. It runs for every
+//! new connection, and again after HTTP 401.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,13 @@ use super::endpoint::sensitive_header;
 use crate::mcp::deps::ServerDeps;
 use crate::tasks::{ChildProcess, ProcessExit, ProgramSpec};
 
-/// How long the command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much it may print.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// How much of its complaints is told.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// The command, and what it printed last. Cheap to clone.
+/// The command and its last output. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct HeadersCommand {
     program: Arc<ProgramSpec>,
@@ -30,7 +27,7 @@ pub(super) struct HeadersCommand {
 }
 
 impl HeadersCommand {
-    /// The command for a server. It is not asked yet.
+    /// Prepares the command without running it.
     pub(super) fn new(command: &str, name: &str, url: &str, surroundings: &ServerDeps) -> Self {
         let mut environment = surroundings.environment.clone();
         environment.insert("CLAUDE_CODE_MCP_SERVER_NAME".into(), name.into());
@@ -44,12 +41,11 @@ impl HeadersCommand {
         Self { program: Arc::new(program), cached: Arc::default() }
     }
 
-    /// What it printed last.
     pub(super) async fn cached(&self) -> HeaderMap {
         self.cached.lock().await.clone()
     }
 
-    /// Asks the command.
+    /// Runs the command and caches its headers.
     pub(super) async fn run(&self) -> Result<(), String> {
         let mut last = self.cached.lock().await;
         *last = self
@@ -59,8 +55,8 @@ impl HeadersCommand {
         Ok(())
     }
 
-    /// Asks the command again because this was refused, unless somebody has done so meanwhile. None if it has nothing
-    /// else to say.
+    /// Runs the command again because `refused` got HTTP 401, unless another request has done so meanwhile. `None` if
+    /// the headers did not change.
     pub(super) async fn rerun(&self, refused: &HeaderMap) -> Option<HeaderMap> {
         let mut last = self.cached.lock().await;
         if *last == *refused {
@@ -69,7 +65,7 @@ impl HeadersCommand {
         Some(last.clone()).filter(|headers| headers != refused)
     }
 
-    /// Runs the command. Nothing of what it prints is told, for it may be a key.
+    /// Runs the command. Its output never appears in the error, because it may be a secret.
     async fn run_command(&self) -> Result<HeaderMap, String> {
         let mut dialogue =
             ChildProcess::spawn(&self.program).map_err(|fault| format!("cannot be started: {fault}."))?;
@@ -102,7 +98,10 @@ fn exit_message(ending: Option<ProcessExit>, complaints: &str) -> String {
     };
     match complaints.lines().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => {
-            format!("{how} and says: {}.", line.chars().take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.'))
+            format!(
+                "{how} and says: {}.",
+                line.chars().take(MAX_SHOWN_CHARS).collect::<String>().trim_end_matches('.')
+            )
         }
         None => format!("{how}."),
     }
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_must_be_headers() {
+    fn output_must_be_sendable_headers() {
         let good = parse_headers(br#" {"Authorization": "Bearer t", "X-Team": "birds"} "#).unwrap();
         assert_eq!(good.len(), 2);
         assert_eq!(good["authorization"], "Bearer t");

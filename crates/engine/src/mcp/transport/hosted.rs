@@ -1,5 +1,5 @@
-//! A server in the host's own process: every message is a question to the host, and what the server says by itself
-//! comes as a request of the host.
+//! Transport to a server in the host's process: every message is a control request to the host; messages that the
+//! server sends on its own arrive as control requests from the host.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,50 +14,68 @@ use whimbrel_wire::control::{McpMessage, McpMessageReply};
 
 use super::connection_state::ConnectionState;
 use super::message::{ParsedInput, error_response, parse_messages, unreadable_response};
-use crate::host_requests::{HostRequests, HostRequestError};
+use crate::host_requests::{HostRequestError, HostRequests};
 use crate::mcp::error::McpError;
 
-/// Where the host puts what a server says by itself. Cheap to clone.
+/// Receives server-initiated messages from the host. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostedInbox(Arc<Mutex<Option<UnboundedSender<ServerJsonRpcMessage>>>>);
 
 impl HostedInbox {
-    /// Takes a message of the server. False if nobody listens, or if it is none.
+    /// Delivers a message; false if it cannot be parsed or the transport is not open.
     pub(crate) fn deliver(&self, message: &RawJson) -> bool {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(open), ParsedInput::Messages(messages)) = (&*open, parse_messages(message.as_str().as_bytes())) else {
+        let (Some(open), ParsedInput::Messages(messages)) =
+            (&*open, parse_messages(message.as_str().as_bytes()))
+        else {
             return false;
         };
         messages.into_iter().all(|message| open.send(message).is_ok())
     }
 }
 
-/// A server of the host.
 pub(super) struct HostedTransport {
     channel: HostChannel,
     incoming: UnboundedReceiver<ServerJsonRpcMessage>,
 }
 
-/// The way to the server and back.
+/// Channel to the server through the host.
 #[derive(Clone)]
 struct HostChannel {
     server: Arc<str>,
     host: HostRequests,
     incoming: UnboundedSender<ServerJsonRpcMessage>,
-    /// Requests that wait for an answer of the host.
+    /// Requests that wait for the host's response.
     pending: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
     state: ConnectionState,
 }
 
 impl HostedTransport {
-    pub(super) fn new(server: &str, ask: HostRequests, letterbox: &HostedInbox, fate: ConnectionState) -> Self {
+    pub(super) fn new(
+        server: &str,
+        ask: HostRequests,
+        letterbox: &HostedInbox,
+        fate: ConnectionState,
+    ) -> Self {
         let (back, incoming) = unbounded_channel();
         *letterbox.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(back.clone());
-        Self { channel: HostChannel { server: server.into(), host: ask, incoming: back, pending: Arc::default(), state: fate }, incoming }
+        Self {
+            channel: HostChannel {
+                server: server.into(),
+                host: ask,
+                incoming: back,
+                pending: Arc::default(),
+                state: fate,
+            },
+            incoming,
+        }
     }
 
-    /// Sends a message, and waits until the host has taken it; a request until it has answered.
-    pub(super) fn send(&self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), McpError>> + use<> {
+    /// Sends a message and waits until the host has acknowledged it; a request until its response.
+    pub(super) fn send(
+        &self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), McpError>> + use<> {
         self.channel.clone().send(item)
     }
 
@@ -65,7 +83,7 @@ impl HostedTransport {
         tokio::select! {
             biased;
             message = self.incoming.recv() => message,
-            // There is no way back from a host that is gone.
+            // A closed host cannot send anything any more.
             () = self.channel.state.wait_lost() => None,
         }
     }
@@ -73,7 +91,8 @@ impl HostedTransport {
 
 impl HostChannel {
     async fn send(self, item: ClientJsonRpcMessage) -> Result<(), McpError> {
-        let message = RawJson::from_value(&item).map_err(|error| McpError::ErrorResponse(error.to_string()))?;
+        let message =
+            RawJson::from_value(&item).map_err(|error| McpError::ErrorResponse(error.to_string()))?;
         let question = McpMessage { server_name: self.server.to_string(), message };
         match item {
             JsonRpcMessage::Request(request) => self.request(request.id, question).await,
@@ -93,18 +112,20 @@ impl HostChannel {
         let answer = withdrawn.run_until_cancelled(self.host.request(question)).await;
         self.pending().remove(&id);
         let message = match answer {
-            // Nobody waits for it.
+            // The request was cancelled.
             None => return Ok(()),
             Some(Ok(McpMessageReply { mcp_response })) => parse_response(id, &mcp_response),
             Some(Err(HostRequestError::Closed)) => return Err(self.host_closed()),
-            Some(Err(fault @ (HostRequestError::Failed(_) | HostRequestError::Cancelled))) => error_response(id, fault.to_string()),
+            Some(Err(fault @ (HostRequestError::Failed(_) | HostRequestError::Cancelled))) => {
+                error_response(id, fault.to_string())
+            }
         };
         // The connection may have ended meanwhile.
         let _ = self.incoming.send(message);
         Ok(())
     }
 
-    /// What needs no answer. The host only says that it has it.
+    /// Sends a notification or response; the host only acknowledges it.
     async fn notify(&self, question: McpMessage) -> Result<(), McpError> {
         match self.host.request(question).await {
             Err(HostRequestError::Closed) => Err(self.host_closed()),
@@ -130,7 +151,7 @@ impl HostChannel {
     }
 }
 
-/// The host's reply to a request. Whatever it says, it is the answer to that request.
+/// Parses the host's response to a request. Its id is replaced by the request's id.
 fn parse_response(id: RequestId, reply: &RawJson) -> ServerJsonRpcMessage {
     let ParsedInput::Messages(messages) = parse_messages(reply.as_str().as_bytes()) else {
         return unreadable_response(id, "it is no JSON-RPC message");

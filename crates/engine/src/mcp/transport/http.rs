@@ -1,5 +1,5 @@
-//! A server at an address, by streamable HTTP. The protocol is rmcp's; every request goes over our own line, which
-//! follows no redirect and so takes no token elsewhere.
+//! Streamable HTTP transport. The protocol is rmcp's; requests go through [`RemoteEndpoint`], which follows no
+//! redirects, so that no token reaches another server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use sse_stream::{Sse, SseStream};
 use whimbrel_models::ModelError as HttpFault;
 use whimbrel_models::http::{Response, Url};
 
-use super::event_limit::EventLimit;
 use super::connection_state::ConnectionState;
 use super::endpoint::RemoteEndpoint;
+use super::event_limit::EventLimit;
 use super::message::{ParsedInput, parse_messages};
 use crate::mcp::error::McpError;
 use crate::mcp::limits;
@@ -31,20 +31,22 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM_TYPE: &str = "text/event-stream";
 const JSON_TYPE: &str = "application/json";
-/// How much of an error page is told.
 const MAX_SHOWN_BYTES: usize = 300;
 
-/// The transport: rmcp's protocol over our door.
+/// rmcp's transport over our HTTP client.
 pub(super) type HttpTransport = StreamableHttpClientTransport<StreamableClient>;
 
-/// Makes the transport. Nothing is sent yet.
+/// Creates the transport without sending anything.
 pub(super) fn new_transport(line: RemoteEndpoint, fate: ConnectionState) -> HttpTransport {
     let config = StreamableHttpClientTransportConfig::with_uri(line.url.as_str());
     let config = config.reinit_on_expired_session(true);
-    StreamableHttpClientTransport::with_client(StreamableClient { endpoint: Arc::new(line), state: fate }, config)
+    StreamableHttpClientTransport::with_client(
+        StreamableClient { endpoint: Arc::new(line), state: fate },
+        config,
+    )
 }
 
-/// Sends what rmcp wants sent.
+/// HTTP client for rmcp's transport.
 #[derive(Clone)]
 pub(super) struct StreamableClient {
     endpoint: Arc<RemoteEndpoint>,
@@ -69,16 +71,17 @@ impl StreamableClient {
         let answer = self.endpoint.request(method.clone(), headers, body.into()).await;
         let answer = answer.map_err(|fault| self.record_error(StreamableHttpError::Client(fault)))?;
         match (answer.status, self.endpoint.auth_error(&answer)) {
-            // The text is for us: what the server said is of use only to whoever logs in.
+            // rmcp reports this text as the reason; the header itself is only needed by a login.
             (401, Some(why)) => {
-                let failure = self.record_error(StreamableHttpError::AuthRequired(AuthRequiredError::new(why)));
+                let failure =
+                    self.record_error(StreamableHttpError::AuthRequired(AuthRequiredError::new(why)));
                 if method == Method::POST {
-                    // No further message would be taken.
+                    // The server would accept no further message.
                     self.state.mark_lost();
                 }
                 Err(failure)
             }
-            // Other requests may well be covered: this is no fault of the connection.
+            // Other requests may have the scope, so the connection is fine.
             (_, Some(why)) => {
                 Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(why, None)))
             }
@@ -86,7 +89,7 @@ impl StreamableClient {
         }
     }
 
-    /// An answer that is a failure by its status.
+    /// Error for a response with an error status.
     async fn status_error(&self, answer: Response) -> StreamableError {
         let (status, name) = (answer.status, answer.status_text());
         let to = answer.header("location").map(str::to_owned);
@@ -101,7 +104,7 @@ impl StreamableClient {
         self.record_error(StreamableHttpError::UnexpectedServerResponse(text.into()))
     }
 
-    /// Notes a failure, which rmcp does not always tell.
+    /// Records an error, because rmcp does not report every one.
     fn record_error(&self, failure: StreamableError) -> StreamableError {
         self.state.record_error(to_mcp_error(&failure));
         failure
@@ -119,7 +122,7 @@ impl StreamableClient {
         };
         let sent = self.send(Method::POST, headers, session.as_deref(), serde_json::to_vec(&message)?).await;
         let answer = match sent {
-            // Without a beginning there is nothing else to be covered.
+            // Without `initialize` no other request can succeed.
             Err(failure) if is_initialize(&message) => return Err(self.record_error(failure)),
             sent => sent?,
         };
@@ -127,16 +130,19 @@ impl StreamableClient {
         match (answer.status, answer.media_type().as_deref()) {
             (202 | 204, _) => Ok(StreamableHttpPostResponse::Accepted),
             (404, _) if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            (200..300, Some(EVENT_STREAM_TYPE)) => Ok(StreamableHttpPostResponse::Sse(event_stream(answer), session_now)),
+            (200..300, Some(EVENT_STREAM_TYPE)) => {
+                Ok(StreamableHttpPostResponse::Sse(event_stream(answer), session_now))
+            }
             (200..300, _) if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             (200..300, Some(JSON_TYPE)) => {
-                let body = answer.read_all(limits::MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)?;
+                let body =
+                    answer.read_all(limits::MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)?;
                 Ok(StreamableHttpPostResponse::Json(parse_single(&body, asked)?, session_now))
             }
             (200..300, other) => {
                 Err(self.record_error(StreamableHttpError::UnexpectedContentType(other.map(str::to_owned))))
             }
-            // An error of the protocol may come with an error of HTTP.
+            // A JSON-RPC error may come with an HTTP error status.
             (400.., Some(JSON_TYPE)) if asked.is_some() => {
                 let (status, body) = (answer.status, answer.read_prefix(limits::MAX_DESCRIPTION_BYTES).await);
                 match parse_single(&body, asked) {
@@ -169,7 +175,7 @@ impl StreamableClient {
         let answer = self.send(Method::GET, headers, session.as_deref(), Vec::new()).await?;
         match (answer.status, answer.media_type().as_deref()) {
             (200..300, Some(EVENT_STREAM_TYPE)) => Ok(event_stream(answer)),
-            // Some servers have no such stream and say so in another way.
+            // Servers without this stream answer in various ways.
             (400..500, _) | (200..300, _) => Err(StreamableHttpError::ServerDoesNotSupportSse),
             _ => Err(self.status_error(answer).await),
         }
@@ -197,7 +203,7 @@ impl StreamableHttpClient for StreamableClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), StreamableError> {
-        // A server that keeps its session is not our trouble.
+        // Failing to delete the session at the server is harmless.
         self.send(Method::DELETE, headers, Some(&session), Vec::new()).await.map(drop)
     }
 
@@ -213,24 +219,24 @@ impl StreamableHttpClient for StreamableClient {
     }
 }
 
-/// Whether a message begins the session.
+/// Returns true for the `initialize` request.
 fn is_initialize(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
-/// The events of an answer. How large one may be is the same for all of them, so rmcp need not say it each time.
+/// Event stream of a response, with the event size limited.
 fn event_stream(answer: Response) -> EventStream {
     SseStream::from_bytes_stream(EventLimit::new(answer.into_body(), limits::MAX_MESSAGE_BYTES)).boxed()
 }
 
-/// Whether an error is about the session. Servers should say so by HTTP 404, but some of the most copied examples do it
-/// by 400 and words.
+/// Returns true if an error is about an expired session. The protocol says HTTP 404, but widely copied examples answer
+/// 400 with a text.
 fn is_session_error(error: &str) -> bool {
     error.to_ascii_lowercase().contains("session")
 }
 
-/// A body that is one message. An error that does not say what it is about is the answer to what was asked.
+/// Parses a body that is one message. An error without an id is taken as the response to `asked`.
 fn parse_single(body: &[u8], asked: Option<RequestId>) -> Result<ServerJsonRpcMessage, StreamableError> {
     let message = match parse_messages(body) {
         ParsedInput::Messages(messages) => messages.into_iter().next(),
@@ -251,7 +257,7 @@ fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(MAX_SHOWN_BYTES)]).trim().to_owned()
 }
 
-/// An address without what may be secret in it.
+/// URL without query and fragment, which may hold secrets.
 fn redact_url(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
@@ -259,7 +265,6 @@ fn redact_url(address: &str) -> String {
     }
 }
 
-/// What a failure of the transport means to us.
 pub(super) fn to_mcp_error(failure: &StreamableError) -> McpError {
     match failure {
         StreamableHttpError::AuthRequired(unknown) => {

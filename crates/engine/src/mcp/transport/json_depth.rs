@@ -1,10 +1,10 @@
-//! JSON that lies too deep in itself to be read: what lies too deep becomes `null`, so that one part of an answer does not
-//! spoil the rest. Pure.
+//! Truncates deeply nested JSON: values below the maximum depth become `null`, so that the rest of a message stays
+//! readable. Pure.
 
-/// How deep values may lie. Readers stop a little later.
+/// A little below serde_json's recursion limit.
 const MAX_DEPTH: usize = 100;
 
-/// The text without what lies too deep; none if nothing does.
+/// Replaces values that are too deep; `None` if there are none.
 pub(super) fn truncate_depth(text: &[u8]) -> Option<Vec<u8>> {
     let mut kept = Vec::with_capacity(text.len());
     let (mut depth, mut quoted, mut escaped, mut cut) = (0_usize, false, false, false);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_too_deep_is_nothing_and_the_rest_stays() {
+    fn deep_values_become_null_and_the_rest_stays() {
         let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         for shallow in [nested(MAX_DEPTH), r#"{"a":"[[{\"\\"}"#.into(), "[".repeat(3), String::new()] {
             assert_eq!(truncate_depth(shallow.as_bytes()), None, "{shallow}");

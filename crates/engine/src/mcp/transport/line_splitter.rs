@@ -1,24 +1,23 @@
-//! A stream of bytes as lines, each up to a limit. Pure.
+//! Splits a byte stream into lines with a maximum length. Pure.
 
 use std::ops::Range;
 
 use memchr::memchr;
 
-/// A buffer that had to grow beyond this is given back once it is empty.
+/// A larger buffer is freed once it is empty.
 const MAX_IDLE_CAPACITY: usize = 256 * 1024;
 
-/// Cuts bytes into lines.
 #[derive(Debug)]
 pub(super) struct LineSplitter {
     buffer: Vec<u8>,
-    /// Where the line under way begins.
+    /// Start of the current line.
     start: usize,
-    /// Up to where it has been searched for its end.
+    /// End of the part already searched for a line break.
     searched: usize,
     limit: usize,
 }
 
-/// A line is longer than the limit.
+/// A line exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineTooLongError;
 
@@ -27,7 +26,6 @@ impl LineSplitter {
         Self { buffer: Vec::new(), start: 0, searched: 0, limit }
     }
 
-    /// Takes the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.start);
         self.searched -= self.start;
@@ -38,7 +36,7 @@ impl LineSplitter {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its end.
+    /// Next complete line, without its line break.
     pub(super) fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLongError> {
         Ok(self.find_line()?.map(|line| &self.buffer[line]))
     }
@@ -75,21 +73,21 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_out_however_they_came_in() {
+    fn lines_do_not_depend_on_chunks() {
         for pieces in [&["a\nbc\n\nd"][..], &["a", "\nb", "c\n", "\n", "d"], &["a\nb", "c\n\nd"]] {
             assert_eq!(split_lines(pieces, 10).unwrap(), ["a", "bc", ""], "{pieces:?}");
         }
     }
 
     #[test]
-    fn a_line_without_end_is_too_long() {
+    fn an_endless_line_is_an_error() {
         assert_eq!(split_lines(&["1234\n", "1234", "5"], 4), Err(LineTooLongError));
         assert_eq!(split_lines(&["12345\n"], 4), Err(LineTooLongError));
         assert_eq!(split_lines(&["1234\n1234\n"], 4).unwrap().len(), 2);
     }
 
     #[test]
-    fn much_room_is_given_back() {
+    fn a_large_buffer_is_freed() {
         let mut lines = LineSplitter::with_limit(10 * MAX_IDLE_CAPACITY);
         lines.push(&vec![b'x'; 2 * MAX_IDLE_CAPACITY]);
         lines.push(b"\n");

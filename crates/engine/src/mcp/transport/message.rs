@@ -1,5 +1,5 @@
-//! Bytes as messages of a server. What is no message is noise; an answer that cannot be read is an error of the request
-//! that it answers, so that nobody waits for it.
+//! Parses bytes as messages. Other text is ignored; an unreadable response becomes an error of its request, so that the
+//! request does not hang.
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
@@ -7,31 +7,31 @@ use serde_json::value::RawValue;
 
 use super::json_depth;
 
-/// What a piece of text turned out to be.
 #[derive(Debug)]
 pub(super) enum ParsedInput {
-    /// Messages, in order; more than one if they came as a batch.
+    /// Messages in order; several for a batch.
     Messages(Vec<ServerJsonRpcMessage>),
-    /// Nothing that we know.
+    /// Not a message.
     Ignored,
 }
 
-/// As much of a message as tells whose answer it is.
+/// Fields that identify the request of a response.
 #[derive(Deserialize)]
 struct Envelope {
     id: Option<RequestId>,
     method: Option<serde::de::IgnoredAny>,
 }
 
-/// Reads a text.
 pub(super) fn parse_messages(text: &[u8]) -> ParsedInput {
     let text = text.trim_ascii();
     match text.first() {
-        Some(b'{') => parse_message(text).map_or(ParsedInput::Ignored, |message| ParsedInput::Messages(vec![message])),
+        Some(b'{') => {
+            parse_message(text).map_or(ParsedInput::Ignored, |message| ParsedInput::Messages(vec![message]))
+        }
         Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(text) {
-            Ok(batch) => {
-                ParsedInput::Messages(batch.iter().filter_map(|one_of| parse_message(one_of.get().as_bytes())).collect())
-            }
+            Ok(batch) => ParsedInput::Messages(
+                batch.iter().filter_map(|one_of| parse_message(one_of.get().as_bytes())).collect(),
+            ),
             Err(_) => ParsedInput::Ignored,
         },
         _ => ParsedInput::Ignored,
@@ -42,7 +42,9 @@ fn parse_message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     match serde_json::from_slice(text) {
         Ok(message) => Some(message),
         Err(error) => {
-            if let Some(message) = json_depth::truncate_depth(text).and_then(|text| serde_json::from_slice(&text).ok()) {
+            if let Some(message) =
+                json_depth::truncate_depth(text).and_then(|text| serde_json::from_slice(&text).ok())
+            {
                 return Some(message);
             }
             let envelope: Envelope = serde_json::from_slice(text).ok()?;
@@ -54,12 +56,12 @@ fn parse_message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     }
 }
 
-/// An answer that could not be read, as an error.
+/// Error response in place of one that could not be parsed.
 pub(super) fn unreadable_response(id: RequestId, why: &str) -> ServerJsonRpcMessage {
     error_response(id, format!("the answer cannot be read: {why}"))
 }
 
-/// An error of our own making, as the answer to a request.
+/// Error response made by us.
 pub(super) fn error_response(id: RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
 }
@@ -71,7 +73,9 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<String> {
-        let ParsedInput::Messages(messages) = parse_messages(text.as_bytes()) else { return vec!["noise".into()] };
+        let ParsedInput::Messages(messages) = parse_messages(text.as_bytes()) else {
+            return vec!["noise".into()];
+        };
         let kind = |message: &ServerJsonRpcMessage| match message {
             JsonRpcMessage::Request(request) => format!("request {}", request.id),
             JsonRpcMessage::Response(response) => match &response.result {
@@ -86,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_told_from_messages() {
+    fn messages_are_distinguished_from_other_output() {
         let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         for (name, text, expected) in [
             ("nothing", "", "noise"),

@@ -1,18 +1,19 @@
-//! How messages go to a server and come back: one transport for all kinds of servers, so that the rest need not know.
+//! Transports: one type for all kinds of servers, so that other modules do not depend on the kind.
 //!
-//! - `stdio`: a program; `lines`: its output cut into lines
-//! - `http`: at an address; `sse`: the same, the older way; `line`: requests of both, and who we are there; `helper`: a
-//!   command that knows; `bounded`: events of a bearable size
-//! - `hosted`: in the host's own process
-//! - `message`: bytes as messages; `depth`: those that lie too deep in themselves; `fate`: what becomes of a connection
+//! - `stdio`: a program; `line_splitter`: its output as lines
+//! - `http`: streamable HTTP; `sse`: the older HTTP transport; `endpoint`: authenticated requests of both;
+//!   `headers_command`: headers printed by a command; `event_limit`: maximum event size
+//! - `hosted`: servers in the host's process
+//! - `message`: parses messages; `json_depth`: truncates deep JSON; `connection_state`: loss and last error of a
+//!   connection
 
-mod event_limit;
-mod json_depth;
 mod connection_state;
+mod endpoint;
+mod event_limit;
 mod headers_command;
 mod hosted;
 mod http;
-mod endpoint;
+mod json_depth;
 mod line_splitter;
 mod message;
 mod sse;
@@ -25,19 +26,19 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
+use self::endpoint::RemoteEndpoint;
 use self::hosted::HostedTransport;
 use self::http::HttpTransport;
-use self::endpoint::RemoteEndpoint;
 use self::sse::SseTransport;
 use self::stdio::StdioTransport;
-use super::error::McpError;
 use super::deps::ServerDeps;
+use super::error::McpError;
 use crate::tasks::{KillHandle, ProgramSpec};
 
 pub(super) use self::connection_state::ConnectionState;
 pub(super) use self::hosted::HostedInbox;
 
-/// The way to one server.
+/// Transport to one server.
 pub(super) struct McpTransport {
     kind: TransportKind,
     state: ConnectionState,
@@ -51,7 +52,7 @@ enum TransportKind {
 }
 
 impl McpTransport {
-    /// Opens the way. A program is started; its leash ends it whatever becomes of the rest.
+    /// Opens the transport. A program is started; its kill handle ends it whatever happens to the transport.
     pub(super) async fn open(
         name: &str,
         config: &McpServerConfig,
@@ -61,7 +62,8 @@ impl McpTransport {
     ) -> Result<(Self, Option<KillHandle>), McpError> {
         let (kind, leash) = match config {
             McpServerConfig::Stdio(server) => {
-                let (stdio, leash) = StdioTransport::start(&build_program(server, surroundings), fate.clone())?;
+                let (stdio, leash) =
+                    StdioTransport::start(&build_program(server, surroundings), fate.clone())?;
                 (TransportKind::Stdio(Box::new(stdio)), Some(leash))
             }
             McpServerConfig::Http(server) => {
@@ -131,7 +133,9 @@ impl Transport<RoleClient> for McpTransport {
         self.state.mark_lost();
         match &mut self.kind {
             TransportKind::Stdio(stdio) => stdio.close().await,
-            TransportKind::Http(http) => http.close().await.map_err(|failure| http::to_mcp_error(&failure))?,
+            TransportKind::Http(http) => {
+                http.close().await.map_err(|failure| http::to_mcp_error(&failure))?
+            }
             TransportKind::Sse(_) | TransportKind::Hosted(_) => {}
         }
         Ok(())

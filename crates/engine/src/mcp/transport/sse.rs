@@ -1,5 +1,5 @@
-//! A server at an address, by the older transport: its events come by one long answer, which names where our messages
-//! are to be sent.
+//! SSE transport, the older one: messages of the server arrive on a long response, whose first event names the URL for
+//! ours.
 
 use std::time::Duration;
 
@@ -18,14 +18,11 @@ use super::endpoint::RemoteEndpoint;
 use super::message::{ParsedInput, parse_messages};
 use crate::mcp::error::McpError;
 
-/// How many messages may wait to be read.
 const QUEUE_CAPACITY: usize = 64;
-/// How long the server may take to accept a message.
+/// Timeout for the server to accept a message.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of an error page is told.
 const MAX_SHOWN_BYTES: usize = 300;
 
-/// A connection to a server.
 pub(super) struct SseTransport {
     message_endpoint: RemoteEndpoint,
     state: ConnectionState,
@@ -34,7 +31,7 @@ pub(super) struct SseTransport {
 }
 
 impl SseTransport {
-    /// Connects, and waits until the server has said where messages go.
+    /// Connects and waits for the `endpoint` event.
     pub(super) async fn connect(line: RemoteEndpoint, fate: ConnectionState) -> Result<Self, McpError> {
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
         let answer = line.request(Method::GET, accept, Bytes::new()).await;
@@ -60,12 +57,13 @@ impl SseTransport {
         Ok(Self { message_endpoint: line.with_url(url), state: fate, incoming: heard, _reader: reader })
     }
 
-    /// Sends a message. The answer comes as an event.
+    /// Posts a message. The response arrives as an event.
     pub(super) fn send(
         &self,
         item: &ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), McpError>> + use<> {
-        let (line, fate, body) = (self.message_endpoint.clone(), self.state.clone(), serde_json::to_vec(item));
+        let (line, fate, body) =
+            (self.message_endpoint.clone(), self.state.clone(), serde_json::to_vec(item));
         async move {
             let body = body.map_err(|error| McpError::ErrorResponse(error.to_string()))?;
             let json = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
@@ -81,7 +79,7 @@ impl SseTransport {
                 status if let Some(why) = line.auth_error(&answer) => {
                     let fault = McpError::NeedsAuth(why);
                     if status == 401 {
-                        // No further message would be taken.
+                        // The server would accept no further message.
                         fate.record_error(fault.clone());
                         fate.mark_lost();
                     }
@@ -90,26 +88,29 @@ impl SseTransport {
                 status => {
                     let page = answer.read_prefix(MAX_SHOWN_BYTES).await;
                     let page = String::from_utf8_lossy(&page);
-                    Err(McpError::Disconnected(format!("it answered HTTP {status} to a message: {}", page.trim())))
+                    Err(McpError::Disconnected(format!(
+                        "it answered HTTP {status} to a message: {}",
+                        page.trim()
+                    )))
                 }
             }
         }
     }
 
-    /// The next message; none once the stream has ended.
+    /// Next message; `None` once the stream has ended.
     pub(super) async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         self.incoming.recv().await
     }
 }
 
-/// The long answer.
+/// Reader of the event stream.
 struct EventReader {
     chunks: BodyStream,
     decoder: SseDecoder,
 }
 
 impl EventReader {
-    /// Reads up to the event that names the address for messages.
+    /// Reads up to the `endpoint` event.
     async fn read_endpoint(&mut self, base: &Url) -> Result<Url, McpError> {
         loop {
             let (name, data) = self.next_event().await?;
@@ -119,7 +120,7 @@ impl EventReader {
         }
     }
 
-    /// Hands all messages on until the stream ends.
+    /// Forwards messages until the stream ends.
     async fn forward_messages(mut self, send: mpsc::Sender<ServerJsonRpcMessage>, fate: ConnectionState) {
         let fault = loop {
             match self.next_event().await {
@@ -140,7 +141,8 @@ impl EventReader {
 
     async fn next_event(&mut self) -> Result<(String, String), McpError> {
         loop {
-            let event = self.decoder.next_event().map_err(|error| McpError::Disconnected(format!("{error}.")))?;
+            let event =
+                self.decoder.next_event().map_err(|error| McpError::Disconnected(format!("{error}.")))?;
             if let Some(event) = event {
                 return Ok((event.name.into_owned(), event.data.into_owned()));
             }
@@ -153,14 +155,16 @@ impl EventReader {
     }
 }
 
-/// The address for messages. It must be at the same place: our headers go there.
+/// Resolves the message URL. It must have the same origin, because our headers are sent there.
 fn resolve_endpoint(base: &Url, written: &str) -> Result<Url, McpError> {
     let url = base
         .join(written)
         .map_err(|error| McpError::Disconnected(format!("its address for messages is none: {error}.")))?;
     if url.origin() != base.origin() {
         let there = url.origin().ascii_serialization();
-        return Err(McpError::Permanent(format!("it wants messages sent to {there}, which is another server.")));
+        return Err(McpError::Permanent(format!(
+            "it wants messages sent to {there}, which is another server."
+        )));
     }
     Ok(url)
 }
@@ -170,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_go_to_the_same_server_only() {
+    fn messages_go_to_the_same_origin_only() {
         let base = Url::parse("http://127.0.0.1:80/a/sse?k=1").unwrap();
         for (written, expected) in [
             ("/messages?s=1", Some("http://127.0.0.1/messages?s=1")),
@@ -182,7 +186,11 @@ mod tests {
             ("file:///etc/passwd", None),
             ("http://[", None),
         ] {
-            assert_eq!(resolve_endpoint(&base, written).ok().as_ref().map(Url::as_str), expected, "{written}");
+            assert_eq!(
+                resolve_endpoint(&base, written).ok().as_ref().map(Url::as_str),
+                expected,
+                "{written}"
+            );
         }
     }
 }

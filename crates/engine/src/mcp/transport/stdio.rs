@@ -1,4 +1,4 @@
-//! A server that is a program: one message per line, both ways.
+//! Stdio transport: one message per line in both directions.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,43 +15,54 @@ use super::line_splitter::LineSplitter;
 use super::message::{ParsedInput, parse_messages};
 use crate::mcp::error::McpError;
 use crate::mcp::limits;
-use crate::tasks::{ChildProcess, ProcessExit, KillHandle, ProgramSpec, SpawnError, format_size};
+use crate::tasks::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError, format_size};
 
-/// How many messages may wait for a program that does not read.
+/// Messages that may queue up for a program that does not read.
 const QUEUE_CAPACITY: usize = 64;
-/// How long a last message may take.
+/// Time for flushing queued messages when closing.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
-/// How much of its complaints is told.
 const MAX_SHOWN_STDERR_BYTES: usize = 1000;
 
-/// A server's program.
+/// Server program with its pipes.
 pub(super) struct StdioTransport {
     child: ChildProcess,
     lines: LineSplitter,
     messages: VecDeque<ServerJsonRpcMessage>,
     writer: Option<Writer>,
     state: ConnectionState,
-    /// Lines that were no messages, as long as there has been no message.
+    /// Count of lines that were not messages, until the first message arrives.
     ignored_lines: Option<u64>,
 }
 
-/// Writes messages beside whoever sends them, so that a program that does not read keeps nobody.
+/// Writes messages in a task of its own, so that a program that does not read blocks no sender.
 struct Writer {
     queue: mpsc::Sender<Vec<u8>>,
     task: AbortOnDropHandle<()>,
 }
 
 impl StdioTransport {
-    /// Starts the program.
-    pub(super) fn start(program: &ProgramSpec, fate: ConnectionState) -> Result<(Self, KillHandle), McpError> {
+    pub(super) fn start(
+        program: &ProgramSpec,
+        fate: ConnectionState,
+    ) -> Result<(Self, KillHandle), McpError> {
         let mut dialogue = ChildProcess::spawn(program).map_err(|fault| start_error(&fault))?;
         let leash = dialogue.kill_handle();
         let writer = dialogue.take_stdin().map(Writer::spawn);
         let lines = LineSplitter::with_limit(limits::MAX_MESSAGE_BYTES);
-        Ok((Self { child: dialogue, lines, messages: VecDeque::new(), writer, state: fate, ignored_lines: Some(0) }, leash))
+        Ok((
+            Self {
+                child: dialogue,
+                lines,
+                messages: VecDeque::new(),
+                writer,
+                state: fate,
+                ignored_lines: Some(0),
+            },
+            leash,
+        ))
     }
 
-    /// Queues a message. An error says that the program takes none any more.
+    /// Queues a message. Fails once the program has closed its input.
     pub(super) fn send(
         &self,
         item: &ClientJsonRpcMessage,
@@ -68,7 +79,7 @@ impl StdioTransport {
         }
     }
 
-    /// The next message; none once the program has ended, or is of no use.
+    /// Next message; `None` once the program has ended or broke a limit.
     pub(super) async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             if let Some(message) = self.messages.pop_front() {
@@ -82,7 +93,9 @@ impl StdioTransport {
             self.lines.push(bytes);
             if self.parse_lines().is_err() {
                 let limit = format_size(limits::MAX_MESSAGE_BYTES as u64);
-                self.state.record_error(McpError::Disconnected(format!("it sent more than {limit} in one line and was ended.")));
+                self.state.record_error(McpError::Disconnected(format!(
+                    "it sent more than {limit} in one line and was ended."
+                )));
                 return None;
             }
         }
@@ -102,7 +115,7 @@ impl StdioTransport {
         Ok(())
     }
 
-    /// Lets the program go: what is queued is written if it can be, then its input ends.
+    /// Flushes the queue for a moment, then closes the program's input.
     pub(super) async fn close(&mut self) {
         if let Some(writer) = self.writer.take() {
             drop(writer.queue);
@@ -111,7 +124,7 @@ impl StdioTransport {
         self.child.close_stdin_and_wait().await;
     }
 
-    /// How the program ended, and what it said last.
+    /// Error that describes the program's exit and the end of its stderr.
     async fn exit_error(&mut self) -> McpError {
         let ending = self.child.wait_for_exit().await;
         let end = match ending {
@@ -163,7 +176,7 @@ fn start_error(fault: &SpawnError) -> McpError {
     }
 }
 
-/// The end of a text, from a whole sign on.
+/// Last part of a text, from a character boundary.
 fn tail(text: &str, length: usize) -> &str {
     let from = text.len().saturating_sub(length);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

@@ -1,26 +1,25 @@
-//! The settings of a git repository: reading the file, and which of them name programs that run while one only reads.
+//! Parses git config files, and knows which settings run programs during read-only commands.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitSetting {
     section: String,
-    /// What stands in quotes behind the section.
+    /// Quoted part of the section header.
     subsection: Option<String>,
     name: String,
-    /// The value; `true` if there is none.
+    /// Value; `true` if it has none.
     pub(super) value: String,
 }
 
 impl GitSetting {
-    /// Section and name in lower case, without what stands between them.
+    /// Lower-case section and name, without the subsection.
     pub(super) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
 
-    /// The whole name, as git shows it.
+    /// Full name, as git shows it.
     pub(super) fn full_name(&self) -> String {
         match &self.subsection {
             Some(subsection) => format!("{}.{subsection}.{}", self.section, self.name),
@@ -28,7 +27,8 @@ impl GitSetting {
         }
     }
 
-    /// Whether git runs a program by this setting while it only reads, or reads further settings or objects by it.
+    /// Returns true if git runs a program, or reads further settings or objects, because of this setting in a read-only
+    /// command.
     pub(super) fn runs_program(&self) -> bool {
         let is_switch = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
             .contains(&self.value.to_ascii_lowercase().as_str());
@@ -51,7 +51,7 @@ impl GitSetting {
     }
 }
 
-/// The settings in a file; none if the text is not understood.
+/// Parses a config file; `None` if it is not understood.
 pub(super) fn parse_config(text: &str) -> Option<Vec<GitSetting>> {
     let mut reader = text.trim_start_matches('\u{feff}').chars().peekable();
     let mut section = (String::new(), None);
@@ -99,7 +99,7 @@ fn parse_word(reader: &mut Reader<'_>) -> String {
     word
 }
 
-/// `[section]`, `[section "sub"]` or, as it was once written, `[section.sub]`.
+/// `[section]`, `[section "sub"]` or, in the old form, `[section.sub]`.
 fn parse_header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
     reader.next_if_eq(&'[')?;
     let section = parse_word(reader).to_ascii_lowercase();
@@ -129,7 +129,7 @@ fn parse_header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
     (!section.is_empty()).then_some((section, subsection))
 }
 
-/// What stands behind a name, up to the end of the line.
+/// Parses the value behind a name, up to the end of the line.
 fn parse_value(reader: &mut Reader<'_>) -> Option<String> {
     skip_blanks(reader);
     match reader.peek() {
@@ -172,11 +172,16 @@ mod tests {
 
     fn rendered(text: &str) -> Option<String> {
         let all = parse_config(text)?;
-        Some(all.iter().map(|one| format!("{}={}", one.full_name(), one.value)).collect::<Vec<_>>().join(" | "))
+        Some(
+            all.iter()
+                .map(|one| format!("{}={}", one.full_name(), one.value))
+                .collect::<Vec<_>>()
+                .join(" | "),
+        )
     }
 
     #[test]
-    fn settings_are_read_as_git_reads_them() {
+    fn config_is_parsed_as_git_does() {
         let rows = [
             ("", Some("")),
             ("[core]\n\tbare = false\n\tfsmonitor\n", Some("core.bare=false | core.fsmonitor=true")),
@@ -197,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_a_program_is_told_from_what_does_not() {
+    fn settings_that_run_programs_are_detected() {
         let running = "[core]\nfsmonitor=x\npager=x\nsshCommand=x\n[diff]\nexternal=x\n[diff \"a\"]\ntextconv=x\ncommand=x\n\
             [filter \"a\"]\nclean=x\nsmudge=x\nprocess=x\n[include]\npath=x\n[includeIf \"gitdir:/\"]\npath=x\n\
             [gpg]\nprogram=x\n[gpg \"ssh\"]\nprogram=x\n[remote \"o\"]\nurl=ext::x\nvcs=x\nuploadpack=x\npromisor=true\n\

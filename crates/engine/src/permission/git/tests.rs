@@ -1,4 +1,4 @@
-//! Repositories as they lie on disk: which are read unasked, and which are not.
+//! Tests of repository inspection on disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ fn write_executable(file: &Path) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// An index with one entry.
+/// Index file with one entry.
 fn index_bytes(name: &str, mode: u32) -> Vec<u8> {
     let mut bytes = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
     bytes.extend([0; 24]);
@@ -32,7 +32,7 @@ fn index_bytes(name: &str, mode: u32) -> Vec<u8> {
     bytes
 }
 
-/// A tree with a plain repository.
+/// Worktree with an ordinary repository.
 fn repository() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().canonicalize().unwrap().join("tree");
@@ -57,7 +57,7 @@ fn an_ordinary_repository_runs_nothing() {
 }
 
 #[test]
-fn what_names_a_program_is_found_wherever_it_stands() {
+fn settings_that_name_programs_are_found() {
     let rows = [
         ("[core]\nfsmonitor = x\n", "core.fsmonitor"),
         ("[diff \"x\"]\ntextconv = x\n", "diff.x.textconv"),
@@ -81,14 +81,14 @@ fn what_names_a_program_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn a_hook_that_reading_runs_is_found() {
+fn a_hook_of_read_only_commands_is_found() {
     let (_folder, tree) = repository();
     write_executable(&tree.join(".git/hooks/post-index-change"));
     assert_eq!(program_key(&tree).as_deref(), Some("a hook"));
     fs::set_permissions(tree.join(".git/hooks/post-index-change"), fs::Permissions::from_mode(0o644))
         .unwrap();
     assert_eq!(program_key(&tree), None, "not executable");
-    // Where hooks are kept among protected files, nobody puts one unasked.
+    // Hooks in a protected directory cannot be written without a prompt.
     write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nhooksPath = .husky/_\n"));
     write_executable(&tree.join(".husky/_/pre-commit"));
     assert_eq!(program_key(&tree), None);
@@ -97,7 +97,7 @@ fn a_hook_that_reading_runs_is_found() {
 }
 
 #[test]
-fn the_repository_may_lie_elsewhere() {
+fn a_linked_worktree_is_inspected() {
     let (folder, tree) = repository();
     let other = folder.path().canonicalize().unwrap().join("other");
     write(&other.join(".git"), &format!("gitdir: {}\n", tree.join(".git/worktrees/one").display()));
@@ -110,11 +110,12 @@ fn the_repository_may_lie_elsewhere() {
 }
 
 #[test]
-fn a_repository_inside_is_looked_at_if_git_would_go_there() {
+fn a_submodule_is_inspected_if_present() {
     let (_folder, tree) = repository();
     write(&tree.join("sub/.git/config"), "[core]\nfsmonitor = x\n");
     let look = UntrustedRepos::default();
-    let found = |look: &UntrustedRepos| look.configured_program(&tree).map(|program| (program.key, program.file));
+    let found =
+        |look: &UntrustedRepos| look.configured_program(&tree).map(|program| (program.key, program.file));
     assert_eq!(found(&look), None, "a repository that is no part of this one");
     fs::write(tree.join(".git/index"), index_bytes("sub", 0o160_000)).unwrap();
     let expected = Some(("core.fsmonitor".to_owned(), tree.join("sub/.git/config")));

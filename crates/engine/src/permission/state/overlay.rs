@@ -1,42 +1,46 @@
-//! Rules for one turn of one agent: those of the command or the skill that it has called.
+//! Rule overlay of one agent: rules of the command or skill that it runs, for one turn.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{RuleLayer, RuleSet, RuleSource, PermissionSet};
+use whimbrel_policy::{PermissionSet, RuleLayer, RuleSet, RuleSource};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::PermissionState;
 
-/// What is lent to an agent.
+/// Overlay of an agent.
 #[derive(Debug, Default)]
 pub(super) struct RuleOverlay {
-    /// What was denied to whoever sent the agent, when it was sent. It is never taken back.
+    /// Denials of the parent agents when the agent was started. Never cleared.
     inherited_denials: RuleSet,
     rules: Mutex<OverlayRules>,
 }
 
-/// What is lent to an agent itself.
+/// Rules of the agent itself.
 #[derive(Debug, Default)]
 struct OverlayRules {
-    /// For its turn.
+    /// For the current turn.
     turn: RuleSet,
-    /// For as long as it lives: denials only.
+    /// For the agent's lifetime: denials only.
     permanent: RuleSet,
-    /// How things stood when they were last looked at, and how they stand with all that is lent.
+    /// Permission set last seen, and its combination with the overlay.
     cache: Option<(Arc<PermissionSet>, Arc<PermissionSet>)>,
 }
 
 impl RuleOverlay {
-    /// For an agent that this one sends: what it must not do, they must not do for it.
+    /// Overlay for a subagent, which inherits all denials.
     pub(super) fn for_subagent(&self) -> Arc<Self> {
         let own = self.rules();
-        let above = self.inherited_denials.merged_with(&own.permanent).merged_with(&own.turn).filtered_by(PermissionBehavior::Deny);
+        let above = self
+            .inherited_denials
+            .merged_with(&own.permanent)
+            .merged_with(&own.turn)
+            .filtered_by(PermissionBehavior::Deny);
         Arc::new(Self { inherited_denials: above, rules: Mutex::default() })
     }
 
-    /// How things stand with what is lent. Joined once, for as long as nothing changes.
+    /// Combines the permission set with the overlay. Cached until either changes.
     fn apply_to(&self, standing: Arc<PermissionSet>) -> Arc<PermissionSet> {
         let mut own = self.rules();
         if self.inherited_denials.is_empty() && own.permanent.is_empty() && own.turn.is_empty() {
@@ -47,37 +51,47 @@ impl RuleOverlay {
         {
             return Arc::clone(joined);
         }
-        let rules = standing.rules.merged_with(&self.inherited_denials).merged_with(&own.permanent).merged_with(&own.turn);
+        let rules = standing
+            .rules
+            .merged_with(&self.inherited_denials)
+            .merged_with(&own.permanent)
+            .merged_with(&own.turn);
         let joined = Arc::new(PermissionSet { rules, dirs: standing.dirs.clone(), mode: standing.mode });
         own.cache = Some((standing, Arc::clone(&joined)));
         joined
     }
 
-    /// Changes what is lent.
+    /// Changes the rules and drops the cache.
     fn update(&self, change: impl FnOnce(&mut OverlayRules)) {
         let mut own = self.rules();
         own.cache = None;
         change(&mut own);
     }
 
-    /// Whole values are put in at once; a panic elsewhere cannot leave them half changed.
+    /// Values are replaced whole, so a poisoned lock cannot hold a half-written one.
     fn rules(&self) -> MutexGuard<'_, OverlayRules> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PermissionState {
-    /// How things stand for this agent.
+    /// Permission set in effect for this agent.
     pub(super) fn effective(&self) -> Arc<PermissionSet> {
         let standing = Arc::clone(&self.current.borrow());
         self.overlay.apply_to(standing)
     }
 
-    /// Puts rules that stand in a file in force for this agent, until [`Rights::take_back`]. Gives what they do not do
-    /// although they seem to. If one that should deny cannot be read, none is in force, and the error says why.
-    pub fn add_turn_rules(&self, file: &Path, allow: Vec<String>, deny: Vec<String>) -> Result<Vec<String>, String> {
+    /// Adds rules of a file to this agent's turn, until [`PermissionState::clear_turn_rules`]. Returns warnings. An
+    /// unreadable deny rule is an error, and then no rule is added.
+    pub fn add_turn_rules(
+        &self,
+        file: &Path,
+        allow: Vec<String>,
+        deny: Vec<String>,
+    ) -> Result<Vec<String>, String> {
         let root = self.workspace.root();
-        let layer = RuleLayer { file: Some(file.to_owned()), allow, deny, ..RuleLayer::new(RuleSource::Skill, root) };
+        let layer =
+            RuleLayer { file: Some(file.to_owned()), allow, deny, ..RuleLayer::new(RuleSource::Skill, root) };
         let mut rules = RuleSet::new(&self.shared.home, root);
         let loaded = rules.add_layer(&layer, &RealFs);
         if let Some(error) = loaded.errors.first() {
@@ -87,14 +101,15 @@ impl PermissionState {
         Ok(loaded.warnings.iter().map(ToString::to_string).collect())
     }
 
-    /// Takes back the rules that were lent to this agent.
     pub fn clear_turn_rules(&self) {
         self.overlay.update(|own| own.turn = RuleSet::default());
     }
 
-    /// What is denied to this agent by rules that are lent to it is denied for as long as it lives.
+    /// Keeps the deny rules of the turn for the agent's lifetime.
     pub fn retain_denials(&self) {
-        self.overlay.update(|own| own.permanent = own.permanent.merged_with(&own.turn.filtered_by(PermissionBehavior::Deny)));
+        self.overlay.update(|own| {
+            own.permanent = own.permanent.merged_with(&own.turn.filtered_by(PermissionBehavior::Deny))
+        });
     }
 }
 
@@ -112,7 +127,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
-        let grants = InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
+        let grants =
+            InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
         let granted =
             PermissionState::new(workspace, crate::settings::Settings::empty(), grants, Bypass::Unavailable);
         (folder, granted.unwrap().state)
@@ -129,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_rules_count_until_they_are_taken_back_and_never_against_a_deny() {
+    fn turn_rules_apply_until_cleared_and_never_override_denies() {
         let (_folder, rights) = test_state();
         let allowed = |command: &str| allows(&rights, command);
         assert!(!allowed("touch a"));
@@ -142,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_joined_once_for_as_long_as_nothing_changes() {
+    fn the_combination_is_cached() {
         let (_folder, rights) = test_state();
         assert!(Arc::ptr_eq(&rights.effective(), &rights.current.borrow()), "nothing is lent");
         try_add_rules(&rights, &["Bash(touch *)"], &[]).unwrap();
@@ -157,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_to_one_agent_is_no_other_agents() {
+    fn turn_rules_of_one_agent_do_not_affect_others() {
         let (_folder, main) = test_state();
         let (child, sibling) = (main.for_subagent(None), main.for_subagent(None));
         try_add_rules(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
@@ -172,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn denials_that_are_kept_outlive_the_turn_and_nothing_else_does() {
+    fn retained_denials_outlive_the_turn() {
         let (_folder, main) = test_state();
         let child = main.for_subagent(None);
         try_add_rules(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
@@ -184,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_must_not_do_nobody_does_for_it() {
+    fn a_subagent_inherits_denials() {
         let (_folder, main) = test_state();
         try_add_rules(&main, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
         let child = main.for_subagent(None).for_subagent(None);
@@ -195,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_denial_that_cannot_be_read_nothing_is_lent() {
+    fn an_unreadable_deny_adds_no_rule() {
         let (_folder, rights) = test_state();
         let why = try_add_rules(&rights, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
         assert!(why.contains("Bash(ls"), "{why}");

@@ -1,8 +1,7 @@
-//! Changes of rights while a session runs: at once, and in the settings file that each names.
+//! Permission updates while a session runs: applied at once, and written to the settings file that each names.
 //!
-//! A person who allows something for good has allowed it now, wherever it is to be kept. So a change counts in this
-//! session even if its file cannot be written, is not read, or lies in a project that nobody vouches for; the host is
-//! told when it will not count the next time.
+//! An update applies in this session even if its file cannot be written, is not read, or belongs to an untrusted
+//! project. The host is informed if it will not apply in the next session.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -15,11 +14,13 @@ use whimbrel_wire::control::UpdateSettings;
 use whimbrel_wire::permission::{Destination, PermissionBehavior, PermissionUpdate};
 
 use super::PermissionState;
-use crate::settings::{ChangeStatus, ChangeDraft, EffectiveSettings, SettingsError, UpdateReport, WrittenChange};
+use crate::settings::{
+    ChangeDraft, ChangeStatus, EffectiveSettings, SettingsError, UpdateReport, WrittenChange,
+};
 
 impl PermissionState {
-    /// Makes changes as a host says: at once, and in the file that each names. What cannot be done is left out and told;
-    /// the rest is done. Touches the disk.
+    /// Applies updates of a host in memory and in the file that each names. Failed updates are skipped and reported;
+    /// the rest is applied. Writes to the disk.
     pub fn apply_updates(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let (mut problems, from) = (Vec::new(), self.mode());
         for update in updates {
@@ -35,16 +36,16 @@ impl PermissionState {
         problems
     }
 
-    /// Makes a change in memory.
     fn apply_in_memory(&self, update: &PermissionUpdate) -> Vec<UpdateError> {
         let bounds = UpdateContext { bypass_available: self.can_bypass(), fs: &RealFs };
-        let Ok(problems) = self.update(|standing| Ok::<_, Infallible>(apply_update(standing, update, &bounds)));
+        let Ok(problems) =
+            self.update(|standing| Ok::<_, Infallible>(apply_update(standing, update, &bounds)));
         problems
     }
 
-    /// Writes a change to its file; tells what went wrong, and what does not count the next time.
+    /// Writes an update to its file; returns errors, and a notice if it will not apply in the next session.
     fn persist(&self, update: &PermissionUpdate) -> Vec<String> {
-        // Noted before the files are read again, so that it counts all the while.
+        // Recorded before the files are read again, so that it stays in force.
         let noted = session_equivalent(update);
         self.session_only().extend(noted.clone());
         let draft = self.settings().draft_update(update);
@@ -59,7 +60,8 @@ impl PermissionState {
         }
     }
 
-    /// Forgets a change that counts by itself, unless it takes back what was noted for the same file before.
+    /// Drops a recorded update that the file now holds itself, unless it reverts an earlier recorded one for the same
+    /// file.
     fn drop_session_only(&self, noted: Option<&PermissionUpdate>) {
         let Some(noted) = noted else { return };
         let mut unkept = self.session_only();
@@ -69,26 +71,26 @@ impl PermissionState {
         }
     }
 
-    /// Changes whose file does not say so by itself.
+    /// Updates whose file does not hold them by itself.
     pub(super) fn session_only(&self) -> MutexGuard<'_, Vec<PermissionUpdate>> {
         self.shared.session_only.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes values to a file for the host. Touches the disk.
+    /// Writes settings for the host. Writes to the disk.
     pub fn write_settings(&self, update: &UpdateSettings) -> Result<Vec<UpdateReport>, SettingsError> {
         let drafts = self.settings().draft_values(update)?;
         drafts.into_iter().map(|draft| self.write_draft(draft)).collect()
     }
 
-    /// Writes a draft, one after the other, and takes in what the files say then.
+    /// Writes a draft under the write lock and applies what the files say then.
     fn write_draft(&self, draft: ChangeDraft) -> Result<UpdateReport, SettingsError> {
         let _one_at_a_time = self.shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let written = draft.write()?;
         Ok(self.adopt_written(written))
     }
 
-    /// Takes in what the files say after a change, also what somebody else has changed there meanwhile. If a rule that
-    /// should deny or ask cannot be read, what was in force stays in force.
+    /// Applies the files after a write, including changes of other processes. If a deny or ask rule is unreadable, the
+    /// previous rules stay.
     fn adopt_written(&self, written: WrittenChange) -> UpdateReport {
         let mut settings = self.settings();
         let before = settings.clone();
@@ -102,9 +104,12 @@ impl PermissionState {
         updated
     }
 
-    /// Lays settings of the host over all others, and gives what was and what is in force. If something in them cannot be
-    /// taken, nothing changes.
-    pub fn apply_host_settings(&self, changes: Map<String, Value>) -> Result<(Arc<EffectiveSettings>, Arc<EffectiveSettings>), String> {
+    /// Applies settings of the host over all others; returns the effective settings before and after. On error nothing
+    /// changes.
+    pub fn apply_host_settings(
+        &self,
+        changes: Map<String, Value>,
+    ) -> Result<(Arc<EffectiveSettings>, Arc<EffectiveSettings>), String> {
         let mut settings = self.settings();
         let before = settings.clone();
         let changed = settings.apply_host_changes(changes).map_err(|error| error.to_string())?;
@@ -119,7 +124,7 @@ impl PermissionState {
     }
 }
 
-/// Whether a change was not made at all.
+/// Returns true if the update was not applied at all.
 fn is_rejected(problem: &UpdateError) -> bool {
     match problem {
         UpdateError::ManagedOnly(_) | UpdateError::BypassUnavailable => true,
@@ -127,7 +132,7 @@ fn is_rejected(problem: &UpdateError) -> bool {
     }
 }
 
-/// Why a change that was written does not count the next time.
+/// Why a written update does not apply in the next session.
 fn next_session_notice(updated: &UpdateReport) -> Option<String> {
     let file = updated.file.display();
     match updated.status {
@@ -141,8 +146,8 @@ fn next_session_notice(updated: &UpdateReport) -> Option<String> {
     }
 }
 
-/// What is to be done again for the session when the file of a change is read again and does not say so by itself. What
-/// forbids something is only ever added: somebody else may have put it into the file meanwhile.
+/// Update to repeat for the session when its file is read again without it. Deny and ask rules are only ever added:
+/// another process may have added them to the file.
 fn session_equivalent(update: &PermissionUpdate) -> Option<PermissionUpdate> {
     match update {
         PermissionUpdate::ReplaceRules { rules, behavior, destination }

@@ -1,10 +1,10 @@
-//! Disks that are full, short of breath, or lie.
+//! Appending to disks that are full, write partially, or fail to sync.
 
 use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// A disk with a limited number of bytes.
+/// A disk of limited capacity with injected faults.
 #[derive(Default)]
 struct FakeDisk {
     bytes: Vec<u8>,
@@ -93,9 +93,10 @@ fn line(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_line_that_does_not_fit_is_taken_back_and_written_once_there_is_room() {
+fn line_is_rolled_back_and_rewritten_after_disk_full() {
     for room in 6..12 {
-        let (mut file, disk) = appender_on(FakeDisk { capacity: room, ..FakeDisk::default() }, Durability::System);
+        let (mut file, disk) =
+            appender_on(FakeDisk { capacity: room, ..FakeDisk::default() }, Durability::System);
         file.append(line("first")).unwrap();
         assert!(file.append(line("second")).is_err());
         assert_eq!((content(&disk).as_str(), file.pending_count()), ("first\n", 1), "room for {room}");
@@ -108,7 +109,7 @@ fn a_line_that_does_not_fit_is_taken_back_and_written_once_there_is_room() {
 }
 
 #[test]
-fn the_name_of_a_new_file_is_forced_onto_the_disk_once_where_its_lines_are() {
+fn directory_entry_of_new_file_is_synced_once() {
     let disk = || FakeDisk { capacity: 1000, ..FakeDisk::default() };
     for (durability, named) in [(Durability::System, 0), (Durability::Turn, 1), (Durability::Strict, 1)] {
         let (mut file, disk) = appender_on(disk(), durability);
@@ -121,7 +122,8 @@ fn the_name_of_a_new_file_is_forced_onto_the_disk_once_where_its_lines_are() {
     let (mut file, old) = appender_on(FakeDisk { bytes: line("0"), ..disk() }, Durability::Strict);
     file.append(line("1")).unwrap();
     assert_eq!(old.lock().unwrap().dir_entry_syncs, 0, "it was there before");
-    let (mut file, disk) = appender_on(FakeDisk { cannot_sync_dir_entry: true, ..disk() }, Durability::Strict);
+    let (mut file, disk) =
+        appender_on(FakeDisk { cannot_sync_dir_entry: true, ..disk() }, Durability::Strict);
     assert!(file.append(line("1")).is_err(), "it would be gone with its folder");
     disk.lock().unwrap().cannot_sync_dir_entry = false;
     file.append(line("2")).unwrap();
@@ -129,8 +131,11 @@ fn the_name_of_a_new_file_is_forced_onto_the_disk_once_where_its_lines_are() {
 }
 
 #[test]
-fn a_line_that_cannot_be_taken_back_is_ended_and_written_again() {
-    let (mut file, disk) = appender_on(FakeDisk { capacity: 9, cannot_truncate: true, ..FakeDisk::default() }, Durability::System);
+fn partial_line_that_cannot_be_truncated_is_ended_and_rewritten() {
+    let (mut file, disk) = appender_on(
+        FakeDisk { capacity: 9, cannot_truncate: true, ..FakeDisk::default() },
+        Durability::System,
+    );
     file.append(line("first")).unwrap();
     assert!(file.append(line("second")).is_err());
     assert!(file.append(line("third")).is_err());
@@ -140,7 +145,7 @@ fn a_line_that_cannot_be_taken_back_is_ended_and_written_again() {
 }
 
 #[test]
-fn lines_are_on_the_disk_when_their_class_says_so() {
+fn durability_decides_when_lines_are_synced() {
     let rows = [(Durability::System, 0, 0), (Durability::Turn, 0, 6), (Durability::Strict, 6, 6)];
     for (durability, after_line, after_turn) in rows {
         let (mut file, disk) = appender_on(FakeDisk { capacity: 100, ..FakeDisk::default() }, durability);
@@ -152,8 +157,9 @@ fn lines_are_on_the_disk_when_their_class_says_so() {
 }
 
 #[test]
-fn after_a_failed_sync_the_file_is_opened_again_and_the_lines_are_written_again() {
-    let (mut file, disk) = appender_on(FakeDisk { capacity: 100, cannot_sync: true, ..FakeDisk::default() }, Durability::Turn);
+fn failed_sync_reopens_file_and_rewrites_lines() {
+    let (mut file, disk) =
+        appender_on(FakeDisk { capacity: 100, cannot_sync: true, ..FakeDisk::default() }, Durability::Turn);
     file.append(line("first")).unwrap();
     assert!(file.end_turn().is_err());
     disk.lock().unwrap().cannot_sync = false;
@@ -165,7 +171,7 @@ fn after_a_failed_sync_the_file_is_opened_again_and_the_lines_are_written_again(
 }
 
 #[test]
-fn what_somebody_left_half_is_taken_away_and_what_only_lacks_its_end_is_kept() {
+fn partial_last_line_is_removed_and_unterminated_line_kept() {
     let folder = tempfile::tempdir().unwrap();
     let rows = [
         ("", "{}\n"),
@@ -190,7 +196,7 @@ fn what_somebody_left_half_is_taken_away_and_what_only_lacks_its_end_is_kept() {
 }
 
 #[test]
-fn a_link_or_a_pipe_is_not_written_to() {
+fn symlink_and_pipe_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (link, pipe) = (folder.path().join("link"), folder.path().join("pipe"));
     std::os::unix::fs::symlink("/etc/hosts", &link).unwrap();
@@ -201,7 +207,7 @@ fn a_link_or_a_pipe_is_not_written_to() {
 }
 
 #[test]
-fn whoever_reads_meanwhile_sees_only_whole_lines() {
+fn concurrent_reader_sees_only_whole_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
     let mut appender = Appender::new(path.clone(), Durability::System);
@@ -230,7 +236,7 @@ fn whoever_reads_meanwhile_sees_only_whole_lines() {
 }
 
 #[test]
-fn a_file_that_is_taken_away_is_written_anew() {
+fn removed_file_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/t.jsonl");
     let read = || std::fs::read_to_string(&path).unwrap();

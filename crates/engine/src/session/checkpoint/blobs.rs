@@ -1,4 +1,4 @@
-//! The copies of files: each is named by the hash of its bytes, so that the same bytes are kept once.
+//! Saved file contents, named by their hash, so that equal contents are stored once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 use super::history::{FileState, modified_nanos};
 use crate::files::{self, FileKind, FileStamp};
 
-/// The largest file that is copied.
+/// Larger files are not saved.
 pub(super) const MAX_FILE_SIZE: u64 = 32 * 1024 * 1024;
-/// How much the copies of one session may take.
+/// Limit on the saved contents of one session.
 pub(super) const MAX_TOTAL_SIZE: u64 = 1024 * 1024 * 1024;
 
-/// What was found when a file was looked at.
+/// Result of saving a file.
 pub(super) struct FileSnapshot {
-    /// How it is.
     pub(super) state: FileState,
-    /// The stamp of a file that is there and kept.
+    /// The stamp of a file whose content was saved.
     pub(super) stamp: Option<FileStamp>,
-    /// How many bytes the copies have grown by.
+    /// Bytes added to the saved contents.
     pub(super) added_bytes: u64,
 }
 
-/// Looks at a file and keeps a copy. None if something stands there that is no file: no tool changes that.
+/// Saves a file. None if the path is not a regular file, which no tool changes.
 pub(super) fn snapshot_file(folder: &Path, place: &Path, room: u64) -> Option<FileSnapshot> {
     let unknown = FileStamp { modified: std::time::SystemTime::UNIX_EPOCH, size: 0 };
     let stamp = match files::file_kind(place) {
@@ -53,7 +52,8 @@ fn copy_file(folder: &Path, place: &Path, stamp: FileStamp, room: u64) -> Result
         return Err(format!("the copies of this session take {} MB already", MAX_TOTAL_SIZE / (1024 * 1024)));
     }
     if !is_there {
-        write_blob(folder, &hash, &bytes).map_err(|error| format!("the copy could not be written: {error}"))?;
+        write_blob(folder, &hash, &bytes)
+            .map_err(|error| format!("the copy could not be written: {error}"))?;
     }
     let grown = if is_there { 0 } else { size };
     Ok(FileSnapshot { state: FileState::Kept { hash, size, mode }, stamp: Some(stamp), added_bytes: grown })
@@ -64,7 +64,7 @@ fn without_copy(why: String, stamp: FileStamp) -> FileSnapshot {
     FileSnapshot { state, stamp: None, added_bytes: 0 }
 }
 
-/// Whether there is such a copy. One of another size was cut short by a power failure.
+/// Checks for a saved content of this size. One of another size was truncated by a power failure.
 fn has_blob(folder: &Path, hash: &str, size: u64) -> bool {
     matches!(files::file_kind(&blob_path(folder, hash)), Ok(FileKind::File(stamp)) if stamp.size == size)
 }
@@ -79,9 +79,9 @@ fn write_blob(folder: &Path, hash: &str, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The bytes of a copy. One that is not what it was is an error: it must not be put anywhere.
+/// Reads a saved content. A hash mismatch is an error: damaged content must not be restored.
 pub(super) fn read_blob(folder: &Path, hash: &str) -> io::Result<Vec<u8>> {
-    // A name from a journal that somebody has tampered with must not lead out of the folder.
+    // A manipulated log must not name a file outside the directory.
     if blake3::Hash::from_hex(hash).is_err() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the copy has no valid name"));
     }

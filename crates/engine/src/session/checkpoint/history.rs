@@ -1,4 +1,4 @@
-//! What is known of files at each prompt. Pure: no disk.
+//! State of tracked files at each prompt. Pure.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,57 +8,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::FileStamp;
 
-/// One line of the journal.
+/// One line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum CheckpointRecord {
-    /// A prompt came.
-    Prompt {
-        /// Its id.
-        id: String,
-    },
-    /// A file as it was when the last prompt came.
+    /// A prompt was submitted.
+    Prompt { id: String },
+    /// State of a file at the last prompt.
     File {
-        /// The path as the call named it.
+        /// The path as the tool call named it.
         path: PathBuf,
-        /// Where that really is, every link followed.
+        /// The path with all symlinks resolved.
         place: PathBuf,
-        /// How it was.
         state: FileState,
     },
 }
 
-/// How a file was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "was", rename_all = "kebab-case")]
 pub(super) enum FileState {
-    /// It was not there.
+    /// The file did not exist.
     Missing {
-        /// The folder that was, where that is not the file's own.
+        /// The nearest existing directory, if it is not the parent of the file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         above: Option<PathBuf>,
     },
-    /// There is a copy.
+    /// The content is saved.
     Kept {
-        /// The name of the copy: the hash of the bytes.
+        /// Hash of the content, which names the copy.
         hash: String,
-        /// How many bytes it has.
+        /// Size in bytes.
         size: u64,
-        /// Its permission bits.
+        /// Permission bits.
         mode: u32,
     },
-    /// There is no copy.
+    /// The content is not saved.
     NotKept {
-        /// The reason, in words.
+        /// Reason for the user.
         why: String,
-        /// How many bytes it had.
+        /// Size in bytes.
         size: u64,
-        /// When it had been changed last, in nanoseconds since 1970.
+        /// Modification time in nanoseconds since 1970.
         modified: u64,
     },
 }
 
-/// The nanoseconds since 1970 of a change.
+/// Modification time in nanoseconds since 1970.
 pub(super) fn modified_nanos(stamp: FileStamp) -> u64 {
     stamp
         .modified
@@ -66,18 +61,17 @@ pub(super) fn modified_nanos(stamp: FileStamp) -> u64 {
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// A file and how it was at some prompt.
+/// State of a file at one prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FileVersion {
-    /// The path as the call named it.
+    /// The path as the tool call named it.
     pub(super) path: PathBuf,
-    /// Where it really is.
+    /// The path with all symlinks resolved.
     pub(super) real_path: PathBuf,
-    /// How it was.
     pub(super) state: FileState,
 }
 
-/// All prompts of a session, and what is known of files at each.
+/// All prompts of a session and the file states recorded at each.
 #[derive(Debug, Default)]
 pub(super) struct FileHistory {
     prompts: Vec<String>,
@@ -87,12 +81,12 @@ pub(super) struct FileHistory {
 #[derive(Debug)]
 struct FileTrack {
     path: PathBuf,
-    /// The number of the prompt, and how the file was then; ascending.
+    /// Prompt number and state, ascending.
     states: Vec<(usize, FileState)>,
 }
 
 impl FileHistory {
-    /// Takes a record in. A file before the first prompt belongs to nothing and is left out.
+    /// Applies a record. File records before the first prompt are ignored.
     pub(super) fn apply(&mut self, record: CheckpointRecord) {
         match record {
             CheckpointRecord::Prompt { id } => self.prompts.push(id),
@@ -104,23 +98,21 @@ impl FileHistory {
         }
     }
 
-    /// Whether a prompt has come yet.
     pub(super) fn has_prompts(&self) -> bool {
         !self.prompts.is_empty()
     }
 
-    /// The last known state of a file.
     pub(super) fn last_state(&self, place: &Path) -> Option<&FileState> {
         self.files.get(place).and_then(|track| track.states.last()).map(|(_, state)| state)
     }
 
-    /// Every file that is watched, with its last known state.
+    /// All tracked files with their last states.
     pub(super) fn latest_versions(&self) -> Vec<FileVersion> {
         self.select_versions(|states| states.last())
     }
 
-    /// How the files were when a prompt came; none if there was no such prompt. Of a file that was first changed after a
-    /// later prompt, its first known state is the one that it had here, too.
+    /// File states at a prompt; none for an unknown prompt. A file first recorded at a later prompt has its first
+    /// recorded state.
     pub(super) fn versions_at(&self, prompt: &str) -> Option<Vec<FileVersion>> {
         let number = self.prompts.iter().rposition(|id| id == prompt)?;
         Some(self.select_versions(|states| {
@@ -128,7 +120,10 @@ impl FileHistory {
         }))
     }
 
-    fn select_versions<'a>(&'a self, choose: impl Fn(&'a [(usize, FileState)]) -> Option<&'a (usize, FileState)>) -> Vec<FileVersion> {
+    fn select_versions<'a>(
+        &'a self,
+        choose: impl Fn(&'a [(usize, FileState)]) -> Option<&'a (usize, FileState)>,
+    ) -> Vec<FileVersion> {
         let picked = |(place, track): (&PathBuf, &'a FileTrack)| {
             let (_, state) = choose(&track.states)?;
             Some(FileVersion { path: track.path.clone(), real_path: place.clone(), state: state.clone() })
@@ -136,7 +131,7 @@ impl FileHistory {
         self.files.iter().filter_map(picked).collect()
     }
 
-    /// How many bytes the copies take, each counted once.
+    /// Bytes of all saved contents, each counted once.
     pub(super) fn stored_bytes(&self) -> u64 {
         let states = self.files.values().flat_map(|track| &track.states);
         let copies: BTreeMap<&str, u64> = states
@@ -158,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_what_it_was_at_the_prompt_or_else_when_it_was_first_known() {
+    fn state_at_prompt_falls_back_to_first_recorded_state() {
         let mut history = FileHistory::default();
         let prompt = |id: &str| CheckpointRecord::Prompt { id: id.into() };
-        let file = |name: &str, state| CheckpointRecord::File { path: name.into(), place: name.into(), state };
+        let file =
+            |name: &str, state| CheckpointRecord::File { path: name.into(), place: name.into(), state };
         history.apply(file("/early", FileState::Missing { above: None }));
         for record in [
             prompt("one"),
@@ -186,13 +182,17 @@ mod tests {
         let two = |a, b| Some(vec![("/a".to_owned(), a), ("/b".to_owned(), b)]);
         assert_eq!(at("one"), two(kept_state("v0"), FileState::Missing { above: None }));
         assert_eq!(at("three"), two(kept_state("v1"), FileState::Missing { above: None }));
-        assert_eq!(at("two"), two(kept_state("v1"), kept_state("w1")), "of two prompts with one id the later counts");
+        assert_eq!(
+            at("two"),
+            two(kept_state("v1"), kept_state("w1")),
+            "of two prompts with one id the later counts"
+        );
         assert_eq!(at("never"), None);
         assert_eq!(history.stored_bytes(), 3);
     }
 
     #[test]
-    fn records_read_as_they_were_written() {
+    fn records_round_trip() {
         let lines = [
             (CheckpointRecord::Prompt { id: "u".into() }, r#"{"type":"prompt","id":"u"}"#),
             (
@@ -212,9 +212,12 @@ mod tests {
             assert_eq!(serde_json::to_string(&record).unwrap(), line);
             assert_eq!(serde_json::from_str::<CheckpointRecord>(line).unwrap(), record);
         }
-        // An internally tagged type keeps such a number only if nothing on the way cuts it.
+        // Internally tagged enums can lose precision in large numbers.
         let state = FileState::NotKept { why: "w".into(), size: 1, modified: 1_900_000_000_123_456_789 };
         let record = CheckpointRecord::File { path: "/a".into(), place: "/a".into(), state };
-        assert_eq!(serde_json::from_str::<CheckpointRecord>(&serde_json::to_string(&record).unwrap()).unwrap(), record);
+        assert_eq!(
+            serde_json::from_str::<CheckpointRecord>(&serde_json::to_string(&record).unwrap()).unwrap(),
+            record
+        );
     }
 }

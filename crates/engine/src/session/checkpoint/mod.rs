@@ -1,11 +1,12 @@
-//! Checkpoints of files: before a tool first changes a file, its content is kept, so that a host can have the files back
-//! as they were when a prompt came.
+//! File checkpoints: before a tool first changes a file, its content is saved, so that the host can rewind the files to
+//! any prompt.
 //!
-//! Only files that the file tools change are watched, from their first change on. When a prompt comes, each of them that
-//! looks changed is kept again, whoever changed it. What a command does to other files is not seen.
+//! Only files changed by the file tools are tracked, from their first change on. At each prompt every tracked file that
+//! looks changed is saved again, regardless of who changed it. Changes that a shell command makes to other files are
+//! not tracked.
 //!
-//! Rooms: `history` (what is known, pure), `journal` (the same on disk), `copies` (the bytes), `rewind` (putting
-//! them back). All of it is disk work: callers run it beside the async threads.
+//! Modules: `history` (pure state), `record_log` (that state on disk), `blobs` (saved contents), `rewind`. Everything
+//! here blocks on disk I/O; callers use [`files::run_blocking`].
 
 mod blobs;
 mod history;
@@ -19,50 +20,49 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use rewind::{RewindReport, RewindMode};
+pub use rewind::{RewindMode, RewindReport};
 
 use crate::files::{self, FileKind, FileStamp};
 use crate::permission::paths;
 use blobs::FileSnapshot;
-use history::{FileHistory, FileVersion, CheckpointRecord, FileState};
+use history::{CheckpointRecord, FileHistory, FileState, FileVersion};
 use record_log::CheckpointLog;
 
-/// How many losses are told one by one.
+/// Number of losses listed one by one in a report.
 const MAX_LISTED_LOSSES: usize = 5;
 
-/// Where the checkpoints of a session lie, below the folder of settings.
+/// Directory of a session's checkpoints below the configuration directory.
 pub fn checkpoint_dir(config: &Path, session: &str) -> PathBuf {
     config.join("file-history").join(session)
 }
 
-/// The checkpoints of one session.
 #[derive(Debug)]
 pub struct Checkpoints {
     dir: PathBuf,
     state: Mutex<Option<CheckpointState>>,
 }
 
-/// What is known, read from disk when it is first needed.
+/// Loaded from disk on first use.
 #[derive(Debug)]
 struct CheckpointState {
     history: FileHistory,
     log: CheckpointLog,
-    /// Files as they were last looked at; one that is not in here must be looked at again.
+    /// Stamp of each file at its last snapshot; a file without an entry must be read again.
     last_seen: HashMap<PathBuf, Option<FileStamp>>,
     stored_bytes: u64,
     losses: Vec<String>,
-    /// Whether it was told that the journal cannot be written.
+    /// The host was warned that the log cannot be written.
     log_failure_reported: bool,
 }
 
 impl Checkpoints {
-    /// The checkpoints that lie, or will lie, in a folder. Nothing is touched yet.
+    /// Checkpoints in a directory, which is created by the first record.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir, state: Mutex::default() }
     }
 
-    /// Takes over the checkpoints of the session that this one is a fork of, before anything is asked of this one. Copies
-    /// are linked, not doubled.
+    /// Copies the checkpoints of the session that this one was forked from; saved contents are hard-linked. Must be
+    /// called before the first use of this one.
     pub fn inherit(&self, from: &Path) -> io::Result<()> {
         for name in files::entry_names(from, usize::MAX) {
             if !record_log::is_log_file(&name) {
@@ -73,7 +73,7 @@ impl Checkpoints {
         record_log::copy_log(from, &self.dir)
     }
 
-    /// A prompt has come: whatever is watched is kept as it is now.
+    /// Records a prompt and saves all tracked files that have changed.
     pub fn record_prompt(&self, prompt: &str) {
         let mut guard = self.lock();
         let book = self.state(&mut guard);
@@ -83,7 +83,7 @@ impl Checkpoints {
         }
     }
 
-    /// A tool is about to change a file: it is kept if it is not watched yet.
+    /// Saves a file that a tool is about to change, unless it is tracked already.
     pub fn snapshot_before_change(&self, path: &Path) {
         let place = paths::resolve_links(path);
         let mut guard = self.lock();
@@ -97,7 +97,7 @@ impl Checkpoints {
         book.last_seen.remove(&place);
     }
 
-    /// What could not be kept since this was last asked, in words.
+    /// Takes a report of what could not be saved since the last call.
     pub fn take_loss_report(&self) -> Option<String> {
         let losses = std::mem::take(&mut self.lock().as_mut()?.losses);
         let more = losses.len().saturating_sub(MAX_LISTED_LOSSES);
@@ -134,7 +134,7 @@ impl CheckpointState {
         }
     }
 
-    /// Keeps a watched file again if it looks changed.
+    /// Saves a tracked file again if its stamp has changed.
     fn snapshot_if_changed(&mut self, folder: &Path, past: FileVersion) {
         let now = match files::file_kind(&past.real_path) {
             Ok(FileKind::File(stamp)) => Some(stamp),
@@ -146,14 +146,18 @@ impl CheckpointState {
         }
     }
 
-    /// Keeps a file as it is now, unless that is known.
+    /// Saves the current state of a file, unless it is the last recorded one.
     fn snapshot(&mut self, folder: &Path, path: PathBuf, place: PathBuf) {
         if path.to_str().is_none() || place.to_str().is_none() {
             self.losses.push(render_loss(&path, "its path is not UTF-8"));
             return;
         }
         let room = blobs::MAX_TOTAL_SIZE.saturating_sub(self.stored_bytes);
-        let Some(FileSnapshot { state, stamp, added_bytes: grown }) = blobs::snapshot_file(folder, &place, room) else { return };
+        let Some(FileSnapshot { state, stamp, added_bytes: grown }) =
+            blobs::snapshot_file(folder, &place, room)
+        else {
+            return;
+        };
         self.stored_bytes += grown;
         match &state {
             FileState::NotKept { why, .. } => {
@@ -173,7 +177,7 @@ impl CheckpointState {
         }
     }
 
-    /// Takes a record in and writes it down. What cannot be written is still known as long as the session lives.
+    /// Records in memory and in the log. If the log cannot be written, the record lasts as long as the session.
     fn record(&mut self, record: CheckpointRecord) {
         if let Err(error) = self.log.append(&record)
             && !std::mem::replace(&mut self.log_failure_reported, true)

@@ -1,29 +1,28 @@
-//! The journal on disk: one line per record, so that a session that is resumed knows what came before.
+//! Checkpoint log: one JSON line per record, read by resumed sessions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::history::{FileHistory, CheckpointRecord};
+use super::history::{CheckpointRecord, FileHistory};
 use crate::files;
 use crate::session::Durability;
 use crate::session::appender::Appender;
 
-/// The file's name in the folder of copies.
 const LOG_FILE_NAME: &str = "checkpoints.jsonl";
-/// How much of it is read; more than that is no journal of ours.
+/// Larger files are not read.
 const MAX_LOG_SIZE: u64 = 256 * 1024 * 1024;
 
-/// Where the journal of a folder lies.
+/// Path of the log in a checkpoint directory.
 pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join(LOG_FILE_NAME)
 }
 
-/// Whether a file of the folder is the journal, and no copy.
+/// Distinguishes the log from saved contents.
 pub(super) fn is_log_file(name: &str) -> bool {
     name == LOG_FILE_NAME
 }
 
-/// Copies a journal to a folder that has none; if there is no journal, there is nothing to copy.
+/// Copies a log, if there is one, to a directory without one.
 pub(super) fn copy_log(from: &Path, to: &Path) -> io::Result<()> {
     match files::read(&log_path(from), MAX_LOG_SIZE) {
         Ok((bytes, _)) => {
@@ -35,16 +34,16 @@ pub(super) fn copy_log(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// A journal that is being written.
+/// A log open for appending.
 #[derive(Debug)]
 pub(super) struct CheckpointLog {
     file: Appender,
-    /// Whether the file ends in the middle of a line, because its writer was killed.
+    /// The file ends in a partial line because its writer was killed.
     ends_torn: bool,
 }
 
 impl CheckpointLog {
-    /// Reads what is there. Lines that make no sense are skipped: what is lost is a copy, not the session.
+    /// Reads the log. Invalid lines are skipped: they cost a checkpoint, not the session.
     pub(super) fn load(folder: &Path) -> (Self, FileHistory, io::Result<()>) {
         let path = log_path(folder);
         let mut history = FileHistory::default();
@@ -62,7 +61,6 @@ impl CheckpointLog {
         (Self { file: Appender::new(path, Durability::System), ends_torn: torn }, history, read)
     }
 
-    /// Appends a record.
     pub(super) fn append(&mut self, record: &CheckpointRecord) -> io::Result<()> {
         let mut line = if self.ends_torn { vec![b'\n'] } else { Vec::new() };
         serde_json::to_writer(&mut line, record)?;

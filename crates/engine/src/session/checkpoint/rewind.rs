@@ -1,45 +1,44 @@
-//! Puts files back to how they were when a prompt came. Each file changes as a whole or not at all; if we are killed in
-//! between, the same wish does the rest.
+//! Restores files to their state at a prompt. Each file is replaced atomically; after a kill in between, the same
+//! request restores the rest.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use similar::DiffTag;
 
-use super::history::{FileVersion, FileState, modified_nanos};
+use super::history::{FileState, FileVersion, modified_nanos};
 use super::{Checkpoints, blobs};
 use crate::files::{self, FileKind, FileStamp};
 use crate::permission::paths;
 use crate::{clock, text_diff};
 
-/// How long lines are compared, for all files together; after that the rest of a file counts as changed.
+/// Time limit for diffing all files; after it the rest of a file counts as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether files are really put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RewindMode {
-    /// Only say what would change.
+    /// Report what would change.
     DryRun,
-    /// Put them back.
+    /// Change the files.
     Restore,
 }
 
-/// What was put back, or would be.
+/// Result of a rewind, or of its dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewindReport {
-    /// The files, as the calls that changed them named them.
+    /// Changed files, as the tool calls named them.
     pub changed: Vec<PathBuf>,
-    /// Lines that come back.
+    /// Lines restored.
     pub insertions: usize,
-    /// Lines that go.
+    /// Lines removed.
     pub deletions: usize,
-    /// Files whose place is behind a link now; they are left alone.
+    /// Files skipped because their path now contains a symlink.
     pub skipped_links: usize,
-    /// Files that cannot be put back, each with the reason.
+    /// Files that cannot be restored, with the reason.
     pub failures: Vec<String>,
 }
 
-/// What must be done with a file.
+/// Change needed to restore a file.
 enum RestoreStep {
     Nothing,
     Remove,
@@ -48,7 +47,7 @@ enum RestoreStep {
 }
 
 impl Checkpoints {
-    /// Puts the files back to how they were when a prompt came; none if there was no such prompt.
+    /// Restores the files to their state at a prompt; none for an unknown prompt.
     pub fn rewind(&self, prompt: &str, wish: RewindMode) -> Option<RewindReport> {
         let mut guard = self.lock();
         let book = self.state(&mut guard);
@@ -72,7 +71,7 @@ impl Checkpoints {
         Some(rewound)
     }
 
-    /// Puts one file back; the error says why that cannot be.
+    /// Restores one file. The error is a reason for the user.
     fn restore_file(
         &self,
         past: &FileVersion,
@@ -81,14 +80,15 @@ impl Checkpoints {
         rewound: &mut RewindReport,
     ) -> Result<(), String> {
         let place = &past.real_path;
-        let found = match files::file_kind(place).map_err(|error| format!("it cannot be looked at: {error}"))? {
-            FileKind::Missing => None,
-            FileKind::File(stamp) => Some(stamp),
-            FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
-                return Err("something that is no file stands there now. Move it away".into());
-            }
-        };
-        // A file that is too large to be compared is one that no copy was made of, so it is another one now.
+        let found =
+            match files::file_kind(place).map_err(|error| format!("it cannot be looked at: {error}"))? {
+                FileKind::Missing => None,
+                FileKind::File(stamp) => Some(stamp),
+                FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device => {
+                    return Err("something that is no file stands there now. Move it away".into());
+                }
+            };
+        // A file too large to compare cannot equal a saved one, so it counts as changed.
         let now = found.and_then(|_| files::read(place, blobs::MAX_FILE_SIZE).ok()).map(|(bytes, _)| bytes);
         let step = self.plan_restore(&past.state, found, now.as_deref())?;
         if wish == RewindMode::Restore {
@@ -106,8 +106,13 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// What leads from how a file is to how it was.
-    fn plan_restore(&self, then: &FileState, found: Option<FileStamp>, now: Option<&[u8]>) -> Result<RestoreStep, String> {
+    /// Decides how to get from the current to the recorded state.
+    fn plan_restore(
+        &self,
+        then: &FileState,
+        found: Option<FileStamp>,
+        now: Option<&[u8]>,
+    ) -> Result<RestoreStep, String> {
         Ok(match (then, found) {
             (FileState::Missing { .. }, None) => RestoreStep::Nothing,
             (FileState::Missing { .. }, Some(_)) => RestoreStep::Remove,
@@ -132,13 +137,13 @@ impl Checkpoints {
     }
 }
 
-/// Whether a link leads to a file, or stands in its place: what is behind it is not what was changed.
+/// Checks for a symlink at the path or above it: the file behind it is not the one that was changed.
 fn is_behind_symlink(place: &Path) -> bool {
     files::link_target(place).is_some() || paths::resolve_links(place) != place
 }
 
-/// Removes the folders that were made for a file that is gone, if they are empty. Files that were made later may have lain in
-/// them, so this comes last.
+/// Removes the directories created for a file that is gone, if they are empty. Runs last, because files created later
+/// may have been in them.
 fn remove_created_dirs(past: &FileVersion) {
     if let FileState::Missing { above: Some(above) } = &past.state
         && matches!(files::file_kind(&past.real_path), Ok(FileKind::Missing))
@@ -157,7 +162,7 @@ fn apply_step(step: &RestoreStep, place: &Path) -> std::io::Result<()> {
     }
 }
 
-/// How many lines come and go on the way from one text to another.
+/// Counts inserted and deleted lines.
 fn count_changed_lines(from: &[u8], to: &[u8], deadline: Instant) -> (usize, usize) {
     let lines = |bytes| <[u8]>::split_inclusive(bytes, |byte| *byte == b'\n').collect::<Vec<_>>();
     let (from, to) = (lines(from), lines(to));

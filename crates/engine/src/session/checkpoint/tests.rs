@@ -1,5 +1,3 @@
-//! Claims about checkpoints.
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -7,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A workspace and the folder of its checkpoints.
+/// A working directory and its checkpoint directory.
 struct Fixture {
     dir: TempDir,
     checkpoints: Checkpoints,
@@ -39,7 +37,7 @@ impl Fixture {
         fs::read_to_string(self.work_path(name)).ok()
     }
 
-    /// Another process takes the session up.
+    /// Reopens the checkpoints as another process does.
     fn resumed(mut self) -> Self {
         self.checkpoints = Checkpoints::new(self.checkpoint_dir());
         self
@@ -56,7 +54,7 @@ impl Fixture {
     }
 }
 
-/// A session with two prompts: `a` is changed twice, `new/n` is made by the first.
+/// Two prompts: `a` is changed by both, `new/n` is created by the first.
 fn edited_fixture() -> Fixture {
     let scene = Fixture::new();
     fs::write(scene.work_path("a"), "v0\nsame\n").unwrap();
@@ -69,7 +67,7 @@ fn edited_fixture() -> Fixture {
 }
 
 #[test]
-fn files_go_back_to_any_prompt_and_forth_again() {
+fn rewind_to_any_prompt_and_forward_again() {
     let scene = edited_fixture();
     let looked = scene.checkpoints.rewind("one", RewindMode::DryRun).unwrap();
     assert_eq!(scene.names(&looked), ["a", "new/n"]);
@@ -90,7 +88,7 @@ fn files_go_back_to_any_prompt_and_forth_again() {
 }
 
 #[test]
-fn a_folder_that_was_made_goes_although_later_prompts_have_put_more_into_it() {
+fn rewind_removes_created_directory_with_later_files() {
     let scene = Fixture::new();
     for (prompt, file) in [("one", "d/e/1"), ("two", "d/e/2"), ("three", "d/3")] {
         scene.checkpoints.record_prompt(prompt);
@@ -105,21 +103,21 @@ fn a_folder_that_was_made_goes_although_later_prompts_have_put_more_into_it() {
 }
 
 #[test]
-fn what_somebody_else_did_before_a_prompt_is_part_of_it() {
+fn foreign_changes_before_a_prompt_are_kept() {
     let scene = edited_fixture();
     fs::write(scene.work_path("a"), "theirs\n").unwrap();
     scene.checkpoints.record_prompt("three");
     scene.change_file("a", "mine\n");
     scene.rewind("three");
     assert_eq!(scene.read("a").as_deref(), Some("theirs\n"));
-    // What they do after it is undone with the rest.
+    // Foreign changes after the prompt are undone with the rest.
     fs::write(scene.work_path("a"), "theirs again\n").unwrap();
     scene.rewind("two");
     assert_eq!(scene.read("a").as_deref(), Some("v1\nsame\n"));
 }
 
 #[test]
-fn what_was_deleted_comes_back_with_its_folder_and_mode() {
+fn rewind_restores_deleted_file_with_directory_and_mode() {
     let scene = Fixture::new();
     fs::create_dir(scene.work_path("bin")).unwrap();
     fs::write(scene.work_path("bin/run"), "#!/bin/sh\n").unwrap();
@@ -134,11 +132,11 @@ fn what_was_deleted_comes_back_with_its_folder_and_mode() {
 }
 
 #[test]
-fn a_resumed_session_knows_its_prompts_also_if_its_writer_was_killed() {
+fn resumed_session_reads_log_of_killed_writer() {
     let scene = edited_fixture();
     let journal = record_log::log_path(&scene.checkpoint_dir());
     let whole = fs::read(&journal).unwrap();
-    // The last line is torn here and there; what stands before it counts.
+    // Truncates the last record at several offsets; earlier records must still apply.
     let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     let mut scene = scene;
     for end in (last..whole.len()).step_by(11).chain([whole.len() - 1, whole.len()]) {
@@ -156,7 +154,7 @@ fn a_resumed_session_knows_its_prompts_also_if_its_writer_was_killed() {
 }
 
 #[test]
-fn the_same_bytes_are_kept_once_and_only_for_the_owner() {
+fn equal_contents_are_stored_once_and_private() {
     let scene = Fixture::new();
     for name in ["a", "b"] {
         fs::write(scene.work_path(name), "same").unwrap();
@@ -176,7 +174,7 @@ fn the_same_bytes_are_kept_once_and_only_for_the_owner() {
 }
 
 #[test]
-fn links_are_left_alone() {
+fn rewind_skips_symlinks() {
     let scene = Fixture::new();
     for name in ["a", "dir/b"] {
         fs::create_dir_all(scene.work_path(name).parent().unwrap()).unwrap();
@@ -197,7 +195,7 @@ fn links_are_left_alone() {
 }
 
 #[test]
-fn a_file_is_one_however_it_is_named() {
+fn paths_through_symlinks_are_one_file() {
     let scene = Fixture::new();
     fs::create_dir(scene.work_path("real")).unwrap();
     fs::write(scene.work_path("real/a"), "v0").unwrap();
@@ -213,7 +211,7 @@ fn a_file_is_one_however_it_is_named() {
 }
 
 #[test]
-fn what_is_too_large_is_told_at_once_and_named_when_it_cannot_come_back() {
+fn large_file_is_reported_when_skipped_and_when_not_restored() {
     let scene = Fixture::new();
     let large = fs::File::create(scene.work_path("large")).unwrap();
     large.set_len(blobs::MAX_FILE_SIZE + 1).unwrap();
@@ -235,9 +233,9 @@ fn what_is_too_large_is_told_at_once_and_named_when_it_cannot_come_back() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_and_the_session_goes_on() {
+fn unwritable_checkpoint_directory_is_reported_and_tolerated() {
     let scene = Fixture::new();
-    // A file where the folder should be: as good as a disk that is full.
+    // A file in place of the directory simulates a full disk.
     fs::write(scene.dir.path().join("history"), "").unwrap();
     fs::write(scene.work_path("a"), "v0").unwrap();
     scene.checkpoints.record_prompt("one");
@@ -248,7 +246,7 @@ fn a_place_that_cannot_be_written_is_told_and_the_session_goes_on() {
     let rewound = scene.rewind("one");
     assert_eq!(scene.names(&rewound), ["new"], "to remove what is new needs no copy");
     assert_eq!((rewound.failures.len(), scene.read("a").as_deref()), (1, Some("v1")));
-    // Once there is room, the next prompt is kept.
+    // The next prompt is saved once writing works.
     fs::remove_file(scene.dir.path().join("history")).unwrap();
     scene.checkpoints.record_prompt("two");
     scene.change_file("a", "v2");
@@ -257,10 +255,10 @@ fn a_place_that_cannot_be_written_is_told_and_the_session_goes_on() {
 }
 
 #[test]
-fn without_a_journal_a_session_still_knows_its_own_prompts() {
+fn session_rewinds_without_a_writable_log() {
     let scene = Fixture::new();
     fs::write(scene.work_path("a"), "v0").unwrap();
-    // A journal that cannot be written: as good as a full disk.
+    // A symlink to /dev/full simulates a full disk.
     fs::create_dir_all(scene.checkpoint_dir()).unwrap();
     symlink("/dev/full", record_log::log_path(&scene.checkpoint_dir())).unwrap();
     scene.checkpoints.record_prompt("one");
@@ -271,7 +269,7 @@ fn without_a_journal_a_session_still_knows_its_own_prompts() {
 }
 
 #[test]
-fn a_damaged_copy_is_put_nowhere() {
+fn damaged_copy_is_not_restored() {
     let scene = edited_fixture();
     for entry in fs::read_dir(scene.checkpoint_dir()).unwrap() {
         let path = entry.unwrap().path();
@@ -285,7 +283,7 @@ fn a_damaged_copy_is_put_nowhere() {
 }
 
 #[test]
-fn a_journal_cannot_name_a_copy_outside_the_folder() {
+fn log_cannot_name_a_copy_outside_the_directory() {
     let scene = Fixture::new();
     let secret = scene.dir.path().join("secret");
     fs::write(&secret, "s").unwrap();
@@ -300,7 +298,7 @@ fn a_journal_cannot_name_a_copy_outside_the_folder() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_a_file_stays_and_a_read_only_file_is_named() {
+fn directory_and_read_only_file_are_reported() {
     let scene = edited_fixture();
     fs::remove_file(scene.work_path("new/n")).unwrap();
     fs::create_dir(scene.work_path("new/n")).unwrap();
@@ -311,7 +309,7 @@ fn a_folder_in_the_place_of_a_file_stays_and_a_read_only_file_is_named() {
 }
 
 #[test]
-fn a_fork_has_the_checkpoints_of_its_origin_and_adds_its_own() {
+fn fork_inherits_checkpoints_and_adds_its_own() {
     let scene = edited_fixture();
     let fork = Checkpoints::new(scene.dir.path().join("history/fork"));
     fork.inherit(&scene.checkpoint_dir()).unwrap();
@@ -324,7 +322,7 @@ fn a_fork_has_the_checkpoints_of_its_origin_and_adds_its_own() {
 }
 
 #[test]
-fn before_the_first_prompt_nothing_is_kept() {
+fn nothing_is_saved_before_the_first_prompt() {
     let scene = Fixture::new();
     scene.change_file("a", "x");
     assert!(!scene.checkpoint_dir().exists());

@@ -1,4 +1,4 @@
-//! Transcripts as engines leave them and as accidents leave them.
+//! Loading of intact and damaged transcripts.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use whimbrel_models::history::ApiMessage;
 
 use super::*;
 
-/// A line of the conversation.
+/// An entry with a message.
 fn line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
     json!({"parentUuid": parent, "isSidechain": false, "cwd": "/w", "type": kind, "uuid": uuid,
         "message": {"role": kind, "id": format!("msg_{uuid}"), "content": content}, "timestamp": "t"})
@@ -41,7 +41,7 @@ fn with_fields(mut line: Value, more: &Value) -> Value {
     line
 }
 
-/// A line as a part of one reply, the same for all of them.
+/// Makes an entry part of one shared reply.
 fn with_reply_id(mut line: Value) -> Value {
     line["message"]["id"] = "m".into();
     line
@@ -55,7 +55,7 @@ fn load_all(bytes: &[u8]) -> LoadedConversation {
     load(Cursor::new(bytes), &LoadRange::default()).unwrap()
 }
 
-/// A conversation in short: `u:` and `a:` and what was said.
+/// Renders a history compactly: `u:` and `a:`, each with its content.
 fn render_history(loaded: &LoadedConversation) -> String {
     let block = |block: &Block| match block {
         Block::Text { text, .. } => text.clone(),
@@ -73,7 +73,7 @@ fn render_history(loaded: &LoadedConversation) -> String {
     loaded.history.messages().iter().map(message).collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether a provider would take it: roles alternate from the user on, and calls and results pair up.
+/// Asserts what providers require: roles alternate starting with the user, and calls and results pair up.
 fn assert_well_formed(loaded: &LoadedConversation) {
     let messages = loaded.history.messages();
     let mut open: Vec<String> = Vec::new();
@@ -104,7 +104,7 @@ fn assert_rows(rows: Vec<(&str, Vec<Value>, &str)>) {
 }
 
 #[test]
-fn half_a_character_costs_only_itself_and_what_cannot_be_read_is_counted() {
+fn lone_surrogates_are_replaced_and_unreadable_blocks_counted() {
     let halved = |line: &Value| Value::String(line.to_string().replace("CUT", "\\ud83d"));
     let input = line(
         "assistant",
@@ -132,7 +132,7 @@ fn half_a_character_costs_only_itself_and_what_cannot_be_read_is_counted() {
 }
 
 #[test]
-fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
+fn run_of_zero_bytes_is_one_unreadable_line() {
     let zeros = "\0".repeat(3 * READ_BUFFER_SIZE);
     let (hi, hello) = (user("u1", None, "hi"), assistant("a1", "u1", "hello"));
     for text in [format!("{hi}\n{zeros}\n{hello}\n"), format!("{hi}\n{zeros}{hello}\n")] {
@@ -142,7 +142,8 @@ fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
     let longest = |text: &str| {
         let mut lines = super::super::line_reader::LineReader::new(text.as_bytes());
         let mut longest = 0;
-        while let Some(super::super::line_reader::ScannedLine::Complete(_, line)) = lines.read_line().unwrap() {
+        while let Some(super::super::line_reader::ScannedLine::Complete(_, line)) = lines.read_line().unwrap()
+        {
             longest = longest.max(line.len());
         }
         longest
@@ -151,7 +152,7 @@ fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
 }
 
 #[test]
-fn a_transcript_is_read_as_it_was_said() {
+fn conversation_is_loaded_from_branches_boundaries_and_gaps() {
     let side = with_fields(assistant("s1", "a1", "aside"), &json!({"isSidechain": true}));
     let team = with_fields(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));
     let meta = with_fields(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
@@ -281,7 +282,8 @@ fn calls_and_results_pair_up() {
     let thinks = |signature: &str| {
         let thought = json!({"type": "thinking", "thinking": "hm", "signature": signature});
         let said = json!([thought, {"type": "text", "text": "so"}]);
-        load_all(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)])).has_unsigned_thinking
+        load_all(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)]))
+            .has_unsigned_thinking
     };
     assert!(thinks("") && !thinks("s"));
     let agents = load_all(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
@@ -290,7 +292,7 @@ fn calls_and_results_pair_up() {
 }
 
 #[test]
-fn results_and_calls_beside_the_path_are_found() {
+fn results_and_calls_off_the_branch_are_found() {
     let same = with_reply_id;
     let calls = [user("u", None, "go"), same(call("a1", "u", "t1")), same(call("a2", "a1", "t2"))];
     let expected = "u: go | a: call t1, call t2 | u: t1 gives one, t2 gives two";
@@ -341,7 +343,7 @@ fn results_and_calls_beside_the_path_are_found() {
 }
 
 #[test]
-fn facts_and_figures() {
+fn facts_and_usage_are_loaded() {
     let usage = json!({"message": {"role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 7, "output_tokens": 3}}});
     let lines = [
         json!({"type": "brief", "beforeUuid": "u1", "text": "You are here."}),
@@ -366,7 +368,7 @@ fn facts_and_figures() {
 }
 
 #[test]
-fn a_conversation_is_read_up_to_a_message() {
+fn load_range_ends_at_message_or_drops_turn() {
     let lines = bytes(&[
         user("u1", None, "one"),
         assistant("a1", "u1", "1"),
@@ -397,8 +399,9 @@ type LoadRow<'a> = (LoadRange, Result<&'a str, &'a str>);
 
 fn assert_load_rows(lines: &[u8], rows: &[LoadRow<'_>]) {
     for (until, expected) in rows {
-        let loaded =
-            load(Cursor::new(lines), until).map(|loaded| render_history(&loaded)).map_err(|error| error.to_string());
+        let loaded = load(Cursor::new(lines), until)
+            .map(|loaded| render_history(&loaded))
+            .map_err(|error| error.to_string());
         match (&loaded, expected) {
             (Ok(story), Ok(expected)) => assert_eq!(story, expected, "{until:?}"),
             (Err(text), Err(expected)) => assert!(text.starts_with(expected), "{until:?}: {text}"),
@@ -408,7 +411,7 @@ fn assert_load_rows(lines: &[u8], rows: &[LoadRow<'_>]) {
 }
 
 #[test]
-fn a_conversation_is_cut_within_a_reply_and_stays_so() {
+fn range_within_a_reply_is_kept_after_resuming() {
     let lines = [
         user("u1", None, "go"),
         with_reply_id(assistant("a1", "u1", "first")),
@@ -440,7 +443,7 @@ fn a_conversation_is_cut_within_a_reply_and_stays_so() {
 }
 
 #[test]
-fn what_was_said_before_a_conversation_was_cleared_does_not_come_back() {
+fn cleared_messages_are_not_loaded() {
     let cleared =
         json!({"type": "system", "subtype": "conversation_cleared", "uuid": "c", "parentUuid": null});
     let answer = json!({"type": "system", "subtype": "local_command", "uuid": "l", "parentUuid": "c"});
@@ -457,7 +460,7 @@ fn what_was_said_before_a_conversation_was_cleared_does_not_come_back() {
     assert_eq!(super::conversation_spans(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
 }
 
-/// A conversation with calls, and the texts that were said in it, each with the line it stands in.
+/// A conversation with tool calls, and the text expected from each of its entries.
 fn conversation(turns: &[usize]) -> (Vec<Value>, Vec<String>) {
     let (mut lines, mut texts): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     let mut last: Option<String> = None;
@@ -494,7 +497,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_transcript_cut_anywhere_keeps_every_whole_line(turns in prop::collection::vec(0..4usize, 1..6), at in 0.0..1.0f64) {
+    fn truncated_transcript_keeps_every_whole_line(turns in prop::collection::vec(0..4usize, 1..6), at in 0.0..1.0f64) {
         let (lines, texts) = conversation(&turns);
         let whole = bytes(&lines);
         let cut = &whole[..(whole.len() as f64 * at) as usize];
@@ -508,7 +511,7 @@ proptest! {
     }
 
     #[test]
-    fn spoilt_lines_cost_only_themselves(
+    fn damaged_lines_lose_only_themselves(
         turns in prop::collection::vec(0..4usize, 1..6),
         spoilt in prop::collection::vec((any::<prop::sample::Index>(), 0..5usize), 0..4),
     ) {
@@ -532,14 +535,14 @@ proptest! {
         let words = history_text(&mut loaded);
         let call_of = |text: &String| text.strip_prefix("result").map(|rest| format!("\"id\":\"t{rest}"));
         for (number, text) in texts.iter().enumerate() {
-            // A result goes with its call.
+            // A result is dropped with its call.
             let lone = call_of(text).is_some_and(|call| gone.contains(&texts.iter().position(|text| *text == call).unwrap()));
             prop_assert!(gone.contains(&number) || lone || words.contains(text), "{text} of {words}");
         }
     }
 
     #[test]
-    fn no_bytes_at_all_make_it_panic_or_give_what_no_provider_takes(
+    fn arbitrary_damage_yields_a_well_formed_history(
         turns in prop::collection::vec(0..4usize, 1..5),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
         swaps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6),
@@ -561,7 +564,7 @@ proptest! {
 }
 
 #[test]
-fn the_order_is_that_of_the_lines_whatever_the_clock_said() {
+fn order_follows_lines_and_not_timestamps() {
     let at = |line: Value, time: &str| with_fields(line, &json!({"timestamp": time}));
     let lines = [
         at(user("u1", None, "hi"), "2026-11-15T10:00:00.000Z"),
@@ -570,5 +573,8 @@ fn the_order_is_that_of_the_lines_whatever_the_clock_said() {
         at(call("a2", "u2", "t1"), "2038-01-01T00:00:00.000Z"),
         at(result("r1", "a2", "t1", "done"), "garbage"),
     ];
-    assert_eq!(render_history(&load_all(&bytes(&lines))), "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done");
+    assert_eq!(
+        render_history(&load_all(&bytes(&lines))),
+        "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done"
+    );
 }

@@ -1,32 +1,28 @@
-//! Who has a file locked, as far as the system tells. Linux does; elsewhere nobody is named.
+//! Finds the process that holds a file lock. Linux only; elsewhere no owner is reported.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-/// How many ticks a second has where Linux counts in ticks. Programs see this number on every common machine.
+/// Clock ticks per second in `/proc`; 100 on all common Linux systems.
 const TICKS_PER_SECOND: i64 = 100;
 
-/// How often the list of locks is read: it is read in pieces, and one may be missed or told twice while others come and go.
+/// Reads of `/proc/locks`: it is not read atomically, so entries can be missing or duplicated.
 const MAX_READS: usize = 5;
 
-/// A process that has a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockOwner {
-    /// Its id.
     pub pid: u32,
-    /// When it was started, if that can be known.
+    /// Start time, if known.
     pub started_at: Option<String>,
-    /// What it does with it.
     pub mode: LockMode,
 }
 
-/// How a file is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockMode {
-    /// For one alone, as engines do.
+    /// As engines lock.
     Exclusive,
-    /// Beside others who only read. No engine does that.
+    /// As a reader locks, for example a backup. Engines do not.
     Shared,
 }
 
@@ -48,7 +44,7 @@ impl fmt::Display for LockOwner {
 }
 
 impl LockOwner {
-    /// The process that has a file locked.
+    /// Finds the process that holds a lock on a file.
     pub(super) fn for_file(file: &File) -> Option<Self> {
         let number = file.metadata().ok()?.ino();
         let (pid, hold) =
@@ -57,12 +53,12 @@ impl LockOwner {
     }
 }
 
-/// The only process that has locked a file of this number. A file system may be known to the system by another number
-/// than to programs, so that does not count.
+/// The only process with a lock on an inode. Device numbers are not compared: on some filesystems they differ between
+/// the kernel and `stat`.
 fn find_holder(locks: &str, number: u64) -> Option<(u32, LockMode)> {
     let mut holders = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // One who waits has an arrow in the second place.
+        // Waiting processes have `->` in the second column.
         let [_, "FLOCK", _, how, pid, place, ..] = words.as_slice() else { return None };
         let hold = match *how {
             "WRITE" => LockMode::Exclusive,
@@ -78,7 +74,7 @@ fn find_holder(locks: &str, number: u64) -> Option<(u32, LockMode)> {
     }
 }
 
-/// When a process was started.
+/// Start time of a process.
 fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let system = fs::read_to_string("/proc/stat").ok()?;
@@ -87,9 +83,9 @@ fn start_time(pid: u32) -> Option<String> {
     Some(jiff::Timestamp::from_second(second).ok()?.to_string())
 }
 
-/// How long after the start of the machine a process was started.
+/// Start time in ticks since boot, from `/proc/PID/stat`.
 fn start_ticks(stat: &str) -> Option<i64> {
-    // The name before may hold anything.
+    // The process name before it may contain anything.
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
@@ -98,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_who_has_a_file_is_named_and_nobody_if_that_is_not_clear() {
+    fn single_lock_holder_is_found() {
         let locks = "1: POSIX  ADVISORY  WRITE 7 08:01:42 0 EOF\n\
                      2: FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 9 08:01:42 0 EOF\n\
@@ -120,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_an_odd_name_was_started_when_it_was() {
+    fn start_time_is_parsed_after_odd_process_names() {
         let stat = format!("5 (a) b) S {} 1234 0", vec!["1"; 18].join(" "));
         assert_eq!(start_ticks(&stat), Some(1234));
         assert_eq!(start_ticks("5"), None);

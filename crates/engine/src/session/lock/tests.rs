@@ -11,7 +11,7 @@ fn busy_error(path: &Path) -> BusyError {
 }
 
 #[test]
-fn a_session_has_one_owner_and_the_other_learns_who() {
+fn second_engine_learns_the_lock_owner() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/session.jsonl");
     let lock = TranscriptLock::acquire_or_create(&path).unwrap();
@@ -24,15 +24,17 @@ fn a_session_has_one_owner_and_the_other_learns_who() {
 }
 
 #[test]
-fn a_transcript_that_is_missing_is_made_only_by_whoever_wants_that() {
+fn acquire_does_not_create_a_missing_transcript() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    assert!(matches!(TranscriptLock::acquire(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound));
+    assert!(
+        matches!(TranscriptLock::acquire(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound)
+    );
     assert!(!path.exists());
 }
 
 #[test]
-fn what_stands_in_the_way_is_told() {
+fn symlink_and_directory_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (file, link) = (folder.path().join("file"), folder.path().join("link.jsonl"));
     fs::write(&file, "").unwrap();
@@ -44,7 +46,7 @@ fn what_stands_in_the_way_is_told() {
 }
 
 #[test]
-fn an_id_that_is_claimed_leaves_nothing_behind_unless_something_is_said() {
+fn claimed_id_leaves_no_file_unless_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     let mut lock = TranscriptLock::claim(&path).unwrap().unwrap();
@@ -59,7 +61,7 @@ fn an_id_that_is_claimed_leaves_nothing_behind_unless_something_is_said() {
 }
 
 #[test]
-fn a_transcript_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with_it() {
+fn lock_of_removed_file_does_not_remove_its_successor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     let lock = TranscriptLock::claim(&path).unwrap().unwrap();
@@ -71,19 +73,19 @@ fn a_transcript_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with
 }
 
 #[test]
-fn a_transcript_that_cannot_be_written_is_locked_all_the_same() {
+fn read_only_transcript_is_locked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     fs::write(&path, "").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     let lock = TranscriptLock::acquire(&path).unwrap();
-    // The superuser may write anything.
+    // Root can write to read-only files.
     assert_eq!(lock.can_write(), nix::unistd::geteuid().is_root());
     assert_eq!(busy_error(&path).path, path);
 }
 
 #[tokio::test]
-async fn one_who_waits_is_woken_when_the_session_is_free() {
+async fn waiting_ends_when_the_lock_is_released() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     let lock = TranscriptLock::acquire_or_create(&path).unwrap();
@@ -96,7 +98,7 @@ async fn one_who_waits_is_woken_when_the_session_is_free() {
 }
 
 #[test]
-fn one_who_only_reads_is_not_taken_for_an_engine() {
+fn shared_lock_is_not_reported_as_engine() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     fs::write(&path, "").unwrap();
@@ -108,7 +110,7 @@ fn one_who_only_reads_is_not_taken_for_an_engine() {
 }
 
 #[test]
-fn a_transcript_that_is_opened_anew_stays_ours() {
+fn reopened_transcript_stays_locked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     let mut lock = TranscriptLock::acquire_or_create(&path).unwrap();
@@ -126,7 +128,7 @@ fn a_transcript_that_is_opened_anew_stays_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_waits_in_vain_leaves_no_thread_behind() {
+async fn timed_out_waits_leave_no_threads() {
     let threads = || fs::read_dir("/proc/self/task").unwrap().count();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");

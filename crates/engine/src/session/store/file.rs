@@ -1,5 +1,5 @@
-//! Transcripts in files, laid out as the official engine does: `<project>/<session>.jsonl`, and below a session
-//! `<project>/<session>/<subpath>.jsonl`.
+//! Session store in files, with the layout of the official engine: `<project>/<session>.jsonl`, and
+//! `<project>/<session>/<subpath>.jsonl` for subagents.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,24 +12,24 @@ use whimbrel_wire::RawJson;
 
 use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, to_single_line, uuid_of};
 use crate::files;
+use crate::session::append_file;
 use crate::session::appender::Appender;
 use crate::session::durability::Durability;
 use crate::session::entry::{IdKey, TranscriptEntry};
 use crate::session::line_reader::{LineReader, ScannedLine};
-use crate::session::append_file;
 
-/// How much of each end of a transcript tells what it is about.
+/// Bytes read of head and tail for a summary.
 const SUMMARY_BYTES: u64 = 64 * 1024;
 
-/// Transcripts in files.
+/// Stores transcripts in files.
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    /// The folder of all projects.
+    /// Directory of all projects.
     projects: PathBuf,
 }
 
 impl FileStore {
-    /// A store in a folder, e.g. `~/.claude/projects`.
+    /// Creates a store in a directory such as `~/.claude/projects`.
     pub fn new(projects: impl Into<PathBuf>) -> Self {
         Self { projects: projects.into() }
     }
@@ -38,7 +38,7 @@ impl FileStore {
         Ok(self.projects.join(check_component(project)?))
     }
 
-    /// The folder of what lies below a session.
+    /// Directory of the subpaths of a session.
     fn session_dir(&self, project: &str, session: &str) -> Result<PathBuf, StoreError> {
         Ok(self.project_dir(project)?.join(check_component(session)?))
     }
@@ -52,13 +52,13 @@ impl FileStore {
             }
             path.extend(parts);
         }
-        // Not `set_extension`: a name may have dots.
+        // Not `set_extension`, because a name may contain dots.
         path.as_mut_os_string().push(".jsonl");
         Ok(path)
     }
 }
 
-/// A name that is one part of a path.
+/// Checks that a name is a single path component.
 fn check_component(name: &str) -> Result<&str, StoreError> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
@@ -87,7 +87,8 @@ impl SessionStore for FileStore {
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
         let path = self.path(key)?;
-        let read = files::run_blocking(move || append_file::open_for_reading(&path).and_then(read_lines)).await?;
+        let read =
+            files::run_blocking(move || append_file::open_for_reading(&path).and_then(read_lines)).await?;
         match read {
             Ok(lines) => Ok(Some(lines)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -114,7 +115,8 @@ impl SessionStore for FileStore {
 
     async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let path = self.path(key)?;
-        let below = key.subpath.is_none().then(|| self.session_dir(&key.project, &key.session)).transpose()?;
+        let below =
+            key.subpath.is_none().then(|| self.session_dir(&key.project, &key.session)).transpose()?;
         files::run_blocking(move || {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -132,7 +134,7 @@ impl SessionStore for FileStore {
     }
 }
 
-/// The lines that can be read. One that stands there twice, to the letter, counts once.
+/// Reads the valid lines; exact duplicates of a line with a uuid are dropped.
 fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
     let mut lines = LineReader::new(BufReader::new(file));
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
@@ -146,7 +148,7 @@ fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
     Ok(found)
 }
 
-/// What a transcript is about, by its two ends.
+/// Summarizes a transcript by its head and tail.
 fn read_summary(mut file: fs::File) -> io::Result<Summary> {
     let length = file.metadata()?.len();
     let mut summary = Summary::default();
@@ -176,7 +178,7 @@ fn list_sessions(folder: &Path) -> io::Result<Vec<Stored>> {
     Ok(found)
 }
 
-/// The transcripts below a folder, at any depth.
+/// Lists the transcripts below a directory, at any depth.
 fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -196,7 +198,7 @@ fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// What is in a folder; nothing if there is none.
+/// Entries of a directory; none if it does not exist.
 fn dir_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

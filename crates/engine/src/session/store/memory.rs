@@ -1,4 +1,4 @@
-//! Transcripts in memory, for tests and for hosts that keep nothing.
+//! Session store in memory, for tests and for hosts that store nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use whimbrel_wire::RawJson;
 use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of};
 use crate::clock;
 
-/// Transcripts in memory.
+/// Stores transcripts in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     transcripts: Mutex<BTreeMap<StoreKey, StoredTranscript>>,

@@ -1,6 +1,6 @@
-//! Transcripts of many sessions behind one door: whoever wants them elsewhere than in files implements [`SessionStore`].
-//! [`FileStore`] (the official layout) and [`MemoryStore`] are here, one in SQLite is a crate of its own. What a store must
-//! do is written down as checks in the test kit, for everybody's stores.
+//! The [`SessionStore`] trait for storing transcripts elsewhere than in the default files, with the implementations
+//! [`FileStore`] (official layout) and [`MemoryStore`]; SQLite has its own crate. The test kit contains contract tests
+//! for implementations.
 
 mod file;
 mod memory;
@@ -19,63 +19,61 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use summary::Summary;
 
-/// One transcript: a session's own, or one below it.
+/// Identifies a transcript: a session's own, or one of its subpaths.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoreKey {
-    /// The project: the flat name of its folder, see [`project_key`](super::place::project_key).
+    /// Key of the project directory, see [`project_key`](super::paths::project_key).
     pub project: String,
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// The transcript below it, e.g. `subagents/agent-1`; none is the session's own.
+    /// Subpath such as `subagents/agent-1`; none for the session's own transcript.
     pub subpath: Option<String>,
 }
 
 impl StoreKey {
-    /// A session's own transcript.
+    /// Key of a session's own transcript.
     pub fn session(project: impl Into<String>, session: impl Into<String>) -> Self {
         Self { project: project.into(), session: session.into(), subpath: None }
     }
 
-    /// A transcript below it.
+    /// Key of a transcript with this subpath.
     pub fn below(&self, subpath: impl Into<String>) -> Self {
         Self { subpath: Some(subpath.into()), ..self.clone() }
     }
 }
 
-/// A session on a list.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// When it was written last, in milliseconds since 1970.
+    /// Time of the last write, in milliseconds since 1970.
     pub modified_ms: u64,
 }
 
-/// A session on a list, and what it is about.
+/// A session in a list, with its summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
-    /// The session.
     pub stored: Stored,
-    /// What it is about.
     pub summary: Summary,
 }
 
-/// Why a store cannot do something.
+/// Error of a session store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// What it stores in fails.
+    /// The storage failed.
     #[error("The session store failed: {0}.")]
     Io(#[from] io::Error),
-    /// A key that names nothing that a store could have.
+    /// The key is not valid, for example because it contains path components.
     #[error("{0:?} cannot name a transcript: use names without path parts such as \"..\".")]
     BadKey(String),
-    /// Something that this store does not do.
+    /// The store does not support this operation.
     #[error("This session store cannot {0}.")]
     Unsupported(&'static str),
 }
 
 impl StoreError {
-    /// The same as an error of the system, for whoever tells disks and stores alike.
+    /// Converts to `io::Error`, for code that handles files and stores alike.
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io(error) => error,
@@ -84,29 +82,29 @@ impl StoreError {
     }
 }
 
-/// Keeps transcripts: lines in the order in which they came.
+/// Stores transcripts: lines in the order in which they were appended.
 ///
-/// Two methods are enough to keep sessions and go on with them by their id; the others are for whoever wants lists, and to
-/// go on with the last session.
+/// Two methods suffice to store sessions and resume them by id. The others are needed for lists and for resuming the
+/// newest session.
 ///
-/// A line is a JSON object. Most have an `uuid`: a line whose `uuid` the transcript has already is the same line once more,
-/// because a delivery was repeated, and is passed over. Lines without one are always added. Nothing else of a line matters
-/// to a store; it may come back with its fields in another order.
+/// A line is a JSON object, usually with a `uuid`. A line whose `uuid` the transcript already contains is a repeated
+/// delivery and must be ignored. Lines without one are always added. A store need not interpret anything else, and may
+/// return a line with its fields in another order.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Adds lines to a transcript, which is made by its first. All of them or none: an error means that they are offered
-    /// again. When this returns, they are safe.
+    /// Appends lines to a transcript, which is created by its first. All or nothing: after an error the same lines are
+    /// sent again. On return they must be durable.
     async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError>;
 
-    /// All lines of a transcript in order; none if there is no such transcript.
+    /// All lines of a transcript in order; none if it does not exist.
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
 
-    /// The sessions of a project, the last one first.
+    /// The sessions of a project, newest first.
     async fn list(&self, _project: &str) -> Result<Vec<Stored>, StoreError> {
         Err(StoreError::Unsupported("list sessions"))
     }
 
-    /// The same, and what each is about. Without a method of its own a store has every transcript read for that.
+    /// The sessions of a project with their summaries. The default implementation loads every transcript.
     async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
         let mut described = Vec::new();
         for stored in self.list(project).await? {
@@ -118,23 +116,23 @@ pub trait SessionStore: Send + Sync {
         Ok(described)
     }
 
-    /// Removes a transcript; with a session's own go all below it. One that is not there is removed already.
+    /// Deletes a transcript; a session's own together with all its subpaths. A missing one is not an error.
     async fn delete(&self, _key: &StoreKey) -> Result<(), StoreError> {
         Err(StoreError::Unsupported("delete sessions"))
     }
 
-    /// The subpaths of the transcripts below a session, in order.
+    /// The subpaths of a session, in order.
     async fn subkeys(&self, _project: &str, _session: &str) -> Result<Vec<String>, StoreError> {
         Err(StoreError::Unsupported("list what lies below a session"))
     }
 }
 
-/// A store that several sessions share. Cheap to clone.
+/// A store shared by several sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct SharedStore(Arc<dyn SessionStore>);
 
 impl SharedStore {
-    /// Shares a store.
+    /// Wraps a store.
     pub fn new(store: impl SessionStore + 'static) -> Self {
         Self(Arc::new(store))
     }
@@ -178,7 +176,7 @@ pub fn uuid_of(line: &RawJson) -> Option<String> {
     }
 }
 
-/// An entry as one line, whatever its spacing was.
+/// Renders an entry on one line.
 pub(super) fn to_single_line(entry: &RawJson) -> String {
     let text = entry.as_str();
     if !text.contains(['\n', '\r']) {

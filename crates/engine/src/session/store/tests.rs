@@ -1,4 +1,4 @@
-//! What is special about stores in files. What every store must do is checked in the test kit.
+//! Tests specific to file stores. The contract of all stores is tested in the test kit.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn key() -> StoreKey {
 }
 
 #[tokio::test]
-async fn no_key_leads_out_of_the_folder() {
+async fn key_cannot_leave_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path().join("projects"));
     let keys = [
@@ -31,7 +31,7 @@ async fn no_key_leads_out_of_the_folder() {
 }
 
 #[tokio::test]
-async fn an_entry_of_several_lines_stays_one() {
+async fn multi_line_entry_is_stored_on_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path());
     let entry = RawJson::parse("{\n  \"type\": \"x\"\n}").unwrap();

@@ -1,4 +1,4 @@
-//! Lines on their way to a store that fails.
+//! Delivery to a store that fails or hangs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::session::store::{MemoryStore, SessionStore};
 
-/// A store that behaves as it is told.
+/// A store whose behavior tests can set.
 #[derive(Debug, Default)]
 struct FakeStore {
     inner: MemoryStore,
@@ -93,13 +93,13 @@ impl Fixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_store_refuses_waits_and_comes_later_in_order() {
+async fn rejected_lines_are_resent_in_order() {
     let errand = Fixture::new(1 << 20);
     errand.set_behavior(Behavior::Fails);
     errand.push(&["a", "b"]);
     assert!(!errand.flush(FlushMode::RespectBackoff).await);
     assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
-    // Not asked again at once, and the host is not told again.
+    // Within the backoff the store is not called and no second notice is created.
     errand.push(&["c"]);
     assert!(!errand.flush(FlushMode::RespectBackoff).await);
     assert_eq!(errand.store.append_calls.load(Ordering::Relaxed), 1);
@@ -109,11 +109,14 @@ async fn what_the_store_refuses_waits_and_comes_later_in_order() {
     tokio::time::advance(INITIAL_BACKOFF).await;
     assert!(errand.flush(FlushMode::RespectBackoff).await);
     assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::Recovered)));
-    assert_eq!((errand.writer.undelivered_count(), errand.stored_lines().await), (0, vec![raw_line("a"), raw_line("b"), raw_line("c")]));
+    assert_eq!(
+        (errand.writer.undelivered_count(), errand.stored_lines().await),
+        (0, vec![raw_line("a"), raw_line("b"), raw_line("c")])
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delivery_that_must_succeed_is_tried_three_times() {
+async fn final_flush_is_tried_three_times() {
     let errand = Fixture::new(1 << 20);
     errand.set_behavior(Behavior::Fails);
     errand.push(&["a"]);
@@ -122,7 +125,7 @@ async fn a_delivery_that_must_succeed_is_tried_three_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_never_answers_is_given_up_and_nothing_is_lost_by_that() {
+async fn hanging_store_times_out_and_keeps_lines() {
     let errand = Fixture::new(1 << 20);
     errand.set_behavior(Behavior::Hangs);
     errand.push(&["a"]);
@@ -130,7 +133,7 @@ async fn a_store_that_never_answers_is_given_up_and_nothing_is_lost_by_that() {
     assert!(
         matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.kind() == io::ErrorKind::TimedOut)
     );
-    // A delivery that somebody drops half way.
+    // A flush that is cancelled half way.
     drop(timeout(Duration::from_secs(1), errand.writer.flush(FlushMode::Once)).await);
     errand.set_behavior(Behavior::Works);
     assert!(errand.flush(FlushMode::Once).await);
@@ -138,7 +141,7 @@ async fn a_store_that_never_answers_is_given_up_and_nothing_is_lost_by_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_finds_no_room_is_given_up_and_told() {
+async fn full_buffer_drops_lines_and_reports_them() {
     let errand = Fixture::new(2 * raw_line("a").as_str().len());
     errand.set_behavior(Behavior::Fails);
     errand.push(&["a"]);
@@ -157,7 +160,7 @@ async fn what_finds_no_room_is_given_up_and_told() {
 }
 
 #[tokio::test]
-async fn lines_of_several_transcripts_go_each_to_its_own() {
+async fn lines_go_to_their_own_transcripts() {
     let errand = Fixture::new(1 << 20);
     let below = Arc::new(errand.key.below("subagents/agent-1"));
     errand.push(&["a"]);
@@ -169,7 +172,7 @@ async fn lines_of_several_transcripts_go_each_to_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_never_gives_anything_back_is_given_up() {
+async fn hanging_store_times_out_on_read() {
     let errand = Fixture::new(1 << 20);
     errand.set_behavior(Behavior::Hangs);
     let late = |error: StoreError| error.into_io().kind() == io::ErrorKind::TimedOut;

@@ -1,4 +1,4 @@
-//! Texts before and after a change, to the byte; and a comparison with the same change made to plain values.
+//! Texts before and after a change, byte by byte, and a comparison with the same change applied to parsed values.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -11,7 +11,7 @@ fn allow_rules(act: ListAction, entries: &[&str]) -> SettingsChange {
 }
 
 #[test]
-fn only_the_touched_part_changes() {
+fn only_the_changed_part_is_rewritten() {
     assert_rows(vec![
         (
             "the first rule of a new file",
@@ -52,7 +52,7 @@ fn only_the_touched_part_changes() {
     ]);
 }
 
-/// Name, text before, change, text after; none: nothing changes.
+/// Name, text before, change, text after (none if nothing changes).
 type Row = (&'static str, &'static str, SettingsChange, Option<&'static str>);
 
 fn assert_rows(rows: Vec<Row>) {
@@ -62,7 +62,7 @@ fn assert_rows(rows: Vec<Row>) {
 }
 
 #[test]
-fn nothing_is_added_twice_and_equal_rules_are_one() {
+fn entries_are_added_once_and_equal_rules_match() {
     assert_rows(vec![
         (
             "a rule that is there is not added",
@@ -127,7 +127,7 @@ fn single_values_are_set() {
 }
 
 #[test]
-fn a_key_of_another_shape_is_never_overwritten() {
+fn key_of_another_type_is_never_overwritten() {
     for text in
         ["[]", "{\"permissions\": 5}", "{\"permissions\": {\"allow\": \"A\"}}", "{\"permissions\": null}"]
     {
@@ -138,7 +138,7 @@ fn a_key_of_another_shape_is_never_overwritten() {
 }
 
 #[test]
-fn updates_become_changes_and_bad_rules_are_told() {
+fn updates_become_changes_and_invalid_rules_are_returned() {
     let rule = |name: &str, content: Option<&str>| RuleValue {
         tool_name: name.into(),
         rule_content: content.map(String::from),
@@ -148,16 +148,23 @@ fn updates_become_changes_and_bad_rules_are_told() {
         "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "no name"}],
     }))
     .unwrap();
-    assert_eq!(SettingsChange::from_update(&update), (allow_rules(ListAction::Add, &["Bash(m1 *)"]), vec![rule("no name", None)]));
+    assert_eq!(
+        SettingsChange::from_update(&update),
+        (allow_rules(ListAction::Add, &["Bash(m1 *)"]), vec![rule("no name", None)])
+    );
     let directories = PermissionUpdate::AddDirectories {
         directories: vec!["/x".into()],
         destination: whimbrel_wire::permission::Destination::LocalSettings,
     };
-    let change = SettingsChange::List { list: PermissionList::Directories, action: ListAction::Add, entries: vec!["/x".into()] };
+    let change = SettingsChange::List {
+        list: PermissionList::Directories,
+        action: ListAction::Add,
+        entries: vec!["/x".into()],
+    };
     assert_eq!(SettingsChange::from_update(&directories), (change, vec![]));
 }
 
-/// The same change, made to plain values.
+/// Applies the change to parsed values.
 fn edit_values(mut value: Value, act: ListAction, entries: &[String]) -> Value {
     let old: Vec<Value> = value["permissions"]["allow"].as_array().cloned().unwrap_or_default();
     let named = |item: &Value| entries.iter().any(|entry| item.as_str() == Some(entry));
@@ -181,7 +188,7 @@ fn rule_names() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec("[A-D]x", 0..4)
 }
 
-/// Something that a settings file could hold beside its rules, awkward texts included.
+/// Any other content of a settings file, including unusual texts.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -199,7 +206,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn an_entry_further_down_comes_and_goes_alone() {
+fn nested_entry_is_set_and_removed() {
     let entry = |path: &[&str], value: Option<Value>| SettingsChange::Entry {
         path: path.iter().map(|key| (*key).to_owned()).collect(),
         value,
@@ -207,12 +214,16 @@ fn an_entry_further_down_comes_and_goes_alone() {
     let path = ["projects", "/a", "mcpServers", "one"];
     let text = "{\"n\": 1.0e3, \"projects\": {\"/b\": {\"x\":[1,2]}}}";
     let added = apply_change(text, &entry(&path, Some(json!({"command": "c"})))).unwrap().unwrap();
-    // An object that was one line may become several; what else stands in it stays as it is written.
+    // An object on one line may be split into several; its other content is kept verbatim.
     assert!(added.starts_with("{\"n\": 1.0e3, \"projects\": {"), "{added}");
     assert!(added.contains("\"/b\": {\"x\":[1,2]},"), "{added}");
     let read: Value = serde_json::from_str(&added).unwrap();
     assert_eq!(read["projects"]["/a"], json!({"mcpServers": {"one": {"command": "c"}}}));
-    assert_eq!(apply_change(&added, &entry(&path, Some(json!({"command": "c"})))), Ok(None), "it says so already");
+    assert_eq!(
+        apply_change(&added, &entry(&path, Some(json!({"command": "c"})))),
+        Ok(None),
+        "it says so already"
+    );
     let removed = apply_change(&added, &entry(&path, None)).unwrap().unwrap();
     let read: Value = serde_json::from_str(&removed).unwrap();
     assert_eq!(read["projects"]["/a"], json!({"mcpServers": {}}));
@@ -227,7 +238,7 @@ fn an_entry_further_down_comes_and_goes_alone() {
 
 proptest! {
     #[test]
-    fn a_change_to_the_text_says_what_the_same_change_to_the_values_says(
+    fn text_edit_equals_value_edit(
         before in any_value(), rules_there in proptest::option::of(rule_names()), after in any_value(), entries in rule_names(),
         action in prop_oneof![Just(ListAction::Add), Just(ListAction::Remove), Just(ListAction::Replace)], pretty in any::<bool>(),
     ) {
@@ -245,7 +256,7 @@ proptest! {
 }
 
 #[test]
-fn only_rules_that_can_be_taken_are_written() {
+fn only_valid_rules_are_written() {
     use PermissionBehavior::{Allow, Ask, Deny};
     let rows = [
         ("Bash", None, Allow, Some("Bash")),
@@ -270,7 +281,7 @@ fn only_rules_that_can_be_taken_are_written() {
 }
 
 #[test]
-fn the_same_rule_can_be_written_in_several_ways() {
+fn rules_are_compared_by_meaning() {
     let rows = [
         ("Bash(x)", " Bash(x) ", true),
         ("Bash", "Bash(*)", true),
@@ -285,6 +296,10 @@ fn the_same_rule_can_be_written_in_several_ways() {
         ("Bash(x", "Bash(y", false),
     ];
     for (one, other, expected) in rows {
-        assert_eq!(PermissionList::Rules(PermissionBehavior::Allow).is_same_entry(one, other), expected, "{one} {other}");
+        assert_eq!(
+            PermissionList::Rules(PermissionBehavior::Allow).is_same_entry(one, other),
+            expected,
+            "{one} {other}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Indexes as git writes them, and what is no index.
+//! Valid and invalid git indexes.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LOCAL: &str = ".claude/settings.local.json";
 
-/// An index of the given version that lists some files.
+/// Builds an index of a version with some files.
 fn index(version: u32, names: &[&str]) -> Vec<u8> {
     let mut bytes = b"DIRC".to_vec();
     bytes.extend(version.to_be_bytes());
@@ -35,7 +35,7 @@ fn index(version: u32, names: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn an_index_of_any_version_is_searched() {
+fn index_of_any_version_is_searched() {
     for version in [2, 3, 4] {
         let rows: [(&[&str], bool); 6] = [
             (&[], false),
@@ -56,7 +56,7 @@ fn an_index_of_any_version_is_searched() {
 }
 
 #[test]
-fn what_is_not_understood_counts_as_tracked() {
+fn unparsable_index_counts_as_tracking() {
     let mut cut = index(2, &["a", "b"]);
     cut.truncate(60);
     let mut split = index(2, &["a"]);
@@ -67,7 +67,7 @@ fn what_is_not_understood_counts_as_tracked() {
 }
 
 #[test]
-fn the_repository_is_found_beside_the_file_or_elsewhere() {
+fn repository_is_found_in_directory_or_gitdir_file() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
     fs::create_dir_all(root.join(".claude")).unwrap();

@@ -1,11 +1,11 @@
-//! Hooks as they are written, right and wrong.
+//! Valid and invalid hooks.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn hooks_are_read_in_the_order_in_which_they_stand() {
+fn hooks_are_parsed_in_order() {
     let (entries, flaws) = parse_hooks(&json!({
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [
@@ -46,7 +46,7 @@ fn hooks_are_read_in_the_order_in_which_they_stand() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_what_is_right_still_counts() {
+fn errors_are_reported_and_valid_hooks_kept() {
     let right = json!({"type": "command", "command": "x"});
     let rows = [
         ("no object", json!([]), "/hooks", true, 0),
@@ -113,7 +113,8 @@ fn what_is_wrong_is_named_and_what_is_right_still_counts() {
     ];
     for (name, value, pointer, grave, count) in rows {
         let (entries, flaws) = parse_hooks(&value);
-        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
+        let told: Vec<(&str, bool)> =
+            flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
         assert_eq!((told, entries.len()), (vec![(pointer, grave)], count), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which addresses and variables pass, and by whose word.
+//! Allowed URLs and variables by authority.
 
 use serde_json::json;
 
@@ -9,18 +9,23 @@ use crate::settings::trust::Trust;
 
 fn layer(rank: Authority, value: &Value) -> SettingsLayer {
     let (source, scope, file) = match rank {
-        Authority::Administrator => (LayerSource::Managed, LayerScope::User, Some("/etc/managed.json".into())),
+        Authority::Administrator => {
+            (LayerSource::Managed, LayerScope::User, Some("/etc/managed.json".into()))
+        }
         Authority::HostManaged => (LayerSource::Managed, LayerScope::User, None),
         Authority::User => (LayerSource::User, LayerScope::User, Some("/home/settings.json".into())),
-        Authority::Project => (LayerSource::Project, LayerScope::Project, Some("/project/settings.json".into())),
+        Authority::Project => {
+            (LayerSource::Project, LayerScope::Project, Some("/project/settings.json".into()))
+        }
     };
     let origin = LayerOrigin { source, scope, file, base: "/".into() };
     assert_eq!(Authority::from_origin(&origin), rank);
-    check_layer(origin, SettingsDocument::from_values(value.as_object().unwrap().clone()), Trust::Untrusted).layer
+    check_layer(origin, SettingsDocument::from_values(value.as_object().unwrap().clone()), Trust::Untrusted)
+        .layer
 }
 
 #[test]
-fn a_star_in_the_name_of_a_host_stays_there() {
+fn star_in_the_host_does_not_match_beyond_it() {
     let rows = [
         ("https://hooks.example.com/*", "https://hooks.example.com/a/b?c", true),
         ("https://hooks.example.com/*", "https://HOOKS.example.com/", true),
@@ -39,14 +44,15 @@ fn a_star_in_the_name_of_a_host_stays_there() {
         ("", "https://anywhere.example/", false),
     ];
     for (pattern, address, expected) in rows {
-        let limits = HttpHookLimits::from_layers(&[layer(Authority::User, &json!({ALLOWED_URLS_KEY: [pattern]}))]);
+        let limits =
+            HttpHookLimits::from_layers(&[layer(Authority::User, &json!({ALLOWED_URLS_KEY: [pattern]}))]);
         assert_eq!(limits.allows_url(Authority::User, address), expected, "{pattern} {address}");
     }
 }
 
 #[test]
-fn a_list_counts_for_its_own_rank_and_those_below() {
-    use Authority::{Administrator, User, Project, HostManaged};
+fn list_applies_to_its_own_and_weaker_authorities() {
+    use Authority::{Administrator, HostManaged, Project, User};
     let (here, there) = ("http://here.example/*", "http://there.example/*");
     let rows = [
         ("no list", vec![], [true; 4]),

@@ -1,4 +1,4 @@
-//! Tables of layers and what becomes of them.
+//! Layers and their merged result.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,15 @@ fn layer(source: LayerSource, value: &Value) -> SettingsLayer {
     check_layer(origin(source), SettingsDocument::from_values(values), Trust::Full).layer
 }
 
-/// A managed layer that the host supplies.
+/// A managed layer of the host.
 fn host_managed_layer(value: &Value) -> SettingsLayer {
     let values = value.as_object().unwrap().clone();
-    check_layer(LayerOrigin { file: None, ..origin(LayerSource::Managed) }, SettingsDocument::from_values(values), Trust::Full).layer
+    check_layer(
+        LayerOrigin { file: None, ..origin(LayerSource::Managed) },
+        SettingsDocument::from_values(values),
+        Trust::Full,
+    )
+    .layer
 }
 
 fn rules(effective: &EffectiveSettings) -> Vec<String> {
@@ -50,7 +55,7 @@ fn with_hook(command: &str, mut other: Value) -> Value {
 }
 
 #[test]
-fn the_strongest_source_has_the_last_word_on_single_values() {
+fn strongest_source_wins_for_single_values() {
     use LayerSource::{Flag, Local, Managed, Project, User};
     let sources = [User, Project, Local, Flag, Managed];
     for count in 1..=sources.len() {
@@ -73,7 +78,7 @@ fn the_strongest_source_has_the_last_word_on_single_values() {
 }
 
 #[test]
-fn lists_are_joined_and_objects_are_merged_key_by_key() {
+fn lists_are_joined_and_objects_merged() {
     let user = json!({
         "permissions": {"allow": ["A", "B"], "additionalDirectories": ["/x"]}, "env": {"U": "1", "X": "u"},
         "sandbox": {"enabled": true, "network": {"deniedDomains": ["u"]}}, "unknown": {"a": 1, "b": [1]},
@@ -93,11 +98,14 @@ fn lists_are_joined_and_objects_are_merged_key_by_key() {
     assert_eq!(rules(&effective), ["deny D", "allow B", "allow C", "allow A", "allow B"]);
     let directories: Vec<(&str, LayerSource)> =
         effective.directories.iter().map(|directory| (directory.path.as_str(), directory.source)).collect();
-    assert_eq!(directories, [("/y", LayerSource::Local), ("/x", LayerSource::Local), ("/x", LayerSource::User)]);
+    assert_eq!(
+        directories,
+        [("/y", LayerSource::Local), ("/x", LayerSource::Local), ("/x", LayerSource::User)]
+    );
 }
 
 #[test]
-fn a_rule_knows_its_source_its_base_its_file_and_its_line() {
+fn rule_keeps_source_base_file_and_line() {
     let text = "{\n \"permissions\": {\n  \"deny\": [\n   \"Bash(x)\"]}}";
     let judged = check_layer(origin(LayerSource::User), parse_document(text, "s").unwrap(), Trust::Full);
     let expected = ConfiguredRule {
@@ -112,7 +120,7 @@ fn a_rule_knows_its_source_its_base_its_file_and_its_line() {
 }
 
 #[test]
-fn only_an_administrators_rules_count_if_the_administrator_says_so() {
+fn managed_rules_only_drops_other_rules() {
     let only = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["M"]}});
     let nested = json!({"permissions": {"allow": ["M"], "allowManagedPermissionRulesOnly": true}});
     let others = json!({"permissions": {"allow": ["A"], "deny": ["D"], "defaultMode": "plan"}});
@@ -122,7 +130,7 @@ fn only_an_administrators_rules_count_if_the_administrator_says_so() {
             layer(LayerSource::Flag, &others),
             layer(LayerSource::Managed, managed),
         ]);
-        // What the host forbids stays forbidden.
+        // Deny rules of the host remain.
         assert_eq!(rules(&effective), ["allow M", "deny D"]);
         assert!(effective.managed_rules_only);
         assert_eq!(effective.values["permissions"]["allow"], json!(["M"]));
@@ -133,7 +141,7 @@ fn only_an_administrators_rules_count_if_the_administrator_says_so() {
 }
 
 #[test]
-fn the_hosts_managed_layer_cannot_widen_what_an_administrators_file_locks() {
+fn host_managed_layer_cannot_widen_administrator_file() {
     let lock =
         json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["F"]}, "model": "file"});
     let host = json!({"permissions": {"allow": ["H"], "deny": ["X"]}, "model": "host"});
@@ -145,14 +153,14 @@ fn the_hosts_managed_layer_cannot_widen_what_an_administrators_file_locks() {
 }
 
 #[test]
-fn hooks_are_joined_the_strongest_first() {
+fn hooks_are_joined_strongest_first() {
     let layers = [LayerSource::User, LayerSource::Project, LayerSource::Managed]
         .map(|source| layer(source, &with_hook(source.name(), json!({}))));
     assert_eq!(hook_commands(&merge(&layers)), ["policySettings", "projectSettings", "userSettings"]);
 }
 
 #[test]
-fn who_may_switch_off_whose_hooks() {
+fn disabling_hooks_depends_on_the_source() {
     let off = || json!({"disableAllHooks": true});
     let rows: [(&str, LayerSource, Value, &[&str]); 6] = [
         ("nobody", LayerSource::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
@@ -184,18 +192,23 @@ fn who_may_switch_off_whose_hooks() {
 }
 
 #[test]
-fn anybody_may_switch_off_the_mode_that_asks_nobody() {
+fn any_source_may_disable_bypass_mode() {
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
-    for source in [LayerSource::User, LayerSource::Project, LayerSource::Local, LayerSource::Flag, LayerSource::Managed] {
-        assert!(merge(&[layer(source, &off), layer(LayerSource::Flag, &json!({}))]).bypass_disabled, "{source:?}");
+    for source in
+        [LayerSource::User, LayerSource::Project, LayerSource::Local, LayerSource::Flag, LayerSource::Managed]
+    {
+        assert!(
+            merge(&[layer(source, &off), layer(LayerSource::Flag, &json!({}))]).bypass_disabled,
+            "{source:?}"
+        );
     }
     assert!(!merge(&[layer(LayerSource::User, &json!({"permissions": {}}))]).bypass_disabled);
 }
 
 #[test]
-fn a_project_may_lower_a_mode_and_never_raise_it() {
-    use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
+fn project_may_lower_but_not_raise_the_mode() {
     use LayerSource::{Flag, Local, Project, User};
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
     let rows = [
         ("nobody else has chosen", vec![(Project, AcceptEdits)], AcceptEdits),
         ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
@@ -216,12 +229,12 @@ fn a_project_may_lower_a_mode_and_never_raise_it() {
 }
 
 #[test]
-fn no_layers_are_no_settings() {
+fn no_layers_yield_default_settings() {
     assert_eq!(merge(&[]), EffectiveSettings::default());
 }
 
 #[test]
-fn hooks_of_plugins_are_switched_off_by_people_and_not_by_a_project() {
+fn project_cannot_disable_plugin_hooks() {
     let off = json!({"disableAllHooks": true});
     let rows = [
         (vec![], true),

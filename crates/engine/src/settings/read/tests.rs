@@ -1,4 +1,4 @@
-//! Texts and files that can be read, and those that cannot.
+//! Valid and invalid settings files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn every_value_knows_its_line() {
+fn every_value_has_its_line() {
     let text = "{\n  \"permissions\": {\n    \"deny\": [\"A\",\n      \"B\"]},\n  \"a/b~c\": 1}";
     let document = parse_document(text, "s").unwrap();
     let rows = [
@@ -27,7 +27,7 @@ fn every_value_knows_its_line() {
 }
 
 #[test]
-fn what_is_not_strict_json_is_refused_with_its_place_and_a_remedy() {
+fn invalid_json_is_reported_with_position_and_remedy() {
     let rows = [
         ("nothing at all", "", "line 1, column 0", "Write {} into it"),
         ("a comment", "{\n  // no\n}", "line 2, column 3", "no comments"),
@@ -47,18 +47,18 @@ fn what_is_not_strict_json_is_refused_with_its_place_and_a_remedy() {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_does_not_overflow() {
+fn deep_nesting_is_an_error() {
     let deep = format!("{{\"a\":{}", "[".repeat(1_000_000));
     assert!(matches!(parse_document(&deep, "s"), Err(SettingsError::Malformed { .. })));
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over() {
+fn byte_order_mark_is_skipped() {
     assert_eq!(parse_document("\u{feff}{\"a\":1}", "s").unwrap().values["a"], 1);
 }
 
 #[test]
-fn a_file_that_is_not_there_is_no_error() {
+fn missing_file_is_not_an_error() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(read_file(&folder.path().join("none.json")).unwrap(), None);
     fs::write(folder.path().join("f"), "").unwrap();
@@ -66,7 +66,7 @@ fn a_file_that_is_not_there_is_no_error() {
 }
 
 #[test]
-fn what_is_not_a_readable_regular_file_is_an_error_that_names_it() {
+fn special_and_unreadable_files_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("folder")).unwrap();
@@ -95,14 +95,14 @@ fn what_is_not_a_readable_regular_file_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_link_to_a_regular_file_is_followed() {
+fn symlink_to_regular_file_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("real.json"), "{\"model\":\"m\"}").unwrap();
     symlink("real.json", folder.path().join("link.json")).unwrap();
     assert_eq!(read_file(&folder.path().join("link.json")).unwrap().unwrap().values["model"], "m");
 }
 
-/// A value, awkward texts and numbers included.
+/// Any value, including unusual texts and numbers.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -122,14 +122,14 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_is_written_as_json_is_read_back(value in any_value(), pretty in any::<bool>()) {
+    fn written_json_is_read_back(value in any_value(), pretty in any::<bool>()) {
         let value = json!({"value": value});
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         prop_assert_eq!(Value::Object(parse_document(&text, "s").unwrap().values), serde_json::from_str::<Value>(&text).unwrap());
     }
 
     #[test]
-    fn whatever_the_text_there_is_an_answer(text in any::<String>(), pieces in "[{}\\[\\]:,\" \n1ae.+/*-]{0,40}") {
+    fn arbitrary_text_never_panics(text in any::<String>(), pieces in "[{}\\[\\]:,\" \n1ae.+/*-]{0,40}") {
         let _ = parse_document(&text, "s");
         if let Ok(read) = parse_document(&pieces, "s") {
             prop_assert_eq!(Value::Object(read.values), serde_json::from_str::<Value>(&pieces).unwrap());

@@ -1,4 +1,4 @@
-//! Values that fit their keys, and values that do not.
+//! Valid and invalid values.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn check_json(value: Value) -> CheckedValues {
 }
 
 #[test]
-fn what_is_right_or_unknown_stays_as_it_is() {
+fn valid_and_unknown_values_are_kept() {
     let value = json!({
         "permissions": {
             "allow": ["A"], "ask": [], "deny": ["D"], "additionalDirectories": ["/x"],
@@ -28,7 +28,7 @@ fn what_is_right_or_unknown_stays_as_it_is() {
 }
 
 #[test]
-fn a_wrong_shape_is_named_and_does_not_count() {
+fn invalid_values_are_reported_and_dropped() {
     let rows = [
         ("deny that is a text", json!({"permissions": {"deny": "Bash"}}), "/permissions/deny", true),
         ("ask that holds a number", json!({"permissions": {"ask": ["A", 5]}}), "/permissions/ask/1", true),
@@ -53,7 +53,8 @@ fn a_wrong_shape_is_named_and_does_not_count() {
     ];
     for (name, value, pointer, grave) in rows {
         let flaws = check_json(value).errors;
-        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
+        let told: Vec<(&str, bool)> =
+            flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.is_critical)).collect();
         assert_eq!(told, [(pointer, grave)], "{name}");
     }
     assert!(!check_json(json!({"model": 5})).values.contains_key("model"));
@@ -64,7 +65,7 @@ fn a_wrong_shape_is_named_and_does_not_count() {
 }
 
 #[test]
-fn rules_keep_their_place_though_a_wrong_one_stands_before_them() {
+fn rules_keep_their_index_after_an_invalid_one() {
     let rules = check_json(json!({"permissions": {"allow": [1, "A"], "deny": ["D"]}})).rules;
     let row = |behavior, text: &str, pointer: &str| WrittenRule {
         behavior,
@@ -81,7 +82,7 @@ fn rules_keep_their_place_though_a_wrong_one_stands_before_them() {
 }
 
 #[test]
-fn what_can_mean_only_one_thing_is_taken_for_it() {
+fn unambiguous_values_are_converted() {
     let value = json!({
         "permissions": {"disableBypassPermissionsMode": true}, "env": {"N": 5, "B": false}, "model": null,
     });
@@ -93,7 +94,7 @@ fn what_can_mean_only_one_thing_is_taken_for_it() {
 }
 
 #[test]
-fn checked_values_always_fit_the_types() {
+fn validated_values_deserialize() {
     let one_of_each: Map<String, Value> = KEYS
         .iter()
         .filter(|(path, shape, _)| path.len() == 1 && *shape != ValueType::Hooks)
@@ -118,8 +119,10 @@ fn checked_values_always_fit_the_types() {
 }
 
 #[test]
-fn every_typed_key_is_one_that_is_checked() {
-    let Value::Object(typed) = serde_json::to_value(TypedSettings::default()).unwrap() else { panic!("no object") };
+fn every_typed_key_is_in_the_schema() {
+    let Value::Object(typed) = serde_json::to_value(TypedSettings::default()).unwrap() else {
+        panic!("no object")
+    };
     for key in typed.keys() {
         assert!(KEYS.iter().any(|(path, ..)| *path == [key.as_str()]), "{key}");
     }

@@ -1,5 +1,3 @@
-//! Which files are read, and in which order.
-
 use super::*;
 
 fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -7,7 +5,7 @@ fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_configuration_folder_is_the_one_named_first() {
+fn configuration_directory_follows_precedence() {
     let rows: [(&[_], _); 5] = [
         (&[("WHIMBREL_CONFIG_DIR", "/w"), ("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/w")),
         (&[("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/c")),
@@ -21,7 +19,7 @@ fn the_configuration_folder_is_the_one_named_first() {
 }
 
 #[test]
-fn settings_of_the_host_are_json_or_a_file() {
+fn host_settings_are_json_or_a_file() {
     let cwd = Path::new("/there");
     assert_eq!(host_settings_file(" {\"a\":1}", cwd), None);
     assert_eq!(host_settings_file("s.json", cwd).unwrap(), Path::new("/there/s.json"));
@@ -29,7 +27,7 @@ fn settings_of_the_host_are_json_or_a_file() {
 }
 
 #[test]
-fn only_what_was_asked_for_is_read_and_the_weakest_comes_first() {
+fn requested_files_are_listed_weakest_first() {
     let all = SettingsRequest {
         config_dir: Some("/home/.claude".into()),
         project_root: "/p".into(),
@@ -43,13 +41,16 @@ fn only_what_was_asked_for_is_read_and_the_weakest_comes_first() {
     let project = row(LayerSource::Project, "/p/.claude/settings.json", "/p");
     let local = row(LayerSource::Local, "/p/.claude/settings.local.json", "/p/sub");
     assert_eq!(all.setting_files(), [user, project.clone(), local]);
-    assert_eq!(SettingsRequest { sources: [SettingSource::Project].into(), ..all.clone() }.setting_files(), [project]);
+    assert_eq!(
+        SettingsRequest { sources: [SettingSource::Project].into(), ..all.clone() }.setting_files(),
+        [project]
+    );
     assert_eq!(SettingsRequest { sources: BTreeSet::new(), ..all.clone() }.setting_files(), []);
     assert_eq!(SettingsRequest { config_dir: None, ..all }.setting_files().len(), 2);
 }
 
 #[test]
-fn a_project_at_home_is_read_as_the_persons_own() {
+fn project_in_home_directory_is_read_as_users() {
     let at_home = SettingsRequest {
         config_dir: Some("/home/.claude".into()),
         project_root: "/home".into(),
@@ -61,7 +62,7 @@ fn a_project_at_home_is_read_as_the_persons_own() {
 }
 
 #[test]
-fn an_administrators_later_parts_are_stronger_than_the_main_file() {
+fn later_managed_parts_are_stronger() {
     let folder = tempfile::tempdir().unwrap();
     let parts = folder.path().join("managed-settings.d");
     fs::create_dir(&parts).unwrap();

@@ -1,5 +1,3 @@
-//! What counts at each level of trust.
-
 use serde_json::json;
 
 use super::*;
@@ -10,9 +8,9 @@ fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Withheld>) {
 }
 
 #[test]
-fn what_counts_at_each_level_of_trust() {
-    use Trust::{Limited, Full, Untrusted};
-    /// From which level on it counts; none: never.
+fn settings_apply_from_their_trust_level() {
+    use Trust::{Full, Limited, Untrusted};
+    /// Level from which on the setting applies; none for never.
     type Row = (&'static str, Value, Option<Trust>);
     let rows: Vec<Row> = vec![
         ("deny rules", json!({"permissions": {"deny": ["Bash"]}}), Some(Untrusted)),
@@ -67,21 +65,21 @@ fn what_counts_at_each_level_of_trust() {
 }
 
 #[test]
-fn a_persons_own_settings_are_not_filtered() {
+fn user_settings_are_not_filtered() {
     let own = json!({"apiKeyHelper": "x", "env": {"PATH": "x"}, "permissions": {"defaultMode": "bypassPermissions"}});
     let (kept, held) = filter_values(own.as_object().unwrap().clone(), LayerScope::User, Trust::Untrusted);
     assert_eq!((Value::Object(kept), held), (own, vec![]));
 }
 
 #[test]
-fn what_has_the_wrong_shape_stays_to_be_refused_with_its_place() {
+fn values_of_wrong_type_are_left_to_validation() {
     for value in [json!({"permissions": 1}), json!({"permissions": {"deny": 1}}), json!({"sandbox": []})] {
         assert_eq!(filtered(&value, Trust::Untrusted).0, value);
     }
 }
 
 #[test]
-fn one_warning_lists_all_that_is_held_back() {
+fn one_warning_lists_all_withheld_values() {
     let value = json!({
         "permissions": {"allow": ["A", "B", "C", "D", "E", "F", "G"], "deny": ["X"], "defaultMode": "bypassPermissions"},
         "hooks": {"Stop": [], "a\u{1b}[2J": []},

@@ -1,4 +1,4 @@
-//! Files before and after a change, and many writers at once.
+//! Changes to files, and concurrent writers.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -42,7 +42,7 @@ fn dir_names(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_new_file_is_made_with_its_folder_for_the_person_only() {
+fn new_file_is_created_private_with_directory() {
     let folder = temp_dir();
     let path = local_path(&folder);
     let replaced = change_file(&path, FileAccess::UserInProject, &add_rule("Bash(m1 *)")).unwrap().unwrap();
@@ -54,7 +54,7 @@ fn a_new_file_is_made_with_its_folder_for_the_person_only() {
 }
 
 #[test]
-fn a_configuration_folder_is_made_with_its_parents() {
+fn configuration_directory_is_created_with_parents() {
     let folder = temp_dir();
     let path = folder.path().join("home/.claude/settings.json");
     change_file(&path, FileAccess::User, &add_rule("A")).unwrap();
@@ -62,21 +62,22 @@ fn a_configuration_folder_is_made_with_its_parents() {
 }
 
 #[test]
-fn the_projects_file_keeps_its_mode_and_the_persons_becomes_private() {
+fn project_file_keeps_mode_and_users_becomes_private() {
     let folder = temp_dir();
     let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
     for (readers, expected) in [(FileAccess::Project, 0o664), (FileAccess::UserInProject, 0o600)] {
         fs::write(&path, "\u{feff}{\"model\":\"m\"}").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
-        change_file(&path, readers, &SettingsChange::Value { key: "model".into(), value: json!("n") }).unwrap();
+        change_file(&path, readers, &SettingsChange::Value { key: "model".into(), value: json!("n") })
+            .unwrap();
         assert_eq!(file_mode(&path), expected);
         assert_eq!(fs::read_to_string(&path).unwrap(), "\u{feff}{\"model\":\"n\"}");
     }
 }
 
 #[test]
-fn a_link_is_refused_and_what_it_leads_to_stays() {
+fn symlink_is_rejected_and_target_unchanged() {
     let folder = temp_dir();
     let path = local_path(&folder);
     let outside = folder.path().join("outside");
@@ -100,7 +101,7 @@ fn a_link_is_refused_and_what_it_leads_to_stays() {
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_stays_as_it_is() {
+fn invalid_file_is_left_unchanged() {
     let folder = temp_dir();
     let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
@@ -108,7 +109,11 @@ fn a_file_that_cannot_be_understood_stays_as_it_is() {
         fs::write(&path, text).unwrap();
         let error = change_file(&path, FileAccess::UserInProject, &add_rule("A")).unwrap_err().to_string();
         assert!(error.contains("settings.local.json"), "{error}");
-        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), dir_names(&path).len()), (text, 1), "{error}");
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), dir_names(&path).len()),
+            (text, 1),
+            "{error}"
+        );
     }
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
@@ -116,20 +121,21 @@ fn a_file_that_cannot_be_understood_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_never_grows_beyond_what_can_be_read() {
+fn file_never_exceeds_the_size_limit() {
     let folder = temp_dir();
     let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
     let text = json!({"x": "y".repeat(2 * 1024 * 1024 - 20)}).to_string();
     fs::write(&path, &text).unwrap();
-    let error =
-        change_file(&path, FileAccess::UserInProject, &add_rule("a rule that is too much")).unwrap_err().to_string();
+    let error = change_file(&path, FileAccess::UserInProject, &add_rule("a rule that is too much"))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("2 MiB"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
-fn what_a_killed_writer_left_is_cleaned_up() {
+fn files_of_killed_writers_are_removed() {
     let folder = temp_dir();
     let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
@@ -140,7 +146,7 @@ fn what_a_killed_writer_left_is_cleaned_up() {
 }
 
 #[test]
-fn many_writers_at_once_lose_nothing() {
+fn concurrent_threads_lose_nothing() {
     let folder = temp_dir();
     let path = local_path(&folder);
     std::thread::scope(|scope| {
@@ -148,7 +154,8 @@ fn many_writers_at_once_lose_nothing() {
             let path = &path;
             scope.spawn(move || {
                 for rule in 0..10 {
-                    change_file(path, FileAccess::UserInProject, &add_rule(&format!("R{writer}x{rule}"))).unwrap();
+                    change_file(path, FileAccess::UserInProject, &add_rule(&format!("R{writer}x{rule}")))
+                        .unwrap();
                 }
             });
         }
@@ -161,7 +168,7 @@ fn many_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_change_by_a_program_that_knows_no_lock_is_not_lost() {
+fn change_by_program_without_lock_is_not_lost() {
     let folder = temp_dir();
     let path = local_path(&folder);
     fs::create_dir(path.parent().unwrap()).unwrap();
@@ -173,13 +180,16 @@ fn a_change_by_a_program_that_knows_no_lock_is_not_lost() {
     let read = place.read().unwrap();
     fs::write(&path, "{\"theirs\":1}").unwrap();
     assert!(!place.replace(read.as_ref(), b"{\"ours\":1}").unwrap());
-    assert_eq!((fs::read(&path).unwrap().as_slice(), dir_names(&path).len()), (b"{\"theirs\":1}".as_slice(), 1));
+    assert_eq!(
+        (fs::read(&path).unwrap().as_slice(), dir_names(&path).len()),
+        (b"{\"theirs\":1}".as_slice(), 1)
+    );
     let read = place.read().unwrap();
     assert!(place.replace(read.as_ref(), b"{\"ours\":1}").unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"{\"ours\":1}");
 }
 
-/// Writes rules as a process of its own: the tests below start this test in other processes. Says what is written.
+/// Writes rules as a separate process and prints each: the tests below run this test in child processes.
 #[test]
 fn writer_process() {
     let given = |name: &str| std::env::var(format!("WHIMBREL_TEST_{name}"));
@@ -206,7 +216,7 @@ fn spawn_writer(path: &Path, name: &str, count: u32) -> Child {
 }
 
 #[test]
-fn several_processes_at_once_lose_nothing() {
+fn concurrent_processes_lose_nothing() {
     let folder = temp_dir();
     let path = local_path(&folder);
     let writers: Vec<Child> = (0..4).map(|number| spawn_writer(&path, &format!("W{number}"), 10)).collect();
@@ -221,7 +231,7 @@ fn several_processes_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_reported() {
+fn killed_writer_leaves_valid_file_with_reported_rules() {
     let folder = temp_dir();
     let path = local_path(&folder);
     let mut reported = Vec::new();
@@ -240,7 +250,7 @@ fn a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_reported() {
 }
 
 #[test]
-fn whoever_waits_gets_the_lock_when_the_folder_is_closed() {
+fn waiting_writer_gets_the_lock_after_close() {
     let folder = temp_dir();
     let first = open_dir(folder.path(), FileAccess::User).unwrap();
     assert_eq!(lock_dir(&first).unwrap(), LockState::Held);

@@ -6,7 +6,7 @@ use super::*;
 
 const ID: &str = "aaaaaaaa-2222-4333-8444-555555555555";
 
-/// A folder of settings with one session of `/work`.
+/// A configuration directory with one session of `/work`.
 struct Fixture {
     config: tempfile::TempDir,
     project_dir: ProjectDir,
@@ -38,7 +38,7 @@ fn resume(session: &str) -> Options {
 }
 
 #[test]
-fn where_nothing_can_be_written_sessions_go_on_from_what_is_there() {
+fn sessions_resume_without_storage() {
     let kept = Fixture::new();
     let before = std::fs::read(kept.transcript_path()).unwrap();
     let here = Some("/".to_owned());
@@ -47,7 +47,8 @@ fn where_nothing_can_be_written_sessions_go_on_from_what_is_there() {
     for (name, options, is_same) in
         [("--resume", resume(ID), true), ("--continue", last, true), ("--fork-session", forked, false)]
     {
-        let ResolvedSession { session, project_dir: place, resumed: past, .. } = kept.resolve(&options, TranscriptWrites::Disabled).unwrap();
+        let ResolvedSession { session, project_dir: place, resumed: past, .. } =
+            kept.resolve(&options, TranscriptWrites::Disabled).unwrap();
         let mut past = past.unwrap();
         assert!(past.loaded.history.snapshot().messages().len() == 1, "{name}");
         assert_eq!((session == ID, place.is_none()), (is_same, true), "{name}");
@@ -60,7 +61,7 @@ fn where_nothing_can_be_written_sessions_go_on_from_what_is_there() {
 }
 
 #[test]
-fn an_id_is_found_in_any_spelling_and_is_one_sessions() {
+fn session_id_is_found_in_any_spelling_and_unique() {
     let kept = Fixture::new();
     let shouted = ID.to_uppercase();
     let found = kept.resolve(&resume(&shouted), TranscriptWrites::Enabled).unwrap();
@@ -75,18 +76,23 @@ fn an_id_is_found_in_any_spelling_and_is_one_sessions() {
         ("the same in another folder", new(ID), &elsewhere),
         ("a copy of itself", forked, &kept.project_dir),
     ] {
-        let refused = resolve_session(&options, Some(place), TranscriptWrites::Enabled, &Persistence::default()).unwrap_err();
+        let refused =
+            resolve_session(&options, Some(place), TranscriptWrites::Enabled, &Persistence::default())
+                .unwrap_err();
         assert!(refused.to_string().contains("exists already"), "{name}: {refused}");
     }
     for odd in [&format!("{{{ID}}}"), &ID.replace('-', "")] {
         for options in [new(odd), resume(odd)] {
-            assert!(matches!(kept.resolve(&options, TranscriptWrites::Enabled), Err(SetupError::Invalid(_))), "{odd}");
+            assert!(
+                matches!(kept.resolve(&options, TranscriptWrites::Enabled), Err(SetupError::Invalid(_))),
+                "{odd}"
+            );
         }
     }
 }
 
 #[test]
-fn a_session_that_was_ended_before_anything_was_said_goes_on_from_nothing() {
+fn session_without_messages_can_be_resumed() {
     let kept = Fixture::new();
     let title = json!({"type": "custom-title", "customTitle": "x", "sessionId": ID}).to_string();
     for text in ["", title.as_str()] {
@@ -99,5 +105,8 @@ fn a_session_that_was_ended_before_anything_was_said_goes_on_from_nothing() {
         }
     }
     std::fs::write(kept.transcript_path(), "half of what was sa\n").unwrap();
-    assert!(kept.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap().warning.is_some(), "what is spoilt is told");
+    assert!(
+        kept.resolve(&resume(ID), TranscriptWrites::Enabled).unwrap().warning.is_some(),
+        "what is spoilt is told"
+    );
 }

@@ -1,4 +1,4 @@
-//! What a program that we talk with promises.
+//! Tests of long-lived child processes.
 
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
@@ -24,7 +24,7 @@ async fn read_all(dialogue: &mut ChildProcess) -> String {
 }
 
 #[tokio::test]
-async fn it_hears_what_is_said_and_answers() {
+async fn stdin_stdout_stderr_and_exit_code_are_connected() {
     let folder = tempfile::tempdir().unwrap();
     let mut dialogue =
         ChildProcess::spawn(&shell_program(&folder, "read a; echo \"$0 $a\"; echo oh >&2; exit 3")).unwrap();
@@ -35,7 +35,7 @@ async fn it_hears_what_is_said_and_answers() {
 }
 
 #[tokio::test]
-async fn complaints_without_end_take_little_room() {
+async fn endless_stderr_uses_bounded_memory() {
     let folder = tempfile::tempdir().unwrap();
     let script = "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo last >&2; echo done";
     let mut dialogue = ChildProcess::spawn(&shell_program(&folder, script)).unwrap();
@@ -46,10 +46,11 @@ async fn complaints_without_end_take_little_room() {
 }
 
 #[tokio::test]
-async fn something_that_holds_the_output_open_does_not_keep_us() {
+async fn a_descendant_holding_stdout_does_not_block_reading() {
     let folder = tempfile::tempdir().unwrap();
     let mut dialogue =
-        ChildProcess::spawn(&shell_program(&folder, "sleep 300 & echo $! > pid; echo started; exit 0")).unwrap();
+        ChildProcess::spawn(&shell_program(&folder, "sleep 300 & echo $! > pid; echo started; exit 0"))
+            .unwrap();
     let leash = dialogue.kill_handle();
     assert_eq!(read_all(&mut dialogue).await, "started\n");
     let left = read_pid(&folder.path().join("pid")).await;
@@ -58,7 +59,7 @@ async fn something_that_holds_the_output_open_does_not_keep_us() {
 }
 
 #[tokio::test]
-async fn whoever_ends_it_ends_all_that_it_started() {
+async fn kill_and_drop_end_all_descendants() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap '' TERM; setsid sh -c 'echo $$ > daemon; exec sleep 300' & echo $$ > pid; while :; do sleep 1; done";
     for dropped in [true, false] {
@@ -80,7 +81,7 @@ async fn whoever_ends_it_ends_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_says_so() {
+async fn a_missing_program_exits_with_127() {
     let folder = tempfile::tempdir().unwrap();
     let program = ProgramSpec { command: "no-such-program".into(), ..shell_program(&folder, "") };
     let mut dialogue = ChildProcess::spawn(&program).unwrap();

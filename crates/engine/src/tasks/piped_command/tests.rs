@@ -1,4 +1,4 @@
-//! Claims about commands that are told something and answer.
+//! Tests of commands with piped stdin.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,15 +44,16 @@ impl TestSession {
 }
 
 #[tokio::test]
-async fn a_command_is_told_something_and_both_outputs_are_heard_apart() {
-    let (ending, heard) = test_session().run("read x; echo \"got $x\"; echo oops >&2; exit 3", "hello\n").await;
+async fn stdin_is_written_and_outputs_are_separate() {
+    let (ending, heard) =
+        test_session().run("read x; echo \"got $x\"; echo oops >&2; exit 3", "hello\n").await;
     assert_eq!(ending, ProcessExit::Exited(3));
     assert_eq!((heard.stdout.raw().as_ref(), heard.stderr.text().as_str()), ("got hello\n", "oops\n"));
     assert_eq!(heard.combined.shown_text().lines().count(), 2);
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_listen_holds_nobody_up() {
+async fn a_command_that_ignores_stdin_does_not_block() {
     let place = test_session();
     let much = "x".repeat(4 * 1024 * 1024);
     for (name, command, said) in [
@@ -69,7 +70,7 @@ async fn a_command_that_does_not_listen_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_flood_is_read_and_not_kept() {
+async fn excess_output_is_read_but_not_kept() {
     let (ending, heard) = test_session().run("head -c 100000000 /dev/zero", "").await;
     assert_eq!(ending, ProcessExit::Exited(0));
     assert!(heard.stdout.is_truncated());
@@ -79,7 +80,7 @@ async fn a_flood_is_read_and_not_kept() {
 }
 
 #[tokio::test]
-async fn something_left_running_does_not_hold_the_answer() {
+async fn leftover_processes_do_not_delay_the_output() {
     let place = test_session();
     let (ending, heard) = place.run("sleep 300 & echo $! > left; echo done", "").await;
     assert_eq!((ending, heard.stdout.raw().as_ref()), (ProcessExit::Exited(0), "done\n"));
@@ -89,7 +90,7 @@ async fn something_left_running_does_not_hold_the_answer() {
 }
 
 #[tokio::test]
-async fn stopped_or_dropped_it_ends_with_its_children() {
+async fn stop_and_drop_end_the_children() {
     let place = test_session();
     for (name, stop) in [("stopped", true), ("dropped", false)] {
         let command = format!("trap '' TERM; sh -c 'echo $$ > {name}; exec sleep 300'; true");
@@ -105,7 +106,7 @@ async fn stopped_or_dropped_it_ends_with_its_children() {
 }
 
 #[tokio::test]
-async fn what_it_says_while_it_is_stopped_is_heard() {
+async fn output_during_stop_is_read() {
     let place = test_session();
     let floods =
         "trap 'head -c 100000 /dev/zero; echo bye >&2; exit' TERM; echo ready; while :; do sleep 0.01; done";
@@ -124,7 +125,7 @@ async fn what_it_says_while_it_is_stopped_is_heard() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_too_long_for_an_argument_is_told_so() {
+async fn a_command_beyond_the_argument_limit_is_rejected() {
     let place = test_session();
     let of_length = |length: usize| format!("cat{}", " ".repeat(length - 3));
     let (ending, heard) = place.run(&of_length(128 * 1024 - 1), "hello").await;
@@ -138,7 +139,7 @@ async fn a_command_that_is_too_long_for_an_argument_is_told_so() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_session_ends_it() {
+async fn closing_the_session_ends_the_command() {
     let place = test_session();
     let mut exchange = place.start("echo $$ > pid; sleep 300", "");
     let pid = read_pid(&place.dir.path().join("pid")).await;
@@ -155,7 +156,7 @@ async fn the_end_of_the_session_ends_it() {
 }
 
 #[test]
-fn the_first_line_is_found_wherever_a_piece_ends() {
+fn the_first_line_is_found_across_pieces() {
     for pieces in
         [vec!["ab\ncd\n"], vec!["a", "b\n", "cd"], vec!["ab", "\n"], vec!["", "a", "", "b", "\ncd\n\n"]]
     {

@@ -1,4 +1,4 @@
-//! What comes of the answers that hosts give.
+//! Tests of answers from hosts.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ fn questions() -> Value {
     ])
 }
 
-/// Calls the tool with an input of the model that the host has changed.
+/// Runs the tool with a model input and the input changed by the host.
 async fn run_with_answers(by_model: Value, by_host: Value) -> ToolOutput {
     let with = |more: Value| {
         let mut input = json!({"questions": questions()});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         input
     };
-    let call = ToolContext { original_input: Some(Arc::new(with(by_model))), ..TestWorkspace::new(&[]).context() };
+    let call =
+        ToolContext { original_input: Some(Arc::new(with(by_model))), ..TestWorkspace::new(&[]).context() };
     AskUserQuestionTool.run(serde_json::from_value(with(by_host)).unwrap(), call).await.unwrap()
 }
 
@@ -33,7 +34,7 @@ fn output_text(done: &ToolOutput) -> &str {
 }
 
 #[tokio::test]
-async fn answers_are_told_in_the_order_of_the_questions() {
+async fn answers_follow_the_order_of_the_questions() {
     let given = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
     let done = run_with_answers(json!({}), given).await;
     let answers = json!({"Which colour?": "Blue", "Which sizes?": "S, L"});
@@ -42,7 +43,7 @@ async fn answers_are_told_in_the_order_of_the_questions() {
 }
 
 #[tokio::test]
-async fn what_was_left_open_noted_or_said_otherwise_is_told_too() {
+async fn missing_answers_notes_and_responses_are_rendered() {
     let notes = json!({"Which colour?": {"notes": "a dark one", "preview": "p"}});
     let given = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
     let done = run_with_answers(json!({}), given).await;
@@ -54,13 +55,13 @@ async fn what_was_left_open_noted_or_said_otherwise_is_told_too() {
 }
 
 #[tokio::test]
-async fn words_instead_of_answers_are_an_answer() {
+async fn a_free_response_replaces_answers() {
     let done = run_with_answers(json!({}), json!({"response": "Neither, please."})).await;
     assert_eq!(output_text(&done), "The user replied in their own words: Neither, please.");
 }
 
 #[tokio::test]
-async fn only_what_the_host_put_in_counts() {
+async fn only_answers_from_the_host_count() {
     let own = json!({"answers": {"Which colour?": "Red"}});
     let rows = [
         (json!({"answers": {"Which colour?": "Red"}}), json!({})),

@@ -9,13 +9,12 @@ use super::*;
 use crate::tools::encoding::TextEncoding;
 use crate::tools::example::TestWorkspace;
 
-/// Edits a text as the tool would.
 fn apply_edit(text: &str, old: &str, new: &str) -> String {
     replace_matches(text, &find_matches(text, old), new)
 }
 
 #[test]
-fn line_ends_stay_as_they_are() {
+fn line_endings_are_kept() {
     for (name, text, old, new, expected) in [
         ("plain", "a\nb\nc\n", "a\nb", "x\ny", "x\ny\nc\n"),
         ("with returns", "a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"),
@@ -34,7 +33,7 @@ fn line_ends_stay_as_they_are() {
 }
 
 #[test]
-fn what_was_meant_is_guessed_from_what_is_there() {
+fn hints_name_the_likely_mistake() {
     let text = "fn main() {\n    let total = add(1, 2);\n}\n";
     assert!(
         mismatch_hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"),
@@ -71,7 +70,7 @@ async fn the_host_gets_the_whole_change() {
 }
 
 #[tokio::test]
-async fn encoding_mode_and_links_survive() {
+async fn encoding_mode_and_symlinks_are_kept() {
     let utf16 = |text: &str| encode(text, TextEncoding::Utf16Le).unwrap();
     let bench = TestWorkspace::new(&[]);
     fs::write(bench.path("real.txt"), utf16("grün\r\nrot\r\n")).unwrap();
@@ -84,7 +83,7 @@ async fn encoding_mode_and_links_survive() {
 }
 
 #[tokio::test]
-async fn what_an_encoding_cannot_say_is_refused() {
+async fn text_the_encoding_lacks_is_rejected() {
     let bench = TestWorkspace::new(&[]);
     fs::write(bench.path("a.txt"), b"caf\xE9\n").unwrap();
     assert!(matches!(read_and_edit(&bench, "café", "茶").await, Err(ToolError::Rejected(_))));
@@ -93,13 +92,14 @@ async fn what_an_encoding_cannot_say_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_once() {
+async fn a_changed_file_is_edited_only_if_unambiguous() {
     for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))] {
         let bench = TestWorkspace::new(&[("a.txt", "old line\n")]);
         bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap();
         fs::write(bench.path("a.txt"), theirs).unwrap();
-        let output =
-            bench.run_tool("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"})).await;
+        let output = bench
+            .run_tool("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"}))
+            .await;
         match (output, expected) {
             (Ok(_), Ok(text)) => assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), text),
             (Err(trouble), Err(words)) => assert!(trouble.reason().contains(words), "{trouble:?}"),
@@ -109,7 +109,7 @@ async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_o
 }
 
 #[tokio::test]
-async fn odd_targets_are_refused_with_a_reason() {
+async fn invalid_targets_are_rejected_with_a_reason() {
     let bench = TestWorkspace::new(&[("full.txt", "x"), ("empty.txt", ""), ("n.ipynb", "{}"), ("d/x", "")]);
     let edit = |path: &str, old: &str| json!({"file_path": path, "old_string": old, "new_string": "new"});
     bench.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();

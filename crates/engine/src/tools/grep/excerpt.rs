@@ -1,4 +1,4 @@
-//! What is written down about one file: whether it matches, how often, or which lines.
+//! Search results of one file: match, counts or lines.
 
 use std::io;
 
@@ -6,25 +6,21 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
-/// Longer lines are shown in part.
+/// Longer lines are clipped.
 const MAX_LINE_BYTES: usize = 500;
 
-/// What a search wants to know about a file.
+/// What a search collects from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchGoal {
-    /// Whether it matches at all.
     Match,
-    /// How many lines match.
     LineCount,
-    /// How many matches there are.
     MatchCount,
-    /// The lines, but not more than there is room for.
+    /// The lines, up to a limit.
     Lines(OutputLimit),
-    /// The matching parts of the lines.
+    /// The matching parts of the lines, up to a limit.
     Parts(OutputLimit),
 }
 
-/// How much can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutputLimit {
     pub(super) lines: usize,
@@ -32,39 +28,34 @@ pub(super) struct OutputLimit {
 }
 
 impl OutputLimit {
-    /// Whether so much fills it.
     pub(super) fn is_reached(self, lines: usize, bytes: usize) -> bool {
         lines >= self.lines || bytes >= self.bytes
     }
 }
 
-/// What was found in one file.
 #[derive(Debug, Default)]
 pub(super) struct Excerpt {
-    /// How many lines or parts match, as far as it was looked.
+    /// Matching lines or parts counted so far.
     pub(super) hits: u64,
-    /// The lines shown, each with its line end.
+    /// The shown lines, each with its newline.
     pub(super) text: String,
-    /// How many of them there are.
+    /// Number of shown lines.
     pub(super) lines: usize,
 }
 
-/// What a look into a file brought.
 #[derive(Debug)]
 pub(super) enum FileOutcome {
-    /// It matches.
     Match(Excerpt),
-    /// It does not.
     NoMatch,
-    /// It is not a text.
+    /// Not a text file.
     Binary,
 }
 
-/// Takes what the searcher finds in one file.
+/// Receives the searcher's results for one file.
 pub(super) struct ExcerptSink<'a> {
     matcher: &'a RegexMatcher,
     goal: SearchGoal,
-    /// Makes the file's name as the model reads it. Asked once, when something was found.
+    /// Computes the displayed file name; called once, at the first match.
     label: &'a dyn Fn() -> String,
     name: Option<String>,
     excerpt: Excerpt,
@@ -72,12 +63,10 @@ pub(super) struct ExcerptSink<'a> {
 }
 
 impl<'a> ExcerptSink<'a> {
-    /// A taker for one file.
     pub(super) fn new(matcher: &'a RegexMatcher, goal: SearchGoal, label: &'a dyn Fn() -> String) -> Self {
         Self { matcher, goal, label, name: None, excerpt: Excerpt::default(), is_binary: false }
     }
 
-    /// What was found.
     pub(super) fn into_outcome(self) -> FileOutcome {
         match self.excerpt {
             _ if self.is_binary => FileOutcome::Binary,
@@ -86,7 +75,7 @@ impl<'a> ExcerptSink<'a> {
         }
     }
 
-    /// Counts the matches in the place of the lines that they stand in.
+    /// Counts the single matches instead of the matched lines.
     fn count_matches(&mut self, bytes: &[u8]) {
         self.excerpt.hits -= 1;
         self.for_each_match(bytes, |taker, _, _| taker.excerpt.hits += 1);
@@ -113,12 +102,12 @@ impl<'a> ExcerptSink<'a> {
         });
     }
 
-    /// Calls back with every match that is not empty, and the number of line ends before it.
+    /// Calls `part` for every non-empty match with the number of newlines before it.
     fn for_each_match(&mut self, bytes: &[u8], mut part: impl FnMut(&mut Self, &[u8], u64)) {
         let text = trim_line_end(bytes);
         let matcher = self.matcher;
         let (mut upto, mut line_ends) = (0, 0);
-        // The matcher of a regex cannot fail.
+        // A regex matcher cannot fail.
         let _ = matcher.find_iter(text, |found| {
             line_ends += text[upto..found.start()].iter().filter(|&&byte| byte == b'\n').count() as u64;
             upto = found.start();
@@ -163,7 +152,7 @@ impl Sink for ExcerptSink<'_> {
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.excerpt.hits += 1;
         match self.goal {
-            // Matches that span lines may share them; they are counted themselves then.
+            // Multi-line matches may share lines, so the matches are counted instead.
             SearchGoal::LineCount if searcher.multi_line_with_matcher(self.matcher) => {
                 self.count_matches(found.bytes());
             }
@@ -202,7 +191,7 @@ fn trim_line_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Writes a line; of a long one the part around `at`.
+/// Appends a line; a long one is clipped around `at`.
 fn push_clipped_line(text: &mut String, line: &[u8], at: usize) {
     if line.len() <= MAX_LINE_BYTES {
         text.push_str(&String::from_utf8_lossy(line));
@@ -220,7 +209,7 @@ fn push_clipped_line(text: &mut String, line: &[u8], at: usize) {
     text.push_str(&format!(" [part of a line of {} bytes]", line.len()));
 }
 
-/// The last place up to `at` where a UTF-8 letter begins.
+/// The last character boundary up to `at`.
 fn char_start(line: &[u8], at: usize) -> usize {
     (0..=at).rev().find(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)).unwrap_or(0)
 }
@@ -230,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_is_shown_around_the_match() {
+    fn a_long_line_is_clipped_around_the_match() {
         let mut text = String::new();
         let line = format!("{}needle{}", "ä".repeat(500), "b".repeat(1000));
         push_clipped_line(&mut text, line.as_bytes(), 1000);

@@ -1,5 +1,5 @@
-//! Grep: finds text in files with ripgrep's own libraries. `pattern` understands the regular expression, `search` goes
-//! through the files, `excerpt` writes down what matched in one of them, `output` makes the answer.
+//! Grep: searches file contents with ripgrep's libraries. `pattern` compiles the regular expression, `search` goes
+//! through the files, `excerpt` collects the results of one file, `output` renders them.
 
 mod excerpt;
 mod output;
@@ -13,11 +13,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::walk::CancelFlag;
-use super::{ToolContext, Example, ToolResult, Tool, Effects, lenient, walk};
+use super::{Effects, Example, Tool, ToolContext, ToolResult, lenient, walk};
 use output::ResultPage;
 use search::GrepSearch;
 
-/// The tool.
 pub(super) struct GrepTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,14 +31,14 @@ pub(super) struct Input {
     #[schemars(with = "Mode")]
     #[serde(default)]
     output_mode: Option<Mode>,
-    // The flags are known to models from ripgrep.
+    // Flags of ripgrep, which models know without a description.
     #[serde(rename = "-B", default, deserialize_with = "lenient::count")]
     before: Option<usize>,
     #[serde(rename = "-A", default, deserialize_with = "lenient::count")]
     after: Option<usize>,
     #[serde(rename = "-C", default, deserialize_with = "lenient::count")]
     around: Option<usize>,
-    // Another name of -C; not worth telling.
+    // Alias of -C; not in the schema.
     #[schemars(skip)]
     #[serde(default, deserialize_with = "lenient::count")]
     context: Option<usize>,
@@ -68,7 +67,7 @@ fn yes() -> bool {
     true
 }
 
-// What the answer shows. (Doc comments here would go to the model.)
+// Output mode. Not a doc comment, because that would become part of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
@@ -94,8 +93,9 @@ impl Tool for GrepTool {
         let page = ResultPage::from_input(&input);
         let cwd = call.workspace.cwd();
         let (workspace, sight) = (call.workspace.clone(), call.read_filter.clone());
-        let search =
-            move |stop: &CancelFlag| GrepSearch::new(&input, &page, &workspace).map(|search| search.run(&sight, stop));
+        let search = move |stop: &CancelFlag| {
+            GrepSearch::new(&input, &page, &workspace).map(|search| search.run(&sight, stop))
+        };
         let found = walk::run_search(&call.cancel, search).await?;
         Ok(output::search_result(found, &page, &cwd))
     }
@@ -107,11 +107,9 @@ impl Tool for GrepTool {
             ("n.md", "nothing\n"),
         ];
         vec![
-            Example::new("by default it names the files", json!({"pattern": "foo"})).with_files(FILES).expect_output(&[
-                "Found 2 files\n",
-                "c.py",
-                "d/b.py",
-            ]),
+            Example::new("by default it names the files", json!({"pattern": "foo"}))
+                .with_files(FILES)
+                .expect_output(&["Found 2 files\n", "c.py", "d/b.py"]),
             Example::new("content shows the lines", json!({"pattern": "foo", "output_mode": "content"}))
                 .with_files(FILES)
                 .expect_output(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),

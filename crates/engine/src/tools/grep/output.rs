@@ -1,4 +1,4 @@
-//! The answer: a page of the findings as text for the model, and the same as a structure for the host.
+//! Renders a page of the results as text for the model and as JSON for the host.
 
 use std::path::Path;
 
@@ -10,25 +10,24 @@ use super::search::{GrepFindings, GrepMatches};
 use crate::tools::ToolOutput;
 use crate::tools::walk::{self, SearchOutcome};
 
-/// How many lines or files a page has if the call does not say.
+/// Default number of lines or files on a page.
 const DEFAULT_PAGE_SIZE: usize = 250;
 
-/// How long a page may get, in bytes.
+/// Maximum size of a page in bytes.
 const MAX_PAGE_BYTES: usize = 30_000;
 
-/// About the longest line that an excerpt has.
+/// Estimated maximum length of an excerpt line.
 const LINE_BYTES_ESTIMATE: usize = 1_000;
 
-/// The part of the findings that is asked for.
+/// The requested part of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResultPage {
     offset: usize,
-    /// `None`: as many as the length allows.
+    /// `None`: limited by size only.
     limit: Option<usize>,
 }
 
 impl ResultPage {
-    /// The page that a call asks for.
     pub(super) fn from_input(input: &Input) -> Self {
         let limit = input.head_limit.unwrap_or(DEFAULT_PAGE_SIZE);
         Self { offset: input.offset.unwrap_or(0), limit: (limit > 0).then_some(limit) }
@@ -38,10 +37,13 @@ impl ResultPage {
     pub(super) fn collection_limit(self) -> OutputLimit {
         let lines =
             self.limit.map_or(usize::MAX, |limit| self.offset.saturating_add(limit).saturating_add(1));
-        OutputLimit { lines, bytes: self.offset.saturating_mul(LINE_BYTES_ESTIMATE).saturating_add(MAX_PAGE_BYTES) }
+        OutputLimit {
+            lines,
+            bytes: self.offset.saturating_mul(LINE_BYTES_ESTIMATE).saturating_add(MAX_PAGE_BYTES),
+        }
     }
 
-    /// Takes the page's part of the lines.
+    /// Selects the lines of the page.
     fn slice<'a>(self, lines: impl Iterator<Item = &'a str>) -> PageSlice<'a> {
         let mut cut = PageSlice { lines: Vec::new(), skipped: 0, has_more: false };
         let mut bytes = 0;
@@ -61,7 +63,7 @@ impl ResultPage {
         cut
     }
 
-    /// Adds to the meta what of the page had an effect.
+    /// Adds limit and offset to the metadata if they had an effect.
     fn add_meta(self, meta: &mut Value, cut: &PageSlice<'_>) {
         if cut.has_more {
             meta["appliedLimit"] = cut.lines.len().into();
@@ -80,7 +82,7 @@ struct PageSlice<'a> {
 }
 
 impl PageSlice<'_> {
-    /// Says which part was shown, if it was not all.
+    /// Tells which part is shown, if not all.
     fn position_note(&self, things: &str) -> String {
         let upto = self.skipped + self.lines.len();
         match (self.has_more, self.lines.is_empty(), self.skipped) {
@@ -97,17 +99,23 @@ impl PageSlice<'_> {
     }
 }
 
-/// Makes the answer.
-pub(super) fn search_result(searched: SearchOutcome<GrepMatches>, page: &ResultPage, cwd: &Path) -> ToolOutput {
-    let SearchOutcome { found: GrepMatches { findings: what, gaps, is_binary }, timed_out: out_of_time } = searched;
+pub(super) fn search_result(
+    searched: SearchOutcome<GrepMatches>,
+    page: &ResultPage,
+    cwd: &Path,
+) -> ToolOutput {
+    let SearchOutcome { found: GrepMatches { findings: what, gaps, is_binary }, timed_out: out_of_time } =
+        searched;
     let (mut text, mut meta) = match what {
         GrepFindings::Files(files) => {
             let names: Vec<String> = files.iter().map(|(_, path)| walk::display_path(path, cwd)).collect();
             render_files(&names, *page)
         }
         GrepFindings::Counts(counts) => {
-            let lines: Vec<String> =
-                counts.iter().map(|(path, count)| format!("{}:{count}", walk::display_path(path, cwd))).collect();
+            let lines: Vec<String> = counts
+                .iter()
+                .map(|(path, count)| format!("{}:{count}", walk::display_path(path, cwd)))
+                .collect();
             render_counts(&lines, counts.values().sum(), *page)
         }
         GrepFindings::Lines { excerpts, has_context } => render_lines(&excerpts, has_context, *page),
@@ -131,7 +139,12 @@ fn render_files(names: &[String], page: ResultPage) -> (String, Value) {
     page.add_meta(&mut meta, &cut);
     let text = match names.len() {
         0 => "No files found".to_owned(),
-        total => format!("Found {}{}{}", format_file_count(total), prefix_with_newlines(&cut.lines), cut.position_note("Files")),
+        total => format!(
+            "Found {}{}{}",
+            format_file_count(total),
+            prefix_with_newlines(&cut.lines),
+            cut.position_note("Files")
+        ),
     };
     (text, meta)
 }
@@ -172,7 +185,7 @@ fn render_lines(excerpts: &[Excerpt], has_context: bool, page: ResultPage) -> (S
     (text, meta)
 }
 
-/// How many files the lines of a page come from.
+/// Number of files that the lines of a page come from.
 fn count_files_on_page(cut: &PageSlice<'_>, excerpts: &[Excerpt], has_context: bool) -> usize {
     let mut upto = 0;
     let ends = excerpts.iter().enumerate().map(|(at, excerpt)| {
@@ -187,7 +200,7 @@ fn format_file_count(count: usize) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
-/// The lines, each after a line end.
+/// Prefixes each line with a newline.
 fn prefix_with_newlines(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| ["\n", line]).collect()
 }

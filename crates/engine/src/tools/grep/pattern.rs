@@ -1,4 +1,4 @@
-//! The pattern: a regular expression in Rust's syntax, and what to tell the model when it is none.
+//! The regular expression, and error messages for invalid ones.
 
 use grep_matcher::LineTerminator;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
@@ -7,7 +7,7 @@ use grep_searcher::SearcherBuilder;
 use super::Input;
 use crate::tools::ToolError;
 
-/// A pattern that can be searched for.
+/// A compiled pattern.
 #[derive(Debug, Clone)]
 pub(super) struct SearchPattern {
     pub(super) matcher: RegexMatcher,
@@ -17,16 +17,17 @@ pub(super) struct SearchPattern {
 /// What a match may span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MatchSpan {
-    /// A part of one line.
+    /// Part of one line.
     Line,
-    /// The same; the pattern asks for line ends, which may be those of Windows.
+    /// Part of one line; the pattern contains `$`, which must also match before `\r
+    /// `.
     LineWithEnd,
     /// Several lines.
     Lines,
 }
 
 impl SearchPattern {
-    /// Reads the pattern of a call.
+    /// Compiles the pattern of a call.
     pub(super) fn from_input(input: &Input) -> Result<Self, ToolError> {
         let mut builder = RegexMatcherBuilder::new();
         builder.multi_line(true).case_insensitive(input.ignore_case);
@@ -44,7 +45,7 @@ impl SearchPattern {
         };
         match builder.build(&input.pattern) {
             Ok(matcher) => Ok(Self { matcher, span: reach }),
-            // It speaks of line ends, so it is meant to span lines; a dot still stays in its line.
+            // The pattern contains line terminators, so let it span lines; `.` still does not match them.
             Err(error) if reach != MatchSpan::Lines && matches!(error.kind(), ErrorKind::NotAllowed(_)) => {
                 builder
                     .crlf(false)
@@ -56,7 +57,7 @@ impl SearchPattern {
         }
     }
 
-    /// Sets a searcher up for it.
+    /// Configures a searcher for this pattern.
     pub(super) fn configure(&self, searcher: &mut SearcherBuilder) {
         match self.span {
             MatchSpan::Line => searcher,
@@ -66,7 +67,7 @@ impl SearchPattern {
     }
 }
 
-/// Says in plain words what is wrong, and how the pattern is written as plain text.
+/// Error with cause and the escaped pattern.
 fn regex_error(pattern: &str, error: &Error) -> ToolError {
     let text = error.to_string();
     let reason = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&text);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_pattern_is_explained_in_one_sentence() {
+    fn an_invalid_pattern_is_explained() {
         assert_eq!(
             error_reason("interface{}"),
             "`interface{}` is not a valid regex: repetition quantifier expects a valid decimal. Literal braces, \

@@ -1,4 +1,4 @@
-//! Going through the files: which ones, with what pattern, and collecting what they hold.
+//! Searches files and collects their results.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -9,17 +9,17 @@ use std::time::SystemTime;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::DirEntry;
 
-use super::excerpt::{Excerpt, FileOutcome, OutputLimit, ExcerptSink, SearchGoal};
+use super::excerpt::{Excerpt, ExcerptSink, FileOutcome, OutputLimit, SearchGoal};
 use super::output::ResultPage;
 use super::pattern::SearchPattern;
 use super::{Input, Mode};
 use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
-use crate::tools::walk::{self, SearchGaps, NameFilter, CancelFlag, FileVisitor, DirWalk, WalkOutcome};
+use crate::tools::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, WalkOutcome};
 use crate::tools::{ToolError, file_target};
 use crate::workspace::Workspace;
 
-/// What a thread may hold in memory of one file: a line, or the whole file where matches span lines.
+/// Memory limit per thread for one file: a line, or the whole file for multi-line patterns.
 const MAX_HEAP_BYTES: usize = 128 << 20;
 
 /// One search, ready to run.
@@ -29,27 +29,24 @@ pub(super) struct GrepSearch {
     pattern: SearchPattern,
     goal: SearchGoal,
     searcher: SearcherBuilder,
-    /// Whether lines around the matches are shown, so that groups of lines need a mark between them.
+    /// Whether context lines are shown, so that groups need a separator.
     has_context: bool,
 }
 
-/// Where to look.
 enum SearchTarget {
     File(PathBuf),
     Directory(PathBuf, Arc<NameFilter>),
 }
 
-/// What a search found.
 #[derive(Debug)]
 pub(super) struct GrepMatches {
     pub(super) findings: GrepFindings,
-    /// What could not be looked at.
     pub(super) gaps: SearchGaps,
-    /// Whether the one file that was asked for is not a text.
+    /// Whether the single searched file is binary.
     pub(super) is_binary: bool,
 }
 
-/// The findings, in the order in which they are shown.
+/// The results in display order.
 #[derive(Debug)]
 pub(super) enum GrepFindings {
     Files(Vec<(SystemTime, PathBuf)>),
@@ -58,14 +55,18 @@ pub(super) enum GrepFindings {
 }
 
 impl GrepSearch {
-    /// Understands a call.
+    /// Prepares the search of a call.
     pub(super) fn new(input: &Input, page: &ResultPage, workspace: &Workspace) -> Result<Self, ToolError> {
         let pattern = SearchPattern::from_input(input)?;
         let want = search_goal(input, page.collection_limit());
         let around = input.around.or(input.context);
         let (before, after) = match want {
-            SearchGoal::Lines(_) => (input.before.or(around).unwrap_or(0), input.after.or(around).unwrap_or(0)),
-            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount | SearchGoal::Parts(_) => (0, 0),
+            SearchGoal::Lines(_) => {
+                (input.before.or(around).unwrap_or(0), input.after.or(around).unwrap_or(0))
+            }
+            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount | SearchGoal::Parts(_) => {
+                (0, 0)
+            }
         };
         let mut searcher = SearcherBuilder::new();
         searcher
@@ -79,7 +80,6 @@ impl GrepSearch {
         Ok(Self { target: place, cwd, pattern, goal: want, searcher, has_context: before + after > 0 })
     }
 
-    /// Does the work.
     pub(super) fn run(&self, sight: &SearchFilter, stop: &CancelFlag) -> GrepMatches {
         let shelf = Mutex::new(ExcerptBuffer::new(self.goal));
         let reader = || FileReader::new(self, stop, &shelf);
@@ -97,7 +97,13 @@ impl GrepSearch {
                 GrepMatches { findings: self.collect_findings(vec![reader], &shelf), gaps, is_binary }
             }
             SearchTarget::Directory(root, names) => {
-                let walk = DirWalk { root, name_filter: names.clone(), read_filter: sight.clone(), max_depth: None, stop };
+                let walk = DirWalk {
+                    root,
+                    name_filter: names.clone(),
+                    read_filter: sight.clone(),
+                    max_depth: None,
+                    stop,
+                };
                 let WalkOutcome { visitors, mut gaps } = walk.run(reader);
                 gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
                 GrepMatches { findings: self.collect_findings(visitors, &shelf), gaps, is_binary: false }
@@ -105,7 +111,7 @@ impl GrepSearch {
         }
     }
 
-    /// Puts together what the threads found.
+    /// Combines the results of all threads.
     fn collect_findings(&self, readers: Vec<FileReader<'_>>, shelf: &Mutex<ExcerptBuffer>) -> GrepFindings {
         match self.goal {
             SearchGoal::Match => {
@@ -157,7 +163,7 @@ impl SearchTarget {
     }
 }
 
-/// Reads files on one thread.
+/// Searches files on one thread.
 struct FileReader<'a> {
     search: &'a GrepSearch,
     stop: &'a CancelFlag,
@@ -231,12 +237,12 @@ impl<'a> FileReader<'a> {
     }
 }
 
-/// A panic elsewhere cannot leave the shelf half changed.
+/// Changes are complete when the lock is released, so a poisoned lock holds valid data.
 fn lock(shelf: &Mutex<ExcerptBuffer>) -> MutexGuard<'_, ExcerptBuffer> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that ends with an error when the search is told to stop.
+/// A reader that fails once the search is cancelled.
 struct StoppableFile<'a, R> {
     file: R,
     stop: &'a CancelFlag,
@@ -251,8 +257,8 @@ impl<R: Read> Read for StoppableFile<'_, R> {
     }
 }
 
-/// The excerpts that come first by path, as many as can be shown. Others are let go as soon as they cannot be among
-/// them, so that a pattern that matches everywhere neither fills the memory nor reads every file.
+/// The first excerpts by path, as many as can be shown. Others are dropped as soon as they cannot be among them, so
+/// that a pattern that matches everywhere neither fills the memory nor reads every file.
 struct ExcerptBuffer {
     excerpts: BTreeMap<PathBuf, Excerpt>,
     lines: usize,
@@ -264,12 +270,14 @@ impl ExcerptBuffer {
     fn new(want: SearchGoal) -> Self {
         let room = match want {
             SearchGoal::Lines(room) | SearchGoal::Parts(room) => room,
-            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount => OutputLimit { lines: 0, bytes: 0 },
+            SearchGoal::Match | SearchGoal::LineCount | SearchGoal::MatchCount => {
+                OutputLimit { lines: 0, bytes: 0 }
+            }
         };
         Self { excerpts: BTreeMap::new(), lines: 0, bytes: 0, room }
     }
 
-    /// Whether an excerpt of this file could be shown.
+    /// Returns whether an excerpt of this file could be shown.
     fn accepts(&self, path: &Path) -> bool {
         !self.room.is_reached(self.lines, self.bytes)
             || self.excerpts.last_key_value().is_none_or(|(last, _)| path < last.as_path())

@@ -1,4 +1,4 @@
-//! Claims about Grep as a whole.
+//! Tests of Grep.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -22,13 +22,13 @@ fn names(done: &ToolOutput) -> Vec<String> {
 }
 
 #[test]
-fn the_description_is_short() {
+fn the_specification_is_small() {
     let spec = serde_json::to_string(&GrepTool.spec()).unwrap();
     assert!(spec.len() <= 1100, "{} bytes: {spec}", spec.len());
 }
 
 #[tokio::test]
-async fn files_are_named_newest_first() {
+async fn files_are_listed_newest_first() {
     let bench = TestWorkspace::new(TREE);
     for (name, second) in [("c.py", 1), ("d/b.py", 2)] {
         let file = fs::File::options().write(true).open(bench.root().join(name)).unwrap();
@@ -43,7 +43,7 @@ async fn files_are_named_newest_first() {
 }
 
 #[tokio::test]
-async fn lines_come_in_the_order_of_their_paths() {
+async fn lines_are_ordered_by_path() {
     let rows: [(&str, Value, &str); 12] = [
         ("numbers", json!({"pattern": "foo"}), "c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"),
         ("no numbers", json!({"pattern": "foo=", "-n": false}), "c.py:foo=2"),
@@ -78,16 +78,18 @@ async fn lines_come_in_the_order_of_their_paths() {
 }
 
 #[tokio::test]
-async fn groups_of_lines_are_set_apart() {
+async fn groups_of_lines_are_separated() {
     let bench = TestWorkspace::new(&[("a", "x\n1\n2\n3\nx\n")]);
     let text = bench.run_to_text("Grep", json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
     assert_eq!(text, "a:1:x\na-2-1\n--\na:5:x");
 }
 
 #[tokio::test]
-async fn the_host_gets_the_lines_too() {
-    let done =
-        TestWorkspace::new(TREE).run_tool("Grep", json!({"pattern": "bar", "output_mode": "content"})).await.unwrap();
+async fn the_host_gets_the_lines() {
+    let done = TestWorkspace::new(TREE)
+        .run_tool("Grep", json!({"pattern": "bar", "output_mode": "content"}))
+        .await
+        .unwrap();
     let expected = json!({
         "mode": "content", "numFiles": 1, "filenames": [], "content": "c.py:2:bar", "numLines": 1,
     });
@@ -107,7 +109,7 @@ async fn counts_have_a_total() {
 }
 
 #[tokio::test]
-async fn matches_that_span_lines_are_counted_one_by_one() {
+async fn multi_line_matches_are_counted_individually() {
     let bench = TestWorkspace::new(&[("a", "start\nmid\nend\nstart x\nend\n"), ("b", "foo foo\nfoo\n")]);
     for (pattern, path, expected) in [("start.*?end", "a", 2), ("foo", "b", 2)] {
         let input = json!({"pattern": pattern, "path": path, "multiline": true, "output_mode": "count"});
@@ -116,7 +118,7 @@ async fn matches_that_span_lines_are_counted_one_by_one() {
 }
 
 #[tokio::test]
-async fn the_home_folder_can_be_searched() {
+async fn the_home_directory_can_be_searched() {
     let bench = TestWorkspace::new(&[("home/a.txt", "x")]);
     let home = bench.path("home").display().to_string();
     bench.workspace().set_variables([("HOME".to_owned(), home)].into());
@@ -129,7 +131,7 @@ async fn the_home_folder_can_be_searched() {
 }
 
 #[tokio::test]
-async fn only_some_files_are_searched() {
+async fn filters_select_the_searched_files() {
     let bench = TestWorkspace::new(&[
         (".gitignore", "out\n"),
         (".hidden/a.py", "x"),
@@ -155,7 +157,8 @@ async fn only_some_files_are_searched() {
         input["pattern"] = "x".into();
         assert_eq!(names(&bench.run_tool("Grep", input).await.unwrap()), expected, "{name}");
     }
-    let lines = bench.run_to_text("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
+    let lines =
+        bench.run_to_text("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
     assert_eq!(
         lines, "s/d.py:1:x",
         "a file that turns out to be binary later is left out where it is read to the end"
@@ -163,14 +166,14 @@ async fn only_some_files_are_searched() {
 }
 
 #[tokio::test]
-async fn a_single_binary_file_is_called_so() {
+async fn a_single_binary_file_is_reported() {
     let bench = TestWorkspace::new(&[("a.bin", "x\0")]);
     let text = bench.run_to_text("Grep", json!({"pattern": "x", "path": "a.bin"})).await;
     assert_eq!(text, "No files found\n(The file is binary.)");
 }
 
 #[tokio::test]
-async fn numbers_and_flags_may_come_as_text() {
+async fn numbers_and_flags_may_be_quoted() {
     let bench = TestWorkspace::new(TREE);
     let input =
         json!({"pattern": "FOO=", "-i": "true", "-A": "1", "output_mode": "content", "head_limit": "9"});
@@ -218,7 +221,7 @@ async fn pages_follow_each_other() {
 }
 
 #[tokio::test]
-async fn an_answer_is_never_too_long() {
+async fn a_result_has_a_maximum_size() {
     let bench = TestWorkspace::new(&[]);
     for number in 0..50 {
         fs::write(bench.root().join(format!("{number:02}")), "some text\n".repeat(1000)).unwrap();
@@ -231,7 +234,10 @@ async fn an_answer_is_never_too_long() {
 }
 
 #[tokio::test]
-async fn line_ends_of_windows_are_line_ends() {
+async fn crlf_is_a_line_ending() {
     let bench = TestWorkspace::new(&[("a", "one\r\ntwo\r\n")]);
-    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
+    assert_eq!(
+        bench.run_to_text("Grep", json!({"pattern": "e$", "output_mode": "content"})).await,
+        "a:1:one"
+    );
 }

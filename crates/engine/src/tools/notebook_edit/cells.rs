@@ -1,4 +1,4 @@
-//! The cells of a notebook: finding one, and what the text is once it is replaced, deleted or has got a neighbour.
+//! Finds, replaces, inserts and deletes cells in the text of a notebook.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::ids;
 use crate::tools::patch;
 use crate::tools::read::notebook::{CellText, cell_name};
 
-/// A notebook whose cells are kept as they are written.
+/// A notebook with its cells as raw JSON.
 #[derive(Deserialize)]
 pub(super) struct Notebook<'a> {
     #[serde(borrow)]
@@ -23,7 +23,7 @@ pub(super) struct Notebook<'a> {
     nbformat_minor: u64,
 }
 
-/// A change of a notebook's text.
+/// A changed notebook.
 #[derive(Debug, PartialEq)]
 pub(super) struct NotebookChange {
     pub(super) text: String,
@@ -32,8 +32,12 @@ pub(super) struct NotebookChange {
     pub(super) old_source: Option<String>,
 }
 
-/// The text of the notebook after the change, or why there is none.
-pub(super) fn apply_change(text: &str, notebook: &Notebook<'_>, input: &Input) -> Result<NotebookChange, String> {
+/// Applies the requested change to the text of the notebook.
+pub(super) fn apply_change(
+    text: &str,
+    notebook: &Notebook<'_>,
+    input: &Input,
+) -> Result<NotebookChange, String> {
     let at = input.cell_id.as_deref().map(|id| find_cell(notebook, id)).transpose()?;
     match (input.mode(), at) {
         (EditMode::Insert, at) => insert_cell(text, notebook, input, at),
@@ -43,7 +47,7 @@ pub(super) fn apply_change(text: &str, notebook: &Notebook<'_>, input: &Input) -
     }
 }
 
-/// Where a cell stands, by its id or as `cell-N`.
+/// Index of a cell, by its id or as `cell-N`.
 fn find_cell(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
     let ids: Vec<Option<String>> = notebook.cells.iter().map(|cell| read_id(&parse_cell(cell))).collect();
     if let Some(at) = ids.iter().position(|known| known.as_deref() == Some(id)) {
@@ -74,13 +78,18 @@ pub(super) fn read_source(cell: &Map<String, Value>) -> Option<String> {
     cell.get("source").and_then(|source| CellText::deserialize(source).ok()).map(|source| source.join())
 }
 
-/// The new source, as the notebook keeps sources: in one piece, or line by line.
+/// The new source in the notebook's form: one string, or a list of lines.
 fn source_value(input: &Input, in_lines: bool) -> Result<Value, String> {
     let text = input.new_source.as_deref().ok_or("new_source is missing.")?;
     Ok(if in_lines { text.split_inclusive('\n').collect() } else { text.into() })
 }
 
-fn replace_cell(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Result<NotebookChange, String> {
+fn replace_cell(
+    text: &str,
+    notebook: &Notebook<'_>,
+    input: &Input,
+    at: usize,
+) -> Result<NotebookChange, String> {
     let raw = notebook.cells[at];
     let mut cell = parse_cell(raw);
     let old_source = read_source(&cell);
@@ -91,7 +100,7 @@ fn replace_cell(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -
     }
     let cell_type = read_type(&cell);
     if cell_type == "code" {
-        // The outputs belonged to the old source.
+        // The outputs belong to the old source.
         cell.insert("execution_count".into(), Value::Null);
         cell.insert("outputs".into(), json!([]));
     } else {
@@ -113,7 +122,8 @@ fn insert_cell(
     let in_lines =
         notebook.cells.first().is_none_or(|cell| parse_cell(cell).get("source").is_none_or(Value::is_array));
     let kind = input.cell_type.unwrap_or(CellType::Code);
-    let id = ((notebook.nbformat, notebook.nbformat_minor) >= (4, 5)).then(|| ids::new_uuid()[..8].to_owned());
+    let id =
+        ((notebook.nbformat, notebook.nbformat_minor) >= (4, 5)).then(|| ids::new_uuid()[..8].to_owned());
     let mut cell = Map::new();
     cell.insert("cell_type".into(), json!(kind));
     if kind == CellType::Code {
@@ -129,10 +139,15 @@ fn insert_cell(
     cell.insert("source".into(), source_value(input, in_lines)?);
     let index = after.map_or(0, |after| after + 1);
     let text = insert_cell_at(text, notebook, index, &cell)?;
-    Ok(NotebookChange { text, cell_id: cell_name(id.as_deref(), index), cell_type: read_type(&cell), old_source: None })
+    Ok(NotebookChange {
+        text,
+        cell_id: cell_name(id.as_deref(), index),
+        cell_type: read_type(&cell),
+        old_source: None,
+    })
 }
 
-/// Writes a cell before or after its neighbour, with the same gap between them as elsewhere.
+/// Inserts a cell before or after its neighbour, with the separator used elsewhere.
 fn insert_cell_at(
     text: &str,
     notebook: &Notebook<'_>,

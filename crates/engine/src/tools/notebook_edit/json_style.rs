@@ -1,4 +1,4 @@
-//! How a notebook is written: where its parts stand in the text, and how a new one is written to look like the others.
+//! JSON layout of a notebook: byte ranges of values, and formatting of new cells in the file's style.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Where in the text a value that was read from it stands.
+/// Byte range of a value that was parsed from `text` without copying.
 pub(super) fn byte_range(text: &str, value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + value.get().len()
@@ -16,28 +16,27 @@ pub(super) fn splice(text: &str, place: Range<usize>, new: &str) -> String {
     [&text[..place.start], new, &text[place.end..]].concat()
 }
 
-/// How JSON is written around a cell.
+/// JSON layout around a cell.
 pub(super) struct JsonStyle {
-    /// The white space before a line of the cell; none if all stands on one line.
+    /// Whitespace before a line of the cell; `None` if the JSON is on one line.
     indent: Option<String>,
-    /// One step further in.
+    /// One level of indentation.
     unit: String,
 }
 
 impl JsonStyle {
-    /// The style of a whole notebook.
     pub(super) fn for_document(text: &str) -> Self {
         Self { indent: text.contains('\n').then(String::new), unit: indent_unit(text) }
     }
 
-    /// The style around a cell that stands at `place`.
+    /// The layout around the cell at `place`.
     pub(super) fn for_cell(text: &str, place: &Range<usize>) -> Self {
         let line = text[..place.start].rfind('\n').map(|newline| &text[newline + 1..place.start]);
         let indent = line.filter(|line| line.trim().is_empty()).map(str::to_owned);
         Self { indent, unit: indent_unit(text) }
     }
 
-    /// What stands between two cells after the comma.
+    /// Whitespace between two cells, after the comma.
     pub(super) fn separator(&self) -> String {
         self.indent.as_ref().map_or_else(|| " ".into(), |indent| format!("\n{indent}"))
     }
@@ -55,7 +54,7 @@ impl JsonStyle {
     }
 }
 
-/// One step of indentation: how far the first line inside the notebook is set in.
+/// One level of indentation: that of the notebook's second line.
 fn indent_unit(text: &str) -> String {
     let line = text.lines().nth(1).unwrap_or(" ");
     let unit = &line[..line.len() - line.trim_start().len()];

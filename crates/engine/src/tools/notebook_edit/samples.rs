@@ -1,4 +1,4 @@
-//! The notebooks of the examples: one, and what becomes of it.
+//! Notebooks for examples and tests: the original and its expected versions.
 
 pub(super) const NOTEBOOK: &str = r##"{
  "cells": [

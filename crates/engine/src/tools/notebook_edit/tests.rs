@@ -14,14 +14,14 @@ fn input(mode: &str, id: Option<&str>) -> Value {
     json!({"notebook_path": "n", "cell_id": id, "edit_mode": mode, "new_source": "new()", "cell_type": "code"})
 }
 
-/// The notebook with the ids of its cells replaced by a count, since new ones are random.
+/// Sources of all cells. New ids are random, so tests compare sources.
 fn cell_sources(text: &str) -> Vec<String> {
     let notebook: Notebook<'_> = serde_json::from_str(text).unwrap();
     notebook.cells.iter().filter_map(|cell| read_source(&parse_cell(cell))).collect()
 }
 
 #[test]
-fn a_cell_is_inserted_first_or_after_another_in_the_style_of_the_file() {
+fn a_cell_is_inserted_in_the_style_of_the_file() {
     for (after, expected) in [
         (None, ["new()", "print(1)", "# t"]),
         (Some("c1"), ["print(1)", "new()", "# t"]),
@@ -42,7 +42,7 @@ fn a_cell_is_inserted_first_or_after_another_in_the_style_of_the_file() {
 }
 
 #[test]
-fn a_notebook_on_one_line_stays_on_one_line() {
+fn a_single_line_notebook_stays_on_one_line() {
     let text = r##"{"cells": [{"cell_type": "code", "source": "a"}], "nbformat": 4}"##;
     let after = apply(text, input("insert", Some("cell-0"))).unwrap();
     assert_eq!(cell_sources(&after.text), ["a", "new()"]);
@@ -66,7 +66,7 @@ fn each_cell_can_be_deleted() {
 }
 
 #[test]
-fn a_cell_that_becomes_code_gets_what_code_has_and_loses_it_again() {
+fn changing_the_cell_type_adds_and_removes_outputs() {
     let change_to = |text: &str, id: &str, kind: &str| {
         apply(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind}))
             .unwrap()
@@ -78,7 +78,7 @@ fn a_cell_that_becomes_code_gets_what_code_has_and_loses_it_again() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn invalid_changes_are_rejected_with_a_reason() {
     for (input, words) in [
         (input("replace", None), "cell_id is missing"),
         (json!({"notebook_path": "n", "cell_id": "c1", "new_source": null}), "new_source is missing"),
@@ -91,7 +91,7 @@ fn what_cannot_be_done_is_said() {
 }
 
 #[tokio::test]
-async fn the_host_gets_both_files() {
+async fn the_host_gets_both_versions() {
     let bench = crate::tools::example::TestWorkspace::new(&[("n.ipynb", NOTEBOOK)]);
     bench.run_tool("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
     let input = json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"});

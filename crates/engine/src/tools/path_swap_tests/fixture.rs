@@ -1,4 +1,4 @@
-//! A session to make calls in, and somebody who swaps things under it.
+//! Test session, and a thread that swaps paths.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,22 +17,22 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::permission_checker::{PermissionChecker, CheckDecision};
 use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
 use crate::permission::state::{Bypass, InitialPermissions};
+use crate::permission_checker::{CheckDecision, PermissionChecker};
 use crate::settings::Settings;
-use crate::tool_set::{ToolEntry, AgentToolSet};
+use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
+use crate::tool_set::{AgentToolSet, ToolEntry};
 use crate::tools::{ToolContext, ToolResult, builtin_tools};
-use crate::tool_scheduler::{ToolEnv, ToolCallResult, ToolCall, ToolScheduler};
 use crate::workspace::Workspace;
 
-/// How often things change places, at least.
+/// Minimum number of swaps.
 const MIN_SWAPS: usize = 100_000;
-/// How many calls are made meanwhile, at least.
+/// Minimum number of calls meanwhile.
 const MIN_CALLS: usize = 600;
 
-/// A session that asks nobody, in the folder `work`; beside it lies `outside`.
+/// A session without prompts in the directory `work`, next to a directory `outside`.
 pub(super) struct SwapTestSession {
     dir: TempDir,
     pub(super) env: ToolEnv,
@@ -50,13 +50,20 @@ impl SwapTestSession {
         let workspace = Arc::new(Workspace::new(root.join("work"), root.join("spill"), env));
         let deny = deny.iter().map(|rule| (*rule).to_owned()).collect();
         let grants = InitialPermissions { mode, deny, ..InitialPermissions::default() };
-        let granted = PermissionState::new(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
+        let granted =
+            PermissionState::new(Arc::clone(&workspace), Settings::empty(), grants, Bypass::Unavailable);
         let rights = granted.unwrap().state;
-        let offered: Vec<Arc<ToolEntry>> = builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
+        let offered: Vec<Arc<ToolEntry>> =
+            builtin_tools().into_iter().map(|tool| Arc::new(ToolEntry::new(tool))).collect();
         let (frames, host) = mpsc::channel(64);
         let outbox = FrameSender::new("session".into(), frames, CancellationToken::new());
         let env = ToolEnv {
-            tool_set: Arc::new(AgentToolSet::select(&offered, None, &rights, crate::responders::UserPresence::Absent)),
+            tool_set: Arc::new(AgentToolSet::select(
+                &offered,
+                None,
+                &rights,
+                crate::responders::UserPresence::Absent,
+            )),
             checker: PermissionChecker::for_tests(rights, &workspace, outbox),
             context: ToolContext::for_test(workspace),
         };
@@ -72,7 +79,7 @@ impl SwapTestSession {
         fs::write(self.path(below), text).unwrap();
     }
 
-    /// Makes a call the whole way.
+    /// Runs a call through checker and scheduler.
     pub(super) async fn run_tool(&self, tool: &str, input: Value) -> ToolCallResult {
         let mut workshop = ToolScheduler::new(Arc::new(self.env.clone()));
         workshop.submit(ToolCall { id: "toolu_1".into(), tool: tool.into(), input, bad_input: None });
@@ -80,8 +87,13 @@ impl SwapTestSession {
         workshop.next_result().await.unwrap()
     }
 
-    /// Makes a call, and does something between the judgement and the work.
-    pub(super) async fn run_tool_after(&self, tool: &str, input: Value, between: impl FnOnce()) -> ToolResult {
+    /// Runs a call, with an action between permission check and execution.
+    pub(super) async fn run_tool_after(
+        &self,
+        tool: &str,
+        input: Value,
+        between: impl FnOnce(),
+    ) -> ToolResult {
         let tool = self.env.tool_set.find(tool).unwrap();
         let permit = self.env.checker.check(&tool, "toolu_1", input, &self.env.context.cancel).await.unwrap();
         let CheckDecision::Allow { input, file: place } = permit.decision else { panic!("{permit:?}") };
@@ -99,7 +111,7 @@ pub(super) fn result_text(made: &ToolCallResult) -> String {
 
 pub(super) fn swap_paths(one: &Path, other: &Path) {
     if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_err() {
-        // A file system that cannot do it at once.
+        // Fallback for file systems without an atomic exchange.
         let aside = one.with_extension("aside");
         for (from, to) in [(one, aside.as_path()), (other, one), (&aside, other)] {
             fs::rename(from, to).unwrap();
@@ -107,7 +119,7 @@ pub(super) fn swap_paths(one: &Path, other: &Path) {
     }
 }
 
-/// Somebody who swaps two things all the time, as fast as the system can.
+/// Swaps two paths continuously on a thread.
 pub(super) struct PathSwapper {
     swaps: Arc<AtomicUsize>,
     stopped: Arc<AtomicBool>,
@@ -138,19 +150,18 @@ impl PathSwapper {
     }
 }
 
-/// All that can be seen of a folder and of what is in it.
+/// Snapshot of a directory and its entries.
 pub(super) type DirSnapshot = BTreeMap<PathBuf, EntrySnapshot>;
 
-/// All that can be seen of one entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EntrySnapshot {
     pub(super) bytes: Vec<u8>,
     inode: u64,
-    /// When the bytes and when the rest changed last.
+    /// mtime and ctime.
     times: [(i64, i64); 2],
 }
 
-/// Looks at a folder. Even a file that was made and removed at once leaves its trace in the times.
+/// Takes a snapshot of a directory. Even a file that was created and removed at once changes its times.
 pub(super) fn snapshot_dir(folder: &Path) -> DirSnapshot {
     let facts = |path: &Path| {
         let found = fs::symlink_metadata(path).unwrap();

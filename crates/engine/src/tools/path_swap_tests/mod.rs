@@ -1,5 +1,5 @@
-//! Claims about the file tools while somebody swaps files, folders and links under them. Calls go the whole way: through
-//! the gate and to the tool.
+//! Tests of the file tools while files, directories and symlinks are swapped concurrently. Calls go through the
+//! permission checker and the scheduler.
 
 mod fixture;
 
@@ -9,12 +9,16 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 use whimbrel_wire::permission::PermissionMode;
 
-use self::fixture::{SwapTestSession, PathSwapper, DirSnapshot, result_text, swap_paths, snapshot_dir};
+use self::fixture::{DirSnapshot, PathSwapper, SwapTestSession, result_text, snapshot_dir, swap_paths};
 use crate::context::stale_files::render_changes;
 
-/// Writes and edits below `work` while `work/one` and `work/other` change places. Says how many calls of each kind had
-/// success.
-async fn write_and_edit_during_swaps(room: &SwapTestSession, existing: &str, new: impl Fn(usize) -> Option<String>) -> [usize; 3] {
+/// Writes and edits below `work` while `work/one` and `work/other` are swapped. Returns the number of successful calls
+/// of each kind.
+async fn write_and_edit_during_swaps(
+    room: &SwapTestSession,
+    existing: &str,
+    new: impl Fn(usize) -> Option<String>,
+) -> [usize; 3] {
     let input = |old: &str, new: &str| json!({"file_path": existing, "old_string": old, "new_string": new});
     room.run_tool("Read", json!({"file_path": existing})).await;
     let swapper = PathSwapper::start(room.path("work/one"), room.path("work/other"));
@@ -37,7 +41,7 @@ async fn write_and_edit_during_swaps(room: &SwapTestSession, existing: &str, new
 }
 
 #[tokio::test]
-async fn what_is_written_in_a_folder_never_follows_a_link_that_takes_its_place() {
+async fn writing_never_follows_a_symlink_that_replaces_a_directory() {
     let room = SwapTestSession::new(PermissionMode::AcceptEdits, &[]);
     room.write_file("work/one/f.txt", "tick");
     room.write_file("outside/f.txt", "tick");
@@ -50,7 +54,7 @@ async fn what_is_written_in_a_folder_never_follows_a_link_that_takes_its_place()
 }
 
 #[tokio::test]
-async fn a_file_that_is_written_never_follows_a_link_that_takes_its_place() {
+async fn writing_never_follows_a_symlink_that_replaces_the_file() {
     let room = SwapTestSession::new(PermissionMode::AcceptEdits, &[]);
     room.write_file("work/one", "tick");
     room.write_file("outside/f.txt", "tick");
@@ -61,13 +65,16 @@ async fn a_file_that_is_written_never_follows_a_link_that_takes_its_place() {
     assert!(written > 0 && edited > 0, "{written} {edited}");
 }
 
-/// Reads while `work/one` and `work/other` change places; what may be read says `fine`, what may not says `secret`.
+/// Reads while `work/one` and `work/other` are swapped; allowed content is `fine`, denied content is `secret`.
 async fn read_during_swaps(room: &SwapTestSession, path: &str) {
     let swapper = PathSwapper::start(room.path("work/one"), room.path("work/other"));
     let (mut calls, mut successes) = (0, 0);
     while !swapper.has_run_enough(calls) {
         let made = room.run_tool("Read", json!({"file_path": path})).await;
-        assert!(!result_text(&made).contains("secret") && !made.meta.to_string().contains("secret"), "{made:?}");
+        assert!(
+            !result_text(&made).contains("secret") && !made.meta.to_string().contains("secret"),
+            "{made:?}"
+        );
         let news = render_changes(&room.env.context.workspace);
         assert!(news.as_ref().is_none_or(|news| !news.contains("secret")), "{news:?}");
         successes += usize::from(!made.is_error && result_text(&made).contains("fine"));
@@ -78,7 +85,7 @@ async fn read_during_swaps(room: &SwapTestSession, path: &str) {
 }
 
 #[tokio::test]
-async fn a_link_that_leads_now_here_now_there_never_shows_what_may_not_be_read() {
+async fn reading_a_swapped_symlink_never_shows_denied_files() {
     let room = SwapTestSession::new(PermissionMode::Default, &["Read(./denied/**)"]);
     room.write_file("work/open/f.txt", "fine");
     room.write_file("work/denied/f.txt", "secret");
@@ -88,7 +95,7 @@ async fn a_link_that_leads_now_here_now_there_never_shows_what_may_not_be_read()
 }
 
 #[tokio::test]
-async fn a_folder_in_whose_place_a_link_comes_never_shows_what_may_not_be_read() {
+async fn reading_a_swapped_directory_never_shows_denied_files() {
     let room = SwapTestSession::new(PermissionMode::Default, &["Read(./denied/**)"]);
     room.write_file("work/one/f.txt", "fine");
     room.write_file("work/denied/f.txt", "secret");
@@ -97,7 +104,7 @@ async fn a_folder_in_whose_place_a_link_comes_never_shows_what_may_not_be_read()
 }
 
 #[tokio::test]
-async fn a_call_whose_path_leads_elsewhere_after_the_judgement_does_nothing_and_says_so() {
+async fn a_path_swapped_after_the_check_has_no_effect() {
     let notebook = r#"{"cells": [{"id": "c", "source": "x"}]}"#;
     let calls = [
         ("Read", json!({"file_path": "one/n.ipynb"})),
@@ -134,7 +141,7 @@ async fn a_call_whose_path_leads_elsewhere_after_the_judgement_does_nothing_and_
 }
 
 #[tokio::test]
-async fn a_link_that_was_judged_is_written_through_and_stays_a_link() {
+async fn a_checked_symlink_is_written_through_and_kept() {
     let room = SwapTestSession::new(PermissionMode::AcceptEdits, &[]);
     room.write_file("work/deep/real.txt", "old");
     symlink("deep", room.path("work/folder")).unwrap();

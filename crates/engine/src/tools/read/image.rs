@@ -1,4 +1,4 @@
-//! Pictures for the model: made small enough to be sent, never larger than it can see.
+//! Images for the model: scaled and compressed to the limits of a request.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -15,14 +15,13 @@ use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::base64_for_host;
-use crate::tools::{ToolOutput, ToolError};
+use crate::tools::{ToolError, ToolOutput};
 
-/// A picture as it is sent.
+/// An encoded image.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EncodedImage {
-    /// The bytes, in base64.
+    /// The bytes in base64.
     pub(super) base64: String,
-    /// How they are to be read.
     pub(super) media_type: &'static str,
     /// Width and height of the original.
     original_size: (u32, u32),
@@ -30,14 +29,14 @@ pub(super) struct EncodedImage {
     sent_size: (u32, u32),
 }
 
-/// The longest edge, in pixels, that a model looks at.
+/// Longest edge in pixels that a model uses.
 const MAX_EDGE_PIXELS: u32 = 1568;
-/// The largest picture that is sent, in base64.
+/// Largest base64 size of a sent image.
 const MAX_BASE64_BYTES: usize = 700_000;
-/// How much memory a picture may take while it is decoded.
+/// Memory limit for decoding.
 const MAX_DECODE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What kind of picture bytes are, by how they begin. None if the model cannot see such.
+/// Detects the image format by magic bytes. `None` if the model does not support it.
 pub(super) fn detect_format(bytes: &[u8]) -> Option<ImageFormat> {
     guess_format(bytes).ok().filter(|format| media_type(*format).is_some())
 }
@@ -52,13 +51,14 @@ fn media_type(format: ImageFormat) -> Option<&'static str> {
     }
 }
 
-/// A picture as a piece of a message, wherever its bytes come from.
+/// Converts image bytes to a content block.
 pub(crate) fn image_block(bytes: &[u8]) -> Result<Block, String> {
     let format = detect_format(bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
-    fit_to_limit(bytes, format, MAX_BASE64_BYTES).map(EncodedImage::into_block).map_err(|error| error.to_string())
+    fit_to_limit(bytes, format, MAX_BASE64_BYTES)
+        .map(EncodedImage::into_block)
+        .map_err(|error| error.to_string())
 }
 
-/// Shows a picture.
 pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<ToolOutput, ToolError> {
     let picture = fit_to_limit(bytes, format, MAX_BASE64_BYTES).map_err(|error| {
         ToolError::Failed(format!("{} cannot be shown as a picture: {error}", path.display()))
@@ -81,27 +81,37 @@ pub(super) fn render_image(path: &Path, bytes: &[u8], format: ImageFormat) -> Re
 }
 
 impl EncodedImage {
-    /// The picture as a piece of a message.
     pub(super) fn into_block(self) -> Block {
         Block::Image { source: Source::Base64 { media_type: self.media_type.into(), data: self.base64 } }
     }
 }
 
-/// Makes a picture fit. It is decoded even if it fits already, for one damaged picture would spoil every later request.
+/// Fits an image to the limits. It is decoded even if it already fits, because a damaged image would make every later
+/// request fail.
 pub(super) fn fit_to_limit(bytes: &[u8], format: ImageFormat, largest: usize) -> ImageResult<EncodedImage> {
     let image = decode_image(bytes, format)?;
     let original = (image.width(), image.height());
     let room = largest / 4 * 3;
     if original.0.max(original.1) <= MAX_EDGE_PIXELS && bytes.len() <= room {
         let media_type = media_type(format).unwrap_or("image/png");
-        return Ok(EncodedImage { base64: BASE64_STANDARD.encode(bytes), media_type, original_size: original, sent_size: original });
+        return Ok(EncodedImage {
+            base64: BASE64_STANDARD.encode(bytes),
+            media_type,
+            original_size: original,
+            sent_size: original,
+        });
     }
     let mut edge = MAX_EDGE_PIXELS.min(original.0.max(original.1));
     while edge >= 64 {
         let smaller = image.resize(edge, edge, FilterType::Triangle);
         if let Some((bytes, media_type)) = encode_within(&smaller, format, room)? {
             let sent = (smaller.width(), smaller.height());
-            return Ok(EncodedImage { base64: BASE64_STANDARD.encode(bytes), media_type, original_size: original, sent_size: sent });
+            return Ok(EncodedImage {
+                base64: BASE64_STANDARD.encode(bytes),
+                media_type,
+                original_size: original,
+                sent_size: sent,
+            });
         }
         edge = edge / 4 * 3;
     }
@@ -120,7 +130,7 @@ fn decode_image(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> 
     Ok(image)
 }
 
-/// Writes a picture in at most `room` bytes: without loss if it came so, otherwise with more and more of it.
+/// Encodes an image in at most `room` bytes: lossless unless it was a JPEG, then with decreasing JPEG quality.
 fn encode_within(
     image: &DynamicImage,
     format: ImageFormat,
@@ -144,7 +154,7 @@ fn encode_within(
     Ok(None)
 }
 
-/// JPEG knows no transparency; what shines through is white then.
+/// JPEG has no transparency: transparent pixels become white.
 fn flatten_on_white(image: &DynamicImage) -> DynamicImage {
     if !image.has_alpha() {
         return DynamicImage::ImageRgb8(image.to_rgb8());
@@ -160,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A picture that no encoder can make small.
+    /// An image that no encoder can compress.
     fn noise_image(width: u32, height: u32) -> DynamicImage {
         let mut state = 1_u32;
         let mut byte = || {
@@ -177,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_picture_is_sent_as_it_is() {
+    fn a_small_image_is_sent_unchanged() {
         for (kind, name) in [
             (ImageFormat::Png, "image/png"),
             (ImageFormat::Gif, "image/gif"),
@@ -197,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_picture_is_shrunk_and_the_model_is_told() {
+    fn a_wide_image_is_scaled_with_a_note() {
         let bytes = encoded(&DynamicImage::new_rgba8(3136, 100), ImageFormat::Png);
         let done = render_image(Path::new("/p"), &bytes, ImageFormat::Png).unwrap();
         let dimensions =
@@ -208,14 +218,18 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_picture_is_squeezed_until_it_fits() {
+    fn a_heavy_image_is_compressed_until_it_fits() {
         let bytes = encoded(&noise_image(700, 700), ImageFormat::Png);
         let picture = fit_to_limit(&bytes, ImageFormat::Png, 60_000).unwrap();
-        assert!(picture.base64.len() <= 60_000 && picture.media_type == "image/jpeg", "{:?}", picture.sent_size);
+        assert!(
+            picture.base64.len() <= 60_000 && picture.media_type == "image/jpeg",
+            "{:?}",
+            picture.sent_size
+        );
     }
 
     #[test]
-    fn a_damaged_picture_is_not_sent() {
+    fn a_damaged_image_is_not_sent() {
         let mut bytes = encoded(&noise_image(64, 64), ImageFormat::Png);
         bytes.truncate(200);
         assert!(matches!(render_image(Path::new("/p"), &bytes, ImageFormat::Png), Err(ToolError::Failed(_))));

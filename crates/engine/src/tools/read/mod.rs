@@ -1,5 +1,5 @@
-//! Read: shows the model a file. This file decides what kind of file it is and keeps away from those that never end;
-//! each kind has a file of its own.
+//! Read: shows a file to the model. This module detects the kind of file and rejects those that never end; each kind
+//! has its own module.
 
 mod image;
 pub(super) mod notebook;
@@ -17,14 +17,13 @@ use self::text::LineSpan;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
-use super::{ToolContext, Example, ToolResult, Tool, Effects, ToolError, lenient};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
+use crate::files::{self, FileHandle, FileKind, FileStamp};
 use crate::text_diff;
-use crate::files::{self, FileKind, FileHandle, FileStamp};
 use crate::workspace::Workspace;
 
 pub(crate) use self::image::image_block;
 
-/// The tool.
 pub(super) struct ReadTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,11 +42,11 @@ pub(super) struct Input {
     pages: Option<String>,
 }
 
-/// The largest text that is read without being asked for a part of it.
+/// Largest text that is read without offset or limit.
 const MAX_TEXT_BYTES: u64 = 256 * 1024;
-/// The largest picture, document or notebook.
+/// Largest image, document or notebook.
 const MAX_WHOLE_FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// How much of a picture or document the line on the wire has room for, in base64.
+/// Maximum base64 size of an image or document in a frame.
 const MAX_WIRE_BASE64_BYTES: usize = 950_000;
 
 impl Tool for ReadTool {
@@ -82,7 +81,8 @@ impl Tool for ReadTool {
             Example::new("finds the name that was meant", json!({"file_path": "src/mian.rs"}))
                 .with_files(&[("src/main.rs", "fn main() {}")])
                 .expect_error(&["does not exist", "src/main.rs"]),
-            Example::new("does not take a folder for a file", json!({"file_path": "."})).expect_error(&["EISDIR"]),
+            Example::new("does not take a folder for a file", json!({"file_path": "."}))
+                .expect_error(&["EISDIR"]),
             Example::new("shows the cells of a notebook", json!({"file_path": "n.ipynb"}))
                 .with_files(&[(
                     "n.ipynb",
@@ -115,7 +115,7 @@ fn read_file(input: &Input, call: &ToolContext) -> ToolResult {
     }
 }
 
-/// Reads a large file: as a whole if it makes sense only so, otherwise the part that is asked for.
+/// Reads a large file: whole if its format requires that, otherwise the requested part.
 fn read_large_file(input: &Input, call: &ToolContext, site: &FileTarget) -> ToolResult {
     let (path, workspace) = (site.path.as_path(), &*call.workspace);
     let head = read_head(site.handle()).map_err(|error| read_error(path, &error))?;
@@ -134,16 +134,23 @@ fn read_large_file(input: &Input, call: &ToolContext, site: &FileTarget) -> Tool
     if !asks_for_part {
         return Err(too_large_error(path));
     }
-    let part = text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
+    let part =
+        text::scan_lines(file, input.line_span(), &call.cancel).map_err(|error| read_error(path, &error))?;
     let Some(done) = part.render(path) else { return Err(binary_file_error(workspace, site, stamp)) };
     site.record_seen(workspace, stamp, None);
     Ok(done)
 }
 
-/// Picks the way of showing that fits the content.
-fn show_content(input: &Input, workspace: &Workspace, site: &FileTarget, bytes: Vec<u8>, stamp: FileStamp) -> ToolResult {
+/// Dispatches on the content.
+fn show_content(
+    input: &Input,
+    workspace: &Workspace,
+    site: &FileTarget,
+    bytes: Vec<u8>,
+    stamp: FileStamp,
+) -> ToolResult {
     let path = site.path.as_path();
-    // Even one that cannot be shown is known from now on: otherwise a damaged picture could never be overwritten.
+    // Record it even if it cannot be shown: otherwise a damaged image could never be overwritten.
     if let Some(format) = image::detect_format(&bytes) {
         site.record_seen(workspace, stamp, None);
         return image::render_image(path, &bytes, format);
@@ -152,7 +159,9 @@ fn show_content(input: &Input, workspace: &Workspace, site: &FileTarget, bytes: 
         site.record_seen(workspace, stamp, None);
         return pdf::render_pdf(path, &bytes, input.pages.as_deref());
     }
-    let Some(decoded) = encoding::decode(bytes) else { return Err(binary_file_error(workspace, site, stamp)) };
+    let Some(decoded) = encoding::decode(bytes) else {
+        return Err(binary_file_error(workspace, site, stamp));
+    };
     let known = (decoded.encoding != TextEncoding::Invalid).then_some(decoded.text.as_str());
     if is_notebook(path)
         && let Some(done) = notebook::render_notebook(path, &decoded.text, input.line_span())
@@ -171,7 +180,7 @@ impl Input {
     }
 }
 
-/// The first bytes of a file: enough to tell what it is.
+/// The first bytes of a file, enough to detect its kind.
 fn read_head(spot: &FileHandle) -> io::Result<Vec<u8>> {
     let (file, _) = spot.open()?;
     let mut head = Vec::new();
@@ -179,7 +188,7 @@ fn read_head(spot: &FileHandle) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Whether a file of this kind can only be understood as a whole.
+/// Returns whether a file of this kind must be read whole.
 fn needs_whole_file(path: &Path, head: &[u8]) -> bool {
     image::detect_format(head).is_some() || pdf::is_pdf(head) || is_notebook(path)
 }
@@ -188,7 +197,7 @@ fn is_notebook(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Says that a file is no text. The model knows it from now on, as far as one can, and may have it overwritten.
+/// Error for a binary file. Records it as seen, so that Write may overwrite it.
 fn binary_file_error(workspace: &Workspace, site: &FileTarget, stamp: FileStamp) -> ToolError {
     site.record_seen(workspace, stamp, None);
     let text = format!(
@@ -207,11 +216,14 @@ fn too_large_error(path: &Path) -> ToolError {
     ToolError::Rejected(text)
 }
 
-/// Says that a file is not there, from where it was looked for, and which name may have been meant.
+/// Error text for a missing file: working directory and the closest existing name.
 fn missing_file_text(site: &FileTarget, workspace: &Workspace) -> String {
     let (path, cwd) = (site.path.as_path(), workspace.cwd());
-    let gone =
-        if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) { "" } else { ", which does not exist any more" };
+    let gone = if matches!(files::file_kind(&cwd), Ok(FileKind::Directory)) {
+        ""
+    } else {
+        ", which does not exist any more"
+    };
     if files::non_directory_ancestor(path).is_some() || files::link_target(path).is_some() {
         return file_errors::missing_file_message(path, &cwd);
     }
@@ -225,7 +237,7 @@ fn missing_file_text(site: &FileTarget, workspace: &Workspace) -> String {
     }
 }
 
-/// Base64 for the host, who gets the same bytes as the model unless the line on the wire would grow too long.
+/// Base64 for the host: the same bytes as for the model, unless the frame would become too long.
 fn base64_for_host(base64: &str) -> &str {
     if base64.len() * 2 <= MAX_WIRE_BASE64_BYTES { base64 } else { "" }
 }
@@ -239,9 +251,10 @@ mod tests {
     use crate::tools::example::TestWorkspace;
 
     #[tokio::test]
-    async fn the_host_gets_the_text_and_where_it_stands() {
+    async fn the_host_gets_the_text_and_its_position() {
         let bench = TestWorkspace::new(&[("a.txt", "one\r\ntwo\r\nthree\r\n")]);
-        let done = bench.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
+        let done =
+            bench.run_tool("Read", json!({"file_path": "a.txt", "offset": 2, "limit": 2})).await.unwrap();
         let file = json!({
             "filePath": bench.path("a.txt"), "content": "two\nthree", "numLines": 2, "startLine": 2, "totalLines": 4,
         });
@@ -249,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_never_ends_is_never_opened() {
+    async fn endless_files_are_never_opened() {
         let bench = TestWorkspace::new(&[]);
         nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         symlink("/proc/self/environ", bench.path("link")).unwrap();
@@ -270,9 +283,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_whose_size_is_unknown_are_shown() {
+    async fn files_of_unknown_size_are_shown() {
         let bench = TestWorkspace::new(&[]);
-        assert!(bench.run_to_text("Read", json!({"file_path": "/proc/meminfo"})).await.starts_with("1\tMemTotal"));
+        assert!(
+            bench.run_to_text("Read", json!({"file_path": "/proc/meminfo"})).await.starts_with("1\tMemTotal")
+        );
     }
 
     #[tokio::test]
@@ -288,7 +303,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_text_is_read_in_every_encoding() {
+    async fn every_encoding_is_read() {
         let bench = TestWorkspace::new(&[]);
         for (name, bytes) in [
             ("marked", &b"\xEF\xBB\xBFgr\xC3\xBCn\n"[..]),
@@ -296,7 +311,11 @@ mod tests {
             ("western", b"gr\xFCn\n"),
         ] {
             fs::write(bench.path("a.txt"), bytes).unwrap();
-            assert_eq!(bench.run_to_text("Read", json!({"file_path": "a.txt"})).await, "1\tgrün\n2\t", "{name}");
+            assert_eq!(
+                bench.run_to_text("Read", json!({"file_path": "a.txt"})).await,
+                "1\tgrün\n2\t",
+                "{name}"
+            );
         }
         fs::write(bench.path("a.txt"), b"\x7FELF\0\0").unwrap();
         let trouble = bench.run_tool("Read", json!({"file_path": "a.txt"})).await.unwrap_err();
@@ -304,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_survives_the_loss_of_its_folder() {
+    async fn a_deleted_working_directory_is_reported() {
         let bench = TestWorkspace::new(&[("gone/a.txt", "x")]);
         bench.workspace().set_cwd(bench.path("gone"));
         fs::remove_dir_all(bench.path("gone")).unwrap();

@@ -1,4 +1,4 @@
-//! Notebooks for the model: their cells with sources and outputs, pictures included.
+//! Notebooks for the model: cells with sources and outputs, images included.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::text::LineSpan;
 use crate::tools::ToolOutput;
 use crate::tools::patch::truncate_chars;
 
-/// A notebook, as far as it is shown.
+/// The displayed parts of a notebook.
 #[derive(Debug, Deserialize)]
 pub(in crate::tools) struct ParsedNotebook {
     cells: Vec<NotebookCell>,
@@ -22,10 +22,9 @@ pub(in crate::tools) struct ParsedNotebook {
     metadata: Value,
 }
 
-/// One cell.
 #[derive(Debug, Deserialize)]
 pub(in crate::tools) struct NotebookCell {
-    /// Its id; old notebooks have none.
+    /// The id; old notebooks have none.
     #[serde(default)]
     id: Option<String>,
     /// `code`, `markdown` or `raw`.
@@ -39,7 +38,6 @@ pub(in crate::tools) struct NotebookCell {
     outputs: Vec<CellOutput>,
 }
 
-/// What running a cell gave.
 #[derive(Debug, Deserialize)]
 struct CellOutput {
     #[serde(default)]
@@ -54,13 +52,13 @@ struct CellOutput {
     evalue: String,
 }
 
-/// Text as notebooks keep it: in one piece or in lines.
+/// Text in either form of the notebook format.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(in crate::tools) enum CellText {
-    /// In one piece.
+    /// As one string.
     Whole(String),
-    /// Line by line, each with its newline.
+    /// As lines with their newlines.
     Split(Vec<String>),
 }
 
@@ -71,7 +69,6 @@ impl Default for CellText {
 }
 
 impl CellText {
-    /// The text.
     pub(in crate::tools) fn join(&self) -> String {
         match self {
             Self::Whole(text) => text.clone(),
@@ -80,16 +77,15 @@ impl CellText {
     }
 }
 
-/// How many characters of one source or output are shown.
+/// Maximum characters of one source or output.
 const MAX_PIECE_CHARS: usize = 10_000;
-/// How much text the model gets at once.
+/// Maximum text per call.
 const MAX_SHOWN_BYTES: usize = 100_000;
-/// How many pictures.
 const MAX_IMAGES: usize = 5;
-/// The largest picture, in base64.
+/// Maximum base64 size of an image.
 const MAX_IMAGE_BASE64_BYTES: usize = 120_000;
 
-/// Shows the cells of a notebook; `span` counts cells. None if the text is no notebook.
+/// Renders the cells; `span` counts cells. `None` if the text is not a notebook.
 pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option<ToolOutput> {
     let notebook: ParsedNotebook = serde_json::from_str(text).ok()?;
     let language = language(&notebook.metadata);
@@ -107,7 +103,9 @@ pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option
         }
         shown += &piece;
         cells.push(cell.to_host_json(index, language));
-        pictures.extend(cell.outputs.iter().filter_map(CellOutput::image_block).take(MAX_IMAGES - pictures.len()));
+        pictures.extend(
+            cell.outputs.iter().filter_map(CellOutput::image_block).take(MAX_IMAGES - pictures.len()),
+        );
     }
     if cells.is_empty() {
         shown = format!("{} has {} cells, none of them here.", path.display(), notebook.cells.len());
@@ -120,12 +118,11 @@ pub(super) fn render_notebook(path: &Path, text: &str, span: LineSpan) -> Option
     Some(ToolOutput { content: ResultContent::Blocks(blocks), meta })
 }
 
-/// The name by which the model calls a cell: its id or, without one, its place from 0.
+/// Name of a cell for the model: its id, or `cell-N` counted from 0.
 pub(in crate::tools) fn cell_name(id: Option<&str>, index: usize) -> String {
     id.map_or_else(|| format!("cell-{index}"), str::to_owned)
 }
 
-/// The programming language of a notebook.
 pub(in crate::tools) fn language(metadata: &Value) -> &str {
     let known = ["/language_info/name", "/kernelspec/language"]
         .iter()
@@ -200,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_shown_with_their_outputs() {
+    fn cells_are_shown_with_outputs() {
         let outputs = json!([
             {"output_type": "stream", "text": ["1\n"]},
             {"output_type": "execute_result", "data": {"text/plain": "2"}},
@@ -224,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_come_along_unless_they_are_damaged() {
+    fn images_are_included_unless_damaged() {
         let outputs = json!([
             {"output_type": "display_data", "data": {"image/png": DOT}},
             {"output_type": "display_data", "data": {"image/png": "AAAA"}},
@@ -250,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_no_notebook() {
+    fn other_json_is_not_a_notebook() {
         assert_eq!(render_notebook(Path::new("/n"), "{\"a\": 1}", ALL), None);
     }
 }

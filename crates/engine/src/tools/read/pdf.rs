@@ -1,4 +1,4 @@
-//! PDFs for the model: the pages that were asked for, as a document of their own.
+//! PDFs for the model: the requested pages as a document.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use serde_json::json;
 use whimbrel_wire::content::{Block, ResultContent, Source};
 
 use super::base64_for_host;
-use crate::tools::{ToolOutput, ToolError};
+use crate::tools::{ToolError, ToolOutput};
 
-/// The most pages that are shown at once.
+/// Maximum number of pages per call.
 const MAX_PAGES: usize = 20;
-/// The largest document that is sent, in bytes: in base64 it still fits a request, with the conversation around it.
+/// Maximum document size in bytes; in base64 it still fits into a request with a conversation.
 const MAX_DOCUMENT_BYTES: usize = 20 * 1024 * 1024;
-/// How far one stream may unfold while a document is opened.
+/// Maximum size of one decompressed stream.
 const MAX_DECOMPRESSED_BYTES: usize = 64 * 1024 * 1024;
 
-/// Whether bytes are a PDF, by how they begin.
+/// Detects a PDF by its magic bytes.
 pub(super) fn is_pdf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"%PDF-")
 }
 
-/// Shows pages of a PDF.
 pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<ToolOutput, ToolError> {
-    let options = LoadOptions { max_decompressed_size: Some(MAX_DECOMPRESSED_BYTES), ..LoadOptions::default() };
+    let options =
+        LoadOptions { max_decompressed_size: Some(MAX_DECOMPRESSED_BYTES), ..LoadOptions::default() };
     let document = Document::load_mem_with_options(bytes, options)
         .map_err(|error| ToolError::Failed(format!("{} cannot be read as a PDF: {error}", path.display())))?;
     if document.is_encrypted() {
@@ -35,14 +35,15 @@ pub(super) fn render_pdf(path: &Path, bytes: &[u8], pages: Option<&str>) -> Resu
     if all.is_empty() {
         return Err(ToolError::Failed(format!("{} has no pages.", path.display())));
     }
-    let wanted =
-        select_pages(pages, all.len()).map_err(|why| ToolError::Rejected(format!("{}: {why}", path.display())))?;
+    let wanted = select_pages(pages, all.len())
+        .map_err(|why| ToolError::Rejected(format!("{}: {why}", path.display())))?;
     let sent = if wanted.len() == all.len() && !document.was_encrypted() {
         bytes.to_vec()
     } else {
         let chosen: Vec<ObjectId> = wanted.iter().filter_map(|page| all.get(page - 1).copied()).collect();
-        extract_pages(document, &chosen)
-            .map_err(|error| ToolError::Failed(format!("{} cannot be taken apart: {error}", path.display())))?
+        extract_pages(document, &chosen).map_err(|error| {
+            ToolError::Failed(format!("{} cannot be taken apart: {error}", path.display()))
+        })?
     };
     if sent.len() > MAX_DOCUMENT_BYTES {
         return Err(ToolError::Rejected(too_large_message(path, sent.len(), wanted.len())));
@@ -61,7 +62,7 @@ fn too_large_message(path: &Path, size: usize, pages: usize) -> String {
     format!("{}: these pages have {size} MB, and at most {most} can be sent. {advice}.", path.display())
 }
 
-/// Which pages are wanted: `3`, `1-5`, `7-`, or several of these with commas between. All if nothing is said.
+/// Parses a page selection: `3`, `1-5`, `7-`, or a comma-separated list. All pages if empty.
 fn select_pages(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String> {
     let Some(pages) = pages.filter(|pages| !pages.trim().is_empty()) else {
         return if total <= MAX_PAGES {
@@ -98,7 +99,7 @@ fn parse_range(part: &str, total: usize) -> Option<(usize, usize)> {
     (first >= 1 && (first <= last || first > total)).then_some((first, last))
 }
 
-/// A document of these pages and what they need, and nothing else.
+/// Creates a document with only these pages and their resources.
 fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<Vec<u8>> {
     let root = document.new_object_id();
     for page in chosen {
@@ -107,7 +108,7 @@ fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<V
         inherited.into_iter().for_each(|(key, value)| page.set(key, value));
         page.set("Parent", root);
     }
-    // Links may still lead to other pages; without them they lead nowhere, which is allowed.
+    // Links may point to removed pages; dangling links are allowed.
     let others: Vec<ObjectId> = document.page_iter().filter(|page| !chosen.contains(page)).collect();
     others.iter().for_each(|page| drop(document.objects.remove(page)));
     let kids: Vec<Object> = chosen.iter().map(|page| Object::Reference(*page)).collect();
@@ -121,7 +122,7 @@ fn extract_pages(mut document: Document, chosen: &[ObjectId]) -> lopdf::Result<V
     Ok(bytes)
 }
 
-/// What a page takes from the page tree above it.
+/// Attributes that a page inherits from the page tree.
 fn inherited_attributes(document: &Document, page: ObjectId) -> Vec<(&'static str, Object)> {
     const INHERITABLE: [&str; 4] = ["Resources", "MediaBox", "CropBox", "Rotate"];
     let above = |dictionary: &Dictionary| {
@@ -142,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// A document whose pages inherit their size and say their number.
+    /// A document whose pages inherit their size and contain their number.
     fn document(pages: usize) -> Vec<u8> {
         let mut document = Document::with_version("1.5");
         let root = document.new_object_id();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_pages_asked_for_are_sent_with_what_they_inherit() {
+    fn only_requested_pages_are_sent_with_inherited_attributes() {
         let bytes = document(30);
         let done = render_pdf(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
         let sent = sent_document(&done);
@@ -189,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_document_is_sent_as_it_is() {
+    fn a_short_document_is_sent_unchanged() {
         let bytes = document(2);
         let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
         assert_eq!(done.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
     }
 
     #[test]
-    fn a_scan_of_a_few_megabytes_is_sent_and_the_hosts_line_stays_short() {
+    fn a_large_scan_is_sent_but_not_to_the_host() {
         let mut bytes = document(1);
         bytes.extend(vec![b'\n'; 3 << 20]);
         let done = render_pdf(Path::new("/d.pdf"), &bytes, None).unwrap();
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_named_in_several_ways() {
+    fn page_selections_are_parsed() {
         for (pages, total, chosen) in [
             (None, 20, Ok((1..=20).collect())),
             (None, 21, Err("21 pages")),
@@ -237,7 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_said_so() {
-        assert!(matches!(render_pdf(Path::new("/d.pdf"), b"%PDF-1.7 nonsense", None), Err(ToolError::Failed(_))));
+    fn an_invalid_document_is_an_error() {
+        assert!(matches!(
+            render_pdf(Path::new("/d.pdf"), b"%PDF-1.7 nonsense", None),
+            Err(ToolError::Failed(_))
+        ));
     }
 }

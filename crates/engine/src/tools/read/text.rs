@@ -1,4 +1,4 @@
-//! Text for the model: numbered lines, cut to what it can take in.
+//! Text for the model: numbered lines within the size limits.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::tools::ToolOutput;
 use crate::tools::encoding::decode;
 use crate::tools::patch::count_newlines;
 
-/// Which lines are asked for.
+/// Requested lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineSpan {
-    /// The first, from 1.
+    /// The first line, from 1.
     pub(super) first: usize,
-    /// How many; all that follow if none.
+    /// Number of lines; all following ones if `None`.
     pub(super) count: Option<usize>,
 }
 
-/// A part of a file that was not read as a whole.
+/// Part of a file that was not read whole.
 #[derive(Debug)]
 pub(super) struct FilePart {
     bytes: Vec<u8>,
@@ -27,24 +27,24 @@ pub(super) struct FilePart {
     total: LineTotal,
 }
 
-/// How many lines a file has.
+/// Number of lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineTotal {
     Exactly(usize),
-    /// The rest was not counted.
+    /// Counting stopped before the end.
     AtLeast(usize),
 }
 
-/// How much text the model gets at once: about 25,000 tokens.
+/// Text per call: about 25,000 tokens.
 const MAX_SHOWN_BYTES: usize = 100_000;
-/// How many characters of a line.
+/// Maximum characters of a line.
 const MAX_LINE_CHARS: usize = 2_000;
-/// How many bytes of a part are kept, and the host gets.
+/// Bytes kept of a part, and sent to the host.
 const MAX_KEPT_BYTES: usize = 300_000;
-/// How many bytes after a part are searched for line ends.
+/// Bytes after a part that are counted for newlines.
 const MAX_COUNTED_BYTES: usize = 256 * 1024 * 1024;
 
-/// Shows a text, and says whether that was all of it.
+/// Renders a text; also returns whether that was all of it.
 pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutput, bool) {
     if text.is_empty() {
         let says =
@@ -58,23 +58,29 @@ pub(super) fn render_text(path: &Path, text: &str, span: LineSpan) -> (ToolOutpu
     (shown.into_output(path, span, LineTotal::Exactly(total)), whole)
 }
 
-/// Lines as the model and the host get them.
+/// Rendered lines for the model and the host.
 struct NumberedLines {
     text: String,
     content: String,
     count: usize,
-    /// Whether it says how to go on.
+    /// Whether it ends with a note on how to continue.
     has_continuation_hint: bool,
 }
 
-/// Numbers the lines that are asked for; `room` is how long they may be.
-fn number_lines<'a>(lines: impl Iterator<Item = &'a str>, span: LineSpan, total: LineTotal, room: usize) -> NumberedLines {
+/// Numbers the requested lines; `room` is the expected size.
+fn number_lines<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    span: LineSpan,
+    total: LineTotal,
+    room: usize,
+) -> NumberedLines {
     let (text, content) = (String::with_capacity(room), String::with_capacity(room));
     let mut shown = NumberedLines { text, content, count: 0, has_continuation_hint: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if shown.count > 0
-            && (shown.text.len() + line.len().min(MAX_LINE_CHARS) > MAX_SHOWN_BYTES || shown.content.len() + line.len() > MAX_KEPT_BYTES)
+            && (shown.text.len() + line.len().min(MAX_LINE_CHARS) > MAX_SHOWN_BYTES
+                || shown.content.len() + line.len() > MAX_KEPT_BYTES)
         {
             shown.add_continuation_hint(span, total);
             break;
@@ -142,8 +148,12 @@ fn text_meta(path: &Path, content: String, lines: usize, first: usize, total: us
     meta
 }
 
-/// Looks for lines in a file of any size, keeping only what may be shown.
-pub(super) fn scan_lines(mut file: impl Read, span: LineSpan, cancel: &CancellationToken) -> io::Result<FilePart> {
+/// Finds lines in a file of any size, keeping only what may be shown.
+pub(super) fn scan_lines(
+    mut file: impl Read,
+    span: LineSpan,
+    cancel: &CancellationToken,
+) -> io::Result<FilePart> {
     let end = span.count.and_then(|count| span.first.checked_add(count)).unwrap_or(usize::MAX);
     let mut chunk = vec![0; 64 * 1024];
     let mut bytes = Vec::new();
@@ -172,7 +182,7 @@ pub(super) fn scan_lines(mut file: impl Read, span: LineSpan, cancel: &Cancellat
     }
 }
 
-/// Keeps those lines of a chunk that are in the range. The chunk begins in the line `line`.
+/// Keeps the lines of a chunk that are in the range. The chunk begins in line `line`.
 fn keep_lines_in_range(chunk: &[u8], mut line: usize, range: std::ops::Range<usize>, bytes: &mut Vec<u8>) {
     for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
         if range.contains(&line) {
@@ -183,7 +193,7 @@ fn keep_lines_in_range(chunk: &[u8], mut line: usize, range: std::ops::Range<usi
 }
 
 impl FilePart {
-    /// Shows the part. None if it is not text.
+    /// Renders the part. `None` if it is not text.
     pub(super) fn render(mut self, path: &Path) -> Option<ToolOutput> {
         let (LineTotal::Exactly(total) | LineTotal::AtLeast(total)) = self.total;
         let cut = self.bytes.len() >= MAX_KEPT_BYTES;
@@ -200,7 +210,7 @@ impl FilePart {
     }
 }
 
-/// Where the last whole line ends, without its newline; inside the first line, where its last whole character does.
+/// End of the last whole line without its newline; within the first line, end of the last whole character.
 fn whole_lines_end(bytes: &[u8]) -> usize {
     if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
         return end;
@@ -227,13 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_and_a_last_newline_gives_an_empty_one() {
+    fn lines_are_numbered_including_an_empty_last_one() {
         for (text, span, expected, whole) in [
             ("a\nb\n", ALL, "1\ta\n2\tb\n3\t", true),
             ("a\r\nb", ALL, "1\ta\n2\tb", true),
             ("a\nb\nc", LineSpan { first: 2, count: Some(1) }, "2\tb", false),
             ("a\nb\n", LineSpan { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
-            ("a", LineSpan { first: 7, count: None }, "/f has only 1 lines: line 7 is beyond its end.", false),
+            (
+                "a",
+                LineSpan { first: 7, count: None },
+                "/f has only 1 lines: line 7 is beyond its end.",
+                false,
+            ),
             ("", ALL, "<system-reminder>\n/f is there, but it is empty.\n</system-reminder>", true),
         ] {
             let (done, was_whole) = render_text(Path::new("/f"), text, span);
@@ -242,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_line_is_cut_for_the_model() {
+    fn a_long_line_is_clipped() {
         let (done, _) = render_text(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
         let text = output_text(done);
         assert!(
@@ -253,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_model_can_take_in_ends_with_advice() {
+    fn long_text_ends_with_a_continuation_hint() {
         let text = "0123456789\n".repeat(20_000);
         let (done, whole) = render_text(Path::new("/f"), &text, ALL);
         assert!(!whole);
@@ -268,13 +283,13 @@ mod tests {
         );
     }
 
-    /// Scans a text that arrives in pieces of an awkward size.
+    /// Scans a text and renders the part.
     fn scan_and_render(text: &[u8], span: LineSpan) -> Option<ToolOutput> {
         scan_lines(text, span, &CancellationToken::new()).unwrap().render(Path::new("/f"))
     }
 
     #[test]
-    fn scanning_shows_the_same_as_reading_the_whole() {
+    fn scanning_equals_reading_the_whole_text() {
         let text: String = (1..=30_000).map(|n| format!("line {n}\r\n")).collect();
         for span in [
             LineSpan { first: 1, count: Some(3) },
@@ -292,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn scanning_keeps_little_of_a_line_without_end() {
+    fn scanning_keeps_little_of_an_endless_line() {
         let endless = [&b"first\n"[..], "é".repeat(1_000_000).as_bytes(), b"\nlast"].concat();
         let at = |first| output_text(scan_and_render(&endless, LineSpan { first, count: None }).unwrap());
         assert!(at(1).starts_with("1\tfirst") && at(1).ends_with("Go on with offset 2.]"), "{}", at(1).len());
@@ -302,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn scanning_ends_when_the_turn_does() {
+    fn scanning_stops_on_cancellation() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         assert!(scan_lines(io::repeat(b'x'), ALL, &cancel).is_err());

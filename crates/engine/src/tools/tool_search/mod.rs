@@ -1,4 +1,4 @@
-//! ToolSearch: loads tools that are there on demand.
+//! ToolSearch: loads deferred tools.
 
 mod rank;
 
@@ -9,10 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::rank::{SearchableTool, rank_tools};
-use super::{ToolContext, ToolOutput, Example, ToolResult, TOOL_SEARCH, Tool, Effects, ToolError, lenient};
+use super::{Effects, Example, TOOL_SEARCH, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::tool_set::ToolEntry;
 
-/// The tool.
 pub(super) struct ToolSearchTool;
 
 #[derive(Deserialize, JsonSchema)]
@@ -24,10 +23,9 @@ pub(super) struct Input {
     max_results: Option<usize>,
 }
 
-/// How many tools are loaded by words, if the model does not say.
+/// Default number of tools loaded by a keyword search.
 const DEFAULT_RESULTS: usize = 5;
 
-/// How many it may ask for.
 const MAX_RESULTS: usize = 50;
 
 impl Tool for ToolSearchTool {
@@ -53,7 +51,8 @@ impl Tool for ToolSearchTool {
         let found = match query.strip_prefix("select:") {
             Some(names) => select_by_name(names, &call),
             None => {
-                let known: Vec<SearchableTool> = tools.iter().map(|tool| SearchableTool::from_spec(&tool.spec())).collect();
+                let known: Vec<SearchableTool> =
+                    tools.iter().map(|tool| SearchableTool::from_spec(&tool.spec())).collect();
                 let most = input.max_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
                 ToolMatches { matches: rank_tools(query, &known, most), missing: Vec::new() }
             }
@@ -85,10 +84,9 @@ impl Tool for ToolSearchTool {
     }
 }
 
-/// What a query has found.
 struct ToolMatches {
     matches: Vec<String>,
-    /// Names that no tool has.
+    /// Unknown names.
     missing: Vec<String>,
 }
 
@@ -109,7 +107,7 @@ impl ToolMatches {
     }
 }
 
-/// Tools by their names, however these are spelt. One that the model has already is found too.
+/// Finds tools by name, ignoring case. Tools that are not deferred are found, too.
 fn select_by_name(names: &str, call: &ToolContext) -> ToolMatches {
     let mut found = ToolMatches { matches: Vec::new(), missing: Vec::new() };
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -128,7 +126,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_found_is_loaded_and_told_to_the_host() {
+    async fn matches_are_loaded_and_reported_to_the_host() {
         let bench = TestWorkspace::new(&[]);
         let call = bench.context();
         let done = bench.run_tool("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_little() {
+    fn the_specification_is_small() {
         assert!(serde_json::to_string(&super::super::AnyTool::spec(&ToolSearchTool)).unwrap().len() <= 400);
     }
 }

@@ -1,16 +1,13 @@
-//! Which tools fit a few words. Pure.
+//! Ranks tools by keywords. Pure.
 
 use whimbrel_models::ToolSpec;
 
-/// A tool as it is searched.
+/// A tool prepared for searching.
 #[derive(Debug)]
 pub(super) struct SearchableTool {
     name: String,
-    /// The name in lower case.
     lowercase_name: String,
-    /// The words of the name.
     name_words: Vec<String>,
-    /// The words of the description.
     description_words: Vec<String>,
 }
 
@@ -28,9 +25,9 @@ impl SearchableTool {
         }
     }
 
-    /// How well one word fits: a word of the name best, a part of a word of the description least.
+    /// Scores one term: highest for a word of the name, lowest for part of a word of the description.
     fn score_term(&self, term: &str) -> u32 {
-        // One letter more or less at the end rarely matters: issue, issues.
+        // Ignore a plural "s": issue, issues.
         let stem = term.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(term);
         let same = |word: &String| word == term || word.strip_suffix('s').unwrap_or(word) == stem;
         if self.name_words.iter().any(same) {
@@ -47,7 +44,7 @@ impl SearchableTool {
     }
 }
 
-/// The names of the tools that fit, best first, at most so many. A word after `+` must fit.
+/// Names of matching tools, best first, at most `most`. A term after `+` must match.
 pub(super) fn rank_tools(query: &str, tools: &[SearchableTool], most: usize) -> Vec<String> {
     if let Some(tool) = tools.iter().find(|tool| tool.lowercase_name == query.to_lowercase()) {
         return vec![tool.name.clone()];
@@ -62,12 +59,13 @@ pub(super) fn rank_tools(query: &str, tools: &[SearchableTool], most: usize) -> 
         let sum = all.iter().sum::<u32>() + may.iter().map(|term| tool.score_term(term)).sum::<u32>();
         (!missing && sum > 0).then_some(sum)
     };
-    let mut found: Vec<(u32, &SearchableTool)> = tools.iter().filter_map(|tool| Some((score(tool)?, tool))).collect();
+    let mut found: Vec<(u32, &SearchableTool)> =
+        tools.iter().filter_map(|tool| Some((score(tool)?, tool))).collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     found.into_iter().take(most).map(|(_, tool)| tool.name.clone()).collect()
 }
 
-/// The words of a text in lower case; `CronCreate` and `cron_create` are two words each.
+/// Words in lower case; `CronCreate` and `cron_create` are two words each.
 fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_come_first() {
+    fn the_best_matches_come_first() {
         let tools = [
             SearchableTool::new("CronCreate", "Posts a prompt at times that repeat."),
             SearchableTool::new("CronList", "Lists what was planned."),
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_in_any_spelling() {
+    fn words_are_split_in_any_spelling() {
         assert_eq!(
             split_words("mcp__gitHub__list-issues2 Of ÄrzteBlatt"),
             ["mcp", "git", "hub", "list", "issues2", "of", "ärzte", "blatt"]

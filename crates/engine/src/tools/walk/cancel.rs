@@ -1,4 +1,4 @@
-//! Ending a search: when its caller is interrupted or goes away, and when it takes too long.
+//! Runs searches on a blocking thread, with cancellation and a timeout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,29 +9,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::ToolError;
 
-/// How long a search may take before it is answered with what was found so far.
+/// Time limit of a search; after it the results so far are returned.
 const SEARCH_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long a search that was told to stop may take to do so. It looks at that between any two steps, so that only a
-/// disk that does not answer can hold it up.
+/// Grace period for a cancelled search. It checks the flag between any two steps, so only an unresponsive disk can
+/// delay it.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// Says that a search should end. Cheap to clone.
+/// Cancellation flag of a search. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tools) struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Asks the search to end.
     pub(in crate::tools) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the search should end.
     pub(in crate::tools) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Ends the search when its caller goes away.
+/// Cancels the search when its caller is dropped.
 struct CancelSearchOnDrop(CancelFlag);
 
 impl Drop for CancelSearchOnDrop {
@@ -40,17 +38,14 @@ impl Drop for CancelSearchOnDrop {
     }
 }
 
-/// What a search brought.
 #[derive(Debug)]
 pub(in crate::tools) struct SearchOutcome<T> {
-    /// The findings.
     pub(in crate::tools) found: T,
-    /// Whether it was ended for lack of time.
     pub(in crate::tools) timed_out: bool,
 }
 
-/// Runs a search off the async threads. It is told to stop when the call is cancelled, when the future is dropped, and
-/// when it takes too long; in the last case what it found so far is the answer.
+/// Runs a search on a blocking thread. It is cancelled with the call, when the future is dropped, and after the
+/// timeout; in the last case the results so far are returned.
 pub(in crate::tools) async fn run_search<T: Send + 'static>(
     cancel: &CancellationToken,
     search: impl FnOnce(&CancelFlag) -> Result<T, ToolError> + Send + 'static,
@@ -102,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_search_that_nobody_waits_for_stops() {
+    async fn a_dropped_search_stops() {
         let (started, mut seen) = mpsc::channel(1);
         let (ended, mut end) = mpsc::channel(1);
         let cancel = CancellationToken::new();
@@ -122,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupt_is_answered_at_once_even_if_the_disk_does_not_answer() {
+    async fn an_interrupt_returns_at_once_despite_a_stuck_disk() {
         let (release, disk) = channel::<()>();
         let (started, mut seen) = mpsc::channel(1);
         let cancel = CancellationToken::new();
@@ -140,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_search_that_takes_too_long_brings_what_it_has() {
+    async fn a_timed_out_search_returns_its_results_so_far() {
         let cancel = CancellationToken::new();
         let search = run_search(&cancel, |stop| {
             while !stop.is_cancelled() {
@@ -148,14 +143,15 @@ mod tests {
             }
             Ok("so far")
         });
-        // Time stands still while a blocking thread works: here it is moved by hand.
-        let (searched, ()) = tokio::join!(search, tokio::time::advance(SEARCH_TIMEOUT + Duration::from_secs(1)));
+        // Tokio does not advance paused time while a blocking thread runs, so the test does.
+        let (searched, ()) =
+            tokio::join!(search, tokio::time::advance(SEARCH_TIMEOUT + Duration::from_secs(1)));
         let SearchOutcome { found, timed_out } = searched.unwrap();
         assert_eq!((found, timed_out), ("so far", true));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_search_that_cannot_be_stopped_is_given_up() {
+    async fn a_search_that_cannot_be_stopped_is_abandoned() {
         let (release, disk) = channel::<()>();
         let cancel = CancellationToken::new();
         let search = run_search(&cancel, move |_| {

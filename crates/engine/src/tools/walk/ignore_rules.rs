@@ -1,8 +1,8 @@
-//! Which files are ignored: what `.ignore` files say, from the folder of a file up to the root of the disk; what
-//! `.gitignore` files and `.git/info/exclude` say, up to the top of the repository; and the user's own git settings.
+//! Ignore rules of a walk: `.ignore` files from each directory up to the file system root; `.gitignore` files and
+//! `.git/info/exclude` up to the repository root; and the user's global git excludes.
 //!
-//! The walk's library knows these files too, but it opens whatever has their name and reads it to the end. Here only
-//! regular files of a sensible size are read, and what was left out is remembered for the answer.
+//! The `ignore` crate could read these files itself, but it opens anything of that name and reads it to the end. Here
+//! only regular files of limited size are read, and skipped ones are reported.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,48 +14,46 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::files::{self, FileKind};
 
-/// The largest ignore file that is read.
+/// Largest ignore file that is read.
 const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
-/// How many bytes of ignore files one walk reads in all: each becomes a matcher many times its size.
+/// Total bytes of ignore files per walk: a compiled matcher is many times larger than its file.
 const MAX_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
-/// How many left out files are named.
+/// Number of skipped files named in the result.
 const MAX_NAMED_FILES: usize = 3;
 
-/// What ignore files say about the files below one folder.
+/// Ignore rules of one walk.
 pub(super) struct IgnoreRules {
-    /// Where the walk begins, as it is named and as it really lies.
+    /// Root of the walk, as named and with symlinks resolved.
     root: PathBuf,
     real: PathBuf,
-    /// The rules for what lies directly in each folder that the walk goes into.
+    /// Rules for the direct entries of each visited directory.
     dirs: RwLock<HashMap<PathBuf, Arc<DirRules>>>,
     global_rules: Gitignore,
     reader: IgnoreFileReader,
 }
 
-/// The rules of one folder, and of those above it.
+/// Rules of one directory, linked to those of its parents.
 #[derive(Default)]
 struct DirRules {
     parent: Option<Arc<DirRules>>,
     ignore: Option<Gitignore>,
     gitignore: Option<Gitignore>,
     exclude: Option<Gitignore>,
-    /// Whether a repository begins here: what git is told above does not concern it.
+    /// Whether a repository begins here: git rules of parent directories do not apply.
     is_repository_root: bool,
 }
 
-/// What the rules say about a file.
+/// Decision of the rules about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IgnoreDecision {
-    /// Nothing.
     Unmatched,
-    /// It is ignored.
     Ignored,
-    /// It counts, even if it is hidden.
+    /// Included explicitly, even if hidden.
     Included,
 }
 
 impl IgnoreRules {
-    /// The rules for a walk that begins at `root`.
+    /// Reads the rules that apply to a walk from `root`.
     pub(super) fn for_root(root: &Path) -> Self {
         let real = files::real_path(root).unwrap_or_else(|| root.to_path_buf());
         let reader = IgnoreFileReader::default();
@@ -64,26 +62,28 @@ impl IgnoreRules {
         for folder in above.into_iter().rev() {
             rules = rules.for_child(folder, &reader);
         }
-        let global_rules = reader.read_global_rules(root, git_config_files(), ignore::gitignore::gitconfig_excludes_path);
+        let global_rules =
+            reader.read_global_rules(root, git_config_files(), ignore::gitignore::gitconfig_excludes_path);
         let dirs = RwLock::new(HashMap::from([(root.to_path_buf(), rules)]));
         Self { root: root.to_path_buf(), real, dirs, global_rules, reader }
     }
 
-    /// What the rules say about an entry of the walk.
+    /// Decides about an entry of the walk.
     pub(super) fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
         let rules = path.parent().and_then(|folder| self.rules_for(folder));
-        let own = rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_folder));
+        let own =
+            rules.map_or(IgnoreDecision::Unmatched, |rules| rules.decide(&self.real_path(path), is_folder));
         own.or(|| IgnoreDecision::from_match(&self.global_rules.matched(path, is_folder)))
     }
 
-    /// Reads the rules of a folder that the walk goes into.
+    /// Reads the rules of a directory that the walk enters.
     pub(super) fn enter_dir(&self, folder: &Path) {
         let Some(above) = folder.parent().and_then(|above| self.rules_for(above)) else { return };
         let rules = above.for_child(&self.real_path(folder), &self.reader);
         self.dirs.write().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), rules);
     }
 
-    /// Ignore files that were not read; empty if there are none.
+    /// Ignore files that were not read.
     pub(super) fn take_skipped_files(&self) -> Vec<PathBuf> {
         std::mem::take(&mut self.reader.skipped_files.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -101,7 +101,7 @@ impl IgnoreRules {
 }
 
 impl DirRules {
-    /// The rules for what lies in a folder below; the same if it has none of its own.
+    /// Rules for the entries of a child directory; the same object if it has none of its own.
     fn for_child(self: &Arc<Self>, folder: &Path, reader: &IgnoreFileReader) -> Arc<Self> {
         let ignore = reader.read_rules(folder, &folder.join(".ignore"));
         let gitignore = reader.read_rules(folder, &folder.join(".gitignore"));
@@ -116,16 +116,32 @@ impl DirRules {
         Arc::new(Self { parent: Some(self.clone()), ignore, gitignore, exclude, is_repository_root: is_top })
     }
 
-    /// What the nearest rule says: of all `.ignore` files, then of the repository's `.gitignore` files, then of its
-    /// others.
+    /// Decision of the nearest matching rule: first all `.ignore` files, then the repository's `.gitignore` files, then
+    /// its excludes.
     fn decide(&self, path: &Path, is_folder: bool) -> IgnoreDecision {
-        fn nearest<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_folder: bool) -> IgnoreDecision {
+        fn nearest<'a>(
+            files: impl Iterator<Item = &'a Gitignore>,
+            path: &Path,
+            is_folder: bool,
+        ) -> IgnoreDecision {
             let mut words = files.map(|rules| IgnoreDecision::from_match(&rules.matched(path, is_folder)));
             words.find(|word| *word != IgnoreDecision::Unmatched).unwrap_or(IgnoreDecision::Unmatched)
         }
         nearest(self.ancestors().filter_map(|rules| rules.ignore.as_ref()), path, is_folder)
-            .or(|| nearest(self.ancestors_in_repository().filter_map(|rules| rules.gitignore.as_ref()), path, is_folder))
-            .or(|| nearest(self.ancestors_in_repository().filter_map(|rules| rules.exclude.as_ref()), path, is_folder))
+            .or(|| {
+                nearest(
+                    self.ancestors_in_repository().filter_map(|rules| rules.gitignore.as_ref()),
+                    path,
+                    is_folder,
+                )
+            })
+            .or(|| {
+                nearest(
+                    self.ancestors_in_repository().filter_map(|rules| rules.exclude.as_ref()),
+                    path,
+                    is_folder,
+                )
+            })
     }
 
     fn ancestors(&self) -> impl Iterator<Item = &Self> {
@@ -133,7 +149,9 @@ impl DirRules {
     }
 
     fn ancestors_in_repository(&self) -> impl Iterator<Item = &Self> {
-        std::iter::successors(Some(self), |rules| rules.parent.as_deref().filter(|_| !rules.is_repository_root))
+        std::iter::successors(Some(self), |rules| {
+            rules.parent.as_deref().filter(|_| !rules.is_repository_root)
+        })
     }
 }
 
@@ -151,7 +169,7 @@ impl IgnoreDecision {
     }
 }
 
-/// Reads ignore files, within limits.
+/// Reads ignore files within limits.
 #[derive(Default)]
 struct IgnoreFileReader {
     bytes: AtomicU64,
@@ -159,12 +177,12 @@ struct IgnoreFileReader {
 }
 
 impl IgnoreFileReader {
-    /// The rules in a file about what lies below `folder`. None if there is no such file, or none that can be used.
+    /// Rules of a file for paths below `folder`. `None` if there is no such file or it cannot be used.
     fn read_rules(&self, folder: &Path, file: &Path) -> Option<Gitignore> {
         let text = self.read_text(file)?;
         let mut rules = GitignoreBuilder::new(folder);
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // A line that makes no sense says nothing.
+            // Invalid lines are skipped.
             let _ = rules.add_line(None, line);
         }
         rules.build().ok().filter(|rules| !rules.is_empty())
@@ -174,9 +192,12 @@ impl IgnoreFileReader {
         let size = match files::file_kind(file) {
             Ok(FileKind::Missing) => return None,
             Ok(FileKind::File(stamp)) => stamp.size,
-            Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) | Err(_) => u64::MAX,
+            Ok(FileKind::Directory | FileKind::Pipe | FileKind::Socket | FileKind::Device) | Err(_) => {
+                u64::MAX
+            }
         };
-        let fits = size <= MAX_IGNORE_FILE_BYTES && self.bytes.fetch_add(size, Ordering::Relaxed) + size <= MAX_TOTAL_BYTES;
+        let fits = size <= MAX_IGNORE_FILE_BYTES
+            && self.bytes.fetch_add(size, Ordering::Relaxed) + size <= MAX_TOTAL_BYTES;
         let read = fits.then(|| files::read(file, MAX_IGNORE_FILE_BYTES).ok()).flatten();
         if read.is_none() {
             self.skipped_files.lock().unwrap_or_else(PoisonError::into_inner).push(file.to_path_buf());
@@ -184,8 +205,8 @@ impl IgnoreFileReader {
         read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The rules that the user has for all repositories. `which` reads git's own settings to find the file that holds
-    /// them, and reads them to the end: it is asked only if all of them are files of a sensible size.
+    /// The user's global excludes. `which` finds their file by reading git's config files to the end, so it is called
+    /// only if all of those are regular files of limited size.
     fn read_global_rules(
         &self,
         root: &Path,
@@ -205,7 +226,7 @@ impl IgnoreFileReader {
     }
 }
 
-/// Where git's settings lie that are not of one repository, whether they exist or not.
+/// Paths of git's global and system config files, existing or not.
 fn git_config_files() -> Vec<PathBuf> {
     let in_folder = |(variable, name): (&str, &str)| {
         std::env::var_os(variable).map(|folder| PathBuf::from(folder).join(name))
@@ -220,7 +241,7 @@ fn exists(path: &Path) -> bool {
     files::file_kind(path).is_ok_and(|kind| kind != FileKind::Missing)
 }
 
-/// Where git keeps what it knows of a folder, if the folder is the top of a working tree: `kind` is what its `.git` is.
+/// The git directory of a working tree root; `kind` is the kind of its `.git`.
 fn git_dir(folder: &Path, git: PathBuf, kind: FileKind) -> Option<PathBuf> {
     match kind {
         FileKind::Directory => Some(git),
@@ -229,7 +250,7 @@ fn git_dir(folder: &Path, git: PathBuf, kind: FileKind) -> Option<PathBuf> {
     }
 }
 
-/// The repository of a working tree whose `.git` is a file: for a linked one the repository that it belongs to, for a
+/// The git directory of a working tree whose `.git` is a file: for a linked worktree that of the main repository, for a
 /// submodule its own.
 fn linked_git_dir(folder: &Path, git: &Path) -> Option<PathBuf> {
     let line = |file: &Path| {
@@ -243,12 +264,13 @@ fn linked_git_dir(folder: &Path, git: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A sentence on the ignore files that were not used; empty if all were.
+/// A note on skipped ignore files; empty if there are none.
 pub(super) fn skipped_files_note(left_out: &[PathBuf], cwd: &Path) -> String {
     if left_out.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = left_out.iter().take(MAX_NAMED_FILES).map(|path| super::display_path(path, cwd)).collect();
+    let names: Vec<String> =
+        left_out.iter().take(MAX_NAMED_FILES).map(|path| super::display_path(path, cwd)).collect();
     let more = left_out.len().saturating_sub(MAX_NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
@@ -267,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_own_rules_are_read_only_from_files() {
+    fn global_excludes_are_read_only_from_regular_files() {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, rules) = (folder.path().join("pipe"), folder.path().join("rules"));
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();

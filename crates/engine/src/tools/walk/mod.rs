@@ -1,12 +1,12 @@
-//! Walking a folder the way ripgrep does, on several threads: ignored and hidden files are left out, and the walk ends
-//! soon after nobody waits for it any more. Glob and Grep share it; what they do with a file is theirs.
+//! Parallel directory walk like ripgrep's: skips ignored and hidden files, and stops soon after cancellation. Shared by
+//! Glob and Grep.
 
-mod walk_filter;
+mod cancel;
 mod ignore_rules;
 mod name_filter;
-mod cancel;
 #[cfg(test)]
 mod tests;
+mod walk_filter;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,60 +20,54 @@ use super::{ToolError, file_errors};
 use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
+use ignore_rules::{IgnoreDecision, IgnoreRules};
 use walk_filter::WalkFilter;
-use ignore_rules::{IgnoreRules, IgnoreDecision};
 
+pub(super) use cancel::{CancelFlag, SearchOutcome, run_search};
 pub(super) use name_filter::{NameFilter, is_literal};
-pub(super) use cancel::{SearchOutcome, CancelFlag, run_search};
 
-/// Folders that hold no files but a picture of the running system. Reading them can block forever.
+/// Virtual file systems. Reading their files can block forever.
 const VIRTUAL_FILE_SYSTEMS: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// What a thread of a walk does with the files it meets.
+/// Handles the files of one walker thread.
 pub(super) trait FileVisitor: Send {
-    /// Takes one file, or a link to something.
+    /// Handles a file or a symlink.
     fn visit_file(&mut self, file: DirEntry);
 }
 
-/// A walk through a folder.
 pub(super) struct DirWalk<'a> {
-    /// Where it begins.
     pub(super) root: &'a Path,
-    /// Which files count.
     pub(super) name_filter: Arc<NameFilter>,
-    /// Which files may be seen.
     pub(super) read_filter: SearchFilter,
-    /// How many levels it goes down; all of them if not said.
+    /// All levels if `None`.
     pub(super) max_depth: Option<usize>,
-    /// Ends it early.
     pub(super) stop: &'a CancelFlag,
 }
 
-/// A walk that has ended.
+/// Result of a walk.
 pub(super) struct WalkOutcome<V> {
-    /// The visitors, one per thread.
+    /// One visitor per thread.
     pub(super) visitors: Vec<V>,
-    /// What it could not look at.
     pub(super) gaps: SearchGaps,
 }
 
-/// What a search could not look at.
+/// What a search could not read.
 #[derive(Debug, Default)]
 pub(super) struct SearchGaps {
-    /// How many files and folders could not be read.
+    /// Number of unreadable files and directories.
     pub(super) unreadable: usize,
-    /// Ignore files that were not followed.
+    /// Ignore files that were not applied.
     pub(super) skipped_ignore_files: Vec<PathBuf>,
-    /// Whether a rule denies reading something that would have counted.
+    /// Whether a permission rule denied reading something that would have counted.
     pub(super) hidden: bool,
 }
 
 impl DirWalk<'_> {
-    /// Goes through the folder with one visitor per thread.
+    /// Walks the directory with one visitor per thread.
     pub(super) fn run<V: FileVisitor>(self, visitor: impl Fn() -> V) -> WalkOutcome<V> {
         let home = Mutex::new(Vec::new());
         let unreadable = AtomicUsize::new(0);
-        // A link is walked through only when it is the root itself, and then only with a slash behind it.
+        // A symlink is followed only as the root, and only with a trailing slash.
         let root = if self.root.is_symlink() { self.root.join("") } else { self.root.to_path_buf() };
         let ignored = Arc::new(IgnoreRules::for_root(&root));
         let guard = Arc::new(WalkFilter::new(&root, self.read_filter.clone(), self.max_depth));
@@ -108,17 +102,19 @@ impl DirWalk<'_> {
             _ => available_parallelism().map_or(2, usize::from).clamp(2, 12),
         };
         let mut builder = WalkBuilder::new(root);
-        // The library's own filters would read any file that has the right name.
+        // The crate's own filters would read any file with the right name.
         builder.standard_filters(false).max_depth(self.max_depth).threads(threads);
         let (names, root, stop) = (self.name_filter.clone(), root.to_path_buf(), self.stop.clone());
         builder.filter_entry(move |entry| {
-            !stop.is_cancelled() && is_candidate(entry, &root, &names, &ignored) && admit_entry(entry, &ignored, &guard)
+            !stop.is_cancelled()
+                && is_candidate(entry, &root, &names, &ignored)
+                && admit_entry(entry, &ignored, &guard)
         });
         builder
     }
 }
 
-/// Whether an entry of the walk is worth a visit.
+/// Returns whether an entry matches name filter and ignore rules.
 fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &IgnoreRules) -> bool {
     let path = entry.path();
     let Ok(below) = path.strip_prefix(root) else { return true };
@@ -140,7 +136,7 @@ fn is_candidate(entry: &DirEntry, root: &Path, names: &NameFilter, ignored: &Ign
         }
 }
 
-/// Whether an entry that counts may be seen; a folder is then prepared for.
+/// Returns whether a candidate may be read; loads the ignore rules of a directory that is entered.
 fn admit_entry(entry: &DirEntry, ignored: &IgnoreRules, guard: &WalkFilter) -> bool {
     if entry.depth() == 0 {
         return true;
@@ -158,7 +154,7 @@ fn is_virtual_file_system(folder: &Path) -> bool {
     VIRTUAL_FILE_SYSTEMS.iter().any(|name| folder == Path::new(name))
 }
 
-/// A visitor on its way; it is handed back when its thread is done.
+/// The visitor of one thread; moves it to `finished` on drop.
 struct ThreadVisitor<'a, V> {
     visitor: Option<V>,
     finished: &'a Mutex<Vec<V>>,
@@ -179,7 +175,7 @@ impl<V> Drop for ThreadVisitor<'_, V> {
     }
 }
 
-/// A path as the model wrote it, or the current folder; absolute, and without `.` and `..`.
+/// A path of the model, or the working directory; absolute and normalized.
 pub(super) fn resolve_root(path: Option<&str>, workspace: &Workspace) -> PathBuf {
     match path {
         Some(path) if !path.is_empty() => files::normalize_path(&workspace.resolve(path)),
@@ -187,7 +183,7 @@ pub(super) fn resolve_root(path: Option<&str>, workspace: &Workspace) -> PathBuf
     }
 }
 
-/// Looks what stands where a search is to begin: a file or a folder; anything else is trouble.
+/// Checks the start of a search: a file or a directory, otherwise an error.
 pub(super) fn check_start(path: &Path, cwd: &Path) -> Result<FileKind, ToolError> {
     match files::file_kind(path).map_err(|error| file_errors::read_error(path, &error))? {
         FileKind::Missing => Err(ToolError::Rejected(file_errors::missing_file_message(path, cwd))),
@@ -198,17 +194,17 @@ pub(super) fn check_start(path: &Path, cwd: &Path) -> Result<FileKind, ToolError
     }
 }
 
-/// A path as the model reads it: short if it lies below the current folder.
+/// A path as shown to the model: relative if it is below the working directory.
 pub(super) fn display_path(path: &Path, cwd: &Path) -> String {
     path.strip_prefix(cwd).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// Sorts files by when they were last changed, newest first; files of the same moment by name.
+/// Sorts by modification time, newest first, then by path.
 pub(super) fn sort_newest_first(files: &mut [(SystemTime, PathBuf)]) {
     files.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.cmp(other)));
 }
 
-/// Sentences on what a search could not look at; empty if there is nothing to say.
+/// Notes on what a search could not read; empty if there is nothing.
 pub(super) fn render_gaps(gaps: &SearchGaps, out_of_time: bool, cwd: &Path) -> String {
     let mut text = String::new();
     if gaps.unreadable > 0 {

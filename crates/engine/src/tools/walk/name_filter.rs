@@ -1,4 +1,4 @@
-//! Which files a search is about, told by their names alone: globs, file types, and whether hidden files count.
+//! Selects files by name: globs, file types and hidden files.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use ignore::types::{Types, TypesBuilder};
 
 use crate::tools::ToolError;
 
-/// Which files count. All paths are relative to the folder where the walk begins.
+/// Name filter of a walk. All paths are relative to its root.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct NameFilter {
     /// One of these must match, if there are any.
     included: GlobSet,
-    /// None of these may match, neither a file nor a folder above it.
+    /// None of these may match the file or a directory above it.
     excluded: GlobSet,
-    /// The names with a leading dot that the globs speak of. Other hidden names do not count.
+    /// Hidden names that the globs mention. Other hidden names do not match.
     hidden_names: GlobSet,
     types: Option<Types>,
 }
@@ -29,14 +29,15 @@ impl NameFilter {
         })
     }
 
-    /// Files as a filter names them, in the manner of a `.gitignore`: a glob without a slash counts at every depth, `!`
-    /// takes away, a name may be a folder. Several globs stand apart by spaces or commas. `folder` is what leads from
-    /// the current folder to where the walk begins; globs may begin with it.
+    /// Files selected by a filter in `.gitignore` style: a glob without a slash matches at every depth, `!` excludes, a
+    /// name may be a directory. Globs are separated by spaces or commas. `folder` is the root relative to the working
+    /// directory; globs may begin with it.
     pub(in crate::tools) fn from_filter(filter: &str, folder: &str) -> Result<Self, ToolError> {
         let (unwanted, wanted): (Vec<&str>, Vec<&str>) =
             split_globs(filter).into_iter().partition(|glob| glob.starts_with('!'));
         let dotted: Vec<String> = wanted.iter().flat_map(|glob| hidden_name_globs(glob)).collect();
-        let spread = |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, folder)).collect::<Vec<_>>();
+        let spread =
+            |list: &[&str]| list.iter().flat_map(|glob| expand_filter_glob(glob, folder)).collect::<Vec<_>>();
         Ok(Self {
             included: build_glob_set(&spread(&wanted))?,
             excluded: build_glob_set(&spread(&unwanted))?,
@@ -45,7 +46,7 @@ impl NameFilter {
         })
     }
 
-    /// Only files of this type, by ripgrep's names.
+    /// Restricts to a file type by ripgrep's name.
     pub(in crate::tools) fn with_file_type(self, name: &str) -> Result<Self, ToolError> {
         let types = TypesBuilder::new().add_defaults().select(name).build().map_err(|_| {
             ToolError::Rejected(format!(
@@ -55,17 +56,15 @@ impl NameFilter {
         Ok(Self { types: Some(types), ..self })
     }
 
-    /// Whether hidden files can count at all.
     pub(in crate::tools) fn includes_hidden(&self) -> bool {
         !self.hidden_names.is_empty()
     }
 
-    /// Whether files that count can lie in this folder.
+    /// Returns whether matching files can be in this directory.
     pub(in crate::tools) fn may_enter(&self, folder: &Path) -> bool {
         self.is_visible(folder) && !self.excluded.is_match(folder)
     }
 
-    /// Whether this file counts.
     pub(in crate::tools) fn matches(&self, file: &Path) -> bool {
         (self.included.is_empty() || self.included.is_match(file))
             && self.is_visible(file)
@@ -73,16 +72,17 @@ impl NameFilter {
             && self.types.as_ref().is_none_or(|types| !types.matched(file, false).is_ignore())
     }
 
-    /// The walk leaves hidden names out by itself; only where some of them count must we look. What git keeps for itself
-    /// never counts, even where an ignore file says `!.*`.
+    /// The walk skips hidden names itself; this is needed only where some of them match. `.git` never matches, even if
+    /// an ignore file contains `!.*`.
     fn is_visible(&self, path: &Path) -> bool {
         let Some(name) = path.file_name() else { return true };
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        !is_hidden || (name != ".git" && (!self.includes_hidden() || self.hidden_names.is_match(Path::new(name))))
+        !is_hidden
+            || (name != ".git" && (!self.includes_hidden() || self.hidden_names.is_match(Path::new(name))))
     }
 }
 
-/// Whether a glob names just one file.
+/// Returns whether a glob has no wildcards.
 pub(in crate::tools) fn is_literal(glob: &str) -> bool {
     !glob.contains(['*', '?', '[', '{', '\\'])
 }
@@ -98,7 +98,7 @@ fn build_glob_set(patterns: &[String]) -> Result<GlobSet, ToolError> {
     set.build().map_err(|error| ToolError::Rejected(format!("These globs cannot be used: {}.", error.kind())))
 }
 
-/// The globs of a filter, split at spaces and commas that are not within braces or brackets.
+/// Splits a filter at spaces and commas outside of braces and brackets.
 fn split_globs(filter: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let is_gap = |letter: char| {
@@ -112,7 +112,7 @@ fn split_globs(filter: &str) -> Vec<&str> {
     filter.split(is_gap).filter(|glob| !glob.is_empty()).collect()
 }
 
-/// A glob of a filter as globs on the whole path.
+/// Converts a filter glob to globs on the whole path.
 fn expand_filter_glob(glob: &str, folder: &str) -> Vec<String> {
     let glob = glob.trim_start_matches('!').trim_start_matches("./");
     let inner = glob.strip_prefix(folder).filter(|inner| inner.starts_with('/') && !folder.is_empty());
@@ -133,7 +133,7 @@ fn expand_filter_glob(glob: &str, folder: &str) -> Vec<String> {
     }
 }
 
-/// The names with a leading dot in a glob, as globs on single names. May name more than the glob can match.
+/// Hidden names in a glob, as globs on single names. May contain more than the glob can match.
 fn hidden_name_globs(glob: &str) -> Vec<String> {
     let mut names = Vec::new();
     for part in glob.split(['/', ',', '}']) {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_reads_like_a_gitignore() {
+    fn a_filter_works_like_a_gitignore() {
         let rows = [
             ("no slash means any depth", "*.py", "", "d/a.py", true),
             ("another ending", "*.py", "", "d/a.rs", false),
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn types_have_ripgreps_names() {
+    fn types_have_the_names_of_ripgrep() {
         let names = NameFilter::default().with_file_type("py").unwrap();
         assert_eq!((admits(&names, "d/a.py"), admits(&names, "d/a.rs")), (true, false));
         assert!(NameFilter::default().with_file_type("tsx").unwrap_err().reason().contains("`*.tsx`"));
     }
 
     #[test]
-    fn a_broken_glob_is_refused() {
+    fn an_invalid_glob_is_rejected() {
         assert!(NameFilter::from_pattern("a{b").unwrap_err().reason().contains("not a valid glob"));
     }
 }

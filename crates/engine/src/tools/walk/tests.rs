@@ -1,4 +1,4 @@
-//! Claims about walks: what they leave out, and that they end.
+//! Tests of directory walks.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use super::*;
 use crate::tools::example::TestWorkspace;
 
 #[test]
-fn a_walk_that_should_stop_visits_nothing() {
+fn a_cancelled_walk_visits_nothing() {
     struct Never;
     impl FileVisitor for Never {
         fn visit_file(&mut self, file: DirEntry) {
@@ -23,11 +23,17 @@ fn a_walk_that_should_stop_visits_nothing() {
     fs::write(folder.path().join("a"), "").unwrap();
     let stop = CancelFlag::default();
     stop.cancel();
-    DirWalk { root: folder.path(), name_filter: Arc::default(), read_filter: SearchFilter::default(), max_depth: None, stop: &stop }
-        .run(|| Never);
+    DirWalk {
+        root: folder.path(),
+        name_filter: Arc::default(),
+        read_filter: SearchFilter::default(),
+        max_depth: None,
+        stop: &stop,
+    }
+    .run(|| Never);
 }
 
-/// All files that Glob finds, sorted, and what it says besides.
+/// All files that Glob finds, sorted, and its notes.
 async fn glob_all(bench: &TestWorkspace) -> (Vec<String>, String) {
     let said = bench.run_to_text("Glob", json!({"pattern": "**/*"})).await;
     let (mut names, notes): (Vec<String>, Vec<String>) =
@@ -37,7 +43,7 @@ async fn glob_all(bench: &TestWorkspace) -> (Vec<String>, String) {
 }
 
 #[tokio::test]
-async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
+async fn every_ignore_file_applies_and_the_nearest_rule_wins() {
     let bench = TestWorkspace::new(&[
         (".gitignore", "*.log\n/top\nbuild/\n\\#odd\n"),
         (".ignore", "!kept.log\n"),
@@ -80,14 +86,17 @@ async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
 }
 
 #[tokio::test]
-async fn rules_hold_behind_a_link_to_the_folder_too() {
+async fn ignore_rules_apply_behind_a_symlink() {
     let bench = TestWorkspace::new(&[(".gitignore", "/sub/no\n"), ("sub/no", "x"), ("sub/yes", "x")]);
     symlink("sub", bench.path("link")).unwrap();
-    assert_eq!(bench.run_to_text("Grep", json!({"pattern": "x", "path": "link"})).await, "Found 1 file\nlink/yes");
+    assert_eq!(
+        bench.run_to_text("Grep", json!({"pattern": "x", "path": "link"})).await,
+        "Found 1 file\nlink/yes"
+    );
 }
 
 #[tokio::test]
-async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
+async fn a_linked_worktree_uses_the_excludes_of_its_repository() {
     let bench = TestWorkspace::new(&[
         ("repo/.git/info/exclude", "secret\n"),
         ("repo/.git/worktrees/w/commondir", "../..\n"),
@@ -100,7 +109,7 @@ async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
 }
 
 #[tokio::test]
-async fn what_git_is_told_ends_at_the_top_of_a_repository() {
+async fn git_rules_end_at_the_repository_root() {
     let all = ["inner/deep/a.log", "inner/deep/a.txt"];
     for (name, files, expected) in [
         ("an outer .gitignore, no repository within", vec![("inner/.gitignore", "")], [].as_slice()),
@@ -146,7 +155,7 @@ async fn what_git_is_told_ends_at_the_top_of_a_repository() {
 }
 
 #[tokio::test]
-async fn a_walk_from_above_goes_by_each_repositorys_own_rules() {
+async fn nested_repositories_use_their_own_rules() {
     let bench = TestWorkspace::new(&[
         (".git/info/exclude", "*.txt\n"),
         (".gitignore", "*.log\n"),
@@ -161,9 +170,14 @@ async fn a_walk_from_above_goes_by_each_repositorys_own_rules() {
 }
 
 #[tokio::test]
-async fn ignore_files_that_are_no_files_or_huge_are_left_out_with_a_note() {
-    let bench =
-        TestWorkspace::new(&[("p/a", "x"), ("z/a", "x"), ("d/.gitignore/a", "x"), ("d/b", "x"), ("h/a", "x")]);
+async fn irregular_and_huge_ignore_files_are_skipped_with_a_note() {
+    let bench = TestWorkspace::new(&[
+        ("p/a", "x"),
+        ("z/a", "x"),
+        ("d/.gitignore/a", "x"),
+        ("d/b", "x"),
+        ("h/a", "x"),
+    ]);
     mkfifo(&bench.path("p/.gitignore"), Mode::S_IRWXU).unwrap();
     fs::create_dir_all(bench.path("p/.git/info")).unwrap();
     mkfifo(&bench.path("p/.git/info/exclude"), Mode::S_IRWXU).unwrap();
@@ -182,7 +196,7 @@ async fn ignore_files_that_are_no_files_or_huge_are_left_out_with_a_note() {
 }
 
 #[test]
-fn all_ignore_files_together_have_a_limit() {
+fn the_total_size_of_ignore_files_is_limited() {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..20 {
         let below = folder.path().join(number.to_string());
@@ -200,7 +214,6 @@ fn all_ignore_files_together_have_a_limit() {
     assert!((5..20).contains(&left_out), "{left_out}");
 }
 
-/// Looks at nothing.
 struct IgnoreAllFiles;
 
 impl FileVisitor for IgnoreAllFiles {
@@ -208,7 +221,7 @@ impl FileVisitor for IgnoreAllFiles {
 }
 
 #[tokio::test]
-async fn links_that_lead_in_a_circle_end() {
+async fn symlink_cycles_end() {
     let bench = TestWorkspace::new(&[("a/x.txt", "x")]);
     symlink("..", bench.path("a/up")).unwrap();
     symlink(".", bench.path("a/here")).unwrap();
@@ -240,7 +253,7 @@ async fn pipes_and_devices_are_never_searched() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_the_system_is_not_searched() {
+async fn special_paths_are_not_searched() {
     let bench = TestWorkspace::new(&[]);
     symlink("/proc/self", bench.path("me")).unwrap();
     for path in ["/proc/self/environ", "/proc", "/dev", "me", "me/environ"] {
@@ -251,7 +264,7 @@ async fn what_belongs_to_the_system_is_not_searched() {
 }
 
 #[tokio::test]
-async fn where_a_search_cannot_begin_the_reason_is_named() {
+async fn an_invalid_start_is_explained() {
     let bench = TestWorkspace::new(&[("file", "")]);
     symlink("nowhere", bench.path("dangling")).unwrap();
     for tool in ["Grep", "Glob"] {
@@ -268,10 +281,14 @@ async fn where_a_search_cannot_begin_the_reason_is_named() {
 }
 
 #[test]
-fn what_a_search_could_not_look_at_is_said() {
+fn gaps_are_reported() {
     let cwd = Path::new("/w");
     assert_eq!(render_gaps(&SearchGaps::default(), false, cwd), "");
-    let some = SearchGaps { unreadable: 2, skipped_ignore_files: vec!["/w/.ignore".into(), "/etc/x".into()], hidden: false };
+    let some = SearchGaps {
+        unreadable: 2,
+        skipped_ignore_files: vec!["/w/.ignore".into(), "/etc/x".into()],
+        hidden: false,
+    };
     assert_eq!(
         render_gaps(&some, true, cwd),
         "\n(Files or folders that could not be read: 2.)\n(Ignore files that are no regular files, cannot be read or \
@@ -280,7 +297,7 @@ fn what_a_search_could_not_look_at_is_said() {
     );
 }
 
-/// A tree with a folder and files of which some may not be read.
+/// A directory tree in which some files and a directory may not be read.
 fn workspace_with_secrets() -> TestWorkspace {
     let bench = TestWorkspace::new(&[
         ("a.txt", "needle"),
@@ -297,7 +314,7 @@ fn workspace_with_secrets() -> TestWorkspace {
 const DENIED_NOTE: &str = "(Something was left out because a permission rule denies reading it.)";
 
 #[tokio::test]
-async fn glob_leaves_out_what_may_not_be_read() {
+async fn glob_skips_denied_files() {
     let bench = workspace_with_secrets();
     let (names, notes) = glob_all(&bench).await;
     assert_eq!((names, notes.as_str()), (vec!["a.txt".to_owned(), "sub/b.txt".to_owned()], DENIED_NOTE));
@@ -305,27 +322,29 @@ async fn glob_leaves_out_what_may_not_be_read() {
         let said = bench.run_to_text("Glob", json!({"pattern": named})).await;
         assert_eq!(said, format!("No files found\n{DENIED_NOTE}"), "{named}");
     }
-    // Where the rule does not matter, nothing is said about it.
+    // Without an affected path there is no note.
     assert_eq!(bench.run_to_text("Glob", json!({"pattern": "*.t?t", "path": "sub"})).await, "sub/b.txt");
 }
 
 #[tokio::test]
-async fn grep_leaves_out_what_may_not_be_read() {
+async fn grep_skips_denied_files() {
     let bench = workspace_with_secrets();
     let said = bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content"})).await;
     assert_eq!(said, format!("a.txt:1:needle\nsub/b.txt:1:needle\n{DENIED_NOTE}"));
-    let said =
-        bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "way"})).await;
+    let said = bench
+        .run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "way"}))
+        .await;
     assert_eq!(said, format!("way/b.txt:1:needle\n{DENIED_NOTE}"));
     for path in ["secrets/key.txt", "link.txt"] {
-        let said =
-            bench.run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": path})).await;
+        let said = bench
+            .run_to_text("Grep", json!({"pattern": "needle", "output_mode": "content", "path": path}))
+            .await;
         assert!(said.ends_with(DENIED_NOTE) && !said.contains("needle"), "{said}");
     }
 }
 
 #[test]
-fn what_may_not_be_read_is_not_even_visited() {
+fn denied_files_are_not_visited() {
     struct Watch;
     impl FileVisitor for Watch {
         fn visit_file(&mut self, file: DirEntry) {
@@ -335,6 +354,12 @@ fn what_may_not_be_read_is_not_even_visited() {
     }
     let bench = workspace_with_secrets();
     let (stop, sight) = (CancelFlag::default(), bench.read_filter());
-    let walk = DirWalk { root: bench.root(), name_filter: Arc::default(), read_filter: sight, max_depth: None, stop: &stop };
+    let walk = DirWalk {
+        root: bench.root(),
+        name_filter: Arc::default(),
+        read_filter: sight,
+        max_depth: None,
+        stop: &stop,
+    };
     assert!(walk.run(|| Watch).gaps.hidden);
 }

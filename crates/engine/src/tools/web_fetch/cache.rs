@@ -1,5 +1,4 @@
-//! Pages that were fetched a moment ago: the model often asks more than one question about a page. Time comes in as a
-//! value.
+//! Cache of recently fetched pages: the model often asks several questions about one. The current time is a parameter.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,16 +6,13 @@ use std::time::{Duration, Instant};
 use super::fetch::FetchedPage;
 use super::network_scope::NetworkScope;
 
-/// How long a page is kept.
 const PAGE_TTL: Duration = Duration::from_secs(15 * 60);
 
-/// How many pages are kept.
 const MAX_PAGES: usize = 50;
 
-/// How many bytes of text are kept.
 const MAX_CACHED_BYTES: usize = 20 << 20;
 
-/// The pages, oldest first. What one session may reach, another may not; so the reach is part of the key.
+/// The pages, oldest first. The network scope is part of the key, because sessions may differ in it.
 #[derive(Default)]
 pub(super) struct PageCache {
     pages: Vec<CachedPage>,
@@ -30,13 +26,13 @@ struct CachedPage {
 }
 
 impl PageCache {
-    /// A page, if it is kept.
+    /// Returns a page that has not expired.
     pub(super) fn get(&mut self, url: &str, reach: NetworkScope, now: Instant) -> Option<Arc<FetchedPage>> {
         self.pages.retain(|kept| now.duration_since(kept.fetched_at) < PAGE_TTL);
         self.pages.iter().find(|kept| kept.url == url && kept.scope == reach).map(|kept| kept.page.clone())
     }
 
-    /// Keeps a page; the oldest ones make room for it.
+    /// Adds a page and evicts the oldest ones beyond the limits.
     pub(super) fn insert(&mut self, url: String, reach: NetworkScope, page: Arc<FetchedPage>, now: Instant) {
         self.pages.retain(|kept| kept.url != url || kept.scope != reach);
         self.pages.push(CachedPage { url, scope: reach, page, fetched_at: now });
@@ -60,17 +56,20 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_kept_for_a_quarter_of_an_hour() {
+    fn a_page_expires_after_fifteen_minutes() {
         let (mut cache, now) = (PageCache::default(), clock::monotonic());
         cache.insert("a".into(), NetworkScope::Public, page(1), now);
-        assert_eq!(cache.get("a", NetworkScope::Public, now + PAGE_TTL - Duration::from_millis(1)), Some(page(1)));
+        assert_eq!(
+            cache.get("a", NetworkScope::Public, now + PAGE_TTL - Duration::from_millis(1)),
+            Some(page(1))
+        );
         assert_eq!(cache.get("b", NetworkScope::Public, now), None);
         assert_eq!(cache.get("a", NetworkScope::Private, now), None, "another reach");
         assert_eq!(cache.get("a", NetworkScope::Public, now + PAGE_TTL), None);
     }
 
     #[test]
-    fn the_oldest_pages_make_room() {
+    fn the_oldest_pages_are_evicted() {
         let (mut cache, now) = (PageCache::default(), clock::monotonic());
         for number in 0..=MAX_PAGES {
             cache.insert(number.to_string(), NetworkScope::Public, page(1), now);

@@ -1,39 +1,34 @@
-//! Getting a page: asks, follows redirects, and keeps to the limits.
+//! Fetches a page: follows redirects and enforces limits.
 
 use std::time::Duration;
 
-use whimbrel_models::http::{HttpClient, FetchError, Response, Url};
+use whimbrel_models::http::{FetchError, HttpClient, Response, Url};
 
-use super::page_url::{self, RedirectTarget};
 use super::network_scope::{self, NetworkScope};
 use super::page::{self, TextKind};
+use super::page_url::{self, RedirectTarget};
 use crate::files;
 use crate::tools::ToolError;
 
-/// The longest time for all of it.
+/// Time limit including redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of a body, decompressed.
+/// Largest decompressed body in bytes.
 const MAX_BODY_BYTES: usize = 10 << 20;
 
-/// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// What we like to read, best first.
+/// Accepted media types, preferred first.
 const ACCEPT: &str = "text/markdown, text/html, application/json;q=0.9, text/*;q=0.9, */*;q=0.1";
 
-/// What was found at an address.
 #[derive(Debug, PartialEq)]
 pub(super) enum FetchOutcome {
-    /// A page.
     Page(FetchedPage),
-    /// The way to another host.
+    /// A redirect to another host.
     OtherHost {
         /// The status of the redirect.
         status: u16,
-        /// What it is called.
         status_text: &'static str,
-        /// Where it leads.
         to: Url,
     },
 }
@@ -41,31 +36,38 @@ pub(super) enum FetchOutcome {
 /// A page as text.
 #[derive(Debug, PartialEq)]
 pub(super) struct FetchedPage {
-    /// The HTTP status.
     pub(super) status: u16,
-    /// What it is called.
     pub(super) status_text: &'static str,
-    /// How many bytes the body had.
+    /// Size of the body in bytes.
     pub(super) bytes: usize,
-    /// What is to be read, cut if it was very long.
+    /// The text, truncated if very long.
     pub(super) text: String,
 }
 
-/// Gets what lies at an address.
-pub(super) async fn fetch_page(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<FetchOutcome, ToolError> {
-    let late = |_| ToolError::Failed(format!("{url} did not arrive within {} seconds.", FETCH_TIMEOUT.as_secs()));
+pub(super) async fn fetch_page(
+    door: &HttpClient,
+    url: &Url,
+    reach: NetworkScope,
+) -> Result<FetchOutcome, ToolError> {
+    let late =
+        |_| ToolError::Failed(format!("{url} did not arrive within {} seconds.", FETCH_TIMEOUT.as_secs()));
     tokio::time::timeout(FETCH_TIMEOUT, fetch_following_redirects(door, url, reach)).await.map_err(late)?
 }
 
-async fn fetch_following_redirects(door: &HttpClient, url: &Url, reach: NetworkScope) -> Result<FetchOutcome, ToolError> {
+async fn fetch_following_redirects(
+    door: &HttpClient,
+    url: &Url,
+    reach: NetworkScope,
+) -> Result<FetchOutcome, ToolError> {
     let mut at = url.clone();
     for _ in 0..=MAX_REDIRECTS {
         let response = send_request(door, &at, reach).await?;
         let Some(location) = redirect_location(&response) else {
             return read_page(&at, response).await.map(FetchOutcome::Page);
         };
-        let next = page_url::resolve_redirect(&at, location)
-            .map_err(|why| ToolError::Failed(format!("{at} redirects, and that cannot be followed: {why}")))?;
+        let next = page_url::resolve_redirect(&at, location).map_err(|why| {
+            ToolError::Failed(format!("{at} redirects, and that cannot be followed: {why}"))
+        })?;
         match next {
             RedirectTarget::SameHost(to) => at = to,
             RedirectTarget::OtherHost(to) => {
@@ -95,12 +97,12 @@ fn private_host_error(host: &str) -> ToolError {
     ))
 }
 
-/// Where an answer sends us, if it does.
+/// The target of a redirect response.
 fn redirect_location(response: &Response) -> Option<&str> {
     matches!(response.status, 301 | 302 | 303 | 307 | 308).then(|| response.header("location"))?
 }
 
-/// Reads an answer as text.
+/// Reads a response as text.
 async fn read_page(url: &Url, response: Response) -> Result<FetchedPage, ToolError> {
     let (status, status_text) = (response.status, response.status_text());
     if !(200..300).contains(&status) {

@@ -1,6 +1,6 @@
-//! HTML as Markdown. A page may be made to harm: nested so deep that walking it ends the process, or so that a few
-//! bytes become millions of nodes. So it is parsed in pieces, with a look at the tree after each, and pruned before
-//! it is walked.
+//! HTML to Markdown. A hostile page may be nested so deeply that recursion overflows the stack, or expand a few bytes
+//! into millions of nodes. So it is parsed in chunks with a depth check after each, and the tree is pruned before
+//! conversion.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,22 +12,23 @@ use markup5ever_rcdom::{NodeData, RcDom};
 
 use crate::clock;
 
-/// How deep elements may lie in each other. Pages made for people stay far below.
+/// Maximum nesting depth; ordinary pages stay far below.
 const MAX_DEPTH: usize = 128;
 
-/// How many nodes are read: more than fit into the longest text that we take from a page.
+/// Maximum number of nodes: more than fit into the longest page text.
 const MAX_NODES: usize = 50_000;
 
-/// How many bytes are parsed between two looks at the tree.
+/// Bytes parsed between two depth checks.
 const PARSE_CHUNK_BYTES: usize = 4 << 10;
 
-/// How long parsing may take.
+/// Time limit of parsing.
 const PARSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What holds nothing to read.
-const SKIPPED_TAGS: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas"];
+/// Elements without readable text.
+const SKIPPED_TAGS: [&str; 8] =
+    ["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas"];
 
-/// The text of a page as Markdown. What is nested too deep, or too much, is left out.
+/// Converts a page to Markdown. Content beyond the limits is dropped.
 pub(super) fn to_markdown(html: &str) -> String {
     let tree = parse_bounded(html);
     prune_tree(&tree);
@@ -48,13 +49,13 @@ fn parse_bounded(html: &str) -> Rc<Node> {
     tree
 }
 
-/// How deep the place lies where the parser is.
+/// Depth of the parser's current position.
 fn open_depth(tree: &Rc<Node>) -> usize {
     std::iter::successors(Some(tree.clone()), |node| node.children.borrow().last().cloned()).count()
 }
 
-/// Takes out what lies too deep, what comes after enough, and tables in captions: a caption may be walked twice, and
-/// with captions in captions that doubles each time.
+/// Removes nodes beyond the depth and node limits, and tables in captions: a caption may be visited twice, so nested
+/// captions would double the work each time.
 fn prune_tree(tree: &Rc<Node>) {
     let mut left = MAX_NODES;
     let mut waiting = vec![(tree.clone(), 0, false)];
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_read_as_markdown() {
+    fn a_page_becomes_markdown() {
         let html = "<!doctype html><html><head><title>Birds</title><style>b{}</style></head><body>\
             <script>let x = '<p>no</p>';</script><h1>Whimbrel</h1><p>A <b>wader</b>, see \
             <a href=\"/curlew\">curlew</a>.</p><ul><li>one<li>two</ul><pre><code>let x = 1;\n</code></pre>\
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_made_to_harm_is_read_as_far_as_it_goes() {
+    fn a_hostile_page_is_read_up_to_the_limits() {
         let nests = [
             "<div>",
             "<b>",
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_may_end_anywhere() {
+    fn a_chunk_may_end_anywhere() {
         let html = format!("<p>{}</p>", "<b>é</b>, ".repeat(1_000));
         assert_eq!(to_markdown(&html).matches("**é**,").count(), 1_000);
     }

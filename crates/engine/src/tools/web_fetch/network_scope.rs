@@ -1,31 +1,31 @@
-//! Which hosts a page may come from. Pure.
+//! Which hosts may be contacted. Pure.
 //!
-//! A model can be talked into fetching what lies behind the firewall; so only public addresses are fetched from,
-//! unless `WHIMBREL_FETCH_PRIVATE=1` stands in the session's environment.
+//! A model can be tricked into fetching internal resources (SSRF), so only public addresses are allowed, unless
+//! `WHIMBREL_FETCH_PRIVATE=1` is set in the session's environment.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use whimbrel_models::http::AddressFilter;
 
-/// The variable that opens this machine and its network.
+/// Variable that allows loopback and private networks.
 pub(super) const PRIVATE_NETWORK_VARIABLE: &str = "WHIMBREL_FETCH_PRIVATE";
 
-/// How far a session may reach.
+/// Addresses that a session may contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NetworkScope {
     /// Public addresses only.
     Public,
-    /// Also this machine and its network.
+    /// Also loopback and private networks.
     Private,
 }
 
 impl NetworkScope {
-    /// What the variable says.
+    /// The scope that the variable sets.
     pub(super) fn from_variable(variable: Option<&str>) -> Self {
         if variable == Some("1") { Self::Private } else { Self::Public }
     }
 
-    /// Which addresses may be connected to.
+    /// Predicate for addresses that may be connected to.
     pub(super) fn address_filter(self) -> AddressFilter {
         match self {
             Self::Public => is_public,
@@ -33,7 +33,7 @@ impl NetworkScope {
         }
     }
 
-    /// Whether a host may be asked for by this name: all that can be judged where a proxy looks names up.
+    /// Returns whether a host name is allowed: the only check possible where a proxy resolves names.
     pub(super) fn allows_host(self, host: &str) -> bool {
         match self {
             Self::Public => !is_local_name(host),
@@ -42,14 +42,13 @@ impl NetworkScope {
     }
 }
 
-/// Whether a name means this machine or its network, wherever it is looked up.
+/// Returns whether a name denotes this machine or its network, wherever it is resolved.
 fn is_local_name(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     let last = host.rsplit('.').next().unwrap_or_default();
     ["localhost", "local", "internal"].iter().any(|local| last.eq_ignore_ascii_case(local))
 }
 
-/// Whether an address is one of the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -73,7 +72,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let site_local = address.segments()[0] & 0xffc0 == 0xfec0;
-    // Tunnels and translators of the place where we are, whose addresses inside cannot be told; and what is thrown away.
+    // Tunnels and local translators, whose embedded address is unknown; and the discard prefix.
     let detour = matches!(address.segments(), [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..]);
     !(address.is_loopback()
         || address.is_unspecified()
@@ -84,7 +83,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         || detour)
 }
 
-/// The IPv4 address that an IPv6 address leads to: mapped, compatible, translated (NAT64) or tunnelled (6to4).
+/// The IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64 or 6to4.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_public_internet_are_public() {
+    fn only_public_addresses_are_public() {
         let table = [
             ("a public one", "93.184.216.34", true),
             ("a public one, v6", "2606:2800:220:1:248:1893:25c8:1946", true),
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_and_its_network_are_known() {
+    fn local_host_names_are_recognized() {
         let table = [
             ("example.com", true),
             ("localhost.example.com", true),
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_one_opens_the_private_network() {
+    fn only_the_value_1_allows_private_networks() {
         assert_eq!(NetworkScope::from_variable(Some("1")), NetworkScope::Private);
         for variable in [None, Some(""), Some("0"), Some("true")] {
             assert_eq!(NetworkScope::from_variable(variable), NetworkScope::Public, "{variable:?}");

@@ -1,25 +1,24 @@
-//! From the bytes of a page to what a model reads. Pure.
+//! Converts the body of a page to text. Pure.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::html;
 
-/// How many characters of a page are read.
+/// Maximum characters of a page.
 const MAX_PAGE_CHARS: usize = 100_000;
 
-/// What kind of text a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
-    /// A page with markup, read as Markdown.
+    /// HTML, converted to Markdown.
     Html,
-    /// Read as it is.
+    /// Used unchanged.
     Plain,
-    /// Nobody said; it may be no text at all.
+    /// No media type given; may be binary.
     Unknown,
 }
 
 impl TextKind {
-    /// What a media type tells. None if it is no text.
+    /// The kind for a media type. `None` if it is not text.
     pub(super) fn from_media_type(media_type: Option<&str>) -> Option<Self> {
         let Some(media_type) = media_type.filter(|media_type| !media_type.is_empty()) else {
             return Some(Self::Unknown);
@@ -37,7 +36,7 @@ impl TextKind {
     }
 }
 
-/// The charset that a content type names.
+/// The charset parameter of a content type.
 pub(super) fn charset(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -45,7 +44,7 @@ pub(super) fn charset(content_type: &str) -> Option<&str> {
     })
 }
 
-/// The text of a body, cut if it is very long. None if it is no text.
+/// Decodes a body, truncated if very long. `None` if it is binary.
 pub(super) fn decode_body(kind: TextKind, charset: Option<&str>, body: &[u8]) -> Option<String> {
     let kind = match kind {
         TextKind::Unknown if body.contains(&0) => return None,
@@ -60,7 +59,7 @@ pub(super) fn decode_body(kind: TextKind, charset: Option<&str>, body: &[u8]) ->
     }))
 }
 
-/// The encoding of a body when nobody names one.
+/// The encoding if none is declared.
 fn guess_encoding(body: &[u8]) -> &'static Encoding {
     if str::from_utf8(body).is_ok() { UTF_8 } else { WINDOWS_1252 }
 }
@@ -72,7 +71,7 @@ fn is_html(body: &[u8]) -> bool {
     })
 }
 
-/// The charset that a page names in its own head: `<meta charset=…>` in either form.
+/// The charset declared in the page itself: `<meta charset=…>` in either form.
 fn meta_charset(body: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset=";
     let head = &body[..body.len().min(1024)];
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_media_type_says_what_can_be_read() {
+    fn media_types_map_to_text_kinds() {
         let table = [
             (None, Some(TextKind::Unknown)),
             (Some("text/html"), Some(TextKind::Html)),
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_charset_is_taken_from_where_it_is_named() {
+    fn the_charset_is_taken_from_header_or_page() {
         type Row = (&'static str, TextKind, Option<&'static str>, &'static [u8], &'static str);
         let table: &[Row] = &[
             ("utf-8 without a word", TextKind::Plain, None, "é".as_bytes(), "é"),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_page_is_cut() {
+    fn a_long_page_is_truncated() {
         let long = decode_body(TextKind::Plain, None, "é".repeat(MAX_PAGE_CHARS + 1).as_bytes()).unwrap();
         assert!(long.starts_with("éé") && long.ends_with("cut here.]"));
         assert!(long.chars().count() < MAX_PAGE_CHARS + 50);

@@ -1,19 +1,18 @@
-//! Addresses of pages: which can be fetched, and where a redirect leads. Pure.
+//! URLs: which can be fetched, and where redirects lead. Pure.
 
 use std::net::IpAddr;
 
 use whimbrel_models::http::Url;
 
-/// Where a redirect leads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RedirectTarget {
-    /// To the same host: it is followed.
+    /// Followed automatically.
     SameHost(Url),
-    /// To another host: whoever asked decides.
+    /// Returned to the model, which decides.
     OtherHost(Url),
 }
 
-/// An address as the model wrote it, as it is fetched; or what is wrong with it.
+/// Parses and normalizes a URL of the model.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|error| {
         format!("{text:?} is no address: {error}. Give all of it, as in https://example.com/page.")
@@ -21,14 +20,18 @@ pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     normalize(url)
 }
 
-/// Where a redirect leads; or why it cannot be followed.
+/// Resolves a redirect; fails if it cannot be followed.
 pub(super) fn resolve_redirect(from: &Url, location: &str) -> Result<RedirectTarget, String> {
     let to = from.join(location).map_err(|error| format!("it leads to {location:?}: {error}."))?;
     let to = normalize(to)?;
-    Ok(if to.host_str() == from.host_str() { RedirectTarget::SameHost(to) } else { RedirectTarget::OtherHost(to) })
+    Ok(if to.host_str() == from.host_str() {
+        RedirectTarget::SameHost(to)
+    } else {
+        RedirectTarget::OtherHost(to)
+    })
 }
 
-/// Checks what kind of address it is, and goes over to https; only this machine itself is asked without.
+/// Checks the scheme and upgrades to https, except for loopback addresses.
 fn normalize(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("Only http and https addresses can be fetched, not {}:.", url.scheme()));
@@ -54,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_fetched_by_https_or_not_at_all() {
+    fn urls_are_upgraded_to_https_or_rejected() {
         let table = [
             ("https stays", "https://a.org/x?y=1#part", Ok("https://a.org/x?y=1")),
             ("http goes over", " http://a.org ", Ok("https://a.org/")),
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_followed_on_the_same_host_only() {
+    fn only_redirects_to_the_same_host_are_followed() {
         let from = Url::parse("https://a.org/x/y").unwrap();
         let url = |text: &str| Url::parse(text).unwrap();
         let table = [

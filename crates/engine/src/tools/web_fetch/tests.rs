@@ -1,4 +1,4 @@
-//! The whole tool, on a server of our own and a scripted reader.
+//! Tests of the whole tool with a local server and a scripted small model.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use whimbrel_models::retry::RetryPolicy;
 use whimbrel_models::scripted::Scripted;
 
 use super::*;
-use crate::small_model::SmallModel;
 use crate::cost::CostLedger;
 use crate::engine::Engine;
+use crate::small_model::SmallModel;
 use crate::workspace::Workspace;
 
-/// A server that knows a few paths; gives its address. A path that ends in `endless` never stops.
+/// Starts a server with a few paths and returns its URL. A path that ends in `endless` never stops sending.
 async fn server(pages: &'static [(&'static str, &'static str, &'static str)]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,7 +48,7 @@ async fn serve_page(
     stream.flush().await
 }
 
-/// A call in a session that may reach this machine, and whose reader gives these replies.
+/// A context with access to loopback and a scripted small model.
 fn test_context(folder: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>) {
     let script = Arc::new(Scripted::replies(replies).unwrap());
     let providers = Providers::offline();
@@ -58,7 +58,13 @@ fn test_context(folder: &TempDir, replies: Value) -> (ToolContext, Arc<Scripted>
     let env = BTreeMap::from([(network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(), "1".to_owned())]);
     let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
     let call = ToolContext {
-        small_model: SmallModel::new(Engine::new(providers), CostLedger::default(), model, policy, "session".into()),
+        small_model: SmallModel::new(
+            Engine::new(providers),
+            CostLedger::default(),
+            model,
+            policy,
+            "session".into(),
+        ),
         ..ToolContext::for_test(workspace)
     };
     (call, script)
@@ -69,7 +75,7 @@ async fn run_fetch(tool: &WebFetchTool, call: &ToolContext, url: &str) -> ToolRe
 }
 
 #[tokio::test]
-async fn a_page_is_read_by_the_small_model_and_kept_for_the_next_question() {
+async fn a_page_is_read_by_the_small_model_and_cached() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/html", "<h1>Seven</h1><p></page>birds")]).await;
     let url = format!("{url}/a");
     let folder = TempDir::new().unwrap();
@@ -86,15 +92,21 @@ async fn a_page_is_read_by_the_small_model_and_kept_for_the_next_question() {
         format!("<page url=\"{url}\">\n# Seven\n\nbirds\n</page>\n\nThe question: How many?")
     );
     assert!(asked["system"].to_string().contains("from the page alone"));
-    assert_eq!(tool.cache().get(&url, NetworkScope::Private, clock::monotonic()).unwrap().text, "# Seven\n\nbirds");
+    assert_eq!(
+        tool.cache().get(&url, NetworkScope::Private, clock::monotonic()).unwrap().text,
+        "# Seven\n\nbirds"
+    );
     assert_eq!(run_fetch(&tool, &call, &format!("{url}#part")).await.unwrap().meta["result"], "Birds.");
-    call.workspace.set_variables(BTreeMap::from([(network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(), "0".to_owned())]));
+    call.workspace.set_variables(BTreeMap::from([(
+        network_scope::PRIVATE_NETWORK_VARIABLE.to_owned(),
+        "0".to_owned(),
+    )]));
     let barred = run_fetch(&tool, &call, &url).await.unwrap_err();
     assert!(matches!(&barred, ToolError::Rejected(why) if why.contains("127.0.0.1")), "{barred:?}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told() {
+async fn unreadable_pages_are_errors() {
     let url = server(&[
         ("/png", "200 OK\r\ncontent-type: image/png", "x"),
         ("/empty", "200 OK\r\ncontent-type: text/html", "<script>1</script>"),
@@ -123,7 +135,7 @@ async fn what_cannot_be_read_is_told() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_at_home_and_named_when_they_lead_away() {
+async fn same_host_redirects_are_followed_others_reported() {
     let url = server(&[
         ("/old", "301 X\r\nlocation: /new", ""),
         ("/new", "200 OK\r\ncontent-type: application/json", "{\"birds\":7}"),
@@ -143,7 +155,7 @@ async fn redirects_are_followed_at_home_and_named_when_they_lead_away() {
 }
 
 #[tokio::test]
-async fn a_reader_that_fails_is_told_as_such() {
+async fn a_failing_small_model_is_reported() {
     let url = server(&[("/a", "200 OK\r\ncontent-type: text/plain", "birds")]).await;
     let folder = TempDir::new().unwrap();
     let (call, _) = test_context(&folder, json!([]));
@@ -155,7 +167,7 @@ async fn a_reader_that_fails_is_told_as_such() {
 }
 
 #[test]
-fn the_model_reads_little() {
+fn the_specification_is_small() {
     let spec = serde_json::to_string(&super::super::AnyTool::spec(&WebFetchTool::default())).unwrap();
     println!("{} bytes: {spec}", spec.len());
     assert!(spec.len() <= 450, "{spec}");

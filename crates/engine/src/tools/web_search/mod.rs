@@ -1,11 +1,11 @@
-//! WebSearch: finds pages on the web.
+//! WebSearch: searches the web.
 //!
-//! - [`served`]: the provider of the small model searches; - [`endpoint`]: a search server of the user's choice does
-//! - [`found`]: what came of it
+//! - [`provider`]: search by the small model's provider; [`searxng`]: search by a server of the user's choice
+//! - [`results`]: rendering
 
-mod searxng;
-mod results;
 mod provider;
+mod results;
+mod searxng;
 #[cfg(test)]
 mod tests;
 
@@ -13,11 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ToolContext, ToolOutput, Example, ToolResult, Tool, Effects, ToolError};
+use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::clock;
 use crate::deferred_tools::ToolLoading;
 
-/// The tool.
 pub(super) struct WebSearchTool;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -49,7 +48,11 @@ impl Tool for WebSearchTool {
         input.query = input.query.trim().to_owned();
         check_input(&input)?;
         let began = clock::monotonic();
-        let found = match call.workspace.variable(searxng::SEARCH_URL_VARIABLE).filter(|url| !url.trim().is_empty()) {
+        let found = match call
+            .workspace
+            .variable(searxng::SEARCH_URL_VARIABLE)
+            .filter(|url| !url.trim().is_empty())
+        {
             Some(url) => searxng::search(&url, &input, &call).await?,
             None if call.small_model.can_search() => provider::search(&input, &call).await?,
             None => {
@@ -70,7 +73,8 @@ impl Tool for WebSearchTool {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("a search is for something", json!({"query": " "})).expect_error(&["The query is empty"]),
+            Example::new("a search is for something", json!({"query": " "}))
+                .expect_error(&["The query is empty"]),
             Example::new(
                 "sites are either chosen or left out",
                 json!({"query": "birds", "allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}),

@@ -1,30 +1,26 @@
-//! What a search has found. Pure.
+//! Search results. Pure.
 
 use serde_json::{Value, json};
 
-/// What a search has found, in order.
+/// The results in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SearchResults {
     pub(super) parts: Vec<ResultPart>,
-    /// How often was searched.
+    /// Number of searches made.
     pub(super) searches: usize,
 }
 
-/// A part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ResultPart {
-    /// Pages.
     Pages {
-        /// The search that found them.
+        /// Tool use id of the search that found them.
         id: String,
-        /// The pages.
         pages: Vec<WebPage>,
     },
-    /// What the searcher says.
+    /// Text of the searching model.
     Text(String),
 }
 
-/// A page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WebPage {
     pub(super) title: String,
@@ -33,7 +29,7 @@ pub(super) struct WebPage {
 }
 
 impl SearchResults {
-    /// For the host, in the form that it knows.
+    /// The results in the host's format.
     pub(super) fn to_host_json(&self) -> Value {
         let part = |part: &ResultPart| match part {
             ResultPart::Text(text) => Value::from(text.as_str()),
@@ -45,7 +41,6 @@ impl SearchResults {
         self.parts.iter().map(part).collect()
     }
 
-    /// For the model.
     pub(super) fn render_for_model(&self, query: &str) -> String {
         let mut text = format!("Results for {query:?}:");
         for part in &self.parts {

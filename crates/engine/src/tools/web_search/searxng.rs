@@ -1,27 +1,27 @@
-//! A search by a server that the user has chosen: one that answers like SearXNG, with JSON.
+//! Search by a server of the user's choice with the JSON API of SearXNG.
 
 use std::time::Duration;
 
 use serde::Deserialize;
-use whimbrel_models::http::{HttpClient, FetchError, Url};
+use whimbrel_models::http::{FetchError, HttpClient, Url};
 
 use super::Input;
-use super::results::{SearchResults, WebPage, ResultPart};
+use super::results::{ResultPart, SearchResults, WebPage};
 use crate::tools::{ToolContext, ToolError};
 
-/// The variable with the server's address. It is the user's own choice, so it may lie in their own network.
+/// Variable with the server's URL. The user sets it, so it may be in a private network.
 pub(super) const SEARCH_URL_VARIABLE: &str = "WHIMBREL_SEARCH_URL";
 
-/// The longest time for all of it.
+/// Time limit of a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of an answer.
+/// Largest response in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// How many pages are told.
+/// Maximum number of results.
 const MAX_RESULTS: usize = 10;
 
-/// How much is told of a page, in bytes.
+/// Maximum bytes of a snippet.
 const MAX_SNIPPET_BYTES: usize = 400;
 
 #[derive(Deserialize)]
@@ -40,14 +40,24 @@ struct Hit {
     content: Option<String>,
 }
 
-pub(super) async fn search(server: &str, input: &Input, call: &ToolContext) -> Result<SearchResults, ToolError> {
+pub(super) async fn search(
+    server: &str,
+    input: &Input,
+    call: &ToolContext,
+) -> Result<SearchResults, ToolError> {
     let mut url: Url = server.trim().parse().map_err(|_| {
-        ToolError::Failed(format!("{SEARCH_URL_VARIABLE} is no address: {server:?}. The user has to mend it."))
+        ToolError::Failed(format!(
+            "{SEARCH_URL_VARIABLE} is no address: {server:?}. The user has to mend it."
+        ))
     })?;
     url.query_pairs_mut().append_pair("q", &input.query).append_pair("format", "json");
     let asked = tokio::time::timeout(SEARCH_TIMEOUT, send_request(&url, call));
-    let late =
-        |_| ToolError::Failed(format!("The search server did not answer within {} seconds.", SEARCH_TIMEOUT.as_secs()));
+    let late = |_| {
+        ToolError::Failed(format!(
+            "The search server did not answer within {} seconds.",
+            SEARCH_TIMEOUT.as_secs()
+        ))
+    };
     let Some(answer) = call.cancel.run_until_cancelled(asked).await else {
         return Err(ToolError::Failed("The search was interrupted.".into()));
     };
@@ -56,8 +66,13 @@ pub(super) async fn search(server: &str, input: &Input, call: &ToolContext) -> R
             "The search server's answer is not the JSON of SearXNG ({error}). The user has to switch JSON on there, or change {SEARCH_URL_VARIABLE}."
         ))
     })?;
-    let pages: Vec<WebPage> =
-        answer.results.into_iter().filter(|hit| matches_domains(&hit.url, input)).take(MAX_RESULTS).map(to_web_page).collect();
+    let pages: Vec<WebPage> = answer
+        .results
+        .into_iter()
+        .filter(|hit| matches_domains(&hit.url, input))
+        .take(MAX_RESULTS)
+        .map(to_web_page)
+        .collect();
     Ok(SearchResults { parts: vec![ResultPart::Pages { id: call.id.clone(), pages }], searches: 1 })
 }
 
@@ -65,7 +80,9 @@ async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, Too
     let door = HttpClient::from_env(|name| call.workspace.variable(name));
     let got = door.get(url, "application/json", |_| true).await;
     let response = got.map_err(|error| match error {
-        FetchError::AddressDenied(_) => ToolError::Failed(format!("The search server cannot be asked: {error}.")),
+        FetchError::AddressDenied(_) => {
+            ToolError::Failed(format!("The search server cannot be asked: {error}."))
+        }
         FetchError::Failed(fault) => ToolError::Failed(format!("The search failed: {}", fault.message)),
     })?;
     if response.status != 200 {
@@ -75,7 +92,7 @@ async fn send_request(url: &Url, call: &ToolContext) -> Result<bytes::Bytes, Too
     response.read_all(MAX_ANSWER_BYTES).await.map_err(|fault| ToolError::Failed(fault.message))
 }
 
-/// Whether a page is on a site that is wanted.
+/// Returns whether a URL matches the domain filters.
 fn matches_domains(url: &str, input: &Input) -> bool {
     let Ok(url) = url.parse::<Url>() else { return false };
     if !matches!(url.scheme(), "http" | "https") {

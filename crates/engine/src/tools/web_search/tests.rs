@@ -11,7 +11,7 @@ use super::*;
 use crate::tools::AnyTool;
 use crate::workspace::Workspace;
 
-/// A server that answers one request with this, and its address.
+/// Starts a server that answers one request, and returns its URL.
 async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/search", listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ async fn search(url: &str, input: Value) -> ToolResult {
 }
 
 #[tokio::test]
-async fn a_server_of_the_users_choice_is_asked() {
+async fn the_users_server_is_queried() {
     let (url, asked) = server(
         r#"{"results": [
             {"title": "Curlews", "url": "https://birds.example.org/c", "content": "Long  bills.\nBrown."},
@@ -59,7 +59,7 @@ async fn a_server_of_the_users_choice_is_asked() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_server_is_said() {
+async fn errors_of_the_server_are_reported() {
     let (url, _asked) = server("<html>").await;
     let trouble = search(&url, json!({"query": "birds"})).await.unwrap_err();
     assert!(trouble.reason().contains("not the JSON of SearXNG"), "{trouble:?}");
@@ -68,7 +68,7 @@ async fn what_is_wrong_with_the_server_is_said() {
 }
 
 #[test]
-fn the_reply_of_a_provider_is_read() {
+fn the_reply_of_a_provider_is_parsed() {
     let block = |value: Value| serde_json::from_value::<Block>(value).unwrap();
     let blocks = [
         block(json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}})),

@@ -1,4 +1,4 @@
-//! The Messages API, asked at a server of our own.
+//! The Messages API client against a local test server.
 
 use std::time::Duration;
 
@@ -7,19 +7,23 @@ use whimbrel_wire::{Block, Role};
 
 use super::*;
 use crate::assemble::ReplyAssembler;
-use crate::call::{ModelCall, CallStep, CallTimeouts};
+use crate::call::{CallStep, CallTimeouts, ModelCall};
 use crate::event::ReplyEvent;
 use crate::history::History;
-use crate::test_server::{ResponseAction, TestServer, response, chunk, last_chunk, stream_head};
 use crate::request::Preamble;
 use crate::retry::RetryPolicy;
+use crate::test_server::{ResponseAction, TestServer, chunk, last_chunk, response, stream_head};
 
 fn request() -> Request {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
     Request {
         session_id: "s1".into(),
-        ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])), history.snapshot())
+        ..Request::new(
+            "claude-x",
+            Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])),
+            history.snapshot(),
+        )
     }
 }
 
@@ -27,7 +31,7 @@ fn model(server: &TestServer) -> Anthropic {
     Anthropic::new(&server.url, Some("key".into()), HttpClient::from_env(|_| None))
 }
 
-/// The events of a reply that says a text.
+/// SSE bytes of a reply with one text.
 fn event_stream(text: &str) -> Vec<u8> {
     let events = [
         json!({"type": "message_start", "message": {"id": "m", "model": "claude-x", "usage": {"input_tokens": 3}}}),
@@ -47,7 +51,7 @@ fn streamed_response(text: &str) -> Vec<ResponseAction> {
     vec![stream_head(), chunk(&event_stream(text)), last_chunk()]
 }
 
-/// The texts of a reply, or the fault that ended it.
+/// Returns the texts of a reply, or the error that ended it.
 async fn collect_texts(model: &Anthropic, request: Request) -> Result<Vec<String>, ModelError> {
     let mut stream = model.stream_reply(Arc::new(request));
     let mut assembly = ReplyAssembler::default();
@@ -64,7 +68,7 @@ async fn collect_texts(model: &Anthropic, request: Request) -> Result<Vec<String
 }
 
 #[tokio::test]
-async fn a_reply_arrives_whole_however_it_is_split() {
+async fn reply_is_decoded_however_it_is_split() {
     let split = |size: usize| {
         let pieces = event_stream("größe 🦀").chunks(size).map(chunk).collect::<Vec<_>>();
         [vec![stream_head()], pieces, vec![last_chunk()]].concat()
@@ -89,7 +93,7 @@ async fn one_connection_serves_many_requests() {
     let model = model(&server);
     for _ in 0..3 {
         collect_texts(&model, request()).await.unwrap();
-        // Gives the connection its turn to say that it is free.
+        // Lets the connection task mark the connection as idle.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -98,7 +102,7 @@ async fn one_connection_serves_many_requests() {
 }
 
 #[tokio::test]
-async fn a_request_says_who_asks_and_how() {
+async fn request_has_the_configured_headers() {
     let server = TestServer::start([streamed_response("a"), streamed_response("b")]).await;
     let variables = |name: &str| match name {
         "ANTHROPIC_BASE_URL" => Some(format!("{}/", server.url)),
@@ -131,7 +135,7 @@ async fn a_request_says_who_asks_and_how() {
 }
 
 #[tokio::test]
-async fn without_a_key_nobody_is_asked() {
+async fn missing_key_sends_no_request() {
     let model = Anthropic::from_env(|_| None, HttpClient::from_env(|_| None));
     let fault = collect_texts(&model, request()).await.unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::NoCredentials);
@@ -148,7 +152,7 @@ async fn without_a_key_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_reply_are_told_apart() {
+async fn responses_that_are_not_replies_are_classified() {
     use ModelErrorKind::*;
     let html = "content-type: text/html; charset=utf-8\r\n";
     let json = "content-type: application/json\r\n";
@@ -185,7 +189,7 @@ async fn answers_that_are_no_reply_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_refusal_brings_its_headers_along() {
+async fn error_response_includes_its_headers() {
     let headers = "retry-after: 3\r\nx-should-retry: true\r\nrequest-id: req_7\r\n";
     let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#;
     let server = TestServer::start([response(429, headers, body)]).await;
@@ -200,29 +204,34 @@ async fn a_refusal_brings_its_headers_along() {
 }
 
 #[tokio::test]
-async fn a_reply_that_comes_whole_is_told_as_events() {
+async fn whole_reply_is_converted_to_events() {
     let body = r#"{"type":"message","id":"m","model":"x","content":[{"type":"text","text":"all at once"}],"stop_reason":"end_turn"}"#;
     let server = TestServer::start([response(200, "content-type: application/json\r\n", body)]).await;
     assert_eq!(collect_texts(&model(&server), request()).await, Ok(vec!["all at once".to_owned()]));
 }
 
 #[tokio::test]
-async fn a_line_of_20_mb_is_read() {
+async fn line_of_20_mb_is_read() {
     let text = "x".repeat(20 << 20);
     let server = TestServer::start([streamed_response(&text)]).await;
     assert_eq!(collect_texts(&model(&server), request()).await.unwrap()[0].len(), text.len());
 }
 
 #[tokio::test]
-async fn a_line_without_end_is_refused() {
+async fn endless_line_is_rejected() {
     let endless = ResponseAction::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
     let server = TestServer::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
     let fault = collect_texts(&model(&server), request()).await.unwrap_err();
-    assert_eq!((fault.kind, fault.should_retry), (ModelErrorKind::Protocol, Some(false)), "{}", fault.message);
+    assert_eq!(
+        (fault.kind, fault.should_retry),
+        (ModelErrorKind::Protocol, Some(false)),
+        "{}",
+        fault.message
+    );
 }
 
 #[tokio::test]
-async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
+async fn request_id_precedes_the_reply_in_every_form() {
     let body =
         r#"{"type":"message","id":"m","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
     let whole = response(200, "content-type: application/json\r\nx-request-id: req_1\r\n", body);
@@ -237,7 +246,7 @@ async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
 }
 
 #[tokio::test]
-async fn raw_events_are_kept_when_they_are_wanted() {
+async fn raw_events_are_kept_on_request() {
     let server = TestServer::start([streamed_response("a"), streamed_response("a")]).await;
     for raw_events in [true, false] {
         let stream = model(&server).stream_reply(Arc::new(Request { raw_events, ..request() }));
@@ -247,7 +256,7 @@ async fn raw_events_are_kept_when_they_are_wanted() {
     }
 }
 
-/// What a call comes to: how often it was repeated, and how it ended.
+/// Runs a call; returns the number of retries and the final error kind.
 async fn run_call(server: &TestServer, timing: CallTimeouts) -> (u64, Option<ModelErrorKind>) {
     let policy = RetryPolicy { initial_delay: Duration::from_millis(1), ..RetryPolicy::default() };
     let mut call = ModelCall::new(Arc::new(model(server)), request(), policy, timing);
@@ -263,8 +272,9 @@ async fn run_call(server: &TestServer, timing: CallTimeouts) -> (u64, Option<Mod
 }
 
 #[tokio::test]
-async fn a_call_gets_its_reply_in_the_end() {
-    let part = |bytes: usize, act: ResponseAction| vec![stream_head(), chunk(&event_stream("abc")[..bytes]), act];
+async fn call_recovers_from_transient_failures() {
+    let part =
+        |bytes: usize, act: ResponseAction| vec![stream_head(), chunk(&event_stream("abc")[..bytes]), act];
     let overloaded = || response(529, "", "");
     let end = event_stream("abc").len();
     let patient = CallTimeouts::default();
@@ -272,10 +282,20 @@ async fn a_call_gets_its_reply_in_the_end() {
     let brisk = CallTimeouts { bytes: Duration::from_secs(1), ..patient };
     let table = [
         ("A5 overloads", patient, vec![overloaded(), overloaded(), streamed_response("a")], (2, None)),
-        ("A20 a cut in the text", patient, vec![part(end * 2 / 3, ResponseAction::Close), streamed_response("a")], (1, None)),
+        (
+            "A20 a cut in the text",
+            patient,
+            vec![part(end * 2 / 3, ResponseAction::Close), streamed_response("a")],
+            (1, None),
+        ),
         ("A23 a cut before the farewell", patient, vec![part(end - 30, ResponseAction::Close)], (0, None)),
         ("A31 a stall", brisk, vec![part(end / 2, ResponseAction::Hang), streamed_response("a")], (1, None)),
-        ("A31 stalls for ever", quick, vec![part(end / 2, ResponseAction::Hang); 3], (2, Some(ModelErrorKind::Stalled))),
+        (
+            "A31 stalls for ever",
+            quick,
+            vec![part(end / 2, ResponseAction::Hang); 3],
+            (2, Some(ModelErrorKind::Stalled)),
+        ),
         ("A10 no such model", patient, vec![response(404, "", "")], (0, Some(ModelErrorKind::ModelNotFound))),
     ];
     for (name, timing, answers, expected) in table {

@@ -1,4 +1,4 @@
-//! Answers that come packed.
+//! Compressed responses.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Text that packs badly, so that it is much in both forms.
+/// Text that compresses badly, so that it is large in both forms.
 fn noise(size: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let step = |_| {
@@ -32,7 +32,7 @@ async fn post(acts: impl IntoIterator<Item = ResponseAction>) -> Response {
 }
 
 #[tokio::test]
-async fn what_comes_packed_is_given_unpacked_however_it_is_cut() {
+async fn gzip_is_decoded_however_it_is_split() {
     let text = noise(300_000);
     let whole = gzip(&text);
     let two = [gzip(&text[..1000]), gzip(&text[1000..])].concat();
@@ -49,13 +49,14 @@ async fn what_comes_packed_is_given_unpacked_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn what_has_come_is_given_before_more_comes() {
+async fn received_data_is_returned_before_more_arrives() {
     let text = noise(100_000);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(&text).unwrap();
     encoder.flush().unwrap();
     let begun = encoder.get_ref().clone();
-    let mut chunks = post([ResponseAction::Write(HEAD.to_vec()), chunk(&begun), ResponseAction::Hang]).await.into_body();
+    let mut chunks =
+        post([ResponseAction::Write(HEAD.to_vec()), chunk(&begun), ResponseAction::Hang]).await.into_body();
     let mut got = Vec::new();
     while got.len() < text.len() {
         got.extend_from_slice(&chunks.next().await.unwrap().unwrap());
@@ -64,7 +65,7 @@ async fn what_has_come_is_given_before_more_comes() {
 }
 
 #[tokio::test]
-async fn what_is_packed_badly_is_a_cut_answer_and_an_empty_body_is_none() {
+async fn invalid_gzip_is_an_error_and_an_empty_body_is_not() {
     let good = gzip(b"hello");
     let mut wrong = good.clone();
     let last = wrong.len() - 1;

@@ -1,14 +1,14 @@
-//! Proxies for plain addresses, and proxies that are none.
+//! Proxies for plain URLs, and invalid proxies.
 
 use super::*;
 
-/// A host that nobody is asked for, as no name may have a part as long as this.
+/// A host that causes no DNS request, because its label is too long.
 fn unresolvable_host() -> String {
     format!("{}.invalid", "x".repeat(64))
 }
 
 #[tokio::test]
-async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() {
+async fn only_the_proxy_gets_absolute_url_and_credentials() {
     let proxy = TestServer::start([response(200, "", ""), response(200, "", "")]).await;
     let here = TestServer::start([response(200, "", "")]).await;
     let address = proxy.url.replace("http://", "http://ann:p%40ss@");
@@ -28,7 +28,7 @@ async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() 
 }
 
 #[tokio::test]
-async fn a_proxy_needs_no_scheme() {
+async fn proxy_needs_no_scheme() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let door = client(&[("ALL_PROXY", proxy.url.trim_start_matches("http://"))]);
     let response = door.post("http://far.invalid/", HeaderMap::new(), String::new()).await.unwrap();
@@ -36,7 +36,7 @@ async fn a_proxy_needs_no_scheme() {
 }
 
 #[tokio::test]
-async fn who_is_named_in_no_proxy_is_reached_directly() {
+async fn hosts_in_no_proxy_are_reached_directly() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let url = format!("http://{}/", unresolvable_host());
     for (variable, list) in [
@@ -55,7 +55,7 @@ async fn who_is_named_in_no_proxy_is_reached_directly() {
 }
 
 #[tokio::test]
-async fn this_machine_is_reached_directly_however_it_is_written() {
+async fn loopback_bypasses_the_proxy_in_every_spelling() {
     let proxy = TestServer::start([response(200, "", "")]).await;
     let here = TestServer::start((0..2).map(|_| response(204, "", ""))).await;
     let door = client(&[("HTTP_PROXY", &proxy.url)]);
@@ -63,7 +63,7 @@ async fn this_machine_is_reached_directly_however_it_is_written() {
         let url = here.url.replace("127.0.0.1", host);
         assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 204, "{host}");
     }
-    // How far the system gets with these is its own affair, but nothing goes to the proxy.
+    // Whether these connect depends on the system, but nothing goes to the proxy.
     for host in ["localhost.", "[::ffff:127.0.0.1]", "0.0.0.0"] {
         let _ = door.post(&format!("http://{host}:9/"), HeaderMap::new(), String::new()).await;
     }
@@ -71,9 +71,10 @@ async fn this_machine_is_reached_directly_however_it_is_written() {
 }
 
 #[tokio::test]
-async fn what_is_no_proxy_is_told_without_its_password() {
+async fn invalid_proxy_is_reported_without_its_password() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (dead, lost) = (format!("http://ann:secret@{free}"), format!("http://ann:secret@{}:81", unresolvable_host()));
+    let (dead, lost) =
+        (format!("http://ann:secret@{free}"), format!("http://ann:secret@{}:81", unresolvable_host()));
     let refused =
         format!("through the proxy {free} (named in the environment, for far.invalid): Connection refused");
     let table = [
@@ -95,7 +96,7 @@ async fn what_is_no_proxy_is_told_without_its_password() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_passes_nothing_on_is_named() {
+async fn failing_proxy_is_named() {
     let proxy = TestServer::start([response(407, "", ""), vec![ResponseAction::Close]]).await;
     let at = proxy.url.trim_start_matches("http://");
     let named = format!("the proxy {at} (named in the environment, for far.invalid)");
@@ -106,17 +107,18 @@ async fn a_proxy_that_passes_nothing_on_is_named() {
         assert!(fault.message.contains(&named) && fault.message.contains(part), "{fault}");
         assert!(!fault.message.contains("secret"), "{fault}");
     }
-    // Without a proxy it is the server's own affair what it means by that.
+    // Without a proxy the status 407 belongs to the server.
     let server = TestServer::start([response(407, "", "")]).await;
     assert_eq!(door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().status, 407);
 }
 
 #[tokio::test]
-async fn a_proxy_that_never_opens_the_tunnel_is_given_up() {
-    // The system accepts the connection; nobody answers what is said there.
+async fn stalled_tunnel_times_out() {
+    // The kernel accepts the connection; the test never answers.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = format!("http://{}", mute.local_addr().unwrap());
-    let limits = HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
+    let limits =
+        HttpClientLimits { connect_timeout: Duration::from_millis(100), ..HttpClientLimits::default() };
     let door = HttpClient::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
     let silent = post_error(&door, "https://far.invalid").await;
     assert_eq!(silent.kind, ModelErrorKind::Connection, "{silent}");

@@ -1,4 +1,4 @@
-//! Asking a server on this machine.
+//! The Chat Completions client against a local server.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::assemble::ReplyAssembler;
 use crate::history::History;
 use crate::request::Preamble;
 
-/// A server that takes one request, gives an answer in small pieces and closes the connection.
+/// Starts a server that accepts one request, writes the response in small pieces and closes the connection.
 async fn serve(answer: String) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -64,14 +64,16 @@ async fn collect_items(base: &str, request: Request) -> Vec<Result<ReplyItem, Mo
 fn assemble(items: Vec<Result<ReplyItem, ModelError>>) -> (Vec<Block>, StopReason) {
     let mut assembly = ReplyAssembler::default();
     let events = items.into_iter().map(|item| item.unwrap().event);
-    let blocks =
-        events.filter_map(|event| assembly.push_event(&event).unwrap()).map(|finished| finished.block).collect();
+    let blocks = events
+        .filter_map(|event| assembly.push_event(&event).unwrap())
+        .map(|finished| finished.block)
+        .collect();
     assert!(assembly.complete);
     (blocks, assembly.stop_reason.unwrap())
 }
 
 #[tokio::test]
-async fn a_reply_comes_over_the_network_as_it_is_written() {
+async fn streamed_reply_is_decoded() {
     let events = concat!(
         ": waiting\n\n",
         "data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"größer\"}}]}\n\n",
@@ -116,14 +118,17 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_is_a_reply_too() {
+async fn whole_reply_is_decoded() {
     let body = r#"{"id":"r","model":"m","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}"#;
     let (base, _server) = serve(head("200 OK", "content-type: application/json\r\n") + body).await;
-    assert_eq!(assemble(collect_items(&base, request()).await), (vec![Block::text("hello")], StopReason::EndTurn));
+    assert_eq!(
+        assemble(collect_items(&base, request()).await),
+        (vec![Block::text("hello")], StopReason::EndTurn)
+    );
 }
 
 #[tokio::test]
-async fn whatever_else_comes_is_one_fault_at_the_end() {
+async fn every_other_response_ends_in_one_error() {
     let stream = "content-type: text/event-stream\r\n";
     let refusal =
         r#"{"error":{"message":"Slow down, please","type":"requests","code":"rate_limit_exceeded"}}"#;
@@ -143,8 +148,18 @@ async fn whatever_else_comes_is_one_fault_at_the_end() {
             "text/html",
         ),
         ("nothing", head("200 OK", stream), ModelErrorKind::NotAStream, "empty"),
-        ("half a reply", head("200 OK", stream) + begun + "\n\n", ModelErrorKind::Cut, "before the reply did"),
-        ("an error", head("200 OK", stream) + begun + "\n\n" + error, ModelErrorKind::Server, "out of memory"),
+        (
+            "half a reply",
+            head("200 OK", stream) + begun + "\n\n",
+            ModelErrorKind::Cut,
+            "before the reply did",
+        ),
+        (
+            "an error",
+            head("200 OK", stream) + begun + "\n\n" + error,
+            ModelErrorKind::Server,
+            "out of memory",
+        ),
         (
             "elsewhere",
             head("301 Moved", "location: https://x.test/\r\n"),
@@ -166,7 +181,7 @@ async fn whatever_else_comes_is_one_fault_at_the_end() {
 }
 
 #[tokio::test]
-async fn only_openai_itself_must_have_a_key() {
+async fn only_openai_requires_a_key() {
     let key = |model: &OpenAiChat| model.headers().map(|headers| headers.get(AUTHORIZATION).cloned());
     let env = |pairs: &'static [(&str, &str)]| {
         let get =
@@ -183,7 +198,7 @@ async fn only_openai_itself_must_have_a_key() {
 }
 
 #[test]
-fn a_base_url_is_understood_in_every_form() {
+fn base_url_is_accepted_in_every_form() {
     for (base, expected) in [
         (OPENAI_BASE_URL, "https://api.openai.com/v1/chat/completions"),
         ("https://api.openai.com", "https://api.openai.com/v1/chat/completions"),
@@ -201,7 +216,7 @@ fn a_base_url_is_understood_in_every_form() {
 }
 
 #[test]
-fn an_id_of_our_own_is_short_enough_for_every_provider() {
+fn generated_id_fits_the_limit_of_every_provider() {
     assert!(format!("call_{}_{}", new_id_seed(), 999).len() <= 40);
     assert_ne!(new_id_seed(), new_id_seed());
 }

@@ -1,10 +1,10 @@
-//! Refusals as the providers write them, and what they mean.
+//! Error responses of real providers and their classification.
 
 use ModelErrorKind::*;
 
 use super::*;
 
-/// Who says what, with which status, the kind it means, and the message that is left.
+/// Name, status, body, expected kind, expected message.
 type Row = (&'static str, u16, &'static str, ModelErrorKind, &'static str);
 
 const ROWS: &[Row] = &[
@@ -230,7 +230,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn a_status_and_its_text_name_the_fault() {
+fn status_and_text_determine_the_error_kind() {
     for (name, status, body, kind, message) in ROWS {
         let fault = from_status(*status, body);
         assert_eq!((fault.kind, &*fault.message, fault.status), (*kind, *message, Some(*status)), "{name}");
@@ -238,7 +238,7 @@ fn a_status_and_its_text_name_the_fault() {
 }
 
 #[test]
-fn an_error_is_told_from_an_answer() {
+fn error_objects_are_recognized() {
     for (json, expected) in [
         (r#"{"choices":[]}"#, false),
         (r#"{"choices":[],"error":null}"#, false),
@@ -254,7 +254,7 @@ fn an_error_is_told_from_an_answer() {
 }
 
 #[test]
-fn an_error_in_a_stream_needs_no_status() {
+fn stream_error_needs_no_status() {
     for (json, kind, message) in [
         (r#"{"error":{"message":"no","code":429}}"#, RateLimit, "no"),
         (r#"{"error":{"message":"no","code":"401"}}"#, Authentication, "no"),

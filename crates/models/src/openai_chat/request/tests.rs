@@ -1,4 +1,4 @@
-//! Conversations, and how they are told in the dialect.
+//! Translation of conversations.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn render_body(request: &Request) -> String {
     String::from_utf8(translate(request, &[]).body.concat()).unwrap()
 }
 
-/// The body for a conversation of lists of blocks; the user speaks first, then they take turns.
+/// Body for a conversation of block lists; roles alternate, starting with the user.
 fn value(model: &str, conversation: Value) -> Value {
     let mut history = History::new();
     let turns: Vec<Vec<Block>> = serde_json::from_value(conversation).unwrap();
@@ -89,7 +89,7 @@ fn shown_image() -> Value {
 }
 
 #[test]
-fn a_request_is_written_with_its_messages_last() {
+fn messages_come_last_in_a_request() {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_request_is_written_with_its_messages_last() {
 }
 
 #[test]
-fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
+fn consecutive_requests_share_a_byte_prefix() {
     let mut history = History::new();
     let mut before = String::new();
     let push =
@@ -125,7 +125,7 @@ fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
 }
 
 #[test]
-fn what_the_user_says_has_its_form() {
+fn user_messages_are_translated() {
     check(vec![
         (
             "texts of one side are joined",
@@ -162,7 +162,7 @@ fn what_the_user_says_has_its_form() {
 }
 
 #[test]
-fn what_the_model_said_has_its_form() {
+fn assistant_messages_are_translated() {
     check(vec![
         (
             "a call keeps its id, and its reasoning goes back",
@@ -195,7 +195,7 @@ fn what_the_model_said_has_its_form() {
 }
 
 #[test]
-fn results_have_their_form() {
+fn tool_results_are_translated() {
     check(vec![
         (
             "they come right after their calls, what else was said after them",
@@ -248,7 +248,7 @@ fn openai_models_get_no_reasoning_back() {
 }
 
 #[test]
-fn the_model_name_decides_on_the_limit_and_the_effort() {
+fn model_name_selects_limit_field_and_effort() {
     let old = "max_tokens";
     let new = "max_completion_tokens";
     for (model, limit, effort) in [
@@ -279,14 +279,14 @@ fn the_model_name_decides_on_the_limit_and_the_effort() {
 }
 
 #[test]
-fn the_ids_of_earlier_calls_are_found() {
+fn ids_of_earlier_calls_are_collected() {
     let content = serde_json::from_value(json!([text("x"), call("c1")])).unwrap();
     let told = translate_messages(&[ApiMessage { role: Role::Assistant, content }], ReasoningPolicy::Resend);
     assert_eq!(told.calls, ["c1".to_owned()].into());
 }
 
 #[test]
-fn what_was_told_before_is_not_told_again() {
+fn frozen_parts_are_translated_once() {
     let mut history = History::new();
     let mut say = |number: usize| {
         let id = format!("call_{number}");
@@ -306,7 +306,7 @@ fn what_was_told_before_is_not_told_again() {
     let all: usize = first.iter().map(Bytes::len).sum();
     assert!(all - shared < 80_000, "{shared} of {all} bytes are shared");
 
-    // Told piece by piece or all at once, it is the same.
+    // Translating part by part gives the same as translating everything at once.
     let mut fresh = History::new();
     for message in after.messages() {
         message.content.iter().for_each(|block| fresh.push(message.role, block));
@@ -317,7 +317,7 @@ fn what_was_told_before_is_not_told_again() {
 }
 
 #[test]
-fn a_request_without_a_system_prompt_begins_with_what_was_said() {
+fn request_without_a_system_prompt_starts_with_the_messages() {
     let mut history = History::new();
     history.push(Role::User, &Block::text("hi"));
     let bare = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.snapshot());

@@ -1,4 +1,4 @@
-//! Streams as the providers send them, and the replies that they mean.
+//! Streams of real providers and the replies they decode to.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use super::*;
 use crate::assemble::ReplyAssembler;
 
-/// A reply after translation and assembly.
+/// A translated and assembled reply.
 #[derive(Debug, PartialEq)]
 struct Reply {
     blocks: Vec<Block>,
@@ -63,7 +63,7 @@ fn check(rows: Vec<Row>) {
 }
 
 #[test]
-fn the_streams_of_hosted_models_become_replies() {
+fn streams_of_hosted_models_are_translated() {
     check(vec![
         Row {
             name: "OpenAI: text, with figures in a last chunk without choices",
@@ -152,7 +152,7 @@ fn the_streams_of_hosted_models_become_replies() {
 }
 
 #[test]
-fn the_streams_of_local_servers_become_replies() {
+fn streams_of_local_servers_are_translated() {
     check(vec![
         Row {
             name: "Ollama: a whole call in one chunk, its arguments an object, without index and id, and `stop` after it",
@@ -229,7 +229,7 @@ fn the_streams_of_local_servers_become_replies() {
 }
 
 #[test]
-fn calls_are_told_apart_however_loosely_they_are_named() {
+fn loosely_identified_calls_are_separated() {
     let read = |path: &str| json!({ "path": path });
     let reply = |blocks| Reply { blocks, stop: StopReason::ToolUse, tokens: (0, 0, 0) };
     check(vec![
@@ -289,7 +289,7 @@ fn calls_are_told_apart_however_loosely_they_are_named() {
 }
 
 #[test]
-fn odd_calls_are_made_the_best_of() {
+fn unusual_call_forms_are_accepted() {
     let read = |path: &str| json!({ "path": path });
     let reply = |blocks| Reply { blocks, stop: StopReason::ToolUse, tokens: (0, 0, 0) };
     check(vec![
@@ -346,7 +346,7 @@ fn odd_calls_are_made_the_best_of() {
 }
 
 #[test]
-fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
+fn id_of_an_earlier_call_is_replaced() {
     let mut translation = ReplyTranslator::new("seed", "asked", ["call_0".to_owned()]);
     let line = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"Now","arguments":"{}"}}]}}]}"#;
     let events = translation.push_data(line).unwrap();
@@ -354,15 +354,19 @@ fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
 }
 
 #[test]
-fn an_id_and_a_model_that_the_provider_does_not_name_are_filled_in() {
-    let events = ReplyTranslator::new("seed", "asked", []).push_data(r#"{"choices":[{"delta":{}}]}"#).unwrap();
-    let expected =
-        ReplyEvent::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: ReportedUsage::default() };
+fn missing_id_and_model_are_filled_in() {
+    let events =
+        ReplyTranslator::new("seed", "asked", []).push_data(r#"{"choices":[{"delta":{}}]}"#).unwrap();
+    let expected = ReplyEvent::MessageStart {
+        id: "chatcmpl-seed".into(),
+        model: "asked".into(),
+        usage: ReportedUsage::default(),
+    };
     assert_eq!(events, [expected]);
 }
 
 #[test]
-fn the_first_open_block_is_passed_on_as_it_grows() {
+fn first_open_block_is_emitted_as_it_grows() {
     let mut translation = ReplyTranslator::new("seed", "asked", []);
     let delta = |index, piece: &str| ReplyEvent::BlockDelta {
         index,
@@ -382,7 +386,11 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
         (
             r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":"hi"}}]}"#,
             vec![
-                ReplyEvent::MessageStart { id: "r".into(), model: "m".into(), usage: ReportedUsage::default() },
+                ReplyEvent::MessageStart {
+                    id: "r".into(),
+                    model: "m".into(),
+                    usage: ReportedUsage::default(),
+                },
                 ReplyEvent::BlockStart { index: 0, block: Block::text("") },
                 ReplyEvent::BlockDelta { index: 0, delta: BlockDelta::Text { text: "hi".into() } },
             ],
@@ -419,7 +427,7 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
 }
 
 #[test]
-fn the_reason_to_stop_fits_what_was_done() {
+fn stop_reason_matches_the_content() {
     let other = || StopReason::Other("abort".into());
     for (finish, called, refused, expected) in [
         (Some("stop"), false, false, StopReason::EndTurn),
@@ -440,7 +448,7 @@ fn the_reason_to_stop_fits_what_was_done() {
 }
 
 #[test]
-fn a_refusal_is_text_that_the_model_stopped_with() {
+fn refusal_is_text_with_its_stop_reason() {
     check(vec![Row {
         name: "OpenAI",
         lines: &[
@@ -458,7 +466,7 @@ fn a_refusal_is_text_that_the_model_stopped_with() {
 }
 
 #[test]
-fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
+fn call_truncated_by_the_output_limit_is_invalid() {
     let events = translate(&[
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Write","arguments":"{\"text\":\"lo"}}]}}]}"#,
         r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#,
@@ -472,7 +480,7 @@ fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
 }
 
 #[test]
-fn a_broken_stream_is_a_fault() {
+fn broken_streams_are_errors() {
     let text = r#"{"id":"r","model":"m","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
     for (name, lines, kind, message) in [
         ("not JSON", vec![text, "<html>"], ModelErrorKind::Protocol, "<html>"),
@@ -536,7 +544,7 @@ fn a_broken_stream_is_a_fault() {
 }
 
 #[test]
-fn a_reply_is_complete_with_the_closing_mark_or_a_reason_to_stop() {
+fn reply_ends_with_the_marker_or_a_finish_reason() {
     let text = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
     let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":3}}"#;
@@ -550,13 +558,14 @@ fn a_reply_is_complete_with_the_closing_mark_or_a_reason_to_stop() {
         ("a reason to stop", vec![text, stop], true),
         ("both", vec![text, stop, "[DONE]", "[DONE]", text], true),
     ] {
-        let ends = translate(&lines).unwrap().iter().filter(|event| **event == ReplyEvent::MessageStop).count();
+        let ends =
+            translate(&lines).unwrap().iter().filter(|event| **event == ReplyEvent::MessageStop).count();
         assert_eq!(ends, usize::from(complete), "{name}");
     }
 }
 
 #[test]
-fn what_comes_after_the_reason_to_stop_still_counts() {
+fn content_after_the_finish_reason_counts() {
     check(vec![
         Row {
             name: "a call after `stop`",
@@ -585,7 +594,7 @@ fn what_comes_after_the_reason_to_stop_still_counts() {
 }
 
 #[test]
-fn an_answer_that_was_not_streamed_becomes_the_same_events() {
+fn whole_reply_becomes_the_same_events() {
     let mut translation = ReplyTranslator::new("seed", "asked", []);
     let events = translation
         .translate_whole(
@@ -614,12 +623,16 @@ fn an_answer_that_was_not_streamed_becomes_the_same_events() {
         ("{}", ModelErrorKind::NotAStream),
         (r#"{"error":{"message":"no","code":"model_not_found"}}"#, ModelErrorKind::ModelNotFound),
     ] {
-        assert_eq!(ReplyTranslator::new("seed", "asked", []).translate_whole(body).unwrap_err().kind, kind, "{body}");
+        assert_eq!(
+            ReplyTranslator::new("seed", "asked", []).translate_whole(body).unwrap_err().kind,
+            kind,
+            "{body}"
+        );
     }
 }
 
 #[test]
-fn strange_figures_are_never_an_error() {
+fn invalid_usage_is_never_an_error() {
     for (usage, expected) in [
         ("null", (0, 0, 0)),
         ("{}", (0, 0, 0)),
@@ -638,7 +651,7 @@ fn strange_figures_are_never_an_error() {
     }
 }
 
-/// Any JSON that a chunk may hold where a piece of the reply is expected.
+/// Generates arbitrary JSON for the delta of a chunk.
 fn any_delta() -> impl Strategy<Value = Value> {
     let text = prop_oneof![Just(""), Just(" \n"), Just("a"), Just("ü b")];
     let arguments = prop_oneof![
@@ -666,7 +679,7 @@ fn any_delta() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_comes_the_events_are_in_order_and_every_call_has_its_own_id(
+    fn events_are_ordered_and_call_ids_unique_for_any_input(
         deltas in proptest::collection::vec((any_delta(), 0..8usize), 1..12),
     ) {
         let mut translation = ReplyTranslator::new("seed", "asked", []);

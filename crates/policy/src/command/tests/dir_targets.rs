@@ -1,10 +1,10 @@
-//! What is put into directories, what is moved there, and what is read through links.
+//! Files written into directories, moved links, and links that are followed.
 
 use super::*;
-use crate::call::{GitProgram, GitInspector};
+use crate::call::{GitInspector, GitProgram};
 
 #[test]
-fn a_file_that_is_put_into_a_directory_is_judged_by_the_name_it_has_there() {
+fn file_written_into_a_directory_is_checked() {
     let mut room = Fixture::new();
     room.fs = FakeFs::with_files([
         "/fx/proj/t/.mcp.json",
@@ -41,7 +41,7 @@ fn a_file_that_is_put_into_a_directory_is_judged_by_the_name_it_has_there() {
 }
 
 #[test]
-fn a_denied_file_is_not_replaced_through_its_directory() {
+fn denied_file_is_not_replaced_through_its_directory() {
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
     room.fs = FakeFs::with_files([
         "/fx/proj/cfg/app.json",
@@ -77,7 +77,7 @@ fn a_denied_file_is_not_replaced_through_its_directory() {
 }
 
 #[test]
-fn whoever_changes_all_below_a_folder_is_asked_if_something_there_is_denied() {
+fn recursive_change_asks_if_denied_file_lies_below() {
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
     room.fs = FakeFs::with_files(["/fx/proj/cfg/app.json", "/fx/proj/new/b"]);
     for mode in [Default, BypassPermissions] {
@@ -134,7 +134,7 @@ fn whoever_changes_all_below_a_folder_is_asked_if_something_there_is_denied() {
 }
 
 #[test]
-fn a_link_that_is_moved_may_lead_elsewhere() {
+fn moved_link_may_point_elsewhere() {
     let mut room = Fixture::new();
     room.fs = FakeFs::with_files([
         "/fx/proj/s/a/b/f",
@@ -160,7 +160,7 @@ fn a_link_that_is_moved_may_lead_elsewhere() {
 }
 
 #[test]
-fn links_below_a_directory_are_looked_at_by_who_goes_through_them() {
+fn commands_that_follow_links_check_them() {
     let mut room = Fixture::new();
     room.fs =
         FakeFs::with_files(["/fx/proj/d1/x", "/fx/proj/d3/x", "/fx/outside/secret", "/fx/proj/secrets/k"])
@@ -204,7 +204,7 @@ impl GitInspector for SuspiciousGit {
 }
 
 #[test]
-fn a_repository_that_names_programs_is_not_read_unasked() {
+fn repository_with_configured_program_asks() {
     let room = Fixture::new().with_rules(&["Bash(git push *)"], &[], &[]).with_git_inspector(&SuspiciousGit);
     for mode in [Default, AcceptEdits, Plan] {
         check(&room, mode, &[("git status", '?'), ("ls && git diff", '?'), ("ls", 'A')]);
@@ -218,7 +218,7 @@ fn a_repository_that_names_programs_is_not_read_unasked() {
 }
 
 #[test]
-fn what_the_session_is_configured_by_is_protected_whatever_it_is_called() {
+fn session_configuration_is_protected_under_any_name() {
     let room = Fixture::new().with_rules(&["Edit(//srv/**)", "Bash(rm *)"], &[], &[]);
     let room = room.with_protected(&["/srv/agent/cfg", "/fx/proj/cfg"]);
     check(

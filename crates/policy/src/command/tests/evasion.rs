@@ -1,8 +1,8 @@
-//! Ways around a refusal that must lead nowhere: too much to look at, directories in other words, options in other forms.
+//! Attempts to evade a deny rule: exhausted limits, other names for a directory, other forms of options.
 
 use super::*;
 
-/// The same commands in the mode where only refusals and critical removals are left.
+/// Checks that the commands are never allowed, not even in bypass mode.
 fn check_never_allowed(room: &Fixture, commands: &[String]) {
     for command in commands {
         for mode in [Default, BypassPermissions] {
@@ -17,7 +17,7 @@ fn repeated(count: usize, piece: &str) -> String {
 }
 
 #[test]
-fn more_than_is_looked_at_hides_nothing() {
+fn exhausted_limits_hide_nothing() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(secrets/**)", "Edit(docs/**)"]);
     let mut commands = Vec::new();
     for count in [1, 17, 70] {
@@ -36,18 +36,18 @@ fn more_than_is_looked_at_hides_nothing() {
 }
 
 #[test]
-fn a_crowded_directory_hides_nothing() {
+fn crowded_directory_hides_nothing() {
     let names: Vec<String> = (0..1_100).map(|number| format!("/fx/proj/crowd/{number}")).collect();
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(crowd/x)", "Read(secrets/**)"]);
-    room.fs =
-        FakeFs::with_files(names.iter().map(String::as_str)).with_link("/fx/proj/crowd/x", "../secrets/key.txt");
+    room.fs = FakeFs::with_files(names.iter().map(String::as_str))
+        .with_link("/fx/proj/crowd/x", "../secrets/key.txt");
     check_never_allowed(&room, &["cat crowd/*".to_owned(), "cd crowd; cat *".to_owned()]);
-    // What cannot be meant is no matter.
+    // Directories that no rule can match are unaffected.
     check(&room, BypassPermissions, &[("cat docs/*", 'A'), ("cat /fx/outside/*", 'A')]);
 }
 
 #[test]
-fn a_directory_in_other_words_is_the_same_directory() {
+fn directory_is_found_in_every_form_of_cd() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(sub/secrets/**)", "Read(secrets/key.txt)"]);
     for mode in [Default, BypassPermissions] {
         check(
@@ -86,7 +86,7 @@ fn a_directory_in_other_words_is_the_same_directory() {
 }
 
 #[test]
-fn what_a_command_chooses_for_itself_does_not_move_the_others() {
+fn option_directory_does_not_move_other_commands() {
     let room = Fixture::new().with_rules(&["Bash(tar *)", "Bash(make *)"], &[], &[]);
     check(
         &room,
@@ -100,7 +100,7 @@ fn what_a_command_chooses_for_itself_does_not_move_the_others() {
 }
 
 #[test]
-fn files_that_options_name_are_found_in_every_form() {
+fn files_in_options_are_found_in_every_form() {
     let room = Fixture::new().with_rules(
         &["Bash(curl *)", "Bash(wget *)", "Bash(git log *)", "Bash(sort *)"],
         &[],
@@ -192,9 +192,11 @@ fn files_that_options_name_are_found_in_every_form() {
             ("git log --output=out.txt", '?'),
         ],
     );
-    // What is written outside is not offered as something to read.
+    // A path written outside must not be suggested for reading.
     for command in ["git diff --output=/etc/x", "wget -qO/etc/x u", "curl --output=/etc/x u"] {
-        let Decision::Ask(question) = Fixture::new().decide_bash(Default, command) else { panic!("{command}") };
+        let Decision::Ask(question) = Fixture::new().decide_bash(Default, command) else {
+            panic!("{command}")
+        };
         let offered = serde_json::to_string(&question.suggestions).unwrap();
         assert!(!offered.contains("Read") && !offered.contains("git diff *"), "{command}: {offered}");
     }

@@ -1,9 +1,9 @@
-//! What is refused stays refused however it is carried: in other options, by other commands, into another tree.
+//! Denied commands and files stay denied in other options, through other programs and in worktrees.
 
 use super::*;
 
 #[test]
-fn what_options_write_is_found_in_every_form() {
+fn files_written_by_options_are_found() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(sub/**)"]);
     let forms = [
         ("curl", "s", "o", "output"),
@@ -29,7 +29,7 @@ fn what_options_write_is_found_in_every_form() {
 }
 
 #[test]
-fn what_writers_are_handed_is_found() {
+fn files_passed_to_writers_are_found() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Edit(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
@@ -54,8 +54,9 @@ fn what_writers_are_handed_is_found() {
 }
 
 #[test]
-fn scripts_of_other_languages_are_refused_for_commands_and_nothing_else() {
-    let room = Fixture::new().with_rules(&["Bash"], &[], &["Bash(git clean *)", "Bash(rm *)", "Read(./sub/**)"]);
+fn foreign_code_is_denied_only_for_commands() {
+    let room =
+        Fixture::new().with_rules(&["Bash"], &[], &["Bash(git clean *)", "Bash(rm *)", "Read(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
             &room,
@@ -85,7 +86,7 @@ fn scripts_of_other_languages_are_refused_for_commands_and_nothing_else() {
 }
 
 #[test]
-fn a_list_of_arguments_is_read_too() {
+fn file_with_argument_list_counts_as_read() {
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/**)"]);
     for mode in [Default, BypassPermissions] {
         check(
@@ -103,7 +104,7 @@ fn a_list_of_arguments_is_read_too() {
 }
 
 #[test]
-fn a_limit_holds_in_a_work_tree_too() {
+fn deny_rule_applies_in_worktree() {
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(./sub/secrets/**)"]);
     room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"]);
     check(
@@ -120,7 +121,7 @@ fn a_limit_holds_in_a_work_tree_too() {
 }
 
 #[test]
-fn a_value_that_doubles_is_not_followed_for_ever() {
+fn doubling_value_is_bounded() {
     let doubling = |count: usize, last: &str| format!("x=zap; {}{last}", "x=$x$x; ".repeat(count));
     let room = Fixture::new().with_rules(&["Bash"], &[], &["Bash(zapzap *)"]);
     for mode in [Default, BypassPermissions] {

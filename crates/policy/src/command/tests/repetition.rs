@@ -1,19 +1,19 @@
-//! Ways to a refused file that are long rather than clever: repeated, counted, or by way of another directory.
+//! Long ways to a denied file: repetition, counting, and detours through other directories.
 
 use super::*;
 
-/// So many commands that say nothing.
+/// This many commands without effect.
 fn padding(count: usize) -> String {
     (0..count).map(|number| format!("echo p{number}; ")).collect()
 }
 
-/// Words from 1 on that are no numbers.
+/// This many words that are not numbers.
 fn words(count: usize) -> String {
     (0..count).map(|number| format!(" w{number}")).collect()
 }
 
 #[test]
-fn a_directory_counts_however_often_and_in_whatever_form_it_is_changed() {
+fn repeated_directory_changes_are_followed() {
     let padding = padding(210);
     let up = "shopt -s expand_aliases\nalias up='cd ..'\nup && up && up && up && up && cat fx/proj/secrets/key.txt";
     let rows = [
@@ -33,7 +33,7 @@ fn a_directory_counts_however_often_and_in_whatever_form_it_is_changed() {
 }
 
 #[test]
-fn a_value_beyond_those_that_are_followed_is_not_forgotten() {
+fn values_beyond_the_limit_are_not_forgotten() {
     let (few, many) = (words(100), words(200));
     let aliases: String = (0..200).map(|number| format!("alias g='a{number}'\n")).collect();
     let given: String = (0..200).map(|number| format!("X=w{number}; ")).collect();
@@ -55,7 +55,7 @@ fn a_value_beyond_those_that_are_followed_is_not_forgotten() {
 }
 
 #[test]
-fn whoever_puts_much_somewhere_gains_nothing_by_it() {
+fn too_many_dir_targets_hide_nothing() {
     let much: String = (0..18)
         .map(|round| {
             let names: String = (0..250).map(|number| format!(" f{round}_{number}")).collect();
@@ -71,7 +71,7 @@ fn whoever_puts_much_somewhere_gains_nothing_by_it() {
 }
 
 #[test]
-fn what_a_variable_was_before_still_counts() {
+fn earlier_value_of_a_variable_still_counts() {
     for row in [
         "(HOME=/x); cat $HOME/.ssh/id_rsa",
         "false && HOME=/x; cat $HOME/.ssh/id_rsa",
@@ -84,9 +84,13 @@ fn what_a_variable_was_before_still_counts() {
 }
 
 #[test]
-fn two_stars_and_followed_links_lead_through_links() {
+fn globstar_and_followed_links_lead_through_links() {
     let mut room = restricted_fixture();
-    room.fs = room.fs.clone().with_link("/fx/proj/away", "/fx/proj/secrets").with_link("/fx/proj/src/home", "/fx/home");
+    room.fs = room
+        .fs
+        .clone()
+        .with_link("/fx/proj/away", "/fx/proj/secrets")
+        .with_link("/fx/proj/src/home", "/fx/home");
     check(
         &room,
         BypassPermissions,
@@ -104,7 +108,7 @@ fn two_stars_and_followed_links_lead_through_links() {
 }
 
 #[test]
-fn letters_are_compared_one_by_one() {
+fn letters_are_folded_one_by_one() {
     let mut room = Fixture::new().with_rules(&["Bash"], &[], &["Read(/ΟΔΟΣ/**)"]);
     room.fs = FakeFs::with_files(["/fx/proj/ΟΔΟΣ/a"]);
     for name in ["ΟΔΟΣ", "οδοσ", "οδος"] {
@@ -113,13 +117,13 @@ fn letters_are_compared_one_by_one() {
 }
 
 #[test]
-fn an_alias_that_ends_in_a_blank_lets_the_next_word_be_one() {
+fn alias_with_trailing_blank_expands_next_word() {
     let row = "shopt -s expand_aliases\nalias g='git '\nalias p=push\ng p x";
     check_denied(row);
 }
 
 #[test]
-fn work_trees_stand_for_the_project() {
+fn worktrees_map_to_the_project() {
     let mut room = restricted_fixture();
     room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/one/secrets/key.txt", "/fx/proj/src/app.ts"]);
     check(
@@ -135,7 +139,7 @@ fn work_trees_stand_for_the_project() {
 }
 
 #[test]
-fn below_processes_a_glob_is_not_what_we_would_see() {
+fn glob_below_proc_matches_what_the_command_sees() {
     let rows = [("cat /proc/sel?/cwd/secrets/key.txt", 'D'), ("cat /proc/self/cw[d]/secrets/key.txt", 'D')];
     let mut room = restricted_fixture();
     room.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
@@ -144,17 +148,17 @@ fn below_processes_a_glob_is_not_what_we_would_see() {
 }
 
 #[test]
-fn a_way_through_a_process_is_gone_once_from_each_directory() {
+fn proc_cwd_is_followed_once_per_directory() {
     let through = |count| -> String { (0..count).map(|n| format!("cd /proc/self/cwd/d{n}; ")).collect() };
     check(&restricted_fixture(), BypassPermissions, &[(&format!("{}cat x", through(4)), 'A')]);
-    // More than are followed.
+    // More than are tracked.
     check(&restricted_fixture(), BypassPermissions, &[(&format!("{}cat x", through(200)), 'D')]);
     let row = "cd src; cd /proc/self/cwd/..; cd /proc/self/cwd/secrets; cat key.txt";
     check(&restricted_fixture(), BypassPermissions, &[(row, 'D')]);
 }
 
 #[test]
-fn functions_see_what_they_are_called_with() {
+fn functions_see_their_arguments() {
     for row in [
         "g() { git \"$@\"; }; g push x",
         "g() { git $1 x; }; g push",

@@ -1,8 +1,8 @@
-//! Variables: what they may be, and what follows from that. All commands are granted but for some refusals.
+//! Variables and the values they may have. All commands are allowed, with some deny rules.
 
 use super::*;
 
-/// Commands that are asked about, because a file that they name is not known.
+/// Commands that ask, because a file they name is unknown.
 const UNKNOWN_FILES: &[&str] = &[
     "cat $X",
     "(X=src/m); cat $X",
@@ -103,7 +103,7 @@ const KNOWN_FILES: &[&str] = &[
     "trap 'rm -f src/t' EXIT; X=src/m; cat $X",
 ];
 
-/// Commands that lead to something refused by one of the values that they give a variable.
+/// Commands that use something denied through one of the values they assign to a variable.
 const DENIED: &[&str] = &[
     "for X in secrets src; do cat < $X/key.txt; done",
     "X=secrets; (X=src); cat < $X/key.txt",
@@ -149,7 +149,7 @@ const DENIED: &[&str] = &[
     "f(){ for a in \"$@\"; do git $a x; done; }; f push",
 ];
 
-/// Commands that lead to something refused if what is not known is nothing.
+/// Commands that use something denied if an unknown part is empty.
 const DENIED_IF_EMPTY: &[&str] = &[
     "git $none push x",
     "git pu${none}sh x",
@@ -195,7 +195,7 @@ const DENIED_IF_EMPTY: &[&str] = &[
     "git \"${a[@]}\" push x",
 ];
 
-/// Commands that do not, however much they would touch or remove then.
+/// Commands that do not, whatever they would touch or remove with an empty part.
 const HARMLESS: &[&str] = &[
     "git \"$none\" push x",
     "git ${none:?} push x",
@@ -210,7 +210,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 #[test]
-fn what_may_not_have_been_assigned_is_not_known() {
+fn possibly_unassigned_variable_is_unknown() {
     for row in UNKNOWN_FILES {
         check(&restricted_fixture(), Default, &[(row, '?')]);
     }
@@ -220,7 +220,7 @@ fn what_may_not_have_been_assigned_is_not_known() {
 }
 
 #[test]
-fn every_value_counts_wherever_it_goes() {
+fn every_assigned_value_is_checked() {
     for row in DENIED {
         check_denied(row);
     }
@@ -228,7 +228,7 @@ fn every_value_counts_wherever_it_goes() {
 }
 
 #[test]
-fn what_is_not_known_may_be_nothing() {
+fn unknown_value_may_be_empty() {
     for row in DENIED_IF_EMPTY {
         check_denied(row);
     }

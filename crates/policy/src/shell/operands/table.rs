@@ -1,42 +1,48 @@
-//! Which files commands read and change by their operands and options. One row each.
+//! Files that commands read and write, by operands and options. One row each.
 
-use super::super::argv::{OptionSpec, NO_OPTIONS};
+use super::super::argv::{NO_OPTIONS, OptionSpec};
 
-/// Which operands are files, and of which sort.
+/// Operands that are files, and their use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperandFiles {
     Read,
-    /// Read, but the first is a program or pattern unless one of the options gave it.
+    /// Read; the first is a program or pattern unless one of these options supplies it.
     ReadAfterFirst(&'static [&'static str]),
     Written,
-    /// The first is a mode or an owner.
+    /// Written; the first is a mode or an owner.
     WrittenAfterFirst,
-    /// Read, the last one written.
+    /// Read, and the last one written.
     Copied,
-    /// As copied, and what is moved away is changed too.
+    /// Like `Copied`, and the sources are removed.
     Moved,
-    /// Read and changed, unless one of the options leaves them as they are.
+    /// Read and changed, unless one of these options prevents it.
     Changed(&'static [&'static str]),
-    /// Only what options name.
+    /// Only the files named by options.
     ByOptions,
 }
 
 pub(super) struct OperandRow {
     pub(super) names: &'static [&'static str],
     pub(super) files: OperandFiles,
-    /// Its options. A writer has all of them here, so that one that is not listed can be told.
+    /// Options. A writer lists all of its options, so that an unlisted one counts as unknown.
     pub(super) options: OptionSpec,
     pub(super) recursive: &'static [&'static str],
-    /// Options that make it change all that lies below what it writes; `*` if it always does.
+    /// Options that make it change everything below what it writes; `*` if it always does.
     pub(super) recursive_writes: &'static [&'static str],
-    /// Whether it counts as a writer, whose files must be in scope.
+    /// True if its files must lie in the working directories.
     pub(super) is_writer: bool,
 }
 
-const ROW: OperandRow =
-    OperandRow { names: &[], files: OperandFiles::Read, options: NO_OPTIONS, recursive: &[], recursive_writes: &[], is_writer: false };
+const ROW: OperandRow = OperandRow {
+    names: &[],
+    files: OperandFiles::Read,
+    options: NO_OPTIONS,
+    recursive: &[],
+    recursive_writes: &[],
+    is_writer: false,
+};
 
-/// The option that names the directory to copy to.
+/// Options that name the target directory of a copy.
 pub(super) const TARGET_OPTIONS: &[&str] = &["-t", "--target-directory"];
 
 pub(super) const ROWS: &[OperandRow] = &[
@@ -72,7 +78,7 @@ pub(super) const ROWS: &[OperandRow] = &[
     OperandRow {
         names: &["chmod", "chown", "chgrp"],
         files: OperandFiles::WrittenAfterFirst,
-        // A mode may begin with a dash too; then the first operand is a file.
+        // A mode may start with a dash; the first operand is a file then.
         options: OptionSpec {
             flags: "cfvRHLPh",
             long: &[
@@ -94,7 +100,14 @@ pub(super) const ROWS: &[OperandRow] = &[
         is_writer: true,
         ..ROW
     },
-    OperandRow { names: &["mv"], files: OperandFiles::Moved, options: COPY_OPTIONS, recursive_writes: &["*"], is_writer: true, ..ROW },
+    OperandRow {
+        names: &["mv"],
+        files: OperandFiles::Moved,
+        options: COPY_OPTIONS,
+        recursive_writes: &["*"],
+        is_writer: true,
+        ..ROW
+    },
     OperandRow {
         names: &["cp", "ln"],
         files: OperandFiles::Copied,
@@ -220,8 +233,20 @@ pub(super) const ROWS: &[OperandRow] = &[
         is_writer: true,
         ..ROW
     },
-    OperandRow { names: &["curl"], files: OperandFiles::ByOptions, options: CURL_OPTIONS, is_writer: true, ..ROW },
-    OperandRow { names: &["wget"], files: OperandFiles::ByOptions, options: WGET_OPTIONS, is_writer: true, ..ROW },
+    OperandRow {
+        names: &["curl"],
+        files: OperandFiles::ByOptions,
+        options: CURL_OPTIONS,
+        is_writer: true,
+        ..ROW
+    },
+    OperandRow {
+        names: &["wget"],
+        files: OperandFiles::ByOptions,
+        options: WGET_OPTIONS,
+        is_writer: true,
+        ..ROW
+    },
     OperandRow {
         names: &["grep", "egrep", "fgrep", "rg", "jq", "awk", "gawk", "mawk"],
         files: OperandFiles::ReadAfterFirst(&["-e", "-f", "--regexp", "--file", "--from-file"]),
@@ -248,7 +273,11 @@ pub(super) const ROWS: &[OperandRow] = &[
     OperandRow {
         names: &["openssl"],
         files: OperandFiles::ByOptions,
-        options: OptionSpec { reads: &["-in", "-inkey", "-CAfile"], writes: &["-out", "-keyout"], ..NO_OPTIONS },
+        options: OptionSpec {
+            reads: &["-in", "-inkey", "-CAfile"],
+            writes: &["-out", "-keyout"],
+            ..NO_OPTIONS
+        },
         ..ROW
     },
     OperandRow {
@@ -287,12 +316,21 @@ pub(super) const ROWS: &[OperandRow] = &[
         options: OptionSpec { values: "ftru", writes: &["-o", "--output"], ..NO_OPTIONS },
         ..ROW
     },
-    OperandRow { names: &["csplit"], options: OptionSpec { writes: &["-f", "--prefix"], ..NO_OPTIONS }, ..ROW },
-    OperandRow { names: &["unzip"], options: OptionSpec { writes: &["-d"], ..NO_OPTIONS }, recursive_writes: &["*"], ..ROW },
+    OperandRow {
+        names: &["csplit"],
+        options: OptionSpec { writes: &["-f", "--prefix"], ..NO_OPTIONS },
+        ..ROW
+    },
+    OperandRow {
+        names: &["unzip"],
+        options: OptionSpec { writes: &["-d"], ..NO_OPTIONS },
+        recursive_writes: &["*"],
+        ..ROW
+    },
     OperandRow { names: FILE_READERS, ..ROW },
 ];
 
-/// What removes or makes what it names.
+/// Commands that remove or create their operands.
 const REMOVING_ROW: OperandRow = OperandRow {
     files: OperandFiles::Written,
     options: OptionSpec {
@@ -729,7 +767,7 @@ const WGET_OPTIONS: OptionSpec = OptionSpec {
     ],
 };
 
-/// Commands whose operands are files that are read.
+/// Commands that read their operands.
 const FILE_READERS: &[&str] = &[
     ".",
     "b2sum",

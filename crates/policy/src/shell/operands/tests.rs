@@ -1,4 +1,4 @@
-//! Options in all their forms: what they name is found.
+//! Options in all their forms name the same files.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn found_files(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 #[test]
-fn each_way_to_write_an_option_gives_the_same_facts() {
+fn every_form_of_an_option_has_the_same_effects() {
     for row in ROWS {
         let options = row.options.reads.iter().chain(row.options.writes);
         for option in options {
@@ -49,7 +49,7 @@ fn each_way_to_write_an_option_gives_the_same_facts() {
 }
 
 #[test]
-fn shortened_and_strange_options_hide_no_file() {
+fn abbreviated_and_unknown_options_hide_no_file() {
     let rows = [
         "cp --target-dir=V a",
         "cp --target-dir V a",
@@ -101,7 +101,7 @@ fn shortened_and_strange_options_hide_no_file() {
 }
 
 #[test]
-fn plain_commands_name_no_more_files_than_they_have() {
+fn plain_commands_name_only_their_files() {
     let rows: [(&str, &[&str], &[&str]); 13] = [
         ("cp -r --reflink=auto a b", &["a"], &["b"]),
         ("mv -f a b", &["a"], &["b", "a"]),

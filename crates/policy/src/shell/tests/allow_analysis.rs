@@ -1,4 +1,4 @@
-//! The narrow reading: what may be allowed, and as what.
+//! Allow analysis: commands that may be allowed, and their class.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn class(text: &str) -> CommandClass {
 }
 
 #[test]
-fn commands_that_only_read() {
+fn read_only_commands() {
     let rows = [
         "ls",
         "ls -la src",
@@ -100,7 +100,7 @@ fn commands_that_only_read() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one row each")]
-fn commands_that_do_more() {
+fn commands_that_are_not_read_only() {
     let rows = [
         "find . -name *.ts",
         "git diff *.txt",
@@ -199,13 +199,14 @@ fn commands_that_do_more() {
     ];
     for text in rows {
         let script = script(text);
-        let all = script.unanalyzable.is_empty() && script.checked_commands().all(|part| part.class == CommandClass::ReadOnly);
+        let all = script.unanalyzable.is_empty()
+            && script.checked_commands().all(|part| part.class == CommandClass::ReadOnly);
         assert!(!all, "{text}");
     }
 }
 
 #[test]
-fn edits_are_known_by_their_flags() {
+fn edit_commands_are_classified_by_flags() {
     let rows = [
         ("mkdir -p a b", true),
         ("touch a", true),
@@ -239,7 +240,7 @@ fn edits_are_known_by_their_flags() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn unanalyzable_constructs_are_reported() {
     let rows = [
         ("ls 'x", UnanalyzableCause::Syntax),
         ("ls;;", UnanalyzableCause::Syntax),
@@ -304,13 +305,16 @@ fn what_is_not_understood_is_named() {
     for (text, kind) in rows {
         assert!(script(text).unanalyzable.contains(&kind), "{text}: {:?}", script(text).unanalyzable);
     }
-    assert_eq!(script(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable, [UnanalyzableCause::TooLong]);
+    assert_eq!(
+        script(&format!("echo {}", "a".repeat(MAX_ANALYZED_LENGTH))).unanalyzable,
+        [UnanalyzableCause::TooLong]
+    );
     let nested = format!("{}ls{}", "(".repeat(200), ")".repeat(200));
     assert!(script(&nested).unanalyzable.contains(&UnanalyzableCause::TooDeep));
 }
 
 #[test]
-fn plain_constructs_are_understood() {
+fn plain_constructs_are_analyzed() {
     let rows = [
         ("a && b || c; d | e |& f\ng", vec!["a", "b", "c", "d", "e", "f", "g"]),
         ("if a; then b; elif c; then d; else e; fi", vec!["a", "b", "c", "d", "e"]),
@@ -341,7 +345,7 @@ fn plain_constructs_are_understood() {
 }
 
 #[test]
-fn what_allow_rules_see() {
+fn spellings_for_allow_rules() {
     use RequiredRule::{AnyRule, ExactRule, NamingRule};
     let rows: &[(&str, &[(&str, RequiredRule)])] = &[
         ("npm  run \t build", &[("npm run build", AnyRule)]),
@@ -383,11 +387,15 @@ fn what_allow_rules_see() {
 
 #[test]
 fn redirects_and_directories() {
-    let part = only_checked_command("ls > a 2>> b < c &> d >| e <> f >/dev/null 2>/dev/stderr > /dev/tcp/h/1 2>&1");
-    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> =
-        part.redirects.iter().map(|one| (one.direction, one.target.as_literal().unwrap(), one.target_kind)).collect();
-    use RedirectTargetKind::{File, Network, Null, Stream};
+    let part =
+        only_checked_command("ls > a 2>> b < c &> d >| e <> f >/dev/null 2>/dev/stderr > /dev/tcp/h/1 2>&1");
+    let found: Vec<(RedirectDirection, &str, RedirectTargetKind)> = part
+        .redirects
+        .iter()
+        .map(|one| (one.direction, one.target.as_literal().unwrap(), one.target_kind))
+        .collect();
     use RedirectDirection::{Read, Write};
+    use RedirectTargetKind::{File, Network, Null, Stream};
     assert_eq!(
         found,
         [
@@ -404,14 +412,18 @@ fn redirects_and_directories() {
     );
     assert_eq!(only_checked_command("> f").class, CommandClass::NoCommand);
     let loops = script("for i in 1; do echo x; done > f");
-    assert!(loops.checked_commands().any(|part| part.class == CommandClass::NoCommand && part.redirects.len() == 1));
+    assert!(
+        loops
+            .checked_commands()
+            .any(|part| part.class == CommandClass::NoCommand && part.redirects.len() == 1)
+    );
     assert_eq!(script("cd a && cd -").cd_targets, [Some(WordValue::Literal("a".into())), None]);
     assert!(script("a & b").background);
     assert!(!script("a && b").background);
 }
 
 #[test]
-fn suggestions_name_what_may_be_repeated() {
+fn suggestions_for_rules() {
     let rows = [
         ("npm run build", Some("npm run")),
         ("git push origin dev", Some("git push")),

@@ -1,8 +1,8 @@
-//! The wide reading: whatever might run is found, however it is written.
+//! Deny analysis: every command that might run is found, however it is written.
 
 use super::*;
 
-/// Ways to write a command so that it still runs; `@` is the command.
+/// Constructs that run the command `@`.
 const CONSTRUCTS: &[&str] = &[
     "@",
     "x; @",
@@ -185,7 +185,7 @@ const CONSTRUCTS: &[&str] = &[
 ];
 
 #[test]
-fn a_command_is_found_in_every_construct() {
+fn command_is_found_in_every_construct() {
     for disguise in CONSTRUCTS {
         let text = disguise.replace('@', "git clean -fd");
         assert!(is_found(&script(&text), "git clean -fd"), "{text}");
@@ -193,7 +193,7 @@ fn a_command_is_found_in_every_construct() {
 }
 
 #[test]
-fn a_variable_in_a_text_hides_no_command() {
+fn variable_in_a_text_hides_no_command() {
     let rows = [
         "sh -c \"@\"",
         "git -c core.pager=\"@\" log",
@@ -226,7 +226,7 @@ fn a_variable_in_a_text_hides_no_command() {
 }
 
 #[test]
-fn lists_of_words_are_commands_too() {
+fn word_lists_in_code_are_commands() {
     for text in [
         "python3 -c 'import subprocess; subprocess.run([\"git\", \"clean\", \"-fd\"])'",
         "perl -e 'system(\"git\", \"clean\", \"-fd\")'",
@@ -237,20 +237,20 @@ fn lists_of_words_are_commands_too() {
 }
 
 #[test]
-fn a_removal_is_found_in_every_construct() {
+fn removal_is_found_in_every_construct() {
     for disguise in CONSTRUCTS {
         let text = disguise.replace('@', "rm -rf /usr");
         let found = script(&text).commands.iter().any(|part| {
-            part.removals
-                .iter()
-                .any(|value| value.as_literal().is_some_and(|text| text.trim_end_matches(['\'', ')']) == "/usr"))
+            part.removals.iter().any(|value| {
+                value.as_literal().is_some_and(|text| text.trim_end_matches(['\'', ')']) == "/usr")
+            })
         });
         assert!(found, "{text}");
     }
 }
 
 #[test]
-fn a_command_is_found_under_every_spelling() {
+fn command_is_found_in_every_spelling() {
     let rows = [
         "'rm' -rf x",
         "\\rm -rf x",
@@ -284,7 +284,7 @@ fn a_command_is_found_under_every_spelling() {
 }
 
 #[test]
-fn what_cannot_be_known_is_opaque() {
+fn unknown_commands_are_opaque() {
     let rows = [
         ("$x y", true),
         ("$(echo rm) -rf x", true),
@@ -348,12 +348,16 @@ fn files_of_commands() {
         assert_eq!(literals(&part.reads), *reads, "{text}");
         assert_eq!(literals(&part.writes), *writes, "{text}");
     }
-    assert!(only_checked_command("grep -r x .").recursive && only_checked_command("ls -R").recursive && only_checked_command("cp -r a b").recursive);
+    assert!(
+        only_checked_command("grep -r x .").recursive
+            && only_checked_command("ls -R").recursive
+            && only_checked_command("cp -r a b").recursive
+    );
     assert!(!only_checked_command("ls a").recursive);
 }
 
 #[test]
-fn values_of_removed_things() {
+fn values_of_removed_paths() {
     let unknown = |before: &str, after: &str, guarded| WordValue::Unknown {
         before: before.into(),
         after: after.into(),

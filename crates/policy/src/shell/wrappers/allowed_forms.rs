@@ -1,8 +1,8 @@
-//! The plain forms of wrappers, which an allow rule looks through.
+//! Plain forms of wrappers, which an allow rule looks through.
 
 use crate::shell::Word;
 
-/// How many words an allow rule drops to look through a wrapper in one of its plain forms, if it is one.
+/// Number of words that an allow rule skips to look through a wrapper; none if this is not a plain form.
 pub(in crate::shell) fn strip_length(words: &[Word]) -> Option<usize> {
     let texts: Vec<&str> = words.iter().take(16).map_while(|word| word.value.as_literal()).collect();
     let (name, arguments) = texts.split_first()?;
@@ -37,7 +37,7 @@ pub(in crate::shell) fn strip_length(words: &[Word]) -> Option<usize> {
         "time" | "nohup" | "builtin" | "noglob" | "xargs" => 0,
         _ => return None,
     };
-    // What follows must be a command word, not another option.
+    // The next word must be a command word, not another option.
     let next = arguments.get(skipped)?;
     (!next.starts_with('-') && !next.is_empty()).then_some(skipped + 1)
 }

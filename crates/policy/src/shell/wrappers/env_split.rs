@@ -1,8 +1,8 @@
-//! `env -S TEXT`: the text is split into words by rules of its own, and those stand in its place among the arguments.
+//! `env -S TEXT`: splits the text into words, which take its place among the arguments.
 
-use crate::shell::{WordValue, Word};
+use crate::shell::{Word, WordValue};
 
-/// The words of a text after `-S`.
+/// Splits a text after `-S`.
 pub(super) fn split_env_text(text: &str) -> Vec<Word> {
     let mut splitter = Splitter::default();
     splitter.run(text);
@@ -13,11 +13,11 @@ pub(super) fn split_env_text(text: &str) -> Vec<Word> {
 #[derive(Debug, Default)]
 struct Splitter {
     words: Vec<Word>,
-    /// The literal text of the word at hand, up to something unknown.
+    /// Literal text of the current word, up to an unknown part.
     before: String,
-    /// What follows the last unknown stretch, if there is one.
+    /// Text after the last unknown part, if there is one.
     after: Option<String>,
-    /// Whether a word has begun.
+    /// True if a word has started.
     has_begun: bool,
 }
 
@@ -36,7 +36,7 @@ impl Splitter {
                 ('\\', _) => match rest.next() {
                     Some('_') if quote.is_none() => self.end_word(),
                     Some('_') => self.push(' '),
-                    // The rest counts for nothing.
+                    // `\c` discards the rest.
                     Some('c') | None => return,
                     Some(escaped) => self.push(decode_escape(escaped)),
                 },
@@ -70,7 +70,7 @@ impl Splitter {
     }
 }
 
-/// The character that a backslash and a letter stand for.
+/// Decodes a backslash sequence.
 fn decode_escape(letter: char) -> char {
     match letter {
         'f' => '\u{c}',
@@ -87,7 +87,7 @@ mod tests {
     use super::split_env_text;
 
     #[test]
-    fn texts_are_split_as_env_does() {
+    fn text_is_split_as_by_env() {
         let rows: &[(&str, &[&str])] = &[
             ("zap x", &["zap", "x"]),
             (r"zap\_x", &["zap", "x"]),

@@ -1,29 +1,29 @@
-//! What is behind a wrapper, whatever its options are.
+//! Finds the command behind a wrapper, whatever its options.
 //!
-//! Only an option that the table knows is stepped over. Any other may or may not take a value, so after it every later
-//! word may be the command.
+//! Only options in the table are skipped. Any other option may or may not take a value, so every later word may be
+//! the command.
 
 use super::table::WRAPPERS;
 use super::{Wrapper, env_split};
 use crate::shell::lexer::leading_name;
-use crate::shell::{WordValue, Word};
+use crate::shell::{Word, WordValue};
 
-/// What is behind a wrapper, for the wide reading.
+/// The command behind a wrapper, for the deny analysis.
 #[derive(Debug, Default)]
 pub(in crate::shell) struct WrappedCommand {
-    /// Where the command begins, if that is certain.
+    /// Index of its first word, if that is certain.
     pub(in crate::shell) start: Option<usize>,
-    /// Texts of commands that options carry.
+    /// Texts of commands in option values.
     pub(in crate::shell) command_texts: Vec<WordValue>,
-    /// Whether every later word may be the command.
+    /// True if every later word may be the command.
     pub(in crate::shell) may_start_anywhere: bool,
-    /// Words that give the command variables.
+    /// Assignments that set variables for the command.
     pub(in crate::shell) variables: Vec<Word>,
-    /// The same command with a text of arguments taken apart.
+    /// The command with the text of `env -S` split into words.
     pub(in crate::shell) resplit_words: Option<Vec<Word>>,
 }
 
-/// An option with the text of a command.
+/// Position of a command text in an option.
 enum CommandText {
     /// In the same word.
     Joined(String),
@@ -31,10 +31,11 @@ enum CommandText {
     Next,
 }
 
-/// Looks behind a wrapper, whatever its options are.
+/// Finds the command behind a wrapper.
 pub(in crate::shell) fn find_wrapped(name: &str, words: &[Word]) -> Option<WrappedCommand> {
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-    let mut behind = WrappedCommand { may_start_anywhere: wrapper.may_start_anywhere, ..WrappedCommand::default() };
+    let mut behind =
+        WrappedCommand { may_start_anywhere: wrapper.may_start_anywhere, ..WrappedCommand::default() };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.value.as_literal() else { break };
@@ -57,7 +58,7 @@ pub(in crate::shell) fn find_wrapped(name: &str, words: &[Word]) -> Option<Wrapp
             None => skip_option(wrapper, text, &mut behind),
         };
         if behind.resplit_words.is_some() {
-            // All that follows is in there.
+            // The resplit words contain everything that follows.
             return Some(behind);
         }
     }
@@ -69,7 +70,7 @@ pub(in crate::shell) fn find_wrapped(name: &str, words: &[Word]) -> Option<Wrapp
     }
     let mut start = at + wrapper.operands;
     if wrapper.permutes_options {
-        // `flock FILE -c TEXT`, `script FILE -qc TEXT`: options may come after the operands.
+        // `flock FILE -c TEXT`, `script FILE -qc TEXT`: options may follow the operands.
         for (later, word) in words.iter().enumerate().skip(at) {
             if let Some(carried) = word.value.as_literal().and_then(|text| command_text(wrapper, text)) {
                 behind.add_command_text(wrapper, carried, words, later);
@@ -82,8 +83,14 @@ pub(in crate::shell) fn find_wrapped(name: &str, words: &[Word]) -> Option<Wrapp
 }
 
 impl WrappedCommand {
-    /// Takes the text that an option at a place carries; answers how many words the option has.
-    fn add_command_text(&mut self, wrapper: &Wrapper, carried: CommandText, words: &[Word], at: usize) -> usize {
+    /// Adds the command text of an option. Returns the number of words of the option.
+    fn add_command_text(
+        &mut self,
+        wrapper: &Wrapper,
+        carried: CommandText,
+        words: &[Word],
+        at: usize,
+    ) -> usize {
         let (value, length) = match carried {
             CommandText::Joined(text) => (Some(WordValue::Literal(text)), 1),
             CommandText::Next => (words.get(at + 1).map(|word| word.value.clone()), 2),
@@ -92,7 +99,8 @@ impl WrappedCommand {
             Some(WordValue::Literal(text)) if wrapper.splits_text => {
                 let first = words.first().cloned();
                 let rest = words.get(at + length..).unwrap_or_default().iter().cloned();
-                self.resplit_words = Some(first.into_iter().chain(env_split::split_env_text(&text)).chain(rest).collect());
+                self.resplit_words =
+                    Some(first.into_iter().chain(env_split::split_env_text(&text)).chain(rest).collect());
             }
             other => self.command_texts.extend(other),
         }
@@ -109,7 +117,7 @@ fn is_assignment(value: &WordValue) -> bool {
     !name.is_empty() && text.get(name.len()..).is_some_and(|rest| rest.starts_with('='))
 }
 
-/// Whether an option carries the text of a command: a letter, also behind others, or a long name, also a shortened one.
+/// Finds the command text of an option: a letter, also in a bundle, or a long name, also abbreviated.
 fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
     let of = |value: &str| match value {
         "" => CommandText::Next,
@@ -133,7 +141,7 @@ fn command_text(wrapper: &Wrapper, text: &str) -> Option<CommandText> {
     None
 }
 
-/// How many words an option takes; one that is not known makes everything after it possible.
+/// Returns the number of words of an option. After an unknown one, every word may be the command.
 fn skip_option(wrapper: &Wrapper, text: &str, behind: &mut WrappedCommand) -> usize {
     if let Some(long) = text.strip_prefix("--") {
         let (name, joined) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));

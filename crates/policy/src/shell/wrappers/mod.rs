@@ -1,20 +1,20 @@
-//! Commands that run another command.
+//! Wrappers: commands that run another command.
 //!
-//! Rooms: `table` (the wrappers, one row each), `plain` (the forms that an allow rule looks through), `behind` (what is
-//! behind a wrapper in any form, for refusing), `split` (the text of `env -S`).
+//! `table` lists them, `allowed_forms` has the forms that an allow rule looks through, `find_wrapped` finds the
+//! wrapped command in any form for the deny analysis, `env_split` splits the text of `env -S`.
 
-mod find_wrapped;
 mod allowed_forms;
 mod env_split;
+mod find_wrapped;
 mod table;
 
-pub(super) use find_wrapped::find_wrapped;
 pub(super) use allowed_forms::strip_length;
+pub(super) use find_wrapped::find_wrapped;
 
 use super::interpreters;
 use table::WRAPPERS;
 
-/// One wrapper and its options, for finding the command behind it.
+/// A wrapper and its options.
 struct Wrapper {
     name: &'static str,
     /// Letters without a value.
@@ -25,30 +25,30 @@ struct Wrapper {
     long: &'static [&'static str],
     /// Long options with a value in the next word.
     long_values: &'static [&'static str],
-    /// How many words stand between the options and the command.
+    /// Number of words between the options and the command.
     operands: usize,
     /// Options whose value is the text of a command.
     command_options: &'static [&'static str],
-    /// Whether such a text is split into more arguments of the wrapper itself.
+    /// True if such a text is split into further arguments of the wrapper.
     splits_text: bool,
-    /// Whether options may come after operands.
+    /// True if options may follow operands.
     permutes_options: bool,
-    /// Whether every later word may be the command.
+    /// True if every later word may be the command.
     may_start_anywhere: bool,
-    /// Whether `NAME=value` may stand before the command.
+    /// True if `NAME=value` may precede the command.
     takes_assignments: bool,
-    /// Whether only an exact rule may allow it.
+    /// True if only an exact rule may allow it.
     requires_exact_rule: bool,
 }
 
 impl Wrapper {
-    /// Whether a long option is known by its whole name.
+    /// Returns true if a long option is listed by its full name.
     fn knows_long_option(&self, long: &str) -> bool {
         self.long.contains(&long) || self.long_values.contains(&long)
     }
 }
 
-/// Commands of which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.
+/// Commands for which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.
 const EXACT_SUGGESTIONS: &[&str] = &[
     "sudo", "doas", "env", "xargs", "timeout", "nice", "nohup", "time", "command", "find", "awk", "sed",
     "ssh", "scp", "rsync", "docker", "kubectl", "podman", "npx", "uvx", "curl", "wget", "rm", "mv", "cp",
@@ -56,17 +56,17 @@ const EXACT_SUGGESTIONS: &[&str] = &[
     "runuser", "setpriv",
 ];
 
-/// Whether only an exact rule may allow the command.
+/// Returns true if only an exact rule may allow the wrapper.
 pub(super) fn is_exact_rule_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.name == name && wrapper.requires_exact_rule)
 }
 
-/// Whether the command runs another one.
+/// Returns true if the command runs another one.
 pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.name == name)
 }
 
-/// Whether only an exact rule is suggested for the command.
+/// Returns true if only an exact rule is suggested for the command.
 pub(super) fn suggests_exact_rule_only(name: &str) -> bool {
     EXACT_SUGGESTIONS.contains(&name) || is_wrapper(name) || interpreters::is_interpreter(name)
 }

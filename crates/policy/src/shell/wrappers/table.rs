@@ -17,7 +17,7 @@ const ROW: Wrapper = Wrapper {
     requires_exact_rule: false,
 };
 
-/// A wrapper of which only the name is known.
+/// A wrapper without known options.
 const fn wrapper(name: &'static str) -> Wrapper {
     Wrapper { name, ..ROW }
 }
@@ -27,7 +27,7 @@ const fn exact_rule_wrapper(name: &'static str, flags: &'static str, values: &'s
     Wrapper { name, flags, values, requires_exact_rule: true, ..ROW }
 }
 
-/// A wrapper with options of all kinds: every later word may be the command.
+/// A wrapper with arbitrary options: every later word may be the command.
 const fn unstructured_wrapper(name: &'static str) -> Wrapper {
     Wrapper { name, may_start_anywhere: true, ..ROW }
 }
@@ -190,7 +190,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         operands: 1,
         ..exact_rule_wrapper("chrt", "bdfiorRavm", "TPDp")
     },
-    Wrapper { long: &["all-tasks", "cpu-list", "pid"], operands: 1, ..exact_rule_wrapper("taskset", "apc", "") },
+    Wrapper {
+        long: &["all-tasks", "cpu-list", "pid"],
+        operands: 1,
+        ..exact_rule_wrapper("taskset", "apc", "")
+    },
     Wrapper {
         long: &["shared", "exclusive", "unlock", "nonblock", "close", "no-fork", "verbose", "nb"],
         long_values: &["wait", "timeout", "conflict-exit-code"],

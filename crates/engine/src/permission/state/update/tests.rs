@@ -1,4 +1,4 @@
-//! Changes of rights with the files that they are kept in.
+//! Tests of permission updates with their settings files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use whimbrel_wire::permission::PermissionMode;
 
 use super::super::{Bypass, InitialPermissions};
 use super::*;
-use crate::settings::{SettingsRequest, Settings, Trust};
+use crate::settings::{Settings, SettingsRequest, Trust};
 use crate::workspace::Workspace;
 
 const LOCAL: &str = "project/.claude/settings.local.json";
 const PROJECT: &str = "project/.claude/settings.json";
 const USER: &str = "home/.claude/settings.json";
 
-/// A home and a project in a folder of their own.
+/// Temporary directory with a home and a project.
 struct TestDir(TempDir);
 
 impl TestDir {
@@ -76,7 +76,7 @@ fn decision(rights: &PermissionState, command: &str) -> &'static str {
 }
 
 #[test]
-fn an_update_that_begins_plan_mode_is_left_like_any_other() {
+fn an_update_to_plan_mode_can_be_left() {
     let bench = TestDir::new();
     let grants = InitialPermissions { mode: PermissionMode::AcceptEdits, ..InitialPermissions::default() };
     let rights = bench.state(SettingsRequest::default(), grants);
@@ -88,7 +88,7 @@ fn an_update_that_begins_plan_mode_is_left_like_any_other() {
 }
 
 #[test]
-fn what_is_allowed_for_good_counts_now_and_the_next_time() {
+fn an_allow_is_applied_and_persisted() {
     let bench = TestDir::new();
     let rights = bench.untrusted();
     assert_eq!(rights.apply_updates(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
@@ -101,7 +101,7 @@ fn what_is_allowed_for_good_counts_now_and_the_next_time() {
 }
 
 #[test]
-fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
+fn an_update_of_an_untrusted_project_holds_for_the_session() {
     let rows = [
         ("a project's file", "projectSettings", None),
         ("a local file that came along", "localSettings", Some(LOCAL)),
@@ -116,12 +116,16 @@ fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
         let [told] = &told[..] else { panic!("{name}: {told:?}") };
         assert!(told.contains("counts for this session") && told.contains("not trusted"), "{name}: {told}");
         assert_eq!((decision(&rights, "touch a"), decision(&rights, "rm a")), ("allow", "ask"), "{name}");
-        // A later change reads the file again; what the person allowed stays.
-        assert_eq!(rights.apply_updates(&[rules("addRules", "deny", destination, "mkdir *")]), [""; 0], "{name}");
+        // A later update reads the file again; the earlier allow stays.
+        assert_eq!(
+            rights.apply_updates(&[rules("addRules", "deny", destination, "mkdir *")]),
+            [""; 0],
+            "{name}"
+        );
         assert_eq!((decision(&rights, "touch a"), decision(&rights, "mkdir a")), ("allow", "deny"), "{name}");
         let next = bench.untrusted();
         assert_eq!((decision(&next, "touch a"), decision(&next, "mkdir a")), ("ask", "deny"), "{name}");
-        // What was allowed can be taken back, for good.
+        // An allow can be removed for good.
         let more = [
             rules("addRules", "allow", destination, "cp *"),
             rules("removeRules", "allow", destination, "cp *"),
@@ -132,14 +136,16 @@ fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
         assert_eq!(judgements, ["allow", "ask", "deny"], "{name}");
         let trusted = next.if_trusted().unwrap();
         assert_eq!((decision(&trusted, "touch a"), decision(&next, "touch a")), ("allow", "ask"), "{name}");
-        let vouched_for =
-            bench.state(SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() }, InitialPermissions::default());
+        let vouched_for = bench.state(
+            SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
+            InitialPermissions::default(),
+        );
         assert_eq!(decision(&vouched_for, "touch a"), "allow", "{name}");
     }
 }
 
 #[test]
-fn what_cannot_be_written_counts_for_this_session() {
+fn an_update_that_cannot_be_written_holds_for_the_session() {
     let bench = TestDir::new();
     fs::remove_dir(bench.path("project/.claude")).unwrap();
     fs::write(bench.path("project/.claude"), "no folder").unwrap();
@@ -150,7 +156,7 @@ fn what_cannot_be_written_counts_for_this_session() {
 }
 
 #[test]
-fn what_others_change_meanwhile_is_taken_in_with_a_change_and_not_lost() {
+fn changes_of_other_processes_are_merged() {
     let bench = TestDir::new();
     bench.write(USER, &json!({"permissions": {"allow": ["Bash(mkdir *)"]}}));
     let rights = bench.untrusted();
@@ -166,7 +172,7 @@ fn what_others_change_meanwhile_is_taken_in_with_a_change_and_not_lost() {
 }
 
 #[test]
-fn a_rule_of_others_that_cannot_be_read_is_told_and_everything_stays() {
+fn an_unreadable_rule_of_another_process_changes_nothing() {
     let bench = TestDir::new();
     bench.write(USER, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
     let rights = bench.untrusted();
@@ -177,7 +183,7 @@ fn a_rule_of_others_that_cannot_be_read_is_told_and_everything_stays() {
 }
 
 #[test]
-fn many_changes_at_once_all_count() {
+fn concurrent_updates_all_apply() {
     let bench = TestDir::new();
     let rights = bench.untrusted();
     std::thread::scope(|scope| {
@@ -187,7 +193,10 @@ fn many_changes_at_once_all_count() {
                 for number in 0..3 {
                     let destination = if writer % 2 == 0 { "localSettings" } else { "userSettings" };
                     let command = format!("touch {writer}x{number}");
-                    assert_eq!(rights.apply_updates(&[rules("addRules", "allow", destination, &command)]), [""; 0]);
+                    assert_eq!(
+                        rights.apply_updates(&[rules("addRules", "allow", destination, &command)]),
+                        [""; 0]
+                    );
                 }
             });
         }
@@ -195,27 +204,30 @@ fn many_changes_at_once_all_count() {
     for writer in 0..4 {
         for number in 0..3 {
             let command = format!("touch {writer}x{number}");
-            assert_eq!((decision(&rights, &command), decision(&bench.untrusted(), &command)), ("allow", "allow"));
+            assert_eq!(
+                (decision(&rights, &command), decision(&bench.untrusted(), &command)),
+                ("allow", "allow")
+            );
         }
     }
 }
 
 #[test]
-fn nobody_waits_for_a_file_who_only_judges_or_looks() {
+fn decisions_do_not_wait_for_file_writes() {
     let bench = TestDir::new();
     bench.write(LOCAL, &json!({}));
     let rights = bench.untrusted();
-    // Somebody else holds the folder locked, so that the writer waits.
+    // Holding the directory lock makes the writer wait.
     let folder = fs::File::open(bench.path("project/.claude")).unwrap();
     folder.lock().unwrap();
     std::thread::scope(|scope| {
         let writer = rights.clone();
-        let written =
-            scope.spawn(move || writer.apply_updates(&[rules("addRules", "deny", "localSettings", "touch *")]));
+        let written = scope
+            .spawn(move || writer.apply_updates(&[rules("addRules", "deny", "localSettings", "touch *")]));
         while decision(&rights, "touch a") != "deny" {
             std::thread::yield_now();
         }
-        // It counts already although it is not written yet; and the settings are free.
+        // The update applies before it is written, and the settings are not locked.
         assert!(rights.set_mode(PermissionMode::Plan));
         assert_eq!(rights.settings().effective().rules.len(), 0);
         folder.unlock().unwrap();
@@ -225,9 +237,12 @@ fn nobody_waits_for_a_file_who_only_judges_or_looks() {
 }
 
 #[test]
-fn of_a_change_that_is_wrong_in_part_the_rest_is_kept() {
+fn valid_parts_of_an_update_are_kept() {
     let bench = TestDir::new();
-    let rights = bench.state(SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() }, InitialPermissions::default());
+    let rights = bench.state(
+        SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
+        InitialPermissions::default(),
+    );
     let rules =
         json!([{"toolName": "Edit", "ruleContent": "!x"}, {"toolName": "Bash", "ruleContent": "zap *"}]);
     let deny =
@@ -242,15 +257,19 @@ fn of_a_change_that_is_wrong_in_part_the_rest_is_kept() {
     let expected = json!({"deny": ["Bash(zap *)"], "additionalDirectories": [more]});
     assert_eq!(kept["permissions"], expected);
     assert_eq!(decision(&rights, "zap x"), "deny");
-    // What was written can be read again, now and at the next start.
+    // The written file can be read again, now and in the next session.
     assert_eq!(rights.apply_updates(&[self::rules("addRules", "allow", "localSettings", "make")]), [""; 0]);
-    assert_eq!(decision(&bench.state(SettingsRequest::default(), InitialPermissions::default()), "zap x"), "deny");
+    assert_eq!(
+        decision(&bench.state(SettingsRequest::default(), InitialPermissions::default()), "zap x"),
+        "deny"
+    );
 }
 
 #[test]
-fn a_mode_that_is_switched_off_ends() {
+fn a_disabled_mode_is_left() {
     let bench = TestDir::new();
-    let bypass = InitialPermissions { mode: PermissionMode::BypassPermissions, ..InitialPermissions::default() };
+    let bypass =
+        InitialPermissions { mode: PermissionMode::BypassPermissions, ..InitialPermissions::default() };
     let rights = bench.state(SettingsRequest::default(), bypass);
     assert_eq!(rights.mode(), PermissionMode::BypassPermissions);
     let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
@@ -259,14 +278,17 @@ fn a_mode_that_is_switched_off_ends() {
 }
 
 #[test]
-fn a_directory_that_two_files_name_goes_only_with_both() {
+fn a_directory_of_two_files_is_removed_with_both() {
     let bench = TestDir::new();
     let more = bench.path("more");
     fs::create_dir(&more).unwrap();
     let named = json!({"permissions": {"additionalDirectories": [more]}});
     bench.write(LOCAL, &named);
     bench.write(USER, &named);
-    let rights = bench.state(SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() }, InitialPermissions::default());
+    let rights = bench.state(
+        SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
+        InitialPermissions::default(),
+    );
     let read = format!("cat {}/x", more.display());
     let remove = |destination: &str| {
         update(json!({"type": "removeDirectories", "directories": [more], "destination": destination}))
@@ -277,7 +299,7 @@ fn a_directory_that_two_files_name_goes_only_with_both() {
     assert_eq!(decision(&rights, &read), "ask");
 }
 
-/// Whether a change counts now, and what its file says then under `permissions`.
+/// Applies an update; returns `permissions` of its file.
 fn apply_and_read(bench: &TestDir, rights: &PermissionState, file: Option<&str>, change: &Value) -> Value {
     let told = rights.apply_updates(&[update(change.clone())]);
     assert_eq!(told, [""; 0], "{change}");
@@ -292,7 +314,7 @@ fn apply_and_read(bench: &TestDir, rights: &PermissionState, file: Option<&str>,
 }
 
 #[test]
-fn every_kind_of_change_is_made_wherever_it_is_to_be_kept() {
+fn every_update_type_works_for_every_destination() {
     let files = [
         ("session", None),
         ("cliArg", None),
@@ -307,8 +329,12 @@ fn every_kind_of_change_is_made_wherever_it_is_to_be_kept() {
         }
         let more = bench.path("more");
         fs::create_dir(&more).unwrap();
-        let trusted =
-            || bench.state(SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() }, InitialPermissions::default());
+        let trusted = || {
+            bench.state(
+                SettingsRequest { trust: Trust::Full, ..SettingsRequest::default() },
+                InitialPermissions::default(),
+            )
+        };
         let rights = trusted();
         let kept = |json: Value| if file.is_some() { json } else { Value::Null };
         let rules = |kind: &str, behavior: &str, commands: &[&str]| {
