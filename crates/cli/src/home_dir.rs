@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
-use whimbrel_engine::settings::home_dir;
+use whimbrel_config::settings::home_dir;
 
 use crate::session::Env;
 

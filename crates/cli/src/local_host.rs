@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::link::HostEnd;
+use whimbrel_transport::link::HostEnd;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
 use whimbrel_wire::message::{TurnResult, User};

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use whimbrel_engine::link::pair;
+use whimbrel_transport::link::pair;
 use whimbrel_wire::options::PermissionPromptTool;
 use whimbrel_wire::{Frame, encode};
 

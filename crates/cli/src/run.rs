@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use whimbrel_engine::link::{HostEnd, pair};
-use whimbrel_engine::settings::home_dir;
+use whimbrel_config::settings::home_dir;
 use whimbrel_engine::{SessionExit, Start};
 use whimbrel_models::log::Log;
+use whimbrel_transport::link::{HostEnd, pair};
 use whimbrel_wire::message::{TurnResult, User};
 
 use crate::exit::{self, AbortReason, HostKind, Shutdown};
@@ -62,7 +62,7 @@ pub(crate) fn main() -> i32 {
     warnings.iter().for_each(|warning| print_note(warning));
     if matches!(args.command, CliCommand::Run | CliCommand::Demo) {
         // This process runs the engine: no process that a command leaves behind may outlive it.
-        whimbrel_engine::tasks::track_daemons();
+        whimbrel_process::track_daemons();
     }
     match args.command {
         CliCommand::Help => print_text(&flags::help_page(terminal::output_width())),

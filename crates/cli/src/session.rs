@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::link::Link;
 use whimbrel_engine::{Engine, SessionExit, Start, serve};
 use whimbrel_models::http::HttpClient;
 use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::recording::Recording;
+use whimbrel_transport::link::Link;
 use whimbrel_wire::options::Options;
 
 /// Environment variables of the program.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use whimbrel_models::Preamble;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_models::retry::RetryPolicy;
+use whimbrel_os::files;
 
 use crate::agents::AgentSpawner;
 use crate::agents::progress::AgentProgress;
@@ -19,7 +20,6 @@ use crate::denial_log::DenialLog;
 use crate::engine::Engine;
 use crate::fallback;
 use crate::fallback::FallbackModels;
-use crate::files;
 use crate::frame_sender::FrameSender;
 use crate::runtime_settings::RuntimeSettingsReader;
 use crate::skills::{AgentSkills, agent_skills};

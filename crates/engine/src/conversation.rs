@@ -11,6 +11,11 @@ use whimbrel_models::History;
 use whimbrel_models::Thinking;
 use whimbrel_models::error::ModelError;
 use whimbrel_models::providers::ApiDialect;
+use whimbrel_os::ids;
+use whimbrel_session_store::load::IdKey;
+use whimbrel_session_store::repair::{EMPTY_PROMPT, is_blank};
+use whimbrel_session_store::writer::TranscriptWriter;
+use whimbrel_session_store::{MessageEntry, ResumedSession, TranscriptLog};
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
@@ -19,17 +24,10 @@ use whimbrel_wire::{RawJson, StopReason, Usage};
 use crate::context::auto_compact;
 use crate::context::usage::ContextMeter;
 use crate::frame_sender::FrameSender;
-use crate::ids;
-use crate::session::load::IdKey;
-use crate::session::repair::{EMPTY_PROMPT, is_blank};
-use crate::session::writer::TranscriptWriter;
-use crate::session::{MessageEntry, ResumedSession, TranscriptLog, notices};
 use crate::tool_scheduler::ToolCallResult;
+use crate::transcript_notices as notices;
 pub use attribution::Attribution;
 use rollback::Uncommitted;
-
-/// Model name on messages that no model wrote.
-pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -575,7 +573,7 @@ fn synthetic_reply(text: &str) -> Reply {
         id: ids::new_uuid(),
         kind: "message".into(),
         role: Role::Assistant,
-        model: SYNTHETIC_MODEL.into(),
+        model: whimbrel_wire::message::SYNTHETIC_MODEL.into(),
         content: vec![Block::text(text)],
         stop_reason: Some(StopReason::StopSequence),
         stop_sequence: Some(String::new()),

@@ -13,9 +13,12 @@ mod turns;
 
 use std::time::Duration;
 
+use control::AgentHandles;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::{clock, files, ids};
+use whimbrel_transport::link::{IncomingFrame, Link};
 use whimbrel_wire::codec::WireError;
 use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::hook::HookEvent;
@@ -37,17 +40,15 @@ use crate::host_requests::HostRequests;
 use crate::input_queue::{InputQueue, QueuedInput};
 use crate::internal_events::{EventReceiver, EventSender, InternalEvent, Notification, event_channel};
 use crate::key_helper::KeyHelper;
-use crate::link::{IncomingFrame, Link};
 use crate::runtime_settings::RuntimeSettingsWriter;
-use crate::session::notices as transcript_notices;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state_notifier::StateNotifier;
 use crate::tasks::TaskRegistry;
+use crate::transcript_notices;
 use crate::turn::TurnOutcome;
 use crate::turn_result;
-use crate::{clock, control, files, ids, task_notifications};
+use crate::{control, task_notifications};
 pub(crate) use assemble::build_hooks;
-use control::AgentHandles;
 use mcp::SessionMcp;
 use turns::{RunningTurn, wait_for_turn};
 

@@ -10,11 +10,11 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::log::Log;
+use whimbrel_os::ids;
 use whimbrel_wire::Frame;
 use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
 
 use crate::frame_log::log_frame;
-use crate::ids;
 
 /// Sends frames to the host. Cheap to clone.
 #[derive(Debug, Clone)]

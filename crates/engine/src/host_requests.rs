@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+use whimbrel_os::ids;
 use whimbrel_wire::control::{
     CanUseTool, Cancel, ControlError, ControlRequest, Response, TypedRequest as Question,
 };
 use whimbrel_wire::{Frame, RawJson};
 
 use crate::frame_sender::FrameSender;
-use crate::ids;
 
 /// Pending requests of a session. Cheap to clone.
 #[derive(Debug, Clone)]

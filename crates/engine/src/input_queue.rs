@@ -141,8 +141,8 @@ impl QueuedInput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_locations::ConfigLocations;
-    use crate::plugins::Plugins;
+    use whimbrel_config::locations::ConfigLocations;
+    use whimbrel_config::plugins::Plugins;
 
     fn prompt(text: &str) -> QueuedInput {
         QueuedInput::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))

@@ -10,10 +10,11 @@ use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 use whimbrel_models::api_key::{API_KEY_HELPER, KeySource};
 use whimbrel_models::{ModelError, ModelErrorKind};
+use whimbrel_os::clock;
+use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit};
 
-use crate::clock;
 use crate::setup::Setup;
-use crate::tasks::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, TaskRegistry};
+use crate::tasks::TaskRegistry;
 use crate::workspace::Workspace;
 
 /// Default lifetime of a cached key.
@@ -60,7 +61,7 @@ impl KeyHelper {
             cwd: self.workspace.root().to_path_buf(),
             environment: self.workspace.environment(),
         };
-        let exchange = PipedCommand::spawn(&self.tasks, &order, Bytes::new());
+        let exchange = PipedCommand::spawn(self.tasks.process_groups(), &order, Bytes::new());
         let mut exchange = exchange.map_err(|fault| key_error(&format!("cannot be started: {fault}")))?;
         let ended = tokio::time::timeout(COMMAND_TIMEOUT, async {
             loop {

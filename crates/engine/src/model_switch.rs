@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::clock;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision, PostModelSwitch, PreModelSwitch};
 
-use crate::clock;
 use crate::context::usage::ContextMeter;
 use crate::fifo_lock::FifoSlot;
 use crate::hooks::{HookDispatcher, HookInputBuilder, MergedDecision, MergedOutput, join_reasons};

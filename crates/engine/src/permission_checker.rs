@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::files;
 use whimbrel_policy::{
     Decision, PermissionQuestion, PreToolDecision, Reason, ResolvedDecision, ResolvedFile, ToolKind,
 };
@@ -16,7 +17,6 @@ use whimbrel_wire::codec::MAX_LINE_OUT;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
-use crate::files;
 use crate::frame_sender::FrameSender;
 use crate::hooks::{HookDispatcher, MergedDecision, MergedOutput, ToolCallRef, join_reasons};
 use crate::host_requests::HostRequests;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use whimbrel_os::files;
+use whimbrel_session_store::checkpoint::{Checkpoints, RewindMode, RewindReport};
 use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
 
-use crate::files;
 use crate::frame_sender::FrameSender;
-use crate::session::checkpoint::{Checkpoints, RewindMode, RewindReport};
 use crate::workspace::Workspace;
 
 /// Begins a checkpoint for a prompt.

@@ -14,11 +14,11 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::SetOnce;
 use whimbrel_models::log::LogTopic;
+use whimbrel_os::clock;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
-use crate::clock;
 use crate::deferred_tools;
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
 use crate::tool_set::{AgentToolSet, ToolEntry};

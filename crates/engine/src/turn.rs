@@ -5,14 +5,13 @@ mod hooks;
 mod run_tools;
 mod stream_reply;
 
-pub(crate) use hooks::inject_hook_context;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ModelError;
+use whimbrel_os::clock;
 use whimbrel_wire::StopReason;
 
 use crate::agent::Agent;
@@ -21,8 +20,9 @@ use crate::context::plan_mode::{self, CallPosition};
 use crate::next_step::{self, Continuation, NextStep, TurnEnd, TurnEvent, TurnState};
 use crate::permission_checker::EndTurn;
 use crate::tool_scheduler::ToolScheduler;
-use crate::{clock, fallback, structured_output};
+use crate::{fallback, structured_output};
 use finish::finish_turn;
+pub(crate) use hooks::inject_hook_context;
 use run_tools::run_tools;
 pub(crate) use stream_reply::retry_notice;
 use stream_reply::{ReplyOutcome, stream_reply};

@@ -2,6 +2,7 @@
 //! hooks may extend or block.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
@@ -12,7 +13,6 @@ use crate::context::mentioned_files;
 use crate::context::sanitize::sanitize;
 use crate::frame_sender::FrameSender;
 use crate::hooks::{HookInputBuilder, MergedOutput, join_reasons};
-use crate::ids;
 use crate::input_queue::QueuedInput;
 use crate::internal_events::Notification;
 use crate::next_step::TurnEnd;

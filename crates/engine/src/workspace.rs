@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::session::checkpoint::Checkpoints;
-use crate::settings::home_dir;
+use whimbrel_config::settings::home_dir;
+use whimbrel_session_store::checkpoint::Checkpoints;
+
 use crate::worktree::Worktree;
 
 #[derive(Debug)]
@@ -122,6 +123,36 @@ impl Workspace {
 
     pub fn set_cwd(&self, to: PathBuf) {
         *lock(&self.cwd) = to;
+    }
+
+    /// Sets the working directory to where a command ended. If that is outside the workspace, resets it to the base
+    /// directory and returns a note.
+    pub fn follow_command(&self, dir: &Path) -> Option<String> {
+        match self.dir_in_workspace(dir) {
+            Some(dir) => {
+                self.set_cwd(dir);
+                None
+            }
+            None => {
+                let base = self.base_dir();
+                self.set_cwd(base.clone());
+                Some(format!(
+                    "({} is outside the workspace: the next command starts in {}.)",
+                    dir.display(),
+                    base.display()
+                ))
+            }
+        }
+    }
+
+    /// The directory as the workspace names it: the shell reports real paths, but the workspace may be named by a
+    /// symlink.
+    fn dir_in_workspace(&self, dir: &Path) -> Option<PathBuf> {
+        if self.contains(dir) {
+            return Some(dir.to_path_buf());
+        }
+        let real = self.root.canonicalize().ok()?;
+        dir.strip_prefix(real).ok().map(|rest| self.root.join(rest))
     }
 
     /// The session's base directory: the entered worktree, otherwise the directory in which the session was started.

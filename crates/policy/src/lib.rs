@@ -30,7 +30,6 @@ pub mod file_access;
 mod fixture;
 mod folded_path;
 pub mod fs;
-mod invisible;
 pub mod mode;
 pub mod parameter_rule;
 pub mod path_pattern;
@@ -50,7 +49,6 @@ pub use call::{Call, CallContext, GitInspector, GitProgram, PreToolDecision, San
 pub use decide::{decide, decide_and_resolve, may_be_denied};
 pub use decision::{Danger, Decision, PermissionQuestion, Reason};
 pub use file_access::ReadFilter;
-pub use invisible::is_invisible;
 pub use resolved_file::{ResolvedDecision, ResolvedFile};
 pub use rule::{Rule, RuleError};
 pub use ruleset::{LoadReport, RuleLayer, RuleSet, RuleSource, RuleWarning, SourcedRule};

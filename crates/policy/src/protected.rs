@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
+use whimbrel_wire::invisible::is_invisible;
+
 use crate::folded_path::fold_path;
-use crate::invisible::is_invisible;
 
 /// Directories whose content is protected.
 const PROTECTED_DIRS: [&str; 12] = [

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[cfg(feature = "in-process")]
-use whimbrel_engine::session::catalog::Sessions;
-#[cfg(feature = "in-process")]
-use whimbrel_engine::session::store::SharedStore;
-#[cfg(feature = "in-process")]
 use whimbrel_engine::setup::config_dir;
 #[cfg(feature = "in-process")]
 use whimbrel_engine::{Engine, Start};
 #[cfg(feature = "in-process")]
 use whimbrel_models::{providers::Providers, scripted::Scripted};
+#[cfg(feature = "in-process")]
+use whimbrel_session_store::catalog::Sessions;
+#[cfg(feature = "in-process")]
+use whimbrel_session_store::store::SharedStore;
 use whimbrel_wire::control::{Elicitation, ElicitationReply};
 use whimbrel_wire::options::{
     BackgroundAtEnd, Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer,

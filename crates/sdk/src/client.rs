@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::Shared;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::link;
+use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, Initialize, InitializeReply, Response, TypedRequest};
 

@@ -39,13 +39,13 @@
 //! offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
 //! its start cannot be stored.
 
-pub use whimbrel_engine::session::catalog::{Copy, Found, Sessions, SessionsError};
-pub use whimbrel_engine::session::search::Hit;
-pub use whimbrel_engine::session::store::{
+pub use whimbrel_session_store::catalog::{Copy, Found, Sessions, SessionsError};
+pub use whimbrel_session_store::search::Hit;
+pub use whimbrel_session_store::store::{
     Described, FileStore, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary,
     uuid_of,
 };
-pub use whimbrel_engine::session::summary::SessionSummary;
-pub use whimbrel_engine::session::transcript::Message;
+pub use whimbrel_session_store::summary::SessionSummary;
+pub use whimbrel_session_store::transcript::Message;
 #[cfg(feature = "sqlite")]
 pub use whimbrel_store_sqlite::SqliteStore;

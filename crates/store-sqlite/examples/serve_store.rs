@@ -10,7 +10,7 @@ use std::io::{BufRead, Write};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use whimbrel_engine::session::store::{
+use whimbrel_session_store::store::{
     Described, FileStore, MemoryStore, SharedStore, StoreError, StoreKey, Stored,
 };
 use whimbrel_store_sqlite::SqliteStore;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use rusqlite::ErrorCode;
-use whimbrel_engine::session::store::StoreError;
+use whimbrel_session_store::store::StoreError;
 
 /// An error while opening or using the database.
 #[derive(Debug)]

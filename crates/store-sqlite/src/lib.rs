@@ -36,10 +36,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use whimbrel_engine::session::store::{
+use whimbrel_os::{clock, files};
+use whimbrel_session_store::store::{
     Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of,
 };
-use whimbrel_engine::{clock, files};
 use whimbrel_wire::RawJson;
 
 /// Time that a writer waits for another writer.

@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use whimbrel_engine::session::store::{SessionStore, StoreKey, Summary};
+use whimbrel_session_store::store::{SessionStore, StoreKey, Summary};
 use whimbrel_wire::RawJson;
 
 /// Checks a store, with a new instance for each claim. The error names the claim that failed.

@@ -1,6 +1,6 @@
 //! The built-in session stores pass the store contract; the SQLite store has this test in its own crate.
 
-use whimbrel_engine::session::store::{FileStore, MemoryStore};
+use whimbrel_session_store::store::{FileStore, MemoryStore};
 use whimbrel_testkit::store_contract;
 
 #[tokio::test]

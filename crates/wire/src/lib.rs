@@ -16,6 +16,8 @@
 //! - [`options`]: options of a session
 //! - [`schema`]: JSON Schema of all of the above
 //! - [`names`]: enums that are a list of names
+//! - [`tool_names`]: names of built-in tools
+//! - [`invisible`]: characters that a reader cannot see
 //! - [`raw`]: JSON that is passed on unparsed
 
 #![deny(missing_docs)]
@@ -25,6 +27,7 @@ pub mod content;
 pub mod control;
 pub mod frame;
 pub mod hook;
+pub mod invisible;
 mod lenient;
 pub mod message;
 pub mod names;
@@ -34,6 +37,7 @@ pub mod permission;
 pub mod raw;
 pub mod schema;
 pub mod system;
+pub mod tool_names;
 mod truncate;
 
 pub use codec::{WireError, decode, encode};

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::content::{Block, Content, Role, StopReason, Usage};
 use crate::raw::RawJson;
 
+/// Model name on messages that no model wrote.
+pub const SYNTHETIC_MODEL: &str = "<synthetic>";
+
 /// One block of the model's reply. An engine writes one such message per content block; those of one reply share `message.id`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Assistant {

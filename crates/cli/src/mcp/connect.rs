@@ -36,7 +36,7 @@ fn connect_and_query(
         return Ok(Vec::new());
     }
     // No process that a server leaves behind may outlive this program.
-    whimbrel_engine::tasks::track_daemons();
+    whimbrel_process::track_daemons();
     let (runtime, surroundings) = (build_runtime()?, server_deps(setup));
     let found = runtime.block_on(async {
         let roster = ServerRegistry::start(servers, surroundings);

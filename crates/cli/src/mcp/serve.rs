@@ -42,7 +42,7 @@ fn serve(ParsedArgs { mut args, warnings }: ParsedArgs, mut env: Env) -> Result<
     args.options.persist_session = Some(false);
     run::prepare_environment(&args, Caller::User, &mut env)?;
     // This process runs the engine: no process that a command leaves behind may outlive it.
-    whimbrel_engine::tasks::track_daemons();
+    whimbrel_process::track_daemons();
     let unable = |error: io::Error| format!("The machine did not let us begin: {error}.");
     let (stop, runtime) =
         (CancellationToken::new(), Builder::new_current_thread().enable_all().build().map_err(unable)?);

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use whimbrel_engine::clock;
-use whimbrel_engine::session::session_files::SessionFile;
+use whimbrel_os::clock;
+use whimbrel_session_store::session_files::SessionFile;
 
 use super::list::{format_line, read_summary};
 use super::{CommandError, CommandOutcome, SessionsContext};

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use whimbrel_engine::clock;
-use whimbrel_engine::session::session_files::SessionFile;
-use whimbrel_engine::session::summary::SessionSummary;
+use whimbrel_os::clock;
+use whimbrel_session_store::session_files::SessionFile;
+use whimbrel_session_store::summary::SessionSummary;
 
 use super::command::{ListFormat, ListOptions};
 use super::format::{format_age, format_size, pad, shorten_home, truncate};

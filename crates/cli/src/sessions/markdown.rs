@@ -1,7 +1,7 @@
 //! Renders a conversation as Markdown. Pure.
 
 use serde_json::Value;
-use whimbrel_engine::session::transcript::Message;
+use whimbrel_session_store::transcript::Message;
 
 /// Maximum number of lines per tool result.
 const MAX_OUTPUT_LINES: usize = 40;

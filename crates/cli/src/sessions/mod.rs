@@ -15,9 +15,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use whimbrel_engine::session::session_files::{FindError, SessionFiles};
-use whimbrel_engine::settings::home_dir;
+use whimbrel_config::settings::home_dir;
 use whimbrel_engine::setup::config_dir;
+use whimbrel_session_store::session_files::{FindError, SessionFiles};
 
 use crate::session::Env;
 use crate::stdio::print_note;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use serde::Serialize;
-use whimbrel_engine::clock;
-use whimbrel_engine::session::search::{Hit, SearchQuery};
-use whimbrel_engine::session::summary::SessionSummary;
+use whimbrel_os::clock;
+use whimbrel_session_store::search::{Hit, SearchQuery};
+use whimbrel_session_store::summary::SessionSummary;
 
 use super::command::{ListFormat, ListOptions};
 use super::list::{format_line, read_summary, select_sessions};

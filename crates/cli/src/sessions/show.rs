@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::Value;
-use whimbrel_engine::session::session_files::SessionFile;
-use whimbrel_engine::session::summary::SessionSummary;
-use whimbrel_engine::session::transcript::{Message, Transcript};
+use whimbrel_session_store::session_files::SessionFile;
+use whimbrel_session_store::summary::SessionSummary;
+use whimbrel_session_store::transcript::{Message, Transcript};
 
 use super::command::{ExportFormat, ListFormat};
 use super::format::{format_date, format_size, shorten_home};

@@ -14,11 +14,10 @@ use std::io::{self, Write};
 use std::thread::{Builder, JoinHandle};
 
 use tokio::sync::mpsc;
-use whimbrel_engine::link;
+use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 
 use crate::exit::Shutdown;
-
 pub(crate) use hangup::watch_stdout;
 pub(crate) use reader::MalformedLinePolicy;
 pub(crate) use stderr::{print_line, print_note};

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use tokio::sync::mpsc;
-use whimbrel_engine::link;
+use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode_from_host};
 

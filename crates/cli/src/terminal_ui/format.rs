@@ -1,8 +1,8 @@
 //! Text of the lines that a user reads. Pure.
 
 use serde_json::{Map, Value};
-use whimbrel_engine::permission::is_invisible;
 use whimbrel_wire::content::{Block, ResultContent};
+use whimbrel_wire::invisible::is_invisible;
 use whimbrel_wire::message::TurnResult;
 use whimbrel_wire::system::ApiRetry;
 

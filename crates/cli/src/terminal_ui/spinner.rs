@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use whimbrel_engine::clock;
+use whimbrel_os::clock;
 
 use super::Style;
 use crate::terminal::columns;

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
+use whimbrel_config::locations::ConfigLocations;
 use whimbrel_models::Thinking;
+use whimbrel_session_store::{ResumedSession, TranscriptLog};
 
 use super::context::{AgentParts, TreePosition};
 use super::definition::{StartableAgents, split_tool_rule};
 use super::progress::AgentProgress;
 use super::{AgentSpawner, Definition, SubagentTask, hooks, memory};
 use crate::agent::{Agent, AgentLimits};
-use crate::config_locations::ConfigLocations;
 use crate::context::auto_compact::CompactionConfig;
 use crate::context::instructions::Instructions;
 use crate::conversation::Attribution;
 use crate::permission::PlanLock;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::{RuntimeSettings, RuntimeSettingsReader};
-use crate::session::{ResumedSession, TranscriptLog};
 use crate::structured_output::{self, StructuredOutput};
 use crate::task_list::TodoList;
 use crate::tasks::AgentTask;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_session_store::transcript_log::SessionIdentity;
+use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
 
 use crate::agent::{Agent, AgentLimits};
 use crate::agents::definition::StartableAgents;
@@ -12,7 +15,6 @@ use crate::agents::registry::AgentRegistry;
 use crate::agents::spawn_limits::SpawnLimits;
 use crate::agents::team::{LEAD, SessionTeam};
 use crate::agents::{AgentDefinitions, lost_agents};
-use crate::config_locations::ConfigLocations;
 use crate::context::PlanModeState;
 use crate::context::auto_compact::CompactionState;
 use crate::context::instructions::Instructions;
@@ -28,8 +30,6 @@ use crate::internal_events::EventSender;
 use crate::permission::SearchFilter;
 use crate::permission_checker::PermissionChecker;
 use crate::runtime_settings::RuntimeSettingsReader;
-use crate::session::transcript_log::SessionIdentity;
-use crate::session::{Persistence, ProjectDir, ResumedSession, TranscriptLog};
 use crate::skills::{self, Skills};
 use crate::small_model::SmallModel;
 use crate::structured_output::{OutputSchema, StructuredOutput};

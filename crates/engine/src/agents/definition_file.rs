@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use whimbrel_config::front_matter::{self, MarkdownFile};
 
 use super::definition::{Definition, DefinitionSource, explicit_model};
 use super::mcp_servers::ServerSpecs;
 use crate::commands::parse::RuleList;
-use crate::front_matter::{self, MarkdownFile};
 use crate::setup::model::parse_effort;
 
 #[derive(Debug, Default, Deserialize)]

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::plugins::PluginAgents;
 use whimbrel_policy::{Decision, ToolFacts};
 use whimbrel_wire::options::AgentDefinition;
 
 use super::definition::{self, Definition, DefinitionSource};
-use super::discover::{self, PluginAgents};
-use crate::config_locations::ConfigLocations;
+use super::discover;
 use crate::permission::PermissionState;
 use crate::tools::AGENT;
 

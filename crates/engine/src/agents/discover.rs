@@ -3,26 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::locations::file_search::{FileAuthor, FileSearch};
+use whimbrel_config::plugins::PluginAgents;
+use whimbrel_config::settings::{LayerScope, Trust};
+use whimbrel_os::files::{self, FileKind};
 use whimbrel_wire::options::SettingSource;
 
 use super::definition::{Definition, DefinitionSource};
 use super::definition_file::{self, ParsedDefinition};
-use crate::config_locations::ConfigLocations;
-use crate::config_locations::file_search::{FileAuthor, FileSearch};
-use crate::files::{self, FileKind};
-use crate::settings::{LayerScope, Trust};
 
 /// Limit on definitions from files.
 const MAX_FILES: usize = 500;
-
-/// The agents of a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginAgents {
-    /// Plugin name, used as a prefix of the agent names.
-    pub prefix: String,
-    /// Directory or single file.
-    pub path: PathBuf,
-}
 
 /// Loads all definition files, nearest first, with warnings for the host. The nearest definition of a name wins.
 /// Reads the disk.
@@ -133,7 +125,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::config_locations::test_project::test_project;
+    use whimbrel_config::locations::test_project::test_project;
 
     fn agent(name: &str, more: &str) -> String {
         format!("---\nname: {name}\ndescription: d\n{more}---\nPrompt of {name}.")

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use whimbrel_config::settings::hooks::{HookActionConfig, parse_hooks};
 
 use super::Definition;
 use crate::hooks::HookSet;
-use crate::settings::hooks::{HookActionConfig, parse_hooks};
 use crate::setup::hooks::to_command_hook;
 
 /// The hooks of a definition, with warnings. `Stop` hooks run as `SubagentStop`.

@@ -4,10 +4,11 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_os::files;
+
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::config_locations::ConfigLocations;
-use crate::files;
 
 /// Tools that are needed to maintain the memory.
 pub(super) const MEMORY_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];

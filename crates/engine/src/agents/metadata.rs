@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::permission::PermissionMode;
 
 use super::SubagentTask;
 use super::context::AgentContext;
-use crate::files::{self, FileKind};
 use crate::permission::PermissionState;
-use crate::session::writer::TranscriptWriter;
 use crate::setup::model::parse_effort;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::TaskFacts;

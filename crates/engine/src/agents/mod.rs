@@ -39,6 +39,5 @@ pub mod team;
 pub use context::{AgentContext, AgentSpawner};
 pub use definition::Definition;
 pub use definitions::AgentDefinitions;
-pub use discover::PluginAgents;
 pub use report::AgentReport;
 pub use spawn::{LaunchOutcome, LaunchedAgent, SubagentTask};

@@ -1,12 +1,12 @@
 //! Frames to the host and notifications to the main model about agents.
 
+use whimbrel_os::clock;
 use whimbrel_wire::system::TaskStatus as WireStatus;
 use whimbrel_wire::system::{
     BackgroundTask, BackgroundTasksChanged, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
 
 use super::AgentReport;
-use crate::clock;
 use crate::frame_sender::FrameSender;
 use crate::tasks::{TaskFacts, TaskRegistry, TaskSnapshot, TaskStatus};
 

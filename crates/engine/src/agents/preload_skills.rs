@@ -1,8 +1,9 @@
 //! Preloads the skills that an agent definition names.
 
+use whimbrel_os::files;
+
 use super::{AgentSpawner, Definition};
 use crate::agent::Agent;
-use crate::files;
 
 impl AgentSpawner {
     /// Adds the skills of a definition to the conversation. Missing skills are reported to the host; the agent starts

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use whimbrel_os::clock;
 use whimbrel_wire::system::{TaskProgress, TaskUsage};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::tasks::TaskFacts;
 
 #[derive(Debug, Clone, Default)]

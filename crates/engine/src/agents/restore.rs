@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_session_store::store::StoreError;
+use whimbrel_session_store::{ResumedSession, StoreWriter};
 use whimbrel_wire::RawJson;
 
 use super::metadata::{self, AgentMetadata};
 use super::{AgentSpawner, Definition};
-use crate::files::{self, FileKind};
-use crate::session::store::StoreError;
-use crate::session::{ResumedSession, StoreWriter};
 use crate::tools::ToolError;
 
 /// A stored agent that can be continued.

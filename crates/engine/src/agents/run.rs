@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use whimbrel_os::clock;
+use whimbrel_process::OutputCapture;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 
@@ -17,12 +19,11 @@ use super::restore::RestorableAgent;
 use super::spawn_limits::SpawnReservation;
 use super::{AgentReport, AgentSpawner, Definition, SubagentTask, isolation, mcp_servers, notices};
 use crate::agent::Agent;
-use crate::clock;
 use crate::hooks::HookInputBuilder;
 use crate::internal_events::{InternalEvent, Notification};
 use crate::next_step::TurnEnd;
 use crate::skills::agent_skills;
-use crate::tasks::{AgentTask, OutputCapture};
+use crate::tasks::AgentTask;
 use crate::tools::ToolContext;
 use crate::turn::{self, TurnOutcome};
 use crate::worktree::Worktree;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
+use whimbrel_os::ids;
 use whimbrel_wire::permission::PermissionMode;
 
 use super::notices::{self, AgentStart};
@@ -13,7 +14,6 @@ use super::registry::{Delivery, FinishedAgent, ReachableAgent};
 use super::run::{AgentOrigin, AgentRun};
 use super::team::MemberInfo;
 use super::{AgentReport, AgentSpawner, Definition, isolation};
-use crate::ids;
 use crate::skills::agent_skills::InvokedSkill;
 use crate::tasks::{TaskFacts, TaskKind};
 use crate::tools::{ToolContext, ToolError};

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::locations::file_search::{self, FileAuthor, FileSearch, FoundFile, markdown_stem};
+use whimbrel_config::plugins::Plugins;
+use whimbrel_config::settings::LayerScope;
+use whimbrel_os::files::{self, FileKind};
 use whimbrel_wire::options::SettingSource;
 
 use super::file::{CommandDescription, CommandFile, CommandOwner};
 use super::parse::{self, ParsedCommand};
-use crate::config_locations::ConfigLocations;
-use crate::config_locations::file_search::{self, FileAuthor, FileSearch, FoundFile, markdown_stem};
-use crate::files::{self, FileKind};
-use crate::plugins::Plugins;
-use crate::settings::LayerScope;
 
 /// Maximum number of commands and skills.
 const MAX_COMMANDS: usize = 1_000;

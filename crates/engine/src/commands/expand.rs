@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::{Content, ResultContent};
 use whimbrel_wire::hook::HookEvent;
@@ -16,7 +17,6 @@ use super::{CommandFile, answer_without_model, fork};
 use crate::agent::Agent;
 use crate::context::mentioned_files;
 use crate::hooks::{HookInputBuilder, join_reasons};
-use crate::ids;
 use crate::next_step::TurnEnd;
 use crate::skills::skill_hooks;
 use crate::tool_scheduler::{ToolCall, ToolEnv, ToolScheduler};

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use whimbrel_config::plugins::Plugin;
+use whimbrel_config::settings::{LayerScope, Trust};
+
 use super::parse::{self, ParsedCommand};
-use crate::plugins::Plugin;
-use crate::settings::{LayerScope, Trust};
 
 /// Variable with a skill's directory, in its texts and in the environment of its hooks.
 pub(crate) const SKILL_DIR_VARIABLE: &str = "CLAUDE_SKILL_DIR";

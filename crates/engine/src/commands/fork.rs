@@ -2,6 +2,7 @@
 //! sees the report with the next prompt.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
 use whimbrel_wire::hook::HookEvent;
 
 use super::answer_without_model;
@@ -14,7 +15,7 @@ use crate::skills::agent_skills::InvokedSkill;
 use crate::skills::fork;
 use crate::tools::ToolContext;
 use crate::turn::{self, TurnOutcome};
-use crate::{ids, turn_start};
+use crate::turn_start;
 
 /// Runs the command in a subagent and answers with its report.
 pub(super) async fn run(

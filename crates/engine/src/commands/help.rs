@@ -21,8 +21,8 @@ pub fn render(commands: &Commands) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_locations::ConfigLocations;
-    use crate::plugins::Plugins;
+    use whimbrel_config::locations::ConfigLocations;
+    use whimbrel_config::plugins::Plugins;
 
     #[test]
     fn every_command_is_listed() {

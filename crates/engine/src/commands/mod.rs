@@ -24,15 +24,15 @@ pub mod template;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::plugins::Plugins;
 use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
 
 use crate::agent::Agent;
-use crate::config_locations::ConfigLocations;
 use crate::mcp::ToolCache;
 use crate::model_switch::ModelSwitch;
 use crate::next_step::TurnEnd;
-use crate::plugins::Plugins;
 use crate::turn::TurnOutcome;
 use crate::turn_start::TurnNotices;
 pub(crate) use file::SKILL_DIR_VARIABLE;
@@ -263,7 +263,7 @@ async fn answer_without_model(agent: &mut Agent, prompt: &User, text: String) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::LayerScope;
+    use whimbrel_config::settings::LayerScope;
 
     fn commands() -> Commands {
         let file = CommandFile {

@@ -1,11 +1,12 @@
 //! Overrides of a command file for one turn: rules, model, effort. The turn clears all of them when it ends.
 
+use whimbrel_config::settings::Trust;
+
 use super::CommandFile;
 use super::parse::CommandFrontMatter;
 use crate::agent::Agent;
 use crate::permission::PermissionState;
 use crate::runtime_settings::SettingsOverride;
-use crate::settings::Trust;
 
 /// Rules of a command file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

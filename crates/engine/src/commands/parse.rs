@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use whimbrel_config::front_matter::{self, MarkdownFile};
 use whimbrel_models::Effort;
 
 use super::file::{CommandCallers, CommandDescription};
 use super::overrides::CommandRules;
-use crate::front_matter::{self, MarkdownFile};
 use crate::setup::model::parse_effort;
 
 /// Maximum length of a description taken from the body.

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::ModelCall;
 use whimbrel_models::providers::ApiDialect;
 use whimbrel_models::{History, ModelError, ModelErrorKind, Preamble, Request};
+use whimbrel_os::clock;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
@@ -15,7 +16,6 @@ use whimbrel_wire::system::{
 use whimbrel_wire::{Block, Role};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::context::auto_compact;
 use crate::context::render_history::render_history;
 use crate::cost::MeteredCall;

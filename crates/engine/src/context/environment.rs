@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::clock;
-use crate::files::{self, FileKind};
+use whimbrel_os::clock;
+use whimbrel_os::files::{self, FileKind};
 
 /// Renders the environment for the model.
 pub fn render_environment(cwd: &Path, model: &str, branch: Option<&str>) -> String {

@@ -3,12 +3,12 @@
 //! Only files that the model may read without a permission request are attached; a mention never prompts the user.
 
 use serde_json::json;
+use whimbrel_os::files::{self, FileKind};
 use whimbrel_policy::Decision;
 use whimbrel_wire::content::ResultContent;
 
 use crate::agent::Agent;
 use crate::context::mentions;
-use crate::files::{self, FileKind};
 use crate::tools::{ToolContext, ToolOutput};
 
 /// Limit on files attached to one prompt.

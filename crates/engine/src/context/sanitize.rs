@@ -3,9 +3,8 @@
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use whimbrel_wire::content::{Block, Content, Source};
+use whimbrel_session_store::repair::is_valid_source;
+use whimbrel_wire::content::{Block, Content};
 
 /// Returns the content without invalid blocks, and warnings about what was dropped.
 pub fn sanitize(content: &Content) -> (Cow<'_, Content>, Vec<String>) {
@@ -37,14 +36,6 @@ fn rejection_reason(block: &Block) -> Option<&'static str> {
             Some("The prompt has a document that is not base64.")
         }
         Block::Text { .. } | Block::Image { .. } | Block::Document { .. } | Block::Other(_) => None,
-    }
-}
-
-/// Returns whether data declared as base64 is valid base64.
-pub(crate) fn is_valid_source(source: &Source) -> bool {
-    match source {
-        Source::Base64 { data, .. } => !data.is_empty() && BASE64_STANDARD.decode(data).is_ok(),
-        Source::Url { .. } | Source::Text { .. } | Source::File { .. } => true,
     }
 }
 

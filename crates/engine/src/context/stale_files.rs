@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::files::{FileHandle, FileKind, FileStamp};
+use whimbrel_os::files::{FileHandle, FileKind, FileStamp};
+
 use crate::tools::patch;
 use crate::workspace::{SeenFile, Workspace};
 

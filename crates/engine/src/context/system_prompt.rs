@@ -1,8 +1,7 @@
 //! The system prompt. It does not depend on machine or date, so that it stays cached.
 
+use whimbrel_config::output_styles::{CodingInstructions, OutputStyle};
 use whimbrel_wire::options::SystemPrompt;
-
-use crate::output_styles::{CodingInstructions, OutputStyle};
 
 /// First paragraph of every prompt that is not replaced.
 const IDENTITY: &str = "You are an agent run by Whimbrel. You work on a person's computer through tools.";

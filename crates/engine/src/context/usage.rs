@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use whimbrel_models::ToolSpec;
+use whimbrel_os::clock;
 use whimbrel_wire::Usage;
 use whimbrel_wire::control::{ContextCategory, ContextUsage};
 
-use crate::clock;
 use crate::context::instructions::InstructionFile;
 
 /// Measures the context of a conversation; readable while a turn owns it. Cheap to clone.

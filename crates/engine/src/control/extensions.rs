@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use whimbrel_config::output_styles;
 use whimbrel_wire::control::{
     ControlResponse, Initialize, InitializeReply, ReloadOutputStylesReply, ReloadPlugins, ReloadPluginsReply,
     ReloadSkillsReply,
@@ -10,7 +11,6 @@ use whimbrel_wire::control::{
 
 use super::agent_info;
 use crate::event_loop::Session;
-use crate::output_styles;
 
 /// Applies plugins and skills of `initialize` before the first turn.
 pub(super) fn apply_initialize(session: &mut Session, initialize: &Initialize) {

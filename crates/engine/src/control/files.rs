@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
+use whimbrel_os::files::{self, FileHandle};
 use whimbrel_policy::{Decision, ResolvedFile, ToolFacts};
 use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
 
 use crate::event_loop::Session;
-use crate::files::{self, FileHandle};
 use crate::tools::is_special_path;
 
 /// Default and maximum of bytes read.

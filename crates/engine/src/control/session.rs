@@ -5,21 +5,22 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
+use whimbrel_os::clock;
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_session_store::session_files;
+use whimbrel_session_store::writer::TranscriptWriter;
 use whimbrel_wire::control::{
     CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
     SeedReadStateReply, SessionCost, SessionUsage, UsageReport,
 };
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::commands::cost;
 use crate::cost::{CostLedger, Spend};
 use crate::event_loop::Session;
-use crate::files::{self, FileKind};
-use crate::session::writer::TranscriptWriter;
-use crate::session::{notices, session_files};
 use crate::setup::Setup;
 use crate::setup::resume::SessionOrigin;
+use crate::transcript_notices as notices;
 use crate::workspace::{SeenFile, Workspace};
 
 /// Handles to the main agent that work while a turn owns it.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_KEY};
+use whimbrel_os::files;
 use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::options::SettingSource;
@@ -9,11 +11,9 @@ use whimbrel_wire::system::Status;
 
 use super::switch_model;
 use crate::event_loop::Session;
-use crate::files;
 use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
 use crate::model_switch::{SwitchRequest, SwitchRequester};
 use crate::permission::PermissionState;
-use crate::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_KEY};
 use crate::setup::model::parse_effort;
 
 /// Keys about hooks, which are fixed at the start of a session.

@@ -2,11 +2,11 @@
 //! history, so that one bad message does not block a session. The transcript keeps them, marked as rejected.
 
 use whimbrel_models::History;
+use whimbrel_session_store::load::IdKey;
+use whimbrel_session_store::rejected::{self, block_placeholders};
 use whimbrel_wire::content::{Block, Content, Role};
 
 use super::Conversation;
-use crate::session::load::IdKey;
-use crate::session::rejected::{self, block_placeholders};
 
 /// State before the uncommitted messages, and the messages.
 #[derive(Debug)]

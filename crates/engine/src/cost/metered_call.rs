@@ -5,11 +5,11 @@ use std::time::Instant;
 use whimbrel_models::call::{CallStep, ModelCall};
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::{ModelError, ModelErrorKind, ReportedUsage};
+use whimbrel_os::clock;
 use whimbrel_wire::Usage;
 
 use super::CostLedger;
 use super::budget::{BudgetExceeded, BudgetReservation, CostEstimate};
-use crate::clock;
 use crate::engine::Engine;
 
 /// Estimate for the input.

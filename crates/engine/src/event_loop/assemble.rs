@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use whimbrel_session_store::transcript_log::SessionIdentity;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::system::Init;
@@ -21,7 +22,6 @@ use crate::hooks::{self, HookDispatcher, HookExecutor, HookSet};
 use crate::host_requests::HostRequests;
 use crate::permission_checker::{PermissionChecker, Prompter};
 use crate::runtime_settings::RuntimeSettingsReader;
-use crate::session::transcript_log::SessionIdentity;
 use crate::setup::Setup;
 use crate::tasks::TaskRegistry;
 

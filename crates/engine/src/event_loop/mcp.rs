@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use whimbrel_os::{clock, ids};
 use whimbrel_wire::control::{ControlResponse, Initialize};
 use whimbrel_wire::message::ToolProgress;
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
@@ -33,7 +34,6 @@ use crate::mcp::{
 use crate::setup::Setup;
 use crate::state_notifier::StateNotifier;
 use crate::workspace::Workspace;
-use crate::{clock, ids};
 
 /// Limit on a turn's wait for starting servers. The tools of a later server are available from the next model call
 /// on.

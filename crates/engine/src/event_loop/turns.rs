@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::{clock, ids};
 use whimbrel_wire::message::{Origin, User};
 
 use super::mcp::{self, StartupBarrier};
@@ -15,11 +16,11 @@ use crate::context::stale_files;
 use crate::control::AgentHandles;
 use crate::input_queue::{QueuedInput, TurnBatch};
 use crate::next_step::TurnEnd;
+use crate::rewind;
 use crate::setup::resume;
 use crate::turn::{self, TurnOutcome};
 use crate::turn_result::{ResultInput, build_result};
 use crate::turn_start::{self, PromptReplay, TurnInput, TurnNotices};
-use crate::{clock, ids, rewind};
 
 pub(super) struct RunningTurn {
     future: BoxFuture<'static, (Box<Agent>, Box<TurnOutcome>)>,

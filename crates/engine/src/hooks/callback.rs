@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
 use whimbrel_wire::codec::restore_truncated;
 use whimbrel_wire::control::HookCallback;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookOutput, HookSpecific};
@@ -12,7 +13,6 @@ use whimbrel_wire::permission::PermissionResult;
 use super::inputs::HookCall;
 use super::output::ParsedOutput;
 use crate::host_requests::{HostRequestError, HostRequests};
-use crate::ids;
 
 /// Asks the host. Cancelling withdraws the request.
 pub(super) async fn run(

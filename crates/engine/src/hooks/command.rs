@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
+use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 use whimbrel_wire::hook::HookEvent;
 
 use super::async_results::AsyncResults;
@@ -16,7 +17,6 @@ use super::inputs::HookCall;
 use super::output::{ParsedOutput, parse_async_request, parse_late_output};
 use super::progress::ProgressReporter;
 use super::truncate;
-use crate::tasks::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
 /// Minimum interval between progress frames.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -113,7 +113,7 @@ impl CommandHookRun<'_> {
         // The project root, not the shell's directory, so that relative paths in hooks are stable.
         let cwd = existing_dir(workspace.root());
         let order = CommandSpec { command: self.command.to_owned(), cwd, environment };
-        let exchange = PipedCommand::spawn(&self.deps.tasks, &order, self.input.clone())?;
+        let exchange = PipedCommand::spawn(self.deps.tasks.process_groups(), &order, self.input.clone())?;
         let mut herald = ProgressReporter::new(&self.deps.frames, self.deps.progress, self.event, self.call);
         herald.report_started().await;
         Ok(RunningHook { exchange: Some(exchange), progress: herald, may_defer: true })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
 use whimbrel_wire::hook::{HookEvent, HookInput};
 
@@ -12,7 +13,7 @@ use super::catalog;
 use super::condition::HookCondition;
 use super::error::HookError;
 use super::handler::{FailurePolicy, HookAction, HookHandler};
-use super::http::HttpHook;
+use super::http;
 use super::matcher::{Matcher, match_target};
 use crate::tools;
 use crate::workspace::Workspace;
@@ -104,11 +105,11 @@ impl HookSet {
         &mut self,
         event: &str,
         matcher: Option<&str>,
-        hook: &HttpHook,
+        hook: &HttpHookConfig,
         origin: &str,
     ) -> Result<(), HookError> {
         let Some((event, matcher)) = self.parse_entry(event, matcher, origin)? else { return Ok(()) };
-        if let Some(reason) = hook.validation_error() {
+        if let Some(reason) = http::validation_error(hook) {
             return Err(HookError::BadAddress { event, origin: origin.into(), reason });
         }
         let handler = HookHandler {

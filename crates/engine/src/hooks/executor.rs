@@ -6,18 +6,19 @@ use bytes::Bytes;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::log::LogTopic;
+use whimbrel_os::clock;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::async_results::{AsyncResult, AsyncResults};
 use super::catalog::{self, PlainTextUse};
 use super::config::HookSet;
 use super::handler::{FailurePolicy, HookAction, HookHandler};
+use super::http;
 use super::inputs::HookCall;
 use super::merge::{MergedOutput, merge};
 use super::output::{HookResult, ParsedOutput};
 use super::progress::ProgressPolicy;
 use super::{callback, command, truncate};
-use crate::clock;
 use crate::frame_sender::FrameSender;
 use crate::host_requests::HostRequests;
 use crate::tasks::TaskRegistry;
@@ -146,7 +147,7 @@ impl Inner {
                 job(command).run(cancel).await
             }
             HookAction::Http(hook) => {
-                hook.run(event, input.clone(), &self.deps.workspace, handler.timeout, cancel).await
+                http::run(hook, event, input.clone(), &self.deps.workspace, handler.timeout, cancel).await
             }
             HookAction::Unavailable(why) => ParsedOutput::Failed(why.to_string()),
         };

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::hook::HookEventInput;
-
-use super::http::HttpHook;
 
 /// Action and limits of a hook.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +24,7 @@ pub(super) enum HookAction {
     Command(Arc<str>),
     /// Command in the background.
     BackgroundCommand(Arc<str>),
-    Http(Arc<HttpHook>),
+    Http(Arc<HttpHookConfig>),
     /// The hook cannot run; the text says why.
     Unavailable(Arc<str>),
 }

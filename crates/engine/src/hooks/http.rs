@@ -12,10 +12,9 @@ use bytes::Bytes;
 use fancy_regex::{Captures, Regex};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_models::http::{HttpClient, Url};
-use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookEvent;
 
 use super::output::ParsedOutput;
@@ -23,89 +22,63 @@ use crate::workspace::Workspace;
 
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// HTTP hook as configured.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HttpHook {
-    pub url: String,
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// Variables that headers may use.
-    #[serde(default)]
-    pub allowed_env_vars: Vec<String>,
-    /// Timeout in seconds.
-    #[serde(default)]
-    pub timeout: Option<f64>,
-    /// Effect of a failure; by default the event goes on.
-    #[serde(default)]
-    pub on_failure: Option<OnFailure>,
-    /// Permission rule that the call must match.
-    #[serde(default, rename = "if")]
-    pub condition: Option<String>,
-    /// Runs only once in a session.
-    #[serde(default)]
-    pub once: bool,
+/// Error of an invalid URL or header name.
+pub(super) fn validation_error(hook: &HttpHookConfig) -> Option<String> {
+    match Url::parse(&hook.url) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
+        _ => return Some(format!("{:?} is no address that begins with http:// or https://", hook.url)),
+    }
+    let bad = hook.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
+    Some(format!("{bad:?} is no name of a header"))
 }
 
-impl HttpHook {
-    /// Error of an invalid URL or header name.
-    pub(super) fn validation_error(&self) -> Option<String> {
-        match Url::parse(&self.url) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
-            _ => return Some(format!("{:?} is no address that begins with http:// or https://", self.url)),
-        }
-        let bad = self.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
-        Some(format!("{bad:?} is no name of a header"))
+/// Sends the hook input and parses the response.
+pub(super) async fn run(
+    hook: &HttpHookConfig,
+    event: HookEvent,
+    told: Bytes,
+    workspace: &Workspace,
+    limit: Duration,
+    cancel: &CancellationToken,
+) -> ParsedOutput {
+    let answer = tokio::time::timeout(limit, post(hook, told, workspace));
+    match cancel.run_until_cancelled(answer).await {
+        None => ParsedOutput::Cancelled,
+        Some(Err(_)) => ParsedOutput::TimedOut(limit),
+        Some(Ok(Err(why))) => ParsedOutput::Failed(why),
+        Some(Ok(Ok(text))) => ParsedOutput::from_http(event, &text),
     }
+}
 
-    /// Sends the hook input and parses the response.
-    pub(super) async fn run(
-        &self,
-        event: HookEvent,
-        told: Bytes,
-        workspace: &Workspace,
-        limit: Duration,
-        cancel: &CancellationToken,
-    ) -> ParsedOutput {
-        let answer = tokio::time::timeout(limit, self.post(told, workspace));
-        match cancel.run_until_cancelled(answer).await {
-            None => ParsedOutput::Cancelled,
-            Some(Err(_)) => ParsedOutput::TimedOut(limit),
-            Some(Ok(Err(why))) => ParsedOutput::Failed(why),
-            Some(Ok(Ok(text))) => ParsedOutput::from_http(event, &text),
+async fn post(hook: &HttpHookConfig, told: Bytes, workspace: &Workspace) -> Result<String, String> {
+    let door = HttpClient::from_env(|name| workspace.variable(name));
+    let headers = expand_headers(hook, |name| workspace.variable(name))?;
+    let answer = door.post(&hook.url, headers, told).await.map_err(|fault| fault.message)?;
+    match answer.status {
+        200..=299 => {
+            let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|fault| fault.message)?;
+            Ok(String::from_utf8_lossy(&body).into_owned())
         }
+        status @ 300..=399 => Err(format!("it answered {status}: a hook is not followed to another address")),
+        status => Err(format!("it answered {status} {}", answer.status_text())),
     }
+}
 
-    async fn post(&self, told: Bytes, workspace: &Workspace) -> Result<String, String> {
-        let door = HttpClient::from_env(|name| workspace.variable(name));
-        let headers = self.headers(|name| workspace.variable(name))?;
-        let answer = door.post(&self.url, headers, told).await.map_err(|fault| fault.message)?;
-        match answer.status {
-            200..=299 => {
-                let body = answer.read_all(MAX_RESPONSE_BYTES).await.map_err(|fault| fault.message)?;
-                Ok(String::from_utf8_lossy(&body).into_owned())
-            }
-            status @ 300..=399 => {
-                Err(format!("it answered {status}: a hook is not followed to another address"))
-            }
-            status => Err(format!("it answered {status} {}", answer.status_text())),
-        }
+fn expand_headers(
+    hook: &HttpHookConfig,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    for (name, value) in &hook.headers {
+        let value = expand_variables(value, |name| {
+            variable(name).filter(|_| hook.allowed_env_vars.iter().any(|allowed| allowed == name))
+        });
+        // The value may hold a secret and is not shown.
+        let bad = || format!("the value of its header {name} cannot be sent");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
     }
-
-    fn headers(&self, variable: impl Fn(&str) -> Option<String>) -> Result<HeaderMap, String> {
-        let mut headers =
-            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-        for (name, value) in &self.headers {
-            let value = expand_variables(value, |name| {
-                variable(name).filter(|_| self.allowed_env_vars.iter().any(|allowed| allowed == name))
-            });
-            // The value may hold a secret and is not shown.
-            let bad = || format!("the value of its header {name} cannot be sent");
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-            headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
-        }
-        Ok(headers)
-    }
+    Ok(headers)
 }
 
 fn expand_variables(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
@@ -124,15 +97,15 @@ mod tests {
 
     #[test]
     fn only_listed_variables_are_expanded_in_headers() {
-        let hook = HttpHook {
+        let hook = HttpHookConfig {
             headers: BTreeMap::from([("X-Key".into(), "a $KEY b ${KEY}c $OTHER$".into())]),
             allowed_env_vars: vec!["KEY".into()],
-            ..HttpHook::default()
+            ..HttpHookConfig::default()
         };
-        let headers = hook.headers(|name| Some(format!("<{name}>"))).unwrap();
+        let headers = expand_headers(&hook, |name| Some(format!("<{name}>"))).unwrap();
         assert_eq!(headers["x-key"], "a <KEY> b <KEY>c $");
         assert_eq!(headers[CONTENT_TYPE], "application/json");
-        let error = hook.headers(|_| Some("line\nbreak".into())).unwrap_err();
+        let error = expand_headers(&hook, |_| Some("line\nbreak".into())).unwrap_err();
         assert_eq!(error, "the value of its header X-Key cannot be sent");
     }
 
@@ -145,11 +118,11 @@ mod tests {
             ("example.invalid", false),
             ("", false),
         ] {
-            let hook = HttpHook { url: url.into(), ..HttpHook::default() };
-            assert_eq!(hook.validation_error().is_none(), good, "{url}");
+            let hook = HttpHookConfig { url: url.into(), ..HttpHookConfig::default() };
+            assert_eq!(validation_error(&hook).is_none(), good, "{url}");
         }
         let headers = BTreeMap::from([("no name".into(), String::new())]);
-        let hook = HttpHook { url: "http://127.0.0.1".into(), headers, ..HttpHook::default() };
-        assert!(hook.validation_error().unwrap().contains("no name"));
+        let hook = HttpHookConfig { url: "http://127.0.0.1".into(), headers, ..HttpHookConfig::default() };
+        assert!(validation_error(&hook).unwrap().contains("no name"));
     }
 }

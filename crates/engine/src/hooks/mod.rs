@@ -42,7 +42,6 @@ pub use config::{CommandHook, HookSet};
 pub use dispatcher::HookDispatcher;
 pub use error::HookError;
 pub use executor::{HookDeps, HookExecutor};
-pub use http::HttpHook;
 pub use inputs::{HookCall, HookInputBuilder, ToolCallRef};
 pub use merge::{HookReason, MergedDecision, MergedOutput, join_reasons};
 pub use output::{HookResult, ParsedOutput};

@@ -11,11 +11,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
 use super::duplicate_keys::keep_first_duplicates;
 use super::salvage::{blocking_part, check_event_name};
-use crate::tasks::{CommandOutput, ProcessExit};
 
 /// Hook with its output.
 #[derive(Debug, Clone, PartialEq)]

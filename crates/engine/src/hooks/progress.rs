@@ -1,13 +1,13 @@
 //! Progress frames of command hooks: started, output, finished.
 
+use whimbrel_os::ids;
+use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{HookOutcome, HookProgress, HookResponse, HookStarted, System, SystemEvent};
 
 use super::inputs::HookCall;
 use super::matcher::match_target;
 use crate::frame_sender::FrameSender;
-use crate::ids;
-use crate::tasks::{CommandOutput, ProcessExit};
 
 /// Events whose hook runs are reported to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use whimbrel_os::{files, ids};
+
 use super::output::ParsedOutput;
-use crate::{files, ids};
 
 /// Longer texts are truncated.
 const MAX_TEXT_CHARS: usize = 10_000;

@@ -10,11 +10,11 @@ use std::path::Path;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use whimbrel_models::http::Url;
+use whimbrel_os::files;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
 use super::expand::{VariableExpander, VariableLookup};
 use super::server_policy::ServerPolicy;
-use crate::files;
 
 const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 

@@ -6,13 +6,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
+use whimbrel_config::settings::edit::SettingsChange;
+use whimbrel_config::settings::trusted_dirs;
+use whimbrel_config::settings::write::{self, FileAccess};
+use whimbrel_os::files;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::config::{ServerConfigs, ServerEntry, ServerOrigin, parse_servers};
-use crate::files;
-use crate::settings::edit::SettingsChange;
-use crate::settings::trusted_dirs;
-use crate::settings::write::{self, FileAccess};
 use crate::setup::{LARGEST_SERVER_FILE, PROJECT_FILE, Setup, server_files};
 
 /// File scope of a server, strongest first.

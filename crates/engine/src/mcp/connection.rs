@@ -13,13 +13,13 @@ use rmcp::service::{
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use whimbrel_process::KillHandle;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::client_handler::{CallTracker, InFlightCall, McpClientHandler};
 use super::deps::ServerDeps;
 use super::error::McpError;
 use super::transport::{ConnectionState, HostedInbox, McpTransport};
-use crate::tasks::KillHandle;
 
 /// Timeout for the closing handshake and for sending a cancellation.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -8,11 +8,11 @@ use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use whimbrel_os::files;
 use whimbrel_wire::control::McpResourceContents;
 
 use super::registry::{RegistryInner, ServerRegistry};
 use super::tool_result::{OutputLimits, fit_text, save_bytes};
-use crate::files;
 use crate::tools::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 
 pub(super) struct ListMcpResources(pub(super) Weak<RegistryInner>);

@@ -10,11 +10,11 @@ use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, CustomResult, Resource, ResourceContents, ServerResult};
 use serde::Deserialize;
 use serde_json::Value;
+use whimbrel_os::{files, ids};
+use whimbrel_process::{OutputCapture, format_size};
 use whimbrel_wire::content::{Block, ResultContent};
 
-use crate::tasks::{OutputCapture, format_size};
 use crate::tools::{ToolError, ToolOutput, ToolResult, image_block};
-use crate::{files, ids};
 
 /// Maximum number of images of a result that the model sees.
 const MAX_IMAGES: usize = 20;

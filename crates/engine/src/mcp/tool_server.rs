@@ -20,10 +20,10 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
 
 use self::session::HeadlessSession;
 use crate::engine::Engine;
-use crate::ids;
 use crate::setup::{SetupError, Start};
 use crate::tool_scheduler::{ToolCall, ToolCallResult, ToolEnv, ToolScheduler};
 

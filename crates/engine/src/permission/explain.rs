@@ -177,7 +177,7 @@ fn explain_decision(rights: &PermissionState, decision: &Decision) -> ExplainedD
 fn locate_rule(rights: &PermissionState, rule: &SourcedRule) -> DecidingRule {
     let text = rule.rule.to_string();
     let settings = rights.settings();
-    let same = |other: &&crate::settings::ConfiguredRule| {
+    let same = |other: &&whimbrel_config::settings::ConfiguredRule| {
         other.behavior == rule.behavior
             && other.file == rule.file
             && (other.text == text

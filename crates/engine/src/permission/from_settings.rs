@@ -1,11 +1,11 @@
 //! Loads rules and directories of settings into the permission set.
 
+use whimbrel_config::settings::{self, AdditionalDirectory, ConfiguredRule, EffectiveSettings, Tolerance};
+use whimbrel_os::links as paths;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{PermissionSet, RuleLayer, RuleSource};
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::permission::paths;
-use crate::settings::{self, AdditionalDirectory, ConfiguredRule, EffectiveSettings, Tolerance};
 use crate::workspace::Workspace;
 
 /// Replaces the rules and directories of some setting sources. Returns warnings about rules that do not do what they

@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use whimbrel_config::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
+use whimbrel_os::files::{self, FileKind, FileStamp};
 use whimbrel_policy::protected::is_protected;
 use whimbrel_policy::{GitInspector, GitProgram};
 
-use crate::files::{self, FileKind, FileStamp};
-use crate::settings::git_index::{MAX_INDEX_SIZE, git_dir_from_file, submodule_paths};
 use config::{GitSetting, parse_config};
 
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;

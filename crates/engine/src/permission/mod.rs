@@ -9,7 +9,6 @@ pub mod explain;
 pub mod from_settings;
 mod git;
 pub mod mode_switch;
-pub mod paths;
 pub mod plan_lock;
 pub mod request;
 pub mod search_filter;
@@ -19,7 +18,6 @@ pub use mode_switch::ModeSwitch;
 pub use plan_lock::PlanLock;
 pub use search_filter::SearchFilter;
 pub use state::PermissionState;
-pub use whimbrel_policy::is_invisible;
 
 /// Warning for sessions that ask for mode `auto`.
 pub const AUTO_MODE_UNSUPPORTED: &str = "There is no mode auto yet: the session asks as in the mode default.";

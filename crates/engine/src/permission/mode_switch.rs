@@ -1,11 +1,11 @@
 //! Sets the permission mode of a session for tools and informs the host.
 
+use whimbrel_config::settings::Trust;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use crate::frame_sender::FrameSender;
 use crate::permission::PermissionState;
-use crate::settings::Trust;
 
 /// Sets the mode. Cheap to clone.
 #[derive(Debug, Clone)]

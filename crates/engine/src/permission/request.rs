@@ -1,8 +1,9 @@
 //! Builds permission requests to the host.
 
 use serde_json::Value;
-use whimbrel_policy::{PermissionQuestion, ToolFacts, ToolKind, is_invisible};
+use whimbrel_policy::{PermissionQuestion, ToolFacts, ToolKind};
 use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
+use whimbrel_wire::invisible::is_invisible;
 
 /// Maximum length of a description.
 const MAX_DESCRIPTION_CHARS: usize = 500;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
+use whimbrel_config::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::mode::stricter_mode;
 use whimbrel_policy::{
@@ -20,7 +21,6 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use self::overlay::RuleOverlay;
 use crate::permission::git::UntrustedRepos;
 use crate::permission::{PlanLock, SearchFilter, from_settings};
-use crate::settings::{self, EffectiveSettings, Settings, Tolerance, Trust};
 use crate::workspace::Workspace;
 
 /// Permission state of a session. Cheap to clone; all clones see a change at once.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use whimbrel_session_store::checkpoint::{self, Checkpoints};
 use whimbrel_wire::options::Options;
-
-use crate::session::checkpoint::{self, Checkpoints};
 
 /// The checkpoints, if enabled: below the configuration directory, or next to the tool output of a session that is not
 /// stored.

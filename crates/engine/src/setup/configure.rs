@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::{self, Settings, SettingsRequest, Tolerance, Trust, trusted_dirs};
 use whimbrel_wire::options::{Options, SettingSource};
 
 use super::resolve::is_env_set;
 use super::{SetupError, unsupported};
-use crate::config_locations::ConfigLocations;
-use crate::settings::{self, Settings, SettingsRequest, Tolerance, Trust, trusted_dirs};
 
 type Env = BTreeMap<String, String>;
 

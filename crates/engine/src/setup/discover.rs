@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::Settings;
 use whimbrel_wire::options::Options;
 
 use super::extensions::{self, Extensions};
 use super::{SetupError, hooks, mcp_servers};
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use crate::config_locations::ConfigLocations;
 use crate::hooks::HookSet;
 use crate::mcp::ServerConfigs;
-use crate::settings::Settings;
 
 pub(super) struct Discovered {
     pub(super) hooks: HookSet,

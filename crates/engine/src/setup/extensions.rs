@@ -4,18 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
+use whimbrel_config::plugins::{Plugins, ROOT_VARIABLE};
+use whimbrel_config::settings::Settings;
+use whimbrel_config::settings::http_hooks::{Authority, HttpHookLimits};
+use whimbrel_config::settings::merge::are_plugin_hooks_enabled;
 use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 
 use super::Setup;
 use super::hooks::{self, HookSpec};
 use crate::commands::Commands;
-use crate::config_locations::ConfigLocations;
 use crate::hooks::HookSet;
-use crate::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
-use crate::plugins::{Plugins, ROOT_VARIABLE};
-use crate::settings::Settings;
-use crate::settings::http_hooks::{Authority, HttpHookLimits};
-use crate::settings::merge::are_plugin_hooks_enabled;
 use crate::skills::{Skill, Skills};
 use crate::tools::SKILL;
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use whimbrel_config::settings::hooks::HttpHookConfig;
+use whimbrel_config::settings::hooks::{CommandHookConfig, HookActionConfig};
+use whimbrel_config::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
+use whimbrel_config::settings::{ConfiguredHook, EffectiveSettings};
 use whimbrel_wire::hook::HookEvent;
 
 use super::SetupError;
-use crate::hooks::{self, HookError, HookSet, HttpHook};
-use crate::settings::hooks::{CommandHookConfig, HookActionConfig};
-use crate::settings::http_hooks::{ALLOWED_URLS_KEY, Authority, HttpHookLimits};
-use crate::settings::{ConfiguredHook, EffectiveSettings};
+use crate::hooks::{self, HookError, HookSet};
 
 /// A hook to add.
 pub(super) struct HookSpec<'a> {
@@ -81,12 +82,16 @@ fn render_origin(hook: &ConfiguredHook) -> String {
 }
 
 /// Applies the URL and variable limits to an HTTP hook; the error is the reason why it may not run.
-fn restrict_http_hook(hook: &HttpHook, rank: Authority, limits: &HttpHookLimits) -> Result<HttpHook, String> {
+fn restrict_http_hook(
+    hook: &HttpHookConfig,
+    rank: Authority,
+    limits: &HttpHookLimits,
+) -> Result<HttpHookConfig, String> {
     if !limits.allows_url(rank, &hook.url) {
         return Err(format!("its address is not among those that {ALLOWED_URLS_KEY} allows; add it there"));
     }
     let allowed_env_vars = limits.allowed_variables(rank, &hook.allowed_env_vars);
-    Ok(HttpHook { allowed_env_vars, ..hook.clone() })
+    Ok(HttpHookConfig { allowed_env_vars, ..hook.clone() })
 }
 
 /// Converts a command hook; the error is the reason why this version cannot run it.
@@ -123,11 +128,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::settings::layer::check_layer;
-    use crate::settings::merge::merge;
-    use crate::settings::read::SettingsDocument;
-    use crate::settings::sources::{LayerOrigin, LayerScope, LayerSource};
-    use crate::settings::trust::Trust;
+    use whimbrel_config::settings::layer::check_layer;
+    use whimbrel_config::settings::merge::merge;
+    use whimbrel_config::settings::read::SettingsDocument;
+    use whimbrel_config::settings::sources::{LayerOrigin, LayerScope, LayerSource};
+    use whimbrel_config::settings::trust::Trust;
 
     fn hooks_from(hook: &Value, mut more: Value) -> Result<(HookSet, Vec<String>), SetupError> {
         more["hooks"] = json!({"PreToolUse": [{"hooks": [hook]}]});

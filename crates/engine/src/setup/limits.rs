@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::call::CallTimeouts;
 use whimbrel_wire::options::Options;
 
@@ -10,7 +11,6 @@ use super::{SetupError, model};
 use crate::agent::AgentLimits;
 use crate::context::auto_compact::CompactionConfig;
 use crate::engine::Engine;
-use crate::settings::TypedSettings;
 
 /// Limit on the minutes of retrying during an overload: a month.
 const MAX_RETRY_MINUTES: u64 = 30 * 24 * 60;

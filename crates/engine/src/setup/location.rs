@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use whimbrel_config::settings;
+use whimbrel_session_store::{Durability, Persistence, ProjectDir, ResumedSession};
 use whimbrel_wire::options::Options;
 
 use super::resume::{self, SessionOrigin, TranscriptWrites};
 use super::start::working_directory;
 use super::store_resume::StoreResolvedSession;
 use super::{SetupError, checkpoints, storage, tools};
-use crate::session::{Durability, Persistence, ProjectDir, ResumedSession};
-use crate::settings;
 use crate::task_list::TaskList;
 use crate::workspace::Workspace;
 

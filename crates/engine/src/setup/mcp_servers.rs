@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::plugins::Plugins;
+use whimbrel_config::settings::{Settings, Trust, trusted_dirs};
+use whimbrel_os::files;
 use whimbrel_wire::options::{Options, SettingSource};
 
-use crate::config_locations::ConfigLocations;
-use crate::files;
 use crate::mcp::config::parse_servers;
 use crate::mcp::{ProjectApproval, ServerConfigs, ServerOrigin, ServerPolicy};
-use crate::plugins::Plugins;
-use crate::settings::{Settings, Trust, trusted_dirs};
 
 /// File with the project's servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";

@@ -27,7 +27,8 @@ mod system_prompt;
 mod tools;
 pub mod unsupported;
 
-pub use crate::settings::config_dir;
+pub use whimbrel_config::settings::config_dir;
+
 pub use extensions::Extensions;
 pub(crate) use mcp_servers::{
     MAX_FILE_SIZE as LARGEST_SERVER_FILE, PROJECT_FILE, project_files as server_files,

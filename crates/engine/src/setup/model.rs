@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use whimbrel_config::settings::TypedSettings;
 use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
 use crate::cost::unknown_price_text;
 use crate::engine::Engine;
-use crate::settings::TypedSettings;
 
 pub(super) fn default_model(
     engine: &Engine,

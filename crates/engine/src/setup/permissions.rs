@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use whimbrel_config::settings::Settings;
+use whimbrel_os::links as paths;
 use whimbrel_policy::mode::stricter_mode;
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{SetupError, configure};
 use crate::permission::state::{Bypass, InitialPermissions, NewPermissions};
-use crate::permission::{AUTO_MODE_UNSUPPORTED, PermissionState, paths};
+use crate::permission::{AUTO_MODE_UNSUPPORTED, PermissionState};
 use crate::responders::UserPresence;
-use crate::settings::Settings;
 use crate::workspace::Workspace;
 
 /// Builds the initial permission state.
@@ -94,7 +95,7 @@ fn is_unconfined_root(env: &BTreeMap<String, String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::SettingsRequest;
+    use whimbrel_config::settings::SettingsRequest;
 
     #[test]
     fn resumed_session_gets_the_narrower_mode() {

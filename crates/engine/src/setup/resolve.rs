@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::{self, TypedSettings};
+use whimbrel_session_store::{Persistence, ProjectDir, ResumedSession};
 use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
 use crate::activity::BackgroundPolicy;
 use crate::agent::AgentLimits;
 use crate::agents::AgentDefinitions;
 use crate::commands::Commands;
-use crate::config_locations::ConfigLocations;
 use crate::deferred_tools::DeferredTools;
 use crate::engine::Engine;
 use crate::hooks::{HookSet, ProgressPolicy};
@@ -19,8 +21,6 @@ use crate::mcp::{LocalServer, ServerConfigs, ToolCache};
 use crate::permission::PermissionState;
 use crate::permission::state::NewPermissions;
 use crate::runtime_settings::RuntimeSettings;
-use crate::session::{Persistence, ProjectDir, ResumedSession};
-use crate::settings::{self, TypedSettings};
 use crate::setup::discover::{Discovered, discover};
 use crate::setup::extensions::Extensions;
 use crate::setup::location::{SessionLocation, resolve_location};

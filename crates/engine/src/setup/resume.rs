@@ -5,18 +5,18 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_os::ids;
 use whimbrel_policy::mode::is_kept_on_resume;
+use whimbrel_session_store::load::LoadRange;
+use whimbrel_session_store::lock::{self, LockError, TranscriptLock};
+use whimbrel_session_store::paths::is_session_id;
+use whimbrel_session_store::resume::ResumeError;
+use whimbrel_session_store::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::engine::Engine;
-use crate::files::{self, FileKind};
-use crate::ids;
-use crate::session::load::LoadRange;
-use crate::session::lock::{self, LockError, TranscriptLock};
-use crate::session::paths::is_session_id;
-use crate::session::resume::ResumeError;
-use crate::session::{Durability, Mirror, Persistence, ProjectDir, ResumedSession};
 use crate::setup::start::working_directory;
 use crate::setup::{Setup, SetupError, Start, store_resume};
 

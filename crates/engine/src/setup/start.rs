@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use whimbrel_config::settings::Settings;
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_os::links as paths;
+use whimbrel_session_store::lock::BusyError;
+use whimbrel_session_store::store::SharedStore;
 use whimbrel_wire::options::Options;
 
 use super::configure;
-use crate::files::{self, FileKind};
 use crate::mcp::LocalServer;
-use crate::permission::paths;
-use crate::session::lock::BusyError;
-use crate::session::store::SharedStore;
-use crate::settings::Settings;
 
 /// A request to start a session.
 #[derive(Debug, Clone, Default)]

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::unistd::{AccessFlags, access};
-
-use crate::files::{self, FileKind};
-use crate::session::ProjectDir;
-use crate::settings::config_dir;
-use crate::settings::sources::explicit_config_dir;
+use whimbrel_config::settings::config_dir;
+use whimbrel_config::settings::sources::explicit_config_dir;
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_session_store::ProjectDir;
 
 type Env = BTreeMap<String, String>;
 

@@ -1,16 +1,16 @@
 //! Selects the session when a session store is used; the store is queried before anything else is resolved.
 
+use whimbrel_session_store::paths::project_key;
+use whimbrel_session_store::resume::{ResumeError, StoredSession};
+use whimbrel_session_store::store::{SharedStore, StoreKey};
+use whimbrel_session_store::store_writer::with_load_timeout;
+use whimbrel_session_store::{Mirror, Persistence, ResumedSession, StoreWriter};
 use whimbrel_wire::options::Options;
 
 use super::resume::{self, ResolvedSession, SessionOrigin};
 use super::start::working_directory;
 use super::{Setup, SetupError, Start};
 use crate::engine::Engine;
-use crate::session::paths::project_key;
-use crate::session::resume::{ResumeError, StoredSession};
-use crate::session::store::{SharedStore, StoreKey};
-use crate::session::store_writer::with_load_timeout;
-use crate::session::{Mirror, Persistence, ResumedSession, StoreWriter};
 
 /// A selected session and the writer to its store.
 pub(super) struct StoreResolvedSession {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use whimbrel_os::files;
 use whimbrel_wire::options::{Options, SystemPrompt};
 
 use super::SetupError;
-use crate::files;
 
 const MAX_PROMPT_SIZE: u64 = 1024 * 1024;
 

@@ -1,9 +1,8 @@
 //! Options and settings that this version does not support. They are rejected or reported, never ignored silently.
 
 use serde_json::{Map, Value};
+use whimbrel_config::settings::{LayerSource, Settings, SettingsLayer};
 use whimbrel_wire::options::Options;
-
-use crate::settings::{LayerSource, Settings, SettingsLayer};
 
 /// Error text for the first unsupported option.
 pub fn unsupported_option(options: &Options) -> Option<String> {
@@ -81,7 +80,7 @@ fn render_error(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::SettingsRequest;
+    use whimbrel_config::settings::SettingsRequest;
 
     #[test]
     fn unenforced_settings_are_reported() {

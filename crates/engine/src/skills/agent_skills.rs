@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::Trust;
 
 use super::skill_hooks::{self, SkillHooks};
 use super::{Skill, Skills};
@@ -10,7 +11,6 @@ use crate::agent::Agent;
 use crate::commands::parse::ParsedCommand;
 use crate::commands::{CommandFile, expand, overrides};
 use crate::hooks;
-use crate::settings::Trust;
 use crate::tool_set::AgentToolSet;
 use crate::tools::SKILL;
 

@@ -13,11 +13,10 @@ pub mod tool;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use whimbrel_config::settings::Trust;
 use whimbrel_wire::control::SlashCommand;
 
 use crate::commands::{self, CommandDescription, CommandFile, Commands};
-use crate::settings::Trust;
-
 pub use agent_skills::AgentSkills;
 pub use tool::Skill;
 

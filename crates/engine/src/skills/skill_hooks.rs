@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use whimbrel_config::plugins::ROOT_VARIABLE;
+
 use crate::agent::Agent;
 use crate::agents::hooks;
 use crate::commands::parse::CommandFrontMatter;
 use crate::commands::{CommandFile, CommandOwner, SKILL_DIR_VARIABLE};
 use crate::hooks::{HookDeps, HookDispatcher, HookSet};
-use crate::plugins::ROOT_VARIABLE;
 
 /// Skill hooks of one agent.
 pub(super) struct SkillHooks {

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::plugins::Plugins;
 
 use super::agent_skills::AgentSkills;
 use super::*;
-use crate::config_locations::ConfigLocations;
-use crate::plugins::Plugins;
 use crate::tools::{AnyTool, Effects};
 
 /// Skills of a project with this trust.

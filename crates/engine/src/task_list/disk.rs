@@ -7,10 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use tempfile::NamedTempFile;
+use whimbrel_os::files::{self, FileKind};
 
 use super::item::TaskItem;
 use super::state::{TaskListState, TaskRuleError};
-use crate::files::{self, FileKind};
 
 /// Lock file, held during each operation.
 const LOCK_FILE: &str = ".lock";

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::files;
+use whimbrel_os::files;
+
 use item::TaskItem;
 use state::{NewTaskItem, TaskItemUpdate, TaskListState, TaskRuleError, UpdatedTaskItem};
-
 pub use todos::TodoList;
 
 /// How long to wait for the lock of another process.

@@ -1,13 +1,14 @@
 //! Detachable commands, which may outlive their session if the host asks for that. They print directly into their file
 //! and carry no tag.
 
-use tokio_util::sync::CancellationToken;
-
-use super::capture::OutputCapture;
-use super::process::{CommandSpec, Process, SpawnError};
-use super::process_groups::ProcessGroups;
-use super::{TaskRegistry, TaskState};
 use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_process::ProcessGroups;
+use whimbrel_process::capture::OutputCapture;
+use whimbrel_process::{CommandSpec, Process, SpawnError};
+
+use super::{TaskRegistry, TaskState};
 
 /// Starts a detachable command. It writes to the capture's file directly, so that the file limit does not apply.
 pub(super) fn spawn_detachable(

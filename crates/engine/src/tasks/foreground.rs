@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::ids;
+use whimbrel_process::capture::OutputCapture;
+use whimbrel_process::process::Leftover;
+use whimbrel_process::{CommandSpec, Process, ProcessExit, SpawnError};
 
-use super::capture::OutputCapture;
-use super::process::{CommandSpec, Leftover, Process, ProcessExit, SpawnError};
 use super::{FinishedCommand, NewTask, TaskFacts, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
-use crate::ids;
 
 /// Outcome of a foreground command.
 #[derive(Debug, Clone, PartialEq)]

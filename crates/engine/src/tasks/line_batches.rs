@@ -1,115 +1,46 @@
-//! Output lines of a monitored command, reported in bounded batches.
+//! Reports the output lines of a monitored command as task events.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use whimbrel_process::line_channel::{LineBatch, LineReceiver};
 
-use super::plain_text::to_plain_text;
 use super::task::TaskFacts;
 use crate::internal_events::{EventSender, InternalEvent};
-
-/// Lines per batch, bytes per line, and delay in which a batch is collected.
-const MAX_BATCH_LINES: usize = 50;
-const MAX_LINE_BYTES: usize = 500;
-const BATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Number of batches after which a monitor is stopped.
 const MAX_BATCHES: usize = 300;
 
-/// Splits output into lines and sends them.
-#[derive(Debug)]
-pub(super) struct LineSender {
-    partial: Vec<u8>,
-    sender: mpsc::Sender<String>,
-    dropped: Arc<AtomicUsize>,
-}
-
-/// Receives lines and reports them.
-pub(super) struct LineReporter {
-    receiver: mpsc::Receiver<String>,
-    dropped: Arc<AtomicUsize>,
-}
-
-pub(super) fn line_channel() -> (LineSender, LineReporter) {
-    let (sender, receiver) = mpsc::channel(MAX_BATCH_LINES);
-    let dropped = Arc::<AtomicUsize>::default();
-    let lines = LineSender { partial: Vec::new(), sender, dropped: Arc::clone(&dropped) };
-    (lines, LineReporter { receiver, dropped })
-}
-
-impl LineSender {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
-        while let Some(piece) = pieces.next() {
-            let room = MAX_LINE_BYTES.saturating_sub(self.partial.len());
-            self.partial.extend_from_slice(&piece[..piece.len().min(room)]);
-            if pieces.peek().is_some() {
-                self.send_line();
-            }
+/// Reports lines in batches until the output ends. Stops a monitor that prints too much.
+pub(super) async fn report_lines(
+    mut receiver: LineReceiver,
+    facts: TaskFacts,
+    events: EventSender,
+    stop: CancellationToken,
+) {
+    let mut batches = 0;
+    while let Some(LineBatch { mut lines, dropped }) = receiver.next_batch().await {
+        if dropped > 0 {
+            lines.push(format!("({dropped} more lines; all of them are in the output file)"));
         }
-    }
-
-    /// Sends the line that has just ended.
-    fn send_line(&mut self) {
-        if self.sender.capacity() == 0 {
-            // Keep dropped lines cheap: the channel is full.
-            let is_told = !self.partial.trim_ascii().is_empty();
-            self.partial.clear();
-            self.dropped.fetch_add(usize::from(is_told), Ordering::Relaxed);
+        batches += 1;
+        if batches == MAX_BATCHES {
+            lines.push("(It prints too much and is ended. Watch for less.)".into());
+            stop.cancel();
+        }
+        // The session may be gone.
+        let _ = events.send(InternalEvent::Task(Box::new(facts.output_event(&lines.join("\n")))));
+        if batches == MAX_BATCHES {
             return;
-        }
-        let line = to_plain_text(&std::mem::take(&mut self.partial));
-        if line.trim().is_empty() {
-            return;
-        }
-        if self.sender.try_send(line.trim_end().to_owned()).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The last line may lack a newline.
-impl Drop for LineSender {
-    fn drop(&mut self) {
-        self.send_line();
-    }
-}
-
-impl LineReporter {
-    /// Reports lines in batches until the output ends. Stops a monitor that prints too much.
-    pub(super) async fn report(mut self, facts: TaskFacts, news: EventSender, stop: CancellationToken) {
-        let mut batches = 0;
-        while let Some(first) = self.receiver.recv().await {
-            tokio::time::sleep(BATCH_INTERVAL).await;
-            let mut lines = vec![first];
-            while let Ok(line) = self.receiver.try_recv() {
-                lines.push(line);
-            }
-            let left_out = self.dropped.swap(0, Ordering::Relaxed);
-            if left_out > 0 {
-                lines.push(format!("({left_out} more lines; all of them are in the output file)"));
-            }
-            batches += 1;
-            if batches == MAX_BATCHES {
-                lines.push("(It prints too much and is ended. Watch for less.)".into());
-                stop.cancel();
-            }
-            // The session may be gone.
-            let _ = news.send(InternalEvent::Task(Box::new(facts.output_event(&lines.join("\n")))));
-            if batches == MAX_BATCHES {
-                return;
-            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc;
+
     use super::*;
     use crate::tasks::{TaskEvent, TaskKind};
+    use whimbrel_process::line_channel::{MAX_BATCH_LINES, line_channel};
 
     fn facts() -> TaskFacts {
         TaskFacts {
@@ -131,7 +62,7 @@ mod tests {
         let (news, mut heard) = mpsc::unbounded_channel();
         pieces.iter().for_each(|piece| lines.push(piece));
         drop(lines);
-        teller.report(facts(), news, CancellationToken::new()).await;
+        report_lines(teller, facts(), news, CancellationToken::new()).await;
         let mut texts = Vec::new();
         while let Ok(post) = heard.try_recv() {
             let InternalEvent::Task(event) = post else { panic!("{post:?}") };
@@ -161,7 +92,7 @@ mod tests {
         let (mut lines, teller) = line_channel();
         let (news, mut heard) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let telling = tokio::spawn(teller.report(facts(), news, stop.clone()));
+        let telling = tokio::spawn(report_lines(teller, facts(), news, stop.clone()));
         let mut batches = 0;
         while !stop.is_cancelled() {
             lines.push(b"x\n");

@@ -10,22 +10,9 @@
 //!   cleanup if the engine is killed
 
 mod agent_task;
-mod capture;
-mod child_process;
-mod cwd_tracker;
 mod detach;
-mod direct_exec;
 mod foreground;
 mod line_batches;
-mod pipe;
-mod piped_command;
-mod plain_text;
-mod process;
-mod process_groups;
-mod process_tag;
-mod procfs;
-mod reaper;
-mod shell_script;
 mod task;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -37,28 +24,21 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use self::process::Process;
-use self::process_groups::{KILL_GRACE, ProcessGroups};
-use crate::activity::BackgroundPolicy;
-use crate::ids;
-use crate::internal_events::{EventSender, InternalEvent};
-use crate::timers::Timers;
+use whimbrel_os::ids;
+use whimbrel_process::{
+    CapturedOutput, CommandSpec, KILL_GRACE, Leftover, OutputCapture, Process, ProcessExit, ProcessGroups,
+    SpawnError, capture, line_channel,
+};
 
 pub use self::agent_task::AgentTask;
-pub use self::capture::CapturedOutput;
-pub(crate) use self::capture::OutputCapture;
-pub(crate) use self::child_process::{ChildProcess, KillHandle, ProgramSpec};
-pub(crate) use self::cwd_tracker::CwdTracker;
 pub use self::foreground::CommandRun;
-pub(crate) use self::piped_command::{CommandEvent, CommandOutput, PipedCommand};
-pub(crate) use self::plain_text::format_size;
-pub use self::process::{CommandSpec, Leftover, ProcessExit, SpawnError};
-pub use self::process_tag::track_daemons;
 pub use self::task::{
     NewTask, NotifyModel, TaskError, TaskEvent, TaskFacts, TaskKind, TaskOutputReport, TaskScope,
     TaskSnapshot, TaskState, TaskStatus,
 };
+use crate::activity::BackgroundPolicy;
+use crate::internal_events::{EventSender, InternalEvent};
+use crate::timers::Timers;
 
 /// Time that agents get for cleanup when the session ends.
 const AGENT_SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
@@ -139,6 +119,11 @@ impl TaskRegistry {
         }
     }
 
+    /// Process groups of the session, for commands that are no tasks.
+    pub fn process_groups(&self) -> &Arc<ProcessGroups> {
+        &self.table.groups
+    }
+
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(
         &self,
@@ -170,9 +155,9 @@ impl TaskRegistry {
     ) -> Result<TaskFacts, SpawnError> {
         let (facts, capture) = TaskTable::prepare_command(order, spill, start)?;
         let process = Process::spawn(order, &self.table.groups)?;
-        let (lines, teller) = line_batches::line_channel();
+        let (lines, receiver) = line_channel::line_channel();
         let stop = self.table.watch(facts.clone(), process, capture.with_line_sender(lines), Some(limit));
-        tokio::spawn(teller.report(facts.clone(), self.table.events.clone(), stop));
+        tokio::spawn(line_batches::report_lines(receiver, facts.clone(), self.table.events.clone(), stop));
         Ok(facts)
     }
 

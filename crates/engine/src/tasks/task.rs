@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::process::ProcessExit;
+use whimbrel_process::ProcessExit;
 
 /// Facts of a task that do not change.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use whimbrel_os::clock;
+
+use whimbrel_process::test_support::{eventually, exits, process_state, read_pid};
+use whimbrel_process::{Leftover, track_daemons};
 
 use super::*;
-use crate::clock;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -98,35 +101,6 @@ async fn an_agent_is_found_by_name_preferring_running_ones() {
         let found = tasks.read_output(name, TaskScope::Main, Duration::ZERO).await.ok();
         assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{why}");
     }
-}
-
-/// Polls a condition; returns whether it became true in time.
-async fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = clock::monotonic() + Duration::from_secs(15);
-    while !condition() {
-        if clock::monotonic() > deadline {
-            return false;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    true
-}
-
-/// Reads the process id that a command writes into a file.
-pub(crate) async fn read_pid(path: &Path) -> i32 {
-    let read = || std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
-    assert!(eventually(|| read().is_some()).await, "{} was not written", path.display());
-    read().unwrap().trim().parse().unwrap()
-}
-
-/// Returns whether a process ends in time.
-pub(crate) async fn exits(id: i32) -> bool {
-    eventually(|| process_state(id).is_none_or(|state| state == 'Z')).await
-}
-
-fn process_state(id: i32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 fn own_zombies() -> usize {
@@ -605,5 +579,54 @@ async fn a_failed_exec_falls_back_to_the_shell() {
         let said = finished.output.render_for_model();
         assert!(endings.contains(&finished.exit), "{command}: {said}");
         assert!(said.contains(text), "{command}: {said}");
+    }
+}
+
+const TEST_DIR_VARIABLE: &str = "WHIMBREL_TEST_FOLDER";
+const COMMANDS: &[(&str, &str)] = &[
+    ("running", "echo $$ > running; exec sleep 300"),
+    ("grandchild", "sh -c 'echo $$ > grandchild; exec sleep 300'; true"),
+    ("daemon", "setsid sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
+    ("stranger", "env -i setsid sh -c 'echo $$ > stranger; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
+    ("unmarked", "exec env -i sh -c 'echo $$ > unmarked; exec sleep 300'"),
+    ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
+];
+
+/// Not a test: the engine process that the next test kills.
+#[tokio::test]
+async fn an_engine_to_be_killed() {
+    let Some(folder) = std::env::var_os(TEST_DIR_VARIABLE).map(PathBuf::from) else { return };
+    track_daemons();
+    let tasks = TaskRegistry::new(crate::internal_events::event_channel().0);
+    let runs = COMMANDS.iter().map(|(_, command)| {
+        let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+        let order = CommandSpec { command: (*command).into(), cwd: folder.clone(), environment };
+        let (tasks, folder) = (tasks.clone(), folder.clone());
+        async move { tasks.run_command(&order, &folder, Duration::from_secs(300)).await }
+    });
+    futures::future::join_all(runs).await;
+}
+
+async fn kill_an_engine(folder: &Path) -> Vec<(&'static str, i32)> {
+    let mut engine = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tasks::tests::an_engine_to_be_killed"])
+        .env(TEST_DIR_VARIABLE, folder)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ids = Vec::new();
+    for (name, _) in COMMANDS {
+        ids.push((*name, read_pid(&folder.join(name)).await));
+    }
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    ids
+}
+
+#[tokio::test]
+async fn a_killed_engine_leaves_no_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, id) in kill_an_engine(folder.path()).await {
+        assert!(exits(id).await, "{name} survived");
     }
 }

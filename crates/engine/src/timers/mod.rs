@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use whimbrel_os::{clock, ids};
 
 use crate::internal_events::{EventSender, InternalEvent, Notification};
-use crate::{clock, ids};
 use schedule::Schedule;
 
 /// Maximum number of jobs of a session.

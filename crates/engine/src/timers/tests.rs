@@ -3,6 +3,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::scripted::Scripted;
+use whimbrel_transport::link::{self, HostEnd};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::Options;
@@ -10,7 +11,6 @@ use whimbrel_wire::options::Options;
 use super::schedule::Recurrence;
 use super::*;
 use crate::internal_events::{EventReceiver, event_channel};
-use crate::link::{self, HostEnd};
 use crate::{Engine, SessionExit, Start, event_loop};
 
 fn test_timers() -> (Timers, EventReceiver, CancellationToken) {

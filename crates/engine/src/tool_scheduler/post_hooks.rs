@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use whimbrel_os::clock;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::HookEvent;
 
 use super::ToolCallResult;
-use crate::clock;
 use crate::hooks::inputs::FailureCause;
 use crate::hooks::{HookDispatcher, MergedOutput, ToolCallRef};
 use crate::tool_set::ToolEntry;

@@ -6,12 +6,10 @@ use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use whimbrel_process::{CommandSpec, CwdTracker, Leftover, ProcessExit, SpawnError};
 
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
-use crate::tasks::{
-    CommandRun, CommandSpec, CwdTracker, FinishedCommand, Leftover, NewTask, ProcessExit, SpawnError,
-    TaskFacts,
-};
+use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskFacts};
 use crate::workspace::Workspace;
 
 pub(super) struct BashTool;
@@ -90,7 +88,7 @@ impl Tool for BashTool {
 async fn run_foreground(input: &Input, call: &ToolContext) -> ToolResult {
     let limit = command_timeout(input.timeout, &call.workspace);
     let mut order = command_spec(&input.command, &call.workspace);
-    let trail = CwdTracker::attach(&mut order);
+    let tracker = CwdTracker::attach(&mut order);
     let (spill, start) = (call.workspace.output_dir(), new_task(input, call));
     let work = call.tasks.run_or_background(&order, &input.command, spill, limit, start);
     let Some(ran) = call.cancel.run_until_cancelled(work).await else {
@@ -104,7 +102,7 @@ async fn run_foreground(input: &Input, call: &ToolContext) -> ToolResult {
             return Ok(done);
         }
     };
-    let moved = trail.and_then(|trail| trail.apply(&call.workspace));
+    let moved = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
     command_result(&finished, limit, moved)
 }
 
@@ -248,7 +246,7 @@ mod tests {
 
     use super::super::example::TestWorkspace;
     use super::*;
-    use crate::clock;
+    use whimbrel_os::clock;
 
     use crate::tasks::TaskRegistry;
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use whimbrel_os::files;
+
 use super::{Effects, file_target};
-use crate::files;
 use crate::workspace::Workspace;
 
 /// Saves the files that the call declares to write, if the session keeps checkpoints.
@@ -28,8 +29,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::checkpoint::{Checkpoints, RewindMode};
     use crate::tools::builtin_tools;
+    use whimbrel_session_store::checkpoint::{Checkpoints, RewindMode};
 
     #[test]
     fn every_writing_tool_declares_its_paths() {

@@ -6,15 +6,15 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_policy::ResolvedFile;
+#[cfg(test)]
+use whimbrel_session_store::Mirror;
+use whimbrel_session_store::TranscriptWriter;
 use whimbrel_wire::content::ResultContent;
 
 use crate::agents::AgentSpawner;
 use crate::deferred_tools::DeferredTools;
 use crate::hooks::HookDispatcher;
 use crate::permission::{ModeSwitch, SearchFilter};
-#[cfg(test)]
-use crate::session::Mirror;
-use crate::session::TranscriptWriter;
 use crate::small_model::SmallModel;
 use crate::task_list::{TaskList, TodoList};
 use crate::tasks::{NewTask, TaskRegistry, TaskScope};

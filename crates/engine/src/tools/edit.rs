@@ -7,6 +7,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::files;
+use whimbrel_session_store::text_diff;
 use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{DecodedText, encode};
@@ -14,7 +16,6 @@ use super::file_target::{self, FileTarget, ReadState, TargetState};
 use super::patch::{self, truncate_chars};
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, lenient};
 use crate::workspace::Workspace;
-use crate::{files, text_diff};
 
 pub(super) struct EditTool;
 

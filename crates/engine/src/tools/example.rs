@@ -116,7 +116,7 @@ mod test_workspace {
             let workspace = Arc::clone(&self.context.workspace);
             let granted = PermissionState::new(
                 workspace,
-                crate::settings::Settings::empty(),
+                whimbrel_config::settings::Settings::empty(),
                 grants,
                 Bypass::Unavailable,
             )

@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::errno::Errno;
+use whimbrel_os::files::{self, FileKind, PathChangedError};
 
 use super::ToolError;
-use crate::files::{self, FileKind, PathChangedError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileOperation {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
 use whimbrel_policy::ResolvedFile;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::paths::physical_path;
@@ -11,7 +12,6 @@ use whimbrel_policy::paths::physical_path;
 use super::encoding::{DecodedText, TextEncoding, decode};
 use super::file_errors::{not_a_file_message, read_error, write_error};
 use super::{ToolContext, ToolError};
-use crate::files::{self, FileHandle, FileKind, FileStamp};
 use crate::workspace::{SeenFile, Workspace};
 
 /// A resolved path with an open directory handle.

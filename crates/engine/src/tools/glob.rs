@@ -8,11 +8,11 @@ use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::clock;
+use whimbrel_os::files::{self, FileKind};
 
 use super::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, SearchOutcome};
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
-use crate::clock;
-use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
 

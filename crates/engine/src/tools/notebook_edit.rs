@@ -10,6 +10,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use whimbrel_os::files;
 
 use self::cells::{Notebook, NotebookChange, apply_change};
 use self::samples::{DELETED, NOTEBOOK, REPLACED};
@@ -18,7 +19,6 @@ use super::file_target::{FileTarget, TargetState};
 use super::read::notebook::language;
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, file_errors, patch};
 use crate::deferred_tools::ToolLoading;
-use crate::files;
 
 pub(super) struct NotebookEditTool;
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use similar::{DiffOp, DiffTag, group_diff_ops};
+use whimbrel_os::clock;
+use whimbrel_session_store::text_diff;
 
 use crate::workspace::LineCounts;
-use crate::{clock, text_diff};
 
 /// One changed region with context lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::clock;
 
 use super::cron_create::{check_prompt, require_main_agent};
 use super::{Availability, Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
-use crate::clock;
 use crate::deferred_tools::ToolLoading;
 use crate::timers::TimerJob;
 use crate::timers::schedule::Schedule;

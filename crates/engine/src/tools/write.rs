@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::files;
 
 use super::file_target::{ExistingFile, FileContent, FileTarget, TargetState};
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, patch};
-use crate::files;
 use crate::workspace::{LineCounts, Workspace};
 
 pub(super) struct WriteTool;

@@ -4,6 +4,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{FinishedBlock, ReplyAssembler};
 use whimbrel_models::call::{CallStep, ModelCall, ScheduledRetry};
 use whimbrel_models::{ModelError, ModelErrorKind, ReplyEvent, ReplyItem, Request, TaskBudget};
+use whimbrel_os::{clock, ids};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
@@ -11,9 +12,9 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 use crate::agent::Agent;
 use crate::conversation::{Attribution, ReplyHead};
 use crate::cost::MeteredCall;
+use crate::fallback;
 use crate::next_step::TurnEvent;
 use crate::tool_scheduler::{ToolCall, ToolScheduler};
-use crate::{clock, fallback, ids};
 
 /// Outcome of one model call.
 pub(super) struct ReplyOutcome {

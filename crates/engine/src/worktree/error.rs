@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::tasks::SpawnError;
+use whimbrel_process::SpawnError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+use whimbrel_config::settings::Trust;
+use whimbrel_config::settings::git_index::{MAX_INDEX_SIZE, submodule_paths};
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_process::{CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError};
 
 use super::git_overrides::GitOverrides;
 use super::{WorktreeChanges, WorktreeError};
-use crate::files::{self, FileKind};
-use crate::settings::Trust;
-use crate::settings::git_index::{MAX_INDEX_SIZE, submodule_paths};
-use crate::tasks::{
-    CommandEvent, CommandOutput, CommandSpec, PipedCommand, ProcessExit, SpawnError, TaskRegistry,
-};
+use crate::tasks::TaskRegistry;
 
 /// Time limit of one command; a checkout of a large repository takes long.
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
@@ -94,7 +93,7 @@ impl Git {
         let mut environment = self.environment.clone();
         environment.extend(values);
         let order = CommandSpec { command, cwd: folder.to_path_buf(), environment };
-        let mut exchange = PipedCommand::spawn(&self.tasks, &order, Bytes::new())?;
+        let mut exchange = PipedCommand::spawn(self.tasks.process_groups(), &order, Bytes::new())?;
         let ended =
             tokio::time::timeout(GIT_TIMEOUT, self.cancel.run_until_cancelled(wait_for_exit(&mut exchange)));
         match ended.await {

@@ -14,13 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use whimbrel_os::files::{self, FileHandle, FileKind, PathChangedError};
+use whimbrel_os::ids;
 use whimbrel_wire::hook::{HookEvent, WorktreeCreate, WorktreeRemove};
 
 pub use self::error::WorktreeError;
 use self::git::Git;
-use crate::files::{self, FileHandle, FileKind, PathChangedError};
 use crate::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
-use crate::ids;
 use crate::tools::ToolContext;
 use crate::workspace::Workspace;
 

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tempfile::TempDir;
+use whimbrel_config::settings::Trust;
 
 use super::*;
-use crate::settings::Trust;
 
 struct TestRepository {
     dir: TempDir,

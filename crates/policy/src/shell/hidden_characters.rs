@@ -1,6 +1,6 @@
 //! Hidden characters: invisible ones, and ones that make the displayed text differ from what runs.
 
-use crate::invisible::is_invisible;
+use whimbrel_wire::invisible::is_invisible;
 
 /// Returns true if the text has a control character, a blank that bash does not treat as one, or an invisible
 /// character.

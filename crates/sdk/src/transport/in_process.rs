@@ -2,7 +2,8 @@
 
 use futures::FutureExt;
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, Start, link, serve};
+use whimbrel_engine::{Engine, Start, serve};
+use whimbrel_transport::link;
 
 use crate::error::Error;
 use crate::transport::{Connection, FrameSource};

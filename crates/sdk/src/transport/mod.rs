@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::link;
+use whimbrel_transport::link;
 use whimbrel_wire::Frame;
 
 use crate::error::Error;

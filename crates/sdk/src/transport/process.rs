@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_engine::link;
+use whimbrel_transport::link;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::{Frame, decode, encode};

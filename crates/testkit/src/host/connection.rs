@@ -11,7 +11,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use whimbrel_engine::{Engine, SessionExit, Start, link, serve};
+use whimbrel_engine::{Engine, SessionExit, Start, serve};
+use whimbrel_transport::link;
 use whimbrel_wire::{Frame, decode, encode};
 
 /// One frame from the engine.

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use crate::clock;
+use whimbrel_os::clock;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TeamMessage {

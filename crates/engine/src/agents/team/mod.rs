@@ -22,15 +22,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-
-use self::state::{Team, TeamMember};
-use self::team_dir::TeamDir;
-use self::writer::TeamWriter;
-use crate::ids;
-use crate::internal_events::EventSender;
+use whimbrel_os::ids;
 
 pub use self::membership::Membership;
 pub use self::state::{MemberFacts, MemberInfo};
+use self::state::{Team, TeamMember};
+use self::team_dir::TeamDir;
+use self::writer::TeamWriter;
+use crate::internal_events::EventSender;
 
 pub const LEAD: &str = "team-lead";
 

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use serde_json::Value;
+use whimbrel_os::files;
 
 use super::message::{TeamMessage, count_text};
 use super::{LEAD, SessionTeam};
-use crate::files;
 
 /// Limit on the team directories searched.
 const MAX_TEAMS: usize = 1_000;

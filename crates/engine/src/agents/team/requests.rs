@@ -1,10 +1,11 @@
 //! Requests within a team: shutdown and plan approval. Each has an id, and only an answer to the open request counts.
 
+use whimbrel_os::clock;
+
 use super::delivery::NO_TEAM;
 use super::message::{ControlMessage, TeamMessage};
 use super::state::{Team, TeamMember};
 use super::{LEAD, Receipt, SessionTeam, to_member_name};
-use crate::clock;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestAnswer {

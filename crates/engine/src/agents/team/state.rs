@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
+use whimbrel_os::clock;
 
 use super::message::{TeamMessage, TeammateInput};
 use super::writer::TeamWriter;
 use super::{LEAD, Receipt};
-use crate::clock;
 use crate::internal_events::{EventSender, InternalEvent, Notification};
 use crate::permission::PlanLock;
 

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use whimbrel_os::files::{self, FileHandle};
 
 use super::message::TeamMessage;
-use crate::files::{self, FileHandle};
 
 const MAX_MAILBOX_BYTES: u64 = 16 * 1024 * 1024;
 

@@ -1,5 +1,6 @@
 //! Main loop of a teammate: wait for input, run a turn, become idle, until it is stopped or asked to shut down.
 
+use whimbrel_os::ids;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
 use whimbrel_wire::permission::PermissionMode;
@@ -13,7 +14,6 @@ use crate::agents::notices::{self, AgentStart};
 use crate::agents::run::{run_one_turn, run_start_hooks, write_output};
 use crate::agents::{AgentReport, AgentSpawner, Definition, SubagentTask, mcp_servers};
 use crate::hooks::join_reasons;
-use crate::ids;
 use crate::next_step::TurnEnd;
 use crate::permission::PlanLock;
 use crate::tasks::{AgentTask, TaskFacts, TaskKind};

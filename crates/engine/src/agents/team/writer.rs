@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
+use whimbrel_session_store::lock::{LockError, TranscriptLock};
 
 use super::message::TeamMessage;
 use super::team_dir::{MailboxChange, TeamDir};
-use crate::session::lock::{LockError, TranscriptLock};
 
 /// Writer of one team. Cheap to clone.
 #[derive(Clone)]

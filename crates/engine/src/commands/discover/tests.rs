@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use whimbrel_config::locations::test_project::{TestProject, test_project};
+
 use super::*;
-use crate::config_locations::test_project::{TestProject, test_project};
 
 fn found_names(site: &TestProject) -> (Vec<String>, Vec<String>) {
     let (found, warnings) = find_commands(&site.locations, &Plugins::default());

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::LayerScope;
+use whimbrel_os::files;
+
 use super::locations::CandidateFile;
 use super::read::{self, FileText, ReadOutcome};
 use super::{InstructionFile, InstructionKind, LoadReason};
-use crate::config_locations::ConfigLocations;
 use crate::context::mentions;
-use crate::files;
-use crate::settings::LayerScope;
 
 const MAX_IMPORT_DEPTH: usize = 5;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_config::settings::LayerScope;
+use whimbrel_os::files;
 use whimbrel_wire::options::SettingSource;
 
 use super::InstructionKind;
-use crate::config_locations::ConfigLocations;
-use crate::files;
-use crate::settings::LayerScope;
 
 /// Project files in a directory, in order; the last one wins where they differ.
 const PROJECT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use whimbrel_config::locations::ConfigLocations;
+use whimbrel_os::files;
 use whimbrel_wire::hook::InstructionsLoaded;
 
-use crate::config_locations::ConfigLocations;
-use crate::files;
 use load::InstructionLoader;
 
 /// Owner of an instruction file.

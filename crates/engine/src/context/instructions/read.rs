@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, FileKind};
+use whimbrel_os::files::{self, FileKind};
 
 /// Limit on one file.
 pub(super) const MAX_FILE_BYTES: usize = 64 * 1024;

@@ -6,10 +6,10 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 use tempfile::TempDir;
+use whimbrel_config::settings::Trust;
 use whimbrel_wire::options::SettingSource;
 
 use super::*;
-use crate::settings::Trust;
 
 /// A home with a configuration directory, and a repository elsewhere.
 struct InstructionsFixture {

@@ -4,7 +4,7 @@ use whimbrel_wire::hook::HookEvent;
 
 use super::super::{AsyncResult, CommandHook, MergedOutput};
 use super::fixture::{TestHooks, background_command, blocking_command, command, input_builder, with_timeout};
-use crate::tasks::tests::{exits, read_pid};
+use whimbrel_process::test_support::{exits, read_pid};
 
 const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "c"}}'"#;
 

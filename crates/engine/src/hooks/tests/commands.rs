@@ -5,7 +5,7 @@ use whimbrel_wire::hook::{HookEffort, HookPermissionDecision};
 
 use super::super::{MergedOutput, ProgressPolicy, join_reasons};
 use super::fixture::{TestHooks, blocking_command, command, input_builder, pre_tool_use, with_timeout};
-use crate::tasks::tests::{exits, read_pid};
+use whimbrel_process::test_support::{exits, read_pid};
 
 /// Decision on a Bash call, or the errors.
 async fn decision_text(hook: super::super::CommandHook) -> String {

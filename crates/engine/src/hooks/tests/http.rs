@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use whimbrel_config::settings::hooks::HttpHookConfig;
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookPermissionDecision;
 
-use super::super::{HookSet, HttpHook, MergedOutput, join_reasons};
+use super::super::{HookSet, MergedOutput, join_reasons};
 use super::fixture::TestHooks;
 
 /// Server that answers once, and the request that it received.
@@ -36,7 +37,7 @@ async fn serve_once(status: &str, body: &str) -> (String, JoinHandle<(String, Va
     (url, told)
 }
 
-async fn run_hook(hook: HttpHook) -> MergedOutput {
+async fn run_hook(hook: HttpHookConfig) -> MergedOutput {
     let mut set = HookSet::default();
     set.add_http("PreToolUse", None, &hook, "the user's settings").unwrap();
     TestHooks::with_set(set).run_bash_hooks().await
@@ -48,7 +49,7 @@ async fn an_http_hook_receives_the_input_and_decides() {
         "permissionDecisionReason": "not here"}});
     let (url, told) = serve_once("200 OK", &deny.to_string()).await;
     let headers = [("X-Who".to_owned(), "$PATH me".to_owned())].into();
-    let folded = run_hook(HttpHook { url, headers, ..HttpHook::default() }).await;
+    let folded = run_hook(HttpHookConfig { url, headers, ..HttpHookConfig::default() }).await;
     let ruling = folded.decision.unwrap();
     assert_eq!(
         (ruling.decision, join_reasons(&ruling.reasons)),
@@ -69,7 +70,7 @@ async fn every_status_but_success_is_a_failure() {
         ("200 OK", "{\"decision\": 5}", "decision"),
     ] {
         let (url, told) = serve_once(status, body).await;
-        let folded = run_hook(HttpHook { url: url.clone(), ..HttpHook::default() }).await;
+        let folded = run_hook(HttpHookConfig { url: url.clone(), ..HttpHookConfig::default() }).await;
         told.await.unwrap();
         assert_eq!(folded.decision, None, "{status} {body}");
         let faults = join_reasons(&folded.errors);
@@ -79,7 +80,7 @@ async fn every_status_but_success_is_a_failure() {
             "{status} {body}: {folded:?}"
         );
         // The server is closed by now.
-        let strict = HttpHook { url, on_failure: Some(OnFailure::Block), ..HttpHook::default() };
+        let strict = HttpHookConfig { url, on_failure: Some(OnFailure::Block), ..HttpHookConfig::default() };
         assert_eq!(run_hook(strict).await.decision.unwrap().decision, HookPermissionDecision::Deny);
     }
 }

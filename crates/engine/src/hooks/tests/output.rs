@@ -1,10 +1,10 @@
 //! Tests of parsing exit codes and outputs.
 
 use serde_json::json;
+use whimbrel_process::{CommandOutput, ProcessExit};
 use whimbrel_wire::hook::{HookDecision, HookEvent, HookOutput, SyncOutput};
 
 use super::super::output::{ParsedOutput, parse_async_request, parse_late_output};
-use crate::tasks::{CommandOutput, ProcessExit};
 
 fn output(json: serde_json::Value) -> Box<SyncOutput> {
     Box::new(serde_json::from_value(json).unwrap())

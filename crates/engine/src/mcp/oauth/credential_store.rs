@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use whimbrel_config::settings::config_dir;
+use whimbrel_config::settings::edit::SettingsChange;
+use whimbrel_config::settings::write::{self, FileAccess};
 use whimbrel_models::http::Url;
+use whimbrel_os::files;
 
 use super::token::OauthToken;
-use crate::files;
-use crate::settings::config_dir;
-use crate::settings::edit::SettingsChange;
-use crate::settings::write::{self, FileAccess};
 
 const FILE_NAME: &str = "mcp-logins.json";
 

@@ -22,16 +22,15 @@ use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::UnboundedReceiver;
 use whimbrel_models::http::{HttpClient, Url};
+use whimbrel_os::{files, ids};
 use whimbrel_wire::options::{OauthTerms, RemoteServer};
 
 use self::callback::{CallbackListener, CallbackParams};
 use self::client::OauthClient;
-use self::discovery::OauthMetadata;
-use super::deps::ServerDeps;
-use crate::{files, ids};
-
 pub use self::credential_store::CredentialStore;
+use self::discovery::OauthMetadata;
 pub(super) use self::token_provider::TokenProvider;
+use super::deps::ServerDeps;
 
 /// Timeout of each request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::form_urlencoded::{Serializer, byte_serialize};
 use whimbrel_models::http::{HttpClient, Url};
+use whimbrel_os::clock;
 
 use super::client::{ClientSecret, OauthClient};
 use super::discovery::{OauthMetadata, send_request};
-use crate::clock;
 
 const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 

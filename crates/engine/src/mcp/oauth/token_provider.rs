@@ -6,10 +6,10 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use whimbrel_models::http::{HttpClient, Url};
 use whimbrel_models::{ModelError, ModelErrorKind};
+use whimbrel_os::files;
 
 use super::credential_store::CredentialStore;
 use super::token::{OauthToken, TokenError};
-use crate::files;
 
 /// Token provider of one server. Cheap to clone.
 #[derive(Clone)]

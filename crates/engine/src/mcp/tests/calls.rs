@@ -11,8 +11,8 @@ use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 use super::fixture::TestServers;
 use super::player;
 use crate::mcp::{McpLimits, ServerDeps, ServerNotification};
-use crate::tasks::tests::read_pid;
 use crate::tools::{Effects, ToolError};
+use whimbrel_process::test_support::read_pid;
 
 #[tokio::test]
 async fn tools_are_listed_over_all_pages_and_called() {
@@ -239,5 +239,5 @@ async fn daemons_of_a_server_end_with_it() {
     stage.call_text("mcp__play__daemon", json!({})).await;
     let daemon = read_pid(&stage.dir().join("daemon")).await;
     stage.registry.close().await;
-    assert!(crate::tasks::tests::exits(daemon).await);
+    assert!(whimbrel_process::test_support::exits(daemon).await);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::fixture::{TEST_TIMEOUT, TestServers};
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{McpLimits, ReconnectBackoff, ServerDeps};
-use crate::tasks::tests::{exits, read_pid};
+use whimbrel_process::test_support::{exits, read_pid};
 
 #[tokio::test]
 async fn a_crash_fails_calls_at_once_and_the_server_reconnects() {

@@ -9,8 +9,8 @@ use super::fixture::{TEST_TIMEOUT, TestServers};
 use super::player;
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{McpLimits, ServerDeps};
-use crate::tasks::tests::{exits, read_pid};
 use crate::tools::ToolContext;
+use whimbrel_process::test_support::{exits, read_pid};
 
 #[tokio::test]
 async fn a_failing_server_is_retried_and_does_not_affect_others() {

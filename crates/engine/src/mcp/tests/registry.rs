@@ -11,7 +11,7 @@ use super::fixture::{TEST_TIMEOUT, TestServers, server_configs, test_deps};
 use super::player;
 use super::scripts::{LIST_ONE_TOOL, reply_text, server_entry, shell_entry};
 use crate::mcp::{ServerPool, ServerRegistry, Toggle};
-use crate::tasks::tests::{exits, read_pid};
+use whimbrel_process::test_support::{exits, read_pid};
 
 fn parse_configs(entries: Value) -> BTreeMap<String, McpServerConfig> {
     serde_json::from_value(entries).unwrap()

@@ -8,10 +8,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use whimbrel_process::{ChildProcess, ProcessExit, ProgramSpec};
 
 use super::endpoint::sensitive_header;
 use crate::mcp::deps::ServerDeps;
-use crate::tasks::{ChildProcess, ProcessExit, ProgramSpec};
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -24,19 +24,18 @@ use std::pin::Pin;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
+use whimbrel_process::{KillHandle, ProgramSpec};
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
+pub(super) use self::connection_state::ConnectionState;
 use self::endpoint::RemoteEndpoint;
+pub(super) use self::hosted::HostedInbox;
 use self::hosted::HostedTransport;
 use self::http::HttpTransport;
 use self::sse::SseTransport;
 use self::stdio::StdioTransport;
 use super::deps::ServerDeps;
 use super::error::McpError;
-use crate::tasks::{KillHandle, ProgramSpec};
-
-pub(super) use self::connection_state::ConnectionState;
-pub(super) use self::hosted::HostedInbox;
 
 /// Transport to one server.
 pub(super) struct McpTransport {

@@ -9,13 +9,13 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
+use whimbrel_process::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError, format_size};
 
 use super::connection_state::ConnectionState;
 use super::line_splitter::LineSplitter;
 use super::message::{ParsedInput, parse_messages};
 use crate::mcp::error::McpError;
 use crate::mcp::limits;
-use crate::tasks::{ChildProcess, KillHandle, ProcessExit, ProgramSpec, SpawnError, format_size};
 
 /// Messages that may queue up for a program that does not read.
 const QUEUE_CAPACITY: usize = 64;

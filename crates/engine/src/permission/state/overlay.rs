@@ -129,8 +129,12 @@ mod tests {
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
         let grants =
             InitialPermissions { deny: vec!["Bash(touch b)".into()], ..InitialPermissions::default() };
-        let granted =
-            PermissionState::new(workspace, crate::settings::Settings::empty(), grants, Bypass::Unavailable);
+        let granted = PermissionState::new(
+            workspace,
+            whimbrel_config::settings::Settings::empty(),
+            grants,
+            Bypass::Unavailable,
+        );
         (folder, granted.unwrap().state)
     }
 

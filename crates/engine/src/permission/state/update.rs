@@ -8,15 +8,15 @@ use std::convert::Infallible;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
+use whimbrel_config::settings::{
+    ChangeDraft, ChangeStatus, EffectiveSettings, SettingsError, UpdateReport, WrittenChange,
+};
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{UpdateContext, UpdateError, apply_update};
 use whimbrel_wire::control::UpdateSettings;
 use whimbrel_wire::permission::{Destination, PermissionBehavior, PermissionUpdate};
 
 use super::PermissionState;
-use crate::settings::{
-    ChangeDraft, ChangeStatus, EffectiveSettings, SettingsError, UpdateReport, WrittenChange,
-};
 
 impl PermissionState {
     /// Applies updates of a host in memory and in the file that each names. Failed updates are skipped and reported;

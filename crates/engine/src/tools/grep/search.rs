@@ -8,12 +8,12 @@ use std::time::SystemTime;
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::DirEntry;
+use whimbrel_os::files::{self, FileKind};
 
 use super::excerpt::{Excerpt, ExcerptSink, FileOutcome, OutputLimit, SearchGoal};
 use super::output::ResultPage;
 use super::pattern::SearchPattern;
 use super::{Input, Mode};
-use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
 use crate::tools::walk::{self, CancelFlag, DirWalk, FileVisitor, NameFilter, SearchGaps, WalkOutcome};
 use crate::tools::{ToolError, file_target};

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use whimbrel_os::ids;
 
 use super::json_style::{JsonStyle, byte_range, splice};
 use super::{CellType, EditMode, Input};
-use crate::ids;
 use crate::tools::patch;
 use crate::tools::read::notebook::{CellText, cell_name};
 

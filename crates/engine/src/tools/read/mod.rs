@@ -12,17 +12,16 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::files::{self, FileHandle, FileKind, FileStamp};
+use whimbrel_session_store::text_diff;
 
+pub(crate) use self::image::image_block;
 use self::text::LineSpan;
 use super::encoding::{self, TextEncoding};
 use super::file_errors::{self, not_a_file_message, read_error};
 use super::file_target::{self, FileTarget};
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolResult, lenient};
-use crate::files::{self, FileHandle, FileKind, FileStamp};
-use crate::text_diff;
 use crate::workspace::Workspace;
-
-pub(crate) use self::image::image_block;
 
 pub(super) struct ReadTool;
 

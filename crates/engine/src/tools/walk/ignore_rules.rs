@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
-use crate::files::{self, FileKind};
+use whimbrel_os::files::{self, FileKind};
 
 /// Largest ignore file that is read.
 const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;

@@ -15,16 +15,15 @@ use std::thread::available_parallelism;
 use std::time::SystemTime;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use whimbrel_os::files::{self, FileKind};
 
 use super::{ToolError, file_errors};
-use crate::files::{self, FileKind};
 use crate::permission::SearchFilter;
 use crate::workspace::Workspace;
-use ignore_rules::{IgnoreDecision, IgnoreRules};
-use walk_filter::WalkFilter;
-
 pub(super) use cancel::{CancelFlag, SearchOutcome, run_search};
+use ignore_rules::{IgnoreDecision, IgnoreRules};
 pub(super) use name_filter::{NameFilter, is_literal};
+use walk_filter::WalkFilter;
 
 /// Virtual file systems. Reading their files can block forever.
 const VIRTUAL_FILE_SYSTEMS: [&str; 3] = ["/dev", "/proc", "/sys"];

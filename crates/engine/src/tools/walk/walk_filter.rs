@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ignore::DirEntry;
+use whimbrel_os::files;
 
-use crate::files;
 use crate::permission::SearchFilter;
 
 /// Filter of one walk.

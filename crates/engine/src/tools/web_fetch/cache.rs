@@ -49,7 +49,7 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use whimbrel_os::clock;
 
     fn page(size: usize) -> Arc<FetchedPage> {
         Arc::new(FetchedPage { status: 200, status_text: "OK", bytes: size, text: "x".repeat(size) })

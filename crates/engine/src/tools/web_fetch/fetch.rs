@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use whimbrel_models::http::{FetchError, HttpClient, Response, Url};
+use whimbrel_os::files;
 
 use super::network_scope::{self, NetworkScope};
 use super::page::{self, TextKind};
 use super::page_url::{self, RedirectTarget};
-use crate::files;
 use crate::tools::ToolError;
 
 /// Time limit including redirects.

@@ -9,8 +9,7 @@ use htmd::{HtmlToMarkdown, Node};
 use html5ever::tendril::TendrilSink;
 use html5ever::{ParseOpts, parse_document};
 use markup5ever_rcdom::{NodeData, RcDom};
-
-use crate::clock;
+use whimbrel_os::clock;
 
 /// Maximum nesting depth; ordinary pages stay far below.
 const MAX_DEPTH: usize = 128;

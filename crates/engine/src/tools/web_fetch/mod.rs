@@ -20,12 +20,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use whimbrel_models::http::{HttpClient, Url};
+use whimbrel_os::clock;
 
 use self::cache::PageCache;
 use self::fetch::{FetchOutcome, FetchedPage, fetch_page};
 use self::network_scope::NetworkScope;
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
-use crate::clock;
 
 /// The tool with its page cache, shared by all sessions.
 #[derive(Default)]

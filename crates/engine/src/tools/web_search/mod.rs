@@ -12,9 +12,9 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use whimbrel_os::clock;
 
 use super::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
-use crate::clock;
 use crate::deferred_tools::ToolLoading;
 
 pub(super) struct WebSearchTool;

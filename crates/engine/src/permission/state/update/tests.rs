@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
+use whimbrel_config::settings::{Settings, SettingsRequest, Trust};
 use whimbrel_policy::{Decision, ToolFacts};
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::PermissionMode;
 
 use super::super::{Bypass, InitialPermissions};
 use super::*;
-use crate::settings::{Settings, SettingsRequest, Trust};
 use crate::workspace::Workspace;
 
 const LOCAL: &str = "project/.claude/settings.local.json";

@@ -1,0 +1,86 @@
+//! Hooks of a plugin: `hooks/hooks.json` and the manifest's entries.
+
+use serde_json::{Map, Value};
+use whimbrel_os::files::{self, FileKind};
+
+use crate::plugins::Plugin;
+use crate::plugins::load::{self, PluginLoadError};
+use crate::plugins::manifest::{ManifestPart, ManifestParts};
+use crate::settings::hooks::{CommandHookConfig, HookActionConfig, HookConfig, parse_hooks};
+
+const DEFAULT_PATH: &str = "hooks/hooks.json";
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginHook {
+    /// Event and action, with the plugin's directory filled in.
+    pub entry: HookConfig,
+    /// Source of the hook, for messages.
+    pub origin: String,
+}
+
+/// Loads the hooks. An invalid hook does not affect the others.
+pub(super) fn load_hooks(
+    plugin: &Plugin,
+    more: &ManifestParts,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Vec<PluginHook> {
+    let mut hooks = Vec::new();
+    let usual = plugin.root.join(DEFAULT_PATH);
+    if !matches!(files::file_kind(&usual), Ok(FileKind::Missing)) {
+        add_hooks(plugin, load::read_object(&usual), &usual.display().to_string(), &mut hooks, flaws);
+    }
+    for part in more.as_slice() {
+        match part {
+            ManifestPart::Written(fields) => {
+                let origin = format!("the manifest of the plugin {}", plugin.name);
+                add_hooks(plugin, Ok(fields.clone()), &origin, &mut hooks, flaws);
+            }
+            ManifestPart::File(written) => match load::resolve_inside(&plugin.root, written) {
+                Ok(path) if path == usual => {}
+                Ok(path) => add_hooks(
+                    plugin,
+                    load::read_object(&path),
+                    &path.display().to_string(),
+                    &mut hooks,
+                    flaws,
+                ),
+                Err(why) => flaws.push(hook_error(written, &why)),
+            },
+        }
+    }
+    hooks
+}
+
+fn add_hooks(
+    plugin: &Plugin,
+    fields: Result<Map<String, Value>, String>,
+    origin: &str,
+    hooks: &mut Vec<PluginHook>,
+    flaws: &mut Vec<PluginLoadError>,
+) {
+    let mut fields = match fields {
+        Ok(fields) => fields,
+        Err(why) => return flaws.push(hook_error(origin, &why)),
+    };
+    // A file may hold the events under `hooks`, beside a description, or directly.
+    let events = fields.remove("hooks").unwrap_or_else(|| fields.into());
+    let (entries, wrong) = parse_hooks(&events);
+    flaws.extend(wrong.iter().map(|flaw| hook_error(origin, &format!("{} {}", flaw.pointer, flaw.cause))));
+    hooks.extend(entries.into_iter().map(|mut entry| {
+        if let HookActionConfig::Command(hook) = &mut entry.action {
+            expand_root(plugin, hook);
+        }
+        PluginHook { entry, origin: origin.to_owned() }
+    }));
+}
+
+fn expand_root(plugin: &Plugin, hook: &mut CommandHookConfig) {
+    hook.command = plugin.expand_root(&hook.command);
+    for word in hook.args.iter_mut().flatten() {
+        *word = plugin.expand_root(word);
+    }
+}
+
+fn hook_error(origin: &str, why: &str) -> PluginLoadError {
+    PluginLoadError::new("hook-load-failed", format!("{origin}: a hook does not run: {why}."))
+}

@@ -1,0 +1,172 @@
+//! Loads a plugin from its directory.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_wire::options::PluginConfig;
+use whimbrel_wire::system::PluginError;
+
+use crate::plugins::manifest::{Manifest, ManifestPaths, validate_name};
+use crate::plugins::{Plugin, hooks, servers};
+
+/// Maximum size of a manifest or another JSON file.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
+
+/// Plugin with the errors of its parts.
+pub(super) struct LoadedPlugin {
+    pub(super) plugin: Plugin,
+    pub(super) errors: Vec<PluginLoadError>,
+}
+
+/// Error of a plugin or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PluginLoadError {
+    kind: &'static str,
+    message: String,
+}
+
+impl PluginLoadError {
+    /// `kind` is one of the error kinds of the wire.
+    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Converts the error for the host. A plugin that was not loaded is identified by its path.
+    pub(super) fn into_report(self, plugin: String, path: Option<&Path>) -> PluginError {
+        PluginError {
+            plugin,
+            kind: self.kind.into(),
+            message: self.message,
+            path: path.map(|path| path.display().to_string()),
+            managed_lock: None,
+        }
+    }
+}
+
+pub(super) fn load(config: &PluginConfig, root: &Path) -> Result<LoadedPlugin, PluginLoadError> {
+    if !matches!(config.kind.as_str(), "" | "local") {
+        let text =
+            format!("The plugin {} has the type {:?}; only \"local\" is known.", config.path, config.kind);
+        return Err(PluginLoadError::new("generic-error", text));
+    }
+    let broken = |why: String| {
+        PluginLoadError::new("generic-error", format!("The plugin in {} is left out: {why}.", root.display()))
+    };
+    match files::file_kind(root) {
+        Ok(FileKind::Directory) => {}
+        Ok(FileKind::Missing) => {
+            let text = format!("The plugin {} is left out: there is no such folder.", root.display());
+            return Err(PluginLoadError::new("path-not-found", text));
+        }
+        Ok(_) => return Err(broken("it is not a folder".into())),
+        Err(error) => return Err(broken(error.to_string())),
+    }
+    let manifest = read_manifest(root).map_err(|why| {
+        let text = format!("The plugin in {} is left out: {MANIFEST_PATH}: {why}.", root.display());
+        PluginLoadError::new("manifest-validation-error", text)
+    })?;
+    let mut flaws = Vec::new();
+    let plugin = assemble(config, root, &manifest, &mut flaws);
+    if plugin.is_empty() && flaws.is_empty() && !has_manifest(root) {
+        return Err(broken(format!("it has neither {MANIFEST_PATH} nor anything that a plugin can bring")));
+    }
+    Ok(LoadedPlugin { plugin, errors: flaws })
+}
+
+fn has_manifest(root: &Path) -> bool {
+    !matches!(files::file_kind(&root.join(MANIFEST_PATH)), Ok(FileKind::Missing))
+}
+
+/// Reads the manifest. Without one, the plugin is named after its directory.
+fn read_manifest(root: &Path) -> Result<Manifest, String> {
+    if has_manifest(root) {
+        return Manifest::parse(&read_text(&root.join(MANIFEST_PATH))?);
+    }
+    let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    validate_name(&name)?;
+    Ok(Manifest { name, ..Manifest::default() })
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let (bytes, _) =
+        files::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
+}
+
+/// Reads a JSON object from a file.
+pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(read_text(path)?.trim_start_matches('\u{feff}')) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err("it is not an object".into()),
+        Err(error) => Err(format!("it is no JSON: {error}")),
+    }
+}
+
+fn assemble(
+    config: &PluginConfig,
+    root: &Path,
+    manifest: &Manifest,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Plugin {
+    let mut plugin = Plugin {
+        name: manifest.name.clone(),
+        root: root.into(),
+        version: manifest.version.clone(),
+        commands: component_paths(root, "commands", &manifest.commands, flaws),
+        agents: component_paths(root, "agents", &manifest.agents, flaws),
+        skills: component_paths(root, "skills", &manifest.skills, flaws),
+        output_styles: component_paths(root, "output-styles", &manifest.output_styles, flaws),
+        hooks: Vec::new(),
+        servers: Default::default(),
+    };
+    plugin.hooks = hooks::load_hooks(&plugin, &manifest.hooks, flaws);
+    if !config.skip_mcp_discovery {
+        plugin.servers = servers::load_servers(&plugin, &manifest.mcp_servers, flaws);
+    }
+    plugin
+}
+
+/// The default directory, and paths from the manifest.
+fn component_paths(
+    root: &Path,
+    usual: &str,
+    more: &ManifestPaths,
+    flaws: &mut Vec<PluginLoadError>,
+) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    if matches!(files::file_kind(&root.join(usual)), Ok(FileKind::Directory)) {
+        paths.push(root.join(usual));
+    }
+    for written in more.as_slice() {
+        match resolve_inside(root, written) {
+            Ok(path) if !paths.contains(&path) => paths.push(path),
+            Ok(_) => {}
+            Err(why) => flaws
+                .push(PluginLoadError::new("path-not-found", format!("{MANIFEST_PATH}: {written}: {why}."))),
+        }
+    }
+    paths
+}
+
+/// Resolves a path of the manifest. It must not leave the plugin's directory.
+pub(super) fn resolve_inside(root: &Path, written: &str) -> Result<PathBuf, String> {
+    let path = files::normalize_path(&root.join(written));
+    if !path.starts_with(root) {
+        return Err("it leads out of the plugin".into());
+    }
+    match files::file_kind(&path) {
+        Ok(FileKind::Missing) => Err("it does not exist".into()),
+        Ok(_) => Ok(path),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Plugin {
+    fn is_empty(&self) -> bool {
+        let parts = [&self.commands, &self.agents, &self.skills, &self.output_styles];
+        parts.iter().all(|paths| paths.is_empty()) && self.hooks.is_empty() && self.servers.is_empty()
+    }
+}

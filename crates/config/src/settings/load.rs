@@ -1,0 +1,187 @@
+//! Reads the settings files and builds the layers: which files, their scope, and the handling of invalid ones.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use whimbrel_os::files;
+use whimbrel_wire::options::SettingSource;
+
+use crate::settings::error::{SettingsError, display_path, join_first};
+use crate::settings::git_index::is_tracked;
+use crate::settings::host_overlay;
+use crate::settings::layer::{SettingsLayer, check_layer};
+use crate::settings::provenance;
+use crate::settings::read::{self, SettingsDocument};
+use crate::settings::sources::{self, LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance};
+use crate::settings::trust::Trust;
+
+/// The parsed files, before validation.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsDocuments {
+    /// Files of the user and the project, weakest first.
+    files: Vec<(LayerOrigin, SettingsDocument)>,
+    /// Settings of the host, as passed at the start.
+    host: Option<(LayerOrigin, SettingsDocument)>,
+    /// Settings of the administrator, weakest first.
+    managed: Vec<(LayerOrigin, SettingsDocument)>,
+    /// Warnings about files that were not read.
+    warnings: Vec<String>,
+}
+
+/// The layers, weakest first, and warnings about them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadedLayers {
+    pub layers: Vec<SettingsLayer>,
+    pub warnings: Vec<String>,
+}
+
+/// Reads all requested settings. Reads files.
+pub fn read_documents(request: &SettingsRequest) -> Result<SettingsDocuments, SettingsError> {
+    let mut found = SettingsDocuments {
+        host: read_host_settings(request)?,
+        managed: read_managed(request)?,
+        ..SettingsDocuments::default()
+    };
+    for (source, file, base) in request.setting_files() {
+        let read = read::read_text(&file).and_then(|text| {
+            text.map(|text| Ok((read::parse_document(&text, &display_path(&file))?, text))).transpose()
+        });
+        match read {
+            Ok(Some((document, text))) => {
+                let scope = layer_scope(source, &file, &text, request);
+                found.files.push((LayerOrigin { source, scope, file: Some(file), base }, document));
+            }
+            Ok(None) => {}
+            Err(error) if request.tolerance == Tolerance::Tolerant => {
+                found.warnings.push(format!("{error} Nothing in it is in force."));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let passed_over = request.skipped_files();
+    if !passed_over.is_empty() {
+        let files: Vec<String> = passed_over.iter().map(|file| display_path(file)).collect();
+        found.warnings.push(format!(
+            "Not read, because the session began in another folder: {}. Nothing in it is in force.",
+            files.join(", ")
+        ));
+    }
+    Ok(found)
+}
+
+/// The scope of a file. A local file counts as the project's if git tracks it, if it is behind a symlink, or if it may
+/// have come with an archive because neither the host nor a record vouches for it.
+fn layer_scope(source: LayerSource, file: &Path, text: &str, request: &SettingsRequest) -> LayerScope {
+    let came_along = match source {
+        LayerSource::User | LayerSource::Flag | LayerSource::Managed => false,
+        LayerSource::Project => true,
+        LayerSource::Local => {
+            is_behind_symlink(file, &request.local_root)
+                || is_tracked(file)
+                || !is_user_file(file, text, request)
+        }
+    };
+    if came_along { LayerScope::Project } else { LayerScope::User }
+}
+
+/// Whether a local file belongs to the user: the project has at least limited trust, the host named the local source,
+/// or this engine wrote the file for the user.
+fn is_user_file(file: &Path, text: &str, request: &SettingsRequest) -> bool {
+    request.trust >= Trust::Limited
+        || request.named_sources.contains(&SettingSource::Local)
+        || provenance::is_user_written(request.config_dir.as_deref(), file, text)
+}
+
+fn is_behind_symlink(file: &Path, root: &Path) -> bool {
+    match (files::real_path(file), files::real_path(root), file.strip_prefix(root)) {
+        (Some(real), Some(root), Ok(below)) => real != root.join(below),
+        _ => true,
+    }
+}
+
+fn host_origin(file: Option<PathBuf>, base: &Path) -> LayerOrigin {
+    LayerOrigin { source: LayerSource::Flag, scope: LayerScope::User, file, base: base.into() }
+}
+
+/// The settings that the host passed at the start.
+fn read_host_settings(
+    request: &SettingsRequest,
+) -> Result<Option<(LayerOrigin, SettingsDocument)>, SettingsError> {
+    let Some(given) = &request.flag else { return Ok(None) };
+    let Some(file) = sources::host_settings_file(given, &request.cwd) else {
+        let document = read::parse_document(given, "--settings")?;
+        return Ok(Some((host_origin(None, &request.cwd), document)));
+    };
+    let document = read::read_file(&file)?.ok_or_else(|| {
+        SettingsError::unreadable(&file, "there is no such file", "Give --settings another path, or JSON.")
+    })?;
+    let base = file.parent().unwrap_or(&request.cwd).to_path_buf();
+    Ok(Some((host_origin(Some(file), &base), document)))
+}
+
+fn read_managed(request: &SettingsRequest) -> Result<Vec<(LayerOrigin, SettingsDocument)>, SettingsError> {
+    let origin = |file, base: &Path| LayerOrigin {
+        source: LayerSource::Managed,
+        scope: LayerScope::User,
+        file,
+        base: base.into(),
+    };
+    let mut documents = Vec::new();
+    if let Some(values) = &request.managed {
+        documents.push((origin(None, &request.cwd), SettingsDocument::from_values(values.clone())));
+    }
+    for file in request.managed_files.iter().rev() {
+        if let Some(document) = read::read_file(file)? {
+            let base = file.parent().unwrap_or(Path::new("/"));
+            documents.push((origin(Some(file.clone()), base), document));
+        }
+    }
+    Ok(documents)
+}
+
+/// Validates the documents, with the host's overlay applied, and builds the layers. Pure. All critical errors are
+/// reported at once.
+pub fn build_layers(
+    request: &SettingsRequest,
+    found: &SettingsDocuments,
+    overlay: &Map<String, Value>,
+) -> Result<LoadedLayers, SettingsError> {
+    let start = found.host.clone().map(|(origin, mut document)| {
+        document.values = host_overlay::remaining_start_settings(document.values, overlay);
+        (origin, document)
+    });
+    let since = (!overlay.is_empty()).then(|| {
+        (
+            host_origin(None, &request.cwd),
+            SettingsDocument::from_values(host_overlay::overlay_settings(overlay)),
+        )
+    });
+    let documents =
+        found.files.iter().cloned().chain(start).chain(since).chain(found.managed.iter().cloned());
+    let mut gathered = LoadedLayers { warnings: found.warnings.clone(), ..LoadedLayers::default() };
+    let mut grave = Vec::new();
+    let mut held = Vec::new();
+    for (origin, document) in documents {
+        let trust = if origin.scope == LayerScope::Project { request.trust } else { Trust::Full };
+        let judged = check_layer(origin, document, trust);
+        let mut slight = judged.minor;
+        // Errors in settings of the host or an administrator are never tolerated.
+        if request.tolerance == Tolerance::Tolerant && judged.layer.origin.source < LayerSource::Flag {
+            slight.extend(judged.critical);
+        } else {
+            grave.extend(judged.critical);
+        }
+        if !slight.is_empty() {
+            gathered.warnings.push(format!("These settings do not count.\n{}", join_first(&slight, "\n")));
+        }
+        held.extend(judged.withheld);
+        gathered.layers.push(judged.layer);
+    }
+    if !grave.is_empty() {
+        return Err(SettingsError::InvalidKeys(grave));
+    }
+    if !held.is_empty() {
+        gathered.warnings.push(held.join("\n"));
+    }
+    Ok(gathered)
+}

@@ -1,0 +1,229 @@
+//! Merges layers. Pure.
+//!
+//! In this order:
+//! 1. a single value: the strongest source applies; objects are merged key by key
+//! 2. lists: concatenated, strongest source first, without duplicates
+//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules apply, and restrictive ones of the host; if a
+//!    file of the administrator sets it, the host's managed layer may deny but not allow
+//! 4. `allowManagedHooksOnly`: only an administrator's hooks run
+//! 5. `disableAllHooks`: set by an administrator, no hook runs; by the user or the host, only an administrator's run;
+//!    by the project, its own do not run: it cannot disable hooks of the user
+//! 6. `disableBypassPermissionsMode` applies from any source
+//! 7. URLs of HTTP hooks: see [`http_hooks`]; a project limits only its own
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+use whimbrel_policy::mode::is_more_permissive;
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+
+use crate::settings::http_hooks::{self, HttpHookLimits};
+use crate::settings::layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+use crate::settings::sources::{LayerScope, LayerSource};
+use crate::settings::typed::TypedSettings;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EffectiveSettings {
+    /// Permission rules, strongest source first.
+    pub rules: Vec<ConfiguredRule>,
+    /// Only an administrator's rules apply. Rules of the host then apply only if they are restrictive, and nothing can
+    /// be loosened.
+    pub managed_rules_only: bool,
+    /// Additional directories, as written.
+    pub directories: Vec<AdditionalDirectory>,
+    /// Default permission mode and its source.
+    pub mode: Option<(PermissionMode, LayerSource)>,
+    /// The mode `bypassPermissions` is disabled.
+    pub bypass_disabled: bool,
+    /// Environment variables for the engine and its commands.
+    pub env: BTreeMap<String, String>,
+    /// Hooks, strongest source first.
+    pub hooks: Vec<ConfiguredHook>,
+    pub http_limits: HttpHookLimits,
+    /// Values of the other keys that the engine uses.
+    pub typed: TypedSettings,
+    /// All values in force, as they would be in one file.
+    pub values: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdditionalDirectory {
+    /// As written.
+    pub path: String,
+    pub source: LayerSource,
+}
+
+/// Merges layers, weakest first.
+pub fn merge(layers: &[SettingsLayer]) -> EffectiveSettings {
+    let http_limits = HttpHookLimits::from_layers(layers);
+    let layers: Vec<SettingsLayer> = apply_managed_policy(layers);
+    let mut values = Map::new();
+    for layer in layers.iter().rev() {
+        merge_missing(&mut values, &layer.values);
+    }
+    EffectiveSettings {
+        rules: dedup_rules(layers.iter().rev().flat_map(|layer| &layer.rules)),
+        managed_rules_only: is_enabled_by_administrator(&layers, "allowManagedPermissionRulesOnly"),
+        directories: merge_directories(&layers),
+        mode: effective_mode(&layers),
+        bypass_disabled: layers
+            .iter()
+            .any(|layer| permission_value(layer, "disableBypassPermissionsMode").is_some()),
+        env: env_variables(&values),
+        hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
+        http_limits,
+        // The values were validated, so deserialization does not fail.
+        typed: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
+        values,
+    }
+}
+
+/// The mode of the strongest source; a project cannot raise the mode that the user chose.
+fn effective_mode(layers: &[SettingsLayer]) -> Option<(PermissionMode, LayerSource)> {
+    let chosen = |layer: &SettingsLayer| -> Option<PermissionMode> {
+        permission_value(layer, "defaultMode")?.as_str()?.parse().ok()
+    };
+    let is_persons = |layer: &&SettingsLayer| {
+        layer.origin.scope == LayerScope::User && layer.origin.source == LayerSource::User
+    };
+    let persons = layers.iter().find(is_persons).and_then(chosen);
+    layers.iter().rev().find_map(|layer| {
+        let mode = chosen(layer)?;
+        let is_projects = layer.origin.scope == LayerScope::Project;
+        let raises = is_projects && persons.is_some_and(|persons| is_more_permissive(mode, persons));
+        (!raises).then_some((mode, layer.origin.source))
+    })
+}
+
+fn permission_value<'a>(layer: &'a SettingsLayer, key: &str) -> Option<&'a Value> {
+    layer.values.get("permissions")?.get(key)
+}
+
+fn is_enabled(layer: &SettingsLayer, key: &str) -> bool {
+    [layer.values.get(key), permission_value(layer, key)].contains(&Some(&Value::Bool(true)))
+}
+
+fn is_managed(layer: &SettingsLayer) -> bool {
+    layer.origin.source == LayerSource::Managed
+}
+
+fn is_enabled_by_administrator(layers: &[SettingsLayer], key: &str) -> bool {
+    layers.iter().any(|layer| is_managed(layer) && is_enabled(layer, key))
+}
+
+/// Whether hooks of plugins run. A project cannot disable them.
+pub fn are_plugin_hooks_enabled(layers: &[SettingsLayer]) -> bool {
+    let off = |layer: &SettingsLayer| {
+        layer.origin.scope == LayerScope::User && is_enabled(layer, "disableAllHooks")
+    };
+    !layers.iter().any(off) && !is_enabled_by_administrator(layers, "allowManagedHooksOnly")
+}
+
+/// Applies the administrator's restrictions on other layers, and `disableAllHooks`.
+fn apply_managed_policy(layers: &[SettingsLayer]) -> Vec<SettingsLayer> {
+    let rules_only = is_enabled_by_administrator(layers, "allowManagedPermissionRulesOnly");
+    let said_in_a_file = layers.iter().any(|layer| {
+        is_managed(layer)
+            && layer.origin.file.is_some()
+            && is_enabled(layer, "allowManagedPermissionRulesOnly")
+    });
+    let hooks_only = is_enabled_by_administrator(layers, "allowManagedHooksOnly");
+    let off = |by: fn(&SettingsLayer) -> bool| {
+        layers.iter().any(|layer| by(layer) && is_enabled(layer, "disableAllHooks"))
+    };
+    let off_by_project = off(|layer| layer.origin.scope == LayerScope::Project);
+    let off_by_person = off(|layer| layer.origin.scope == LayerScope::User && !is_managed(layer));
+    let off_for_all = off(is_managed);
+    let mut governed = layers.to_vec();
+    for layer in &mut governed {
+        if !is_managed(layer) {
+            drop_managed_switches(layer);
+        }
+        if layer.origin.scope == LayerScope::Project {
+            layer.values.remove(http_hooks::ALLOWED_URLS_KEY);
+            layer.values.remove(http_hooks::ALLOWED_ENV_VARS_KEY);
+        }
+        if rules_only && layer.origin.source == LayerSource::Flag {
+            drop_rules(layer, &[PermissionBehavior::Allow]);
+        } else if rules_only && !is_managed(layer) {
+            drop_rules(layer, PermissionBehavior::ALL);
+        } else if said_in_a_file && layer.origin.file.is_none() {
+            drop_rules(layer, &[PermissionBehavior::Allow]);
+        }
+        let runs = match (is_managed(layer), layer.origin.scope) {
+            (true, _) => !off_for_all,
+            (false, LayerScope::Project) => !(off_for_all || off_by_person || off_by_project || hooks_only),
+            (false, LayerScope::User) => !(off_for_all || off_by_person || hooks_only),
+        };
+        if !runs {
+            layer.hooks.clear();
+            layer.values.remove("hooks");
+        }
+    }
+    governed
+}
+
+fn drop_managed_switches(layer: &mut SettingsLayer) {
+    for key in ["allowManagedPermissionRulesOnly", "allowManagedHooksOnly"] {
+        layer.values.remove(key);
+        if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
+            permissions.remove(key);
+        }
+    }
+}
+
+fn drop_rules(layer: &mut SettingsLayer, behaviors: &[PermissionBehavior]) {
+    layer.rules.retain(|rule| !behaviors.contains(&rule.behavior));
+    if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
+        for behavior in behaviors {
+            permissions.remove(behavior.as_str());
+        }
+    }
+}
+
+/// Removes duplicates from the same source and base. Equal rules of different sources are kept: their paths may have
+/// different bases, and reports show both. The same applies to directories.
+fn dedup_rules<'a>(rules: impl Iterator<Item = &'a ConfiguredRule>) -> Vec<ConfiguredRule> {
+    let mut seen = HashSet::new();
+    rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()
+}
+
+fn merge_directories(layers: &[SettingsLayer]) -> Vec<AdditionalDirectory> {
+    let mut seen = HashSet::new();
+    let mut directories = Vec::new();
+    for layer in layers.iter().rev() {
+        let paths =
+            permission_value(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+        let source = layer.origin.source;
+        let new = |path: &&str| seen.insert(((*path).to_owned(), source));
+        for path in paths.filter_map(Value::as_str).filter(new) {
+            directories.push(AdditionalDirectory { path: path.into(), source });
+        }
+    }
+    directories
+}
+
+fn env_variables(values: &Map<String, Value>) -> BTreeMap<String, String> {
+    let env = values.get("env").and_then(Value::as_object).into_iter().flatten();
+    env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// Adds weaker values where there is no stronger one.
+fn merge_missing(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
+    for (key, weak) in weak {
+        match (strong.get_mut(key), weak) {
+            (Some(Value::Object(strong)), Value::Object(weak)) => merge_missing(strong, weak),
+            (Some(Value::Array(strong)), Value::Array(weak)) => {
+                let seen: HashSet<String> = strong.iter().map(Value::to_string).collect();
+                strong.extend(weak.iter().filter(|item| !seen.contains(&item.to_string())).cloned());
+            }
+            (Some(_), _) => {}
+            (None, weak) => {
+                strong.insert(key.clone(), weak.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

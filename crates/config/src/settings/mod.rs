@@ -1,0 +1,180 @@
+//! Settings of the user, the project, the host and an administrator, merged into one [`EffectiveSettings`].
+//!
+//! [`Settings::load`] reads the layers once; later they can be reloaded, the host's layer changed, and files written.
+//! Nothing here decides about tool calls: permission rules are passed on with their source, file and line.
+//!
+//! Modules, in the order in which a file passes through them:
+//! - [`sources`] (which files), [`read`] (parses a file and records line numbers), [`load`] (reads all files)
+//! - [`trust`] and [`project_env`] (what a project may set), [`git_index`] (files tracked by git), `provenance` (local
+//!   files written by this user), [`trusted_dirs`] (directories that the user trusts)
+//! - [`schema`] and [`hooks`] (validation), [`http_hooks`] (URL limits), `typos` (misspelt keys), [`layer`] (one
+//!   source)
+//! - [`merge`](mod@merge), [`typed`] (typed values), [`report`] (for the host), `protected_paths` (configuration files
+//!   that need permission)
+//! - [`host_overlay`] (changes by the host), `update`, [`edit`] and [`write`](mod@write) (changes to files)
+
+pub mod edit;
+mod error;
+pub mod git_index;
+pub mod hooks;
+pub mod host_overlay;
+pub mod http_hooks;
+pub mod layer;
+pub mod load;
+pub mod merge;
+pub mod project_env;
+mod protected_paths;
+mod provenance;
+pub mod read;
+pub mod report;
+pub mod schema;
+pub mod sources;
+pub mod trust;
+pub mod trusted_dirs;
+pub mod typed;
+mod typos;
+mod update;
+pub mod write;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value};
+use whimbrel_wire::control::SettingsReport;
+use whimbrel_wire::options::SettingSource;
+
+pub use edit::{ListAction, PermissionList, SettingsChange};
+pub use error::{InvalidKeyError, SettingsError};
+pub use hooks::{CommandHookConfig, HookActionConfig};
+pub use layer::{ConfiguredHook, ConfiguredRule, SettingsLayer};
+use load::{LoadedLayers, SettingsDocuments};
+pub use merge::{AdditionalDirectory, EffectiveSettings};
+pub use sources::{
+    LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, home_dir, managed_files,
+    repository_root,
+};
+pub use trust::Trust;
+pub use typed::TypedSettings;
+pub use update::{ChangeDraft, ChangeStatus, UpdateReport, WrittenChange};
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    request: SettingsRequest,
+    overlay: Map<String, Value>,
+    documents: SettingsDocuments,
+    loaded: LoadedLayers,
+    effective: Arc<EffectiveSettings>,
+}
+
+impl Settings {
+    /// Loads the settings. Reads files.
+    pub fn load(request: SettingsRequest) -> Result<Self, SettingsError> {
+        let found = load::read_documents(&request)?;
+        let gathered = load::build_layers(&request, &found, &Map::new())?;
+        let effective = merge_shared(&gathered.layers);
+        Ok(Self { request, overlay: Map::new(), documents: found, loaded: gathered, effective })
+    }
+
+    pub fn empty() -> Self {
+        let (request, overlay, documents) =
+            (SettingsRequest::default(), Map::new(), SettingsDocuments::default());
+        Self { request, overlay, documents, loaded: LoadedLayers::default(), effective: merge_shared(&[]) }
+    }
+
+    pub fn effective(&self) -> &Arc<EffectiveSettings> {
+        &self.effective
+    }
+
+    /// Trust in the project.
+    pub fn trust(&self) -> Trust {
+        self.request.trust
+    }
+
+    /// Whether invalid settings abort the start.
+    pub fn tolerance(&self) -> Tolerance {
+        self.request.tolerance
+    }
+
+    /// Path of a source's file.
+    pub fn file_for(&self, source: SettingSource) -> Option<PathBuf> {
+        self.request.file(source)
+    }
+
+    /// Warnings for the host: invalid values, and values withheld from the project.
+    pub fn warnings(&self) -> &[String] {
+        &self.loaded.warnings
+    }
+
+    /// The layers, weakest first.
+    pub fn layers(&self) -> &[SettingsLayer] {
+        &self.loaded.layers
+    }
+
+    /// Reads the files again and returns the sources that have changed. After an error the previous settings stay in
+    /// force.
+    pub fn reload(&mut self) -> Result<BTreeSet<LayerSource>, SettingsError> {
+        self.replace_documents(load::read_documents(&self.request)?)
+    }
+
+    /// Rebuilds the layers from newly read documents.
+    fn replace_documents(
+        &mut self,
+        found: SettingsDocuments,
+    ) -> Result<BTreeSet<LayerSource>, SettingsError> {
+        let gathered = load::build_layers(&self.request, &found, &self.overlay)?;
+        self.documents = found;
+        Ok(self.replace_layers(gathered))
+    }
+
+    /// The settings as they would be if the project were trusted. Reads no file.
+    pub fn as_if_trusted(&self) -> Result<Self, SettingsError> {
+        let mut trusted = self.clone();
+        trusted.request.trust = Trust::Full;
+        trusted.replace_documents(self.documents.clone())?;
+        Ok(trusted)
+    }
+
+    fn replace_layers(&mut self, gathered: LoadedLayers) -> BTreeSet<LayerSource> {
+        let says =
+            |layers: &[SettingsLayer], source: LayerSource| -> Vec<(LayerOrigin, Map<String, Value>)> {
+                let of_source = layers.iter().filter(|layer| layer.origin.source == source);
+                of_source.map(|layer| (layer.origin.clone(), layer.raw.clone())).collect()
+            };
+        let changed = LayerSource::ALL
+            .iter()
+            .copied()
+            .filter(|source| says(&self.loaded.layers, *source) != says(&gathered.layers, *source))
+            .collect();
+        self.effective = merge_shared(&gathered.layers);
+        self.loaded = gathered;
+        changed
+    }
+
+    /// Changes the host's layer: each key replaces its value there, null removes it; restrictions from the start stay.
+    /// If a value is invalid, nothing changes. Reads no file.
+    pub fn apply_host_changes(
+        &mut self,
+        changes: Map<String, Value>,
+    ) -> Result<BTreeSet<LayerSource>, SettingsError> {
+        let mut overlay = self.overlay.clone();
+        host_overlay::apply_changes(&mut overlay, changes);
+        let gathered = load::build_layers(&self.request, &self.documents, &overlay)?;
+        self.overlay = overlay;
+        Ok(self.replace_layers(gathered))
+    }
+
+    /// The response to `get_settings`. `applied` is what the session derived from the settings.
+    pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
+        report::build_report(&self.effective, &self.loaded.layers, applied)
+    }
+}
+
+/// Merges layers. Sessions without settings share one value, because a process may have many sessions.
+fn merge_shared(layers: &[SettingsLayer]) -> Arc<EffectiveSettings> {
+    static EMPTY: LazyLock<Arc<EffectiveSettings>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
+    if layers.is_empty() { Arc::clone(&EMPTY) } else { Arc::new(merge::merge(layers)) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Paths of the session's own configuration, which tools may not change without permission.
+
+use std::path::{Path, PathBuf};
+
+use whimbrel_os::files;
+
+use crate::settings::Settings;
+use crate::settings::provenance::RECORD_FILE;
+use crate::settings::sources::host_settings_file;
+
+/// Files and directories of the engine in the configuration directory.
+const ENGINE_FILES: [&str; 14] = [
+    "settings.json",
+    "settings.local.json",
+    RECORD_FILE,
+    ".claude.json",
+    ".credentials.json",
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "file-history",
+    "hooks",
+    "output-styles",
+    "plugins",
+    "projects",
+    "skills",
+];
+
+impl Settings {
+    /// The configuration directory with transcripts and trust records, the administrator's files and the host's
+    /// settings file, both as named and resolved. If the session works within the configuration directory, only the
+    /// engine's own files there. Accesses the disk.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        let request = &self.request;
+        let mut places: Vec<PathBuf> = request.managed_files.clone();
+        places.extend(request.flag.as_deref().and_then(|given| host_settings_file(given, &request.cwd)));
+        if let Some(config) = &request.config_dir {
+            if real_path(&request.cwd).starts_with(real_path(config)) {
+                places.extend(ENGINE_FILES.iter().map(|name| config.join(name)));
+            } else {
+                places.push(config.clone());
+            }
+        }
+        let lie = places.iter().map(|place| real_path(place)).collect::<Vec<_>>();
+        places.extend(lie);
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    whimbrel_os::links::resolve_links(&files::normalize_path(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SettingsRequest;
+
+    #[test]
+    fn configuration_paths_are_found_named_and_resolved() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("conf/desk")).unwrap();
+        std::os::unix::fs::symlink("conf", root.join("link")).unwrap();
+        let places = |cwd: &str| {
+            let request = SettingsRequest {
+                config_dir: Some(root.join("link")),
+                cwd: root.join(cwd),
+                flag: Some("given.json".into()),
+                ..SettingsRequest::default()
+            };
+            Settings::load(request).map(|settings| settings.protected_paths())
+        };
+        std::fs::write(root.join("given.json"), "{}").unwrap();
+        let apart = places("").unwrap();
+        for expected in ["conf", "link", "given.json"] {
+            assert!(apart.contains(&root.join(expected)), "{expected}: {apart:?}");
+        }
+        std::fs::write(root.join("conf/desk/given.json"), "{}").unwrap();
+        let inside = places("conf/desk").unwrap();
+        assert!(
+            inside.contains(&root.join("conf/settings.json")) && inside.contains(&root.join("conf/projects"))
+        );
+        assert!(!inside.contains(&root.join("conf")), "{inside:?}");
+        assert_eq!(Settings::empty().protected_paths(), Vec::<PathBuf>::new());
+    }
+}

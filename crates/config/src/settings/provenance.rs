@@ -1,0 +1,80 @@
+//! Provenance of local settings files: records those that this engine wrote for the user, and detects later changes.
+//!
+//! `.claude/settings.local.json` may come from an archive. Nothing in the project directory can prove otherwise,
+//! because an archive can contain git metadata too. So the proof is stored out of reach of projects, in the
+//! configuration directory: for each file its real path and a hash of its content.
+
+use std::path::Path;
+
+use whimbrel_os::files;
+
+use crate::settings::edit::SettingsChange;
+use crate::settings::error::SettingsError;
+use crate::settings::read;
+use crate::settings::write::{self, FileAccess};
+
+/// Name of the record in the configuration directory.
+pub(super) const RECORD_FILE: &str = "whimbrel-local-settings.json";
+
+/// Whether this engine wrote a file with this content for the user. An unreadable record proves nothing. Reads files.
+pub(super) fn is_user_written(config: Option<&Path>, file: &Path, text: &str) -> bool {
+    let (Some(config), Some(file)) = (config, files::real_path(file)) else { return false };
+    if file.parent().is_some_and(|folder| files::real_path(config).is_some_and(|config| config == folder)) {
+        return true;
+    }
+    let record = read::read_file(&config.join(RECORD_FILE)).ok().flatten();
+    let known = record.and_then(|record| record.values.get(&record_key(&file)).cloned());
+    known.is_some_and(|known| known == content_hash(text))
+}
+
+/// Records that a file with this content was written for the user. Writes the record.
+pub(super) fn record_user_file(config: &Path, file: &Path, text: &str) -> Result<(), SettingsError> {
+    let key = record_key(&files::real_path(file).unwrap_or_else(|| file.to_path_buf()));
+    let change = SettingsChange::Value { key, value: content_hash(text).into() };
+    write::change_file(&config.join(RECORD_FILE), FileAccess::User, &change).map(|_| ())
+}
+
+fn record_key(file: &Path) -> String {
+    file.to_string_lossy().into_owned()
+}
+
+fn content_hash(text: &str) -> String {
+    blake3::hash(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn file_is_users_until_changed_by_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (config, file) = (root.join("config"), root.join("settings.local.json"));
+        fs::write(&file, "{}").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{}"), "there is no record yet");
+        record_user_file(&config, &file, "{}").unwrap();
+        assert!(
+            is_user_written(Some(&config), &file, "{}")
+                && is_user_written(Some(&config), &file, "\u{feff}{}")
+        );
+        assert!(!is_user_written(Some(&config), &file, "{ }"), "another text");
+        assert!(!is_user_written(None, &file, "{}"), "no configuration folder");
+        fs::write(root.join("other.json"), "{}").unwrap();
+        assert!(!is_user_written(Some(&config), &root.join("other.json"), "{}"), "the same text elsewhere");
+        record_user_file(&config, &file, "{ }").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{}") && is_user_written(Some(&config), &file, "{ }"));
+        fs::write(config.join(RECORD_FILE), "broken").unwrap();
+        assert!(!is_user_written(Some(&config), &file, "{ }"), "a record that cannot be read");
+    }
+
+    #[test]
+    fn file_in_configuration_directory_needs_no_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.local.json");
+        fs::write(&file, "{}").unwrap();
+        assert!(is_user_written(Some(folder.path()), &file, "{}"));
+    }
+}

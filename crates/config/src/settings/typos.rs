@@ -1,0 +1,143 @@
+//! Detects misspelt keys. Pure. A misspelt key has no effect, which must be reported if it was meant to restrict
+//! something.
+//!
+//! Only keys are checked where a restriction could be lost: top-level keys (`permisions`), keys under `permissions`
+//! (`denny`, `Deny`) and under `sandbox`. Other unknown keys may belong to another program.
+
+use serde_json::{Map, Value};
+
+use crate::settings::hooks::ValidationError;
+use crate::settings::read::pointer_token;
+use crate::settings::schema;
+
+/// Objects whose keys are checked.
+const CHECKED_OBJECTS: &[&[&str]] =
+    &[&[], &["permissions"], &["sandbox"], &["sandbox", "network"], &["sandbox", "filesystem"]];
+
+/// Keys of `permissions` that are often written at the top level.
+const MISPLACED: &[&str] = &["allow", "ask", "deny", "additionaldirectories", "defaultmode"];
+
+/// Names used by other tools or options.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("allowedtools", "permissions.allow"),
+    ("block", "permissions.deny"),
+    ("disallow", "permissions.deny"),
+    ("disallowedtools", "permissions.deny"),
+    ("forbid", "permissions.deny"),
+];
+
+/// Reports unknown keys that resemble a known one.
+pub(super) fn find_typos(values: &Map<String, Value>) -> Vec<ValidationError> {
+    let mut flaws = Vec::new();
+    for place in CHECKED_OBJECTS {
+        let Some(object) = object_at(values, place) else { continue };
+        let pointer: String = place.iter().map(|key| pointer_token(key)).collect();
+        for key in object.keys().filter(|key| !schema::is_known_key(place, key)) {
+            if let Some(meant) = suggest_key(place, key) {
+                let cause = format!("is not a known key, so that it does nothing; perhaps {meant} is meant");
+                flaws.push(ValidationError {
+                    pointer: format!("{pointer}{}", pointer_token(key)),
+                    cause,
+                    is_critical: false,
+                });
+            }
+        }
+    }
+    flaws
+}
+
+fn object_at<'a>(values: &'a Map<String, Value>, place: &[&str]) -> Option<&'a Map<String, Value>> {
+    place.iter().try_fold(values, |object, key| object.get(*key)?.as_object())
+}
+
+/// The known key that is most similar, as a dotted path.
+fn suggest_key(place: &[&str], key: &str) -> Option<String> {
+    let plain = normalize_key(key);
+    if place.is_empty() && MISPLACED.contains(&plain.as_str()) {
+        let known =
+            schema::critical_keys(&["permissions"]).find(|known| self::normalize_key(known) == plain)?;
+        return Some(format!("permissions.{known}"));
+    }
+    if matches!(place, [] | ["permissions"])
+        && let Some((_, known)) = SYNONYMS.iter().find(|(word, _)| *word == plain)
+    {
+        return Some((*known).to_owned());
+    }
+    let distance = |known: &str| strsim::osa_distance(&plain, &self::normalize_key(known));
+    let alike = schema::critical_keys(place).filter(|known| is_similar(&plain, &self::normalize_key(known)));
+    let nearest = alike.min_by_key(|known| distance(known))?;
+    Some(place.iter().copied().chain([nearest]).collect::<Vec<_>>().join("."))
+}
+
+/// Whether a key differs by a typo or an inflection (`denied`, `denies`) from a known one.
+fn is_similar(key: &str, known: &str) -> bool {
+    let slips = if known.len() < 4 { 1 } else { 2 };
+    let stem = known.len() >= 4 && key.starts_with(&known[..known.len() - 1]);
+    strsim::osa_distance(key, known) <= slips || stem && key.len() <= known.len() + 3
+}
+
+/// Ignores case, spaces, dashes and underscores.
+fn normalize_key(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn misspelt_restrictive_key_is_reported_with_suggestion() {
+        let rows = [
+            ("a letter less", json!({"permisions": {}}), "/permisions", "permissions"),
+            (
+                "a letter more",
+                json!({"permissions": {"denny": []}}),
+                "/permissions/denny",
+                "permissions.deny",
+            ),
+            ("another case", json!({"permissions": {"Deny": []}}), "/permissions/Deny", "permissions.deny"),
+            ("a plural", json!({"permissions": {"denies": []}}), "/permissions/denies", "permissions.deny"),
+            ("swapped letters", json!({"permissions": {"aks": []}}), "/permissions/aks", "permissions.ask"),
+            (
+                "a participle",
+                json!({"permissions": {"allowed": []}}),
+                "/permissions/allowed",
+                "permissions.allow",
+            ),
+            ("a singular", json!({"hook": {}}), "/hook", "hooks"),
+            ("at the wrong place", json!({"deny": ["Bash"]}), "/deny", "permissions.deny"),
+            (
+                "an option's name",
+                json!({"disallowedTools": ["Bash"]}),
+                "/disallowedTools",
+                "permissions.deny",
+            ),
+            ("another word", json!({"permissions": {"block": []}}), "/permissions/block", "permissions.deny"),
+            ("in another style", json!({"default_mode": "plan"}), "/default_mode", "permissions.defaultMode"),
+            (
+                "deep in the sandbox",
+                json!({"sandbox": {"filesystem": {"denyreads": []}}}),
+                "/sandbox/filesystem/denyreads",
+                "sandbox.filesystem.denyRead",
+            ),
+        ];
+        for (name, value, pointer, meant) in rows {
+            let flaws = find_typos(value.as_object().unwrap());
+            let [flaw] = &flaws[..] else { panic!("{name}: {flaws:?}") };
+            assert_eq!((flaw.pointer.as_str(), flaw.is_critical), (pointer, false), "{name}");
+            assert!(flaw.cause.ends_with(&format!("perhaps {meant} is meant")), "{name}: {}", flaw.cause);
+        }
+    }
+
+    #[test]
+    fn known_and_foreign_keys_are_not_reported() {
+        let value = json!({
+            "permissions": {"deny": [], "denyInsteadOfPrompting": true, "later": 1}, "hooks": {}, "env": {},
+            "model": "m", "tips": {}, "theme": "x", "allowedMcpServers": [], "deniedMcpServers": [],
+            "enabledPlugins": {}, "spinnerTipsEnabled": true, "sandbox": {"network": {"allowUnixSockets": []}},
+        });
+        assert_eq!(find_typos(value.as_object().unwrap()), []);
+    }
+}

@@ -1,0 +1,117 @@
+//! Frames for the host about a transcript: mirrored lines, and warnings when it cannot be written.
+
+use std::io;
+use std::time::Duration;
+
+use whimbrel_session_store::mirror::{MirrorFrames, split_into_frames};
+use whimbrel_session_store::store_writer::FlushMode;
+use whimbrel_session_store::writer::{Persistence, TranscriptNotice, TranscriptWriter};
+use whimbrel_wire::notice::TranscriptMirror;
+use whimbrel_wire::system::SessionWritesLost;
+
+use crate::frame_sender::FrameSender;
+
+/// Flushes the transcript to its store, then sends mirrored lines and the pending notice to the host.
+pub(crate) async fn publish_notices(journal: &TranscriptWriter, outbox: &FrameSender) {
+    journal.flush().await;
+    if let Some(copies) = journal.take_mirrored() {
+        let file_path = copies.path.display().to_string();
+        let MirrorFrames { frames, shortened } = split_into_frames(copies.lines, copies.mirror);
+        for entries in frames {
+            outbox.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
+        }
+        if shortened > 0 {
+            let lines =
+                if shortened == 1 { "line of the transcript is" } else { "lines of the transcript are" };
+            let text = format!(
+                "{shortened} {lines} too long for this host: the copy in its session store lacks a part. {file_path} has all of it."
+            );
+            outbox.warn(text).await;
+        }
+    }
+    match journal.take_notice() {
+        None => {}
+        Some(TranscriptNotice::WriteFailed(error)) => {
+            let code = disk_error_code(&error);
+            if let Some(code) = code {
+                outbox
+                    .notify(SessionWritesLost {
+                        error_code: code.into(),
+                        lost: vec!["transcript".into()],
+                        transcript_session_ids: Some(vec![outbox.session_id().to_owned()]),
+                    })
+                    .await;
+            }
+            // Hosts render these two codes themselves.
+            if !matches!(code, Some("ENOSPC" | "EDQUOT")) {
+                let text = format!(
+                    "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
+                );
+                outbox.warn(text).await;
+            }
+        }
+        Some(TranscriptNotice::Rewritten) => {
+            let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
+            outbox.warn(text).await;
+        }
+        Some(TranscriptNotice::Unlocked(error)) => {
+            let text = format!(
+                "The transcript of this session cannot be locked ({error}). See to it that no other engine goes on with it meanwhile."
+            );
+            outbox.warn(text).await;
+        }
+        Some(TranscriptNotice::Recovered) => {
+            outbox.info("The transcript can be written again, and nothing is missing in it.").await;
+        }
+        Some(TranscriptNotice::RecoveredWithGap(count)) => {
+            let text = format!(
+                "The transcript can be written again, but {count} of its lines were given up meanwhile and are missing in it."
+            );
+            outbox.warn(text).await;
+        }
+    }
+}
+
+/// Flushes the store writer at the end of a session and warns about lines that were not delivered.
+pub(crate) async fn close_store(keeping: &Persistence, patience: Duration, outbox: &FrameSender) {
+    let Some(courier) = &keeping.store_writer else { return };
+    // A timeout shows in the number of undelivered lines.
+    let _ = tokio::time::timeout(patience, courier.flush(FlushMode::WithRetries)).await;
+    let count = courier.undelivered_count();
+    if count > 0 {
+        let text =
+            format!("{count} lines of the transcript were never taken by the session store and are lost.");
+        outbox.warn(text).await;
+    }
+}
+
+/// Error code of a disk to which nothing can be written.
+fn disk_error_code(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("ENOSPC"),
+        io::ErrorKind::QuotaExceeded => Some("EDQUOT"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("EROFS"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use crate::transcript_notices::*;
+
+    #[test]
+    fn disk_errors_have_codes() {
+        let rows = [
+            (Errno::ENOSPC, Some("ENOSPC")),
+            (Errno::EDQUOT, Some("EDQUOT")),
+            (Errno::EROFS, Some("EROFS")),
+            (Errno::EACCES, None),
+            (Errno::EIO, None),
+        ];
+        for (errno, expected) in rows {
+            assert_eq!(disk_error_code(&io::Error::from_raw_os_error(errno as i32)), expected, "{errno}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! File access of the engine: inspecting, reading and replacing files. Apart from this module only transcripts open
+//! files.
+//!
+//! Nothing here blocks on special files: only regular files are opened, and every read has a size limit.
+//!
+//! The file tools use a [`FileHandle`]: a file name in a directory that is held open. `dir_handle` opens directories
+//! without following symlinks, so that a checked path cannot be redirected afterwards (TOCTOU). `atomic_write` creates
+//! and replaces files by way of `temp_file`, `copy_metadata` carries owner, mode and attributes over to the
+//! replacement, `restore` is used by checkpoints, `head_tail` reads both ends of long files. The functions of this
+//! module take paths and follow symlinks; they are for paths that need no permission check.
+
+mod atomic_write;
+mod copy_metadata;
+mod dir_handle;
+mod file_handle;
+mod head_tail;
+mod kind;
+mod restore;
+mod temp_file;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use nix::sys::stat::stat;
+use tokio_util::task::AbortOnDropHandle;
+
+pub use atomic_write::create;
+pub use dir_handle::DirHandle;
+pub use file_handle::{FileHandle, PathChangedError};
+pub use head_tail::{HeadTail, open_regular, read_head_tail, read_range};
+pub use kind::{FileKind, FileStamp};
+pub use restore::{
+    create_private_dir, create_with_mode, file_mode, link_or_copy, remove_empty_dirs, remove_file,
+};
+pub use temp_file::{ReadAccess, TempFile, new_temp_file_in};
+
+/// Runs blocking disk work on a separate thread. Dropping the future cancels work that has not started; started work is
+/// short and runs to its end.
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await.map_err(io::Error::other)
+}
+
+/// Resolves `.` and `..` lexically.
+pub fn normalize_path(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+/// The kind of file at a path, without opening it. Follows symlinks.
+pub fn file_kind(path: &Path) -> io::Result<FileKind> {
+    match stat(path).map_err(io::Error::from) {
+        Ok(found) => Ok(FileKind::from_stat(&found)),
+        Err(error) if is_missing(&error) => Ok(FileKind::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A path with all symlinks resolved; none if it does not exist.
+pub fn real_path(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// Target of a symlink, which need not exist; none if the path is not a symlink.
+pub fn link_target(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok()
+}
+
+/// Uid of the file's owner. Follows symlinks.
+pub fn owner_uid(path: &Path) -> Option<u32> {
+    fs::metadata(path).ok().map(|metadata| metadata.uid())
+}
+
+/// Names in a directory, at most `limit`, unordered. Empty if it cannot be read.
+pub fn entry_names(folder: &Path, limit: usize) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.take(limit).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Opens a regular file for reading. Does not block if the file has become a pipe meanwhile; that is an error.
+pub fn open(path: &Path) -> io::Result<(impl Read + use<>, FileStamp)> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, FileStamp::from_metadata(&metadata)))
+}
+
+/// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is taken
+/// before the bytes, so that a change during the read is detected later.
+pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, FileStamp)> {
+    let (file, stamp) = open(path)?;
+    Ok((read_limited(file, stamp, limit)?, stamp))
+}
+
+/// Reads an open file to its end.
+fn read_limited(file: impl Read, stamp: FileStamp, limit: u64) -> io::Result<Vec<u8>> {
+    if stamp.size > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+/// Removes a directory recursively. A missing one is not an error.
+pub fn remove_dir(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The nearest existing ancestor of a path, if it is not a directory: nothing can be created below it.
+pub fn non_directory_ancestor(path: &Path) -> Option<&Path> {
+    let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;
+    (!above.is_dir()).then_some(above)
+}
+
+fn parent_dir(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}

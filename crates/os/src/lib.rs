@@ -1,0 +1,11 @@
+//! What the engine asks of the operating system besides processes and the network: files, links, time and random ids.
+//!
+//! - [`files`]: reading and replacing files, with limits and without races
+//! - [`links`]: resolves symbolic links
+//! - [`clock`]: the only reader of the clock
+//! - [`ids`]: the only source of random numbers
+
+pub mod clock;
+pub mod files;
+pub mod ids;
+pub mod links;

@@ -1,0 +1,38 @@
+//! Child processes: starting a command, reading its output within limits, and ending it with everything it started.
+//!
+//! Knows no session, no tool and no frame.
+//!
+//! - [`process`]: one command from start to exit; `shell_script`: how the shell receives it; `direct_exec`: exec
+//!   without a shell
+//! - [`piped_command`]: a command with piped stdin; [`child_process`]: a long-lived child
+//! - `pipe`: reading output; [`capture`]: output in bounded memory; [`line_channel`]: output as lines;
+//!   [`plain_text`]: output without escape sequences
+//! - [`cwd_tracker`]: carries `cd` over to the next command
+//! - [`process_groups`]: what runs now; `process_tag` and `procfs`: finding processes that left their group;
+//!   `reaper`: cleanup if the engine is killed
+
+pub mod capture;
+pub mod child_process;
+pub mod cwd_tracker;
+mod direct_exec;
+pub mod line_channel;
+mod pipe;
+pub mod piped_command;
+pub mod plain_text;
+pub mod process;
+pub mod process_groups;
+mod process_tag;
+mod procfs;
+mod reaper;
+mod shell_script;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+
+pub use capture::{CapturedOutput, OutputCapture};
+pub use child_process::{ChildProcess, KillHandle, ProgramSpec};
+pub use cwd_tracker::CwdTracker;
+pub use piped_command::{CommandEvent, CommandOutput, PipedCommand};
+pub use plain_text::format_size;
+pub use process::{CommandSpec, Leftover, Process, ProcessExit, SpawnError};
+pub use process_groups::{KILL_GRACE, ProcessGroups};
+pub use process_tag::track_daemons;

@@ -1,0 +1,346 @@
+//! One command as a process group: started, read until exit, never left behind.
+
+#![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use whimbrel_os::clock;
+
+use crate::capture::OutputCapture;
+use crate::direct_exec;
+use crate::pipe::{DrainWindow, OutputPipe};
+use crate::process_groups::{ProcessGroup, SessionBinding};
+use crate::process_tag::TAG_VARIABLE;
+use crate::shell_script::ShellScript;
+use crate::{KILL_GRACE, ProcessGroups};
+
+/// A command with its working directory and environment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandSpec {
+    /// The shell command.
+    pub command: String,
+    pub cwd: PathBuf,
+    /// The complete environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("the folder {} does not exist any more", .0.display())]
+    MissingDir(PathBuf),
+    #[error(
+        "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
+         all; let the user unset or shorten some"
+    )]
+    EnvironmentTooLarge,
+    #[error("the session has ended")]
+    SessionEnded,
+    /// Usually a limit of the system.
+    #[error("the command could not be started: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessExit {
+    Exited(i32),
+    Killed(i32),
+    /// Killed because its time limit was reached.
+    TimedOut,
+    /// The system did not report a status.
+    Unknown,
+}
+
+/// Whether a command left a process behind that holds its output open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftover {
+    Nothing,
+    /// A process still runs; its output is dropped.
+    Running,
+}
+
+/// A running command with captured output. Dropping it kills the command and its children.
+pub struct Process {
+    output: OutputPipe,
+    tree: ProcessTree,
+}
+
+/// The processes of a command. Dropping it before the exit kills them.
+pub struct ProcessTree(Option<RunningGroup>);
+
+/// The first process of a command, and its process group.
+struct RunningGroup {
+    child: Child,
+    group: ProcessGroup,
+}
+
+impl Process {
+    /// Starts a command. Stdout and stderr share one pipe, so that their order is kept.
+    pub fn spawn(order: &CommandSpec, roster: &Arc<ProcessGroups>) -> Result<Self, SpawnError> {
+        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
+        let (output, writer) = OutputPipe::create()?;
+        let body = ProcessTree::spawn_tagged(order, &script, roster, writer.try_clone()?, writer)?;
+        Ok(Self { output, tree: body })
+    }
+
+    /// Starts a command that writes into a file directly and may be detached.
+    pub fn spawn_detachable(
+        order: &CommandSpec,
+        roster: &Arc<ProcessGroups>,
+        file: &File,
+    ) -> Result<Self, SpawnError> {
+        let script = ShellScript::new(&order.command).map_err(|error| spawn_error(error, &order.cwd))?;
+        // No output arrives here: the write end is closed at once.
+        let (output, _) = OutputPipe::create()?;
+        let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
+        let body = ProcessTree::spawn_with(order, &script, roster, streams, SessionBinding::Detachable)?;
+        Ok(Self { output, tree: body })
+    }
+
+    /// Detaches the command from the session and returns its process id.
+    pub fn detach(mut self) -> Option<i32> {
+        let mut alive = self.tree.0.take()?;
+        alive.group.release();
+        Some(alive.group.id().as_raw())
+    }
+
+    /// Reads output until the command exits. Leftover processes run until the session ends.
+    pub async fn run_to_end(&mut self, capture: &mut OutputCapture) -> (ProcessExit, Leftover) {
+        let ending = loop {
+            tokio::select! {
+                biased;
+                ending = self.tree.wait() => break ending,
+                () = read_into(&mut self.output, capture), if self.output.is_open => {}
+            }
+        };
+        (ending, self.drain(capture).await)
+    }
+
+    /// Stops the command and its children, reading their output until then.
+    pub async fn stop(mut self, capture: &mut OutputCapture) {
+        {
+            let mut end = std::pin::pin!(self.tree.terminate());
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut end => break,
+                    () = read_into(&mut self.output, capture), if self.output.is_open => {}
+                }
+            }
+        }
+        self.drain(capture).await;
+    }
+
+    async fn drain(&mut self, capture: &mut OutputCapture) -> Leftover {
+        let drain = DrainWindow::start();
+        while self.output.is_open && drain.wait_for_more(read_into(&mut self.output, capture)).await {}
+        if self.output.is_open { Leftover::Running } else { Leftover::Nothing }
+    }
+
+    /// Keeps reading the output of a leftover process, so that it does not die of a broken pipe.
+    pub fn discard_output(self, closed: CancellationToken) {
+        tokio::spawn(async move { closed.run_until_cancelled(self.output.discard()).await });
+    }
+}
+
+impl ProcessTree {
+    pub fn spawn_tagged(
+        order: &CommandSpec,
+        script: &ShellScript<'_>,
+        roster: &Arc<ProcessGroups>,
+        stdout: impl Into<OwnedFd>,
+        stderr: impl Into<OwnedFd>,
+    ) -> Result<Self, SpawnError> {
+        Self::spawn_with(order, script, roster, [stdout.into(), stderr.into()], SessionBinding::Tagged)
+    }
+
+    fn spawn_with(
+        order: &CommandSpec,
+        script: &ShellScript<'_>,
+        roster: &Arc<ProcessGroups>,
+        [stdout, stderr]: [OwnedFd; 2],
+        tie: SessionBinding,
+    ) -> Result<Self, SpawnError> {
+        if roster.closed.is_cancelled() {
+            return Err(SpawnError::SessionEnded);
+        }
+        let watched = roster.supervision()?;
+        let start = |mut command: Command| {
+            command
+                .envs(watched.tag_value(tie).map(|mark| (TAG_VARIABLE, mark)))
+                .current_dir(&order.cwd)
+                .stdin(script.stdin.to_stdio()?)
+                .stdout(stdout.try_clone()?)
+                .stderr(stderr.try_clone()?);
+            watched.spawn(tie, || command.spawn())
+        };
+        let terminal = find_setsid_if_terminal();
+        // If the direct exec fails, the shell is tried: it may succeed, or print the proper error.
+        let plainly =
+            direct_command(order, script.argument, terminal).and_then(|command| start(command).ok());
+        let child = plainly.map_or_else(|| start(shell_command(order, script.argument, terminal)), Ok);
+        let child = child.map_err(|error| spawn_error(error, &order.cwd))?;
+        let leader = child.id().and_then(|id| i32::try_from(id).ok());
+        let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
+        let group = roster.add(watched, Pid::from_raw(leader));
+        Ok(Self(Some(RunningGroup { child, group })))
+    }
+
+    /// Takes stdin, once, if it is piped.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.0.as_mut()?.child.stdin.take()
+    }
+
+    /// Waits for the first process. Leftover processes run until the session ends.
+    pub async fn wait(&mut self) -> ProcessExit {
+        let Some(alive) = &mut self.0 else { return ProcessExit::Unknown };
+        let status = alive.child.wait().await;
+        alive.group.release();
+        self.0 = None;
+        status.map_or(ProcessExit::Unknown, ProcessExit::from_status)
+    }
+
+    /// Stops all processes and waits until they are gone.
+    pub async fn terminate(&mut self) {
+        if let Some(alive) = &mut self.0 {
+            alive.terminate().await;
+        }
+        self.0 = None;
+    }
+}
+
+impl Drop for ProcessTree {
+    fn drop(&mut self) {
+        let Some(mut alive) = self.0.take() else { return };
+        // Without a runtime, dropping the group kills it at once.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { alive.terminate().await });
+        }
+    }
+}
+
+impl RunningGroup {
+    /// Sends SIGTERM to the group, SIGKILL after the grace period, and waits for the first process.
+    async fn terminate(&mut self) {
+        let deadline = clock::monotonic() + KILL_GRACE;
+        self.group.signal(Signal::SIGTERM);
+        if timeout(KILL_GRACE, self.child.wait()).await.is_ok() {
+            self.group.mark_leader_reaped();
+        }
+        let mut pause = Duration::from_millis(1);
+        while self.group.is_alive() && clock::monotonic() < deadline {
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.group.signal(Signal::SIGKILL);
+        let _ = timeout(KILL_GRACE, self.child.wait()).await;
+        self.group.release();
+    }
+}
+
+/// Reads what is available; waits if there is nothing.
+async fn read_into(output: &mut OutputPipe, capture: &mut OutputCapture) {
+    if output.fill().await {
+        capture.push(&output.buffer);
+    }
+}
+
+impl ProcessExit {
+    fn from_status(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, Some(signal)) => Self::Killed(signal),
+            (None, None) => Self::Unknown,
+        }
+    }
+}
+
+/// The command without a shell, if it needs none. Not if `setsid` is used, which would hide that the program could not
+/// be started.
+fn direct_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Option<Command> {
+    let mut command = terminal.is_none().then(|| direct_exec::build_command(script, order)).flatten()?;
+    command.process_group(0);
+    Some(command)
+}
+
+/// The shell with the command, in its own process group and without a terminal.
+fn shell_command(order: &CommandSpec, script: &str, terminal: Option<SetsidPath>) -> Command {
+    let shell = find_shell(&order.environment);
+    let mut command = match terminal {
+        Some(setsid) => {
+            let mut command = Command::new(setsid);
+            command.arg(shell);
+            command
+        }
+        None => {
+            let mut command = Command::new(shell);
+            command.process_group(0);
+            command
+        }
+    };
+    command.args(["-c", "--", script]).env_clear().envs(&order.environment);
+    command
+}
+
+/// Finds bash, otherwise `/bin/sh`. An absolute path avoids a PATH search at each start.
+fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
+    let path = environment.get("PATH").map_or("", String::as_str);
+    ["/bin", "/usr/bin"]
+        .into_iter()
+        .chain(path.split(':').filter(|folder| folder.starts_with('/')))
+        .map(|folder| Path::new(folder).join("bash"))
+        .find(|bash| bash.is_file())
+        .unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// Path of the program `setsid`.
+type SetsidPath = &'static str;
+
+/// If the engine has a terminal, returns `setsid` to detach the command from it: a password prompt would otherwise
+/// block the command forever.
+fn find_setsid_if_terminal() -> Option<SetsidPath> {
+    File::open("/dev/tty").ok()?;
+    ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
+}
+
+fn spawn_error(error: io::Error, cwd: &Path) -> SpawnError {
+    if !cwd.is_dir() {
+        SpawnError::MissingDir(cwd.to_path_buf())
+    } else if error.kind() == io::ErrorKind::ArgumentListTooLong {
+        SpawnError::EnvironmentTooLarge
+    } else {
+        SpawnError::Io(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_command_runs_directly_unless_setsid_is_used() {
+        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let order = CommandSpec { command: String::new(), cwd: "/".into(), environment };
+        let programs = |script, terminal| {
+            let plainly = direct_command(&order, script, terminal);
+            let program = |command: &Command| command.as_std().get_program().to_string_lossy().into_owned();
+            (plainly.as_ref().map(program), program(&shell_command(&order, script, terminal)))
+        };
+        assert_eq!(programs("env", None), (Some("/usr/bin/env".into()), "/bin/bash".into()));
+        assert_eq!(programs("env; env", None), (None, "/bin/bash".into()));
+        assert_eq!(programs("env", Some("/bin/setsid")), (None, "/bin/setsid".into()));
+    }
+}

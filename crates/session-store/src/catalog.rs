@@ -1,0 +1,259 @@
+//! Session catalog: lists, reads, searches, renames, tags, forks and deletes stored sessions, on disk or in a store.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use whimbrel_os::links as paths;
+use whimbrel_os::{files, ids};
+use whimbrel_wire::RawJson;
+
+use crate::load::LoadRange;
+use crate::paths::project_key;
+use crate::resume::{ResumeError, ResumedSession};
+use crate::search::{Hit, SearchQuery};
+use crate::session_files::{FindError, MetadataEntry, SessionFile, SessionFiles};
+use crate::store::{Described, FileStore, SessionStore, SharedStore, StoreError, StoreKey};
+use crate::summary::SessionSummary;
+use crate::transcript::{self, Message, Transcript};
+
+/// Stored sessions. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    backend: Backend,
+}
+
+#[derive(Debug, Clone)]
+enum Backend {
+    Disk { shelf: SessionFiles, project: Option<PathBuf> },
+    Store { store: SharedStore, project: String },
+}
+
+/// A session that matches a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Id of the session.
+    pub session: String,
+    /// Matching messages.
+    pub hits: Vec<Hit>,
+}
+
+/// Options for forking a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copy {
+    /// The last message to copy; none copies all.
+    pub at: Option<String>,
+    /// Title of the fork; none derives one from the session.
+    pub title: Option<String>,
+}
+
+/// Error of an operation on stored sessions.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionsError {
+    /// No such session.
+    #[error("{0}")]
+    Find(#[from] FindError),
+    /// I/O error, or an invalid title or tag.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Error of the store.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The session cannot be loaded or forked.
+    #[error("{0}")]
+    Resume(#[from] ResumeError),
+}
+
+type SessionsResult<T> = Result<T, SessionsError>;
+
+impl Sessions {
+    /// Sessions on disk below a configuration directory such as `~/.claude`: all, or those of one working directory. A
+    /// session can be named by a prefix of its id, and the newest by `last`.
+    pub fn on_disk(config: impl Into<PathBuf>, project: Option<&Path>) -> Self {
+        let shelf = SessionFiles::new(config.into());
+        Self { backend: Backend::Disk { shelf, project: project.map(Path::to_owned) } }
+    }
+
+    /// Sessions of one working directory in a store.
+    pub fn in_store(store: impl Into<SharedStore>, project: &Path) -> Self {
+        let project = project_key(&paths::resolve_links(project).to_string_lossy());
+        Self { backend: Backend::Store { store: store.into(), project } }
+    }
+
+    /// Summaries, newest first. Sessions without anything to identify them are left out.
+    pub async fn list(&self) -> SessionsResult<Vec<SessionSummary>> {
+        match &self.backend {
+            Backend::Store { store, project } => {
+                let described = store.summaries(project).await?;
+                Ok(described.into_iter().filter_map(to_session_summary).collect())
+            }
+            Backend::Disk { .. } => {
+                let all = self.disk_sessions()?;
+                Ok(files::run_blocking(move || {
+                    all.iter().filter_map(|stored| stored.summary().ok()?).collect()
+                })
+                .await?)
+            }
+        }
+    }
+
+    /// The messages of a session, in order.
+    pub async fn messages(&self, session: &str) -> SessionsResult<Vec<Message>> {
+        match &self.backend {
+            Backend::Store { .. } => Ok(transcript::messages_from_lines(&self.lines(session).await?)),
+            Backend::Disk { shelf, .. } => {
+                let path = shelf.find(session)?.path;
+                let read = move || Transcript::open(&path)?.messages().collect::<io::Result<_>>();
+                Ok(files::run_blocking(read).await??)
+            }
+        }
+    }
+
+    /// All lines of a session's transcript, verbatim.
+    pub async fn lines(&self, session: &str) -> SessionsResult<Vec<RawJson>> {
+        let unknown = || FindError::Unknown(session.to_owned());
+        match &self.backend {
+            Backend::Store { store, project } => {
+                let key = StoreKey::session(project, session);
+                Ok(store.load(&key).await?.ok_or_else(unknown)?)
+            }
+            Backend::Disk { shelf, .. } => {
+                let (store, key) = store_of_file(&shelf.find(session)?);
+                Ok(store.load(&key).await?.ok_or_else(unknown)?)
+            }
+        }
+    }
+
+    /// Searches all sessions and returns at most `places` hits per session. A blank query matches nothing.
+    pub async fn search(&self, words: &str, places: usize) -> SessionsResult<Vec<Found>> {
+        let Some(query) = SearchQuery::new(words) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        match &self.backend {
+            Backend::Store { store, project } => {
+                for stored in store.list(project).await? {
+                    let lines = store.load(&StoreKey::session(project, stored.session.as_str())).await?;
+                    let hits = query.search_lines(&lines.unwrap_or_default(), places);
+                    found.push(Found { session: stored.session, hits });
+                }
+            }
+            Backend::Disk { .. } => {
+                let all = self.disk_sessions()?;
+                let search = move || {
+                    let hits =
+                        |stored: &SessionFile| query.search_file(&stored.path, places).unwrap_or_default();
+                    all.into_iter().map(|stored| Found { hits: hits(&stored), session: stored.id }).collect()
+                };
+                found = files::run_blocking(search).await?;
+            }
+        }
+        found.retain(|found| !found.hits.is_empty());
+        Ok(found)
+    }
+
+    /// Sets the title. Blank titles are an error.
+    pub async fn rename(&self, session: &str, title: &str) -> SessionsResult<()> {
+        match &self.backend {
+            Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.rename(title)?),
+            Backend::Store { .. } => {
+                self.append(session, &MetadataEntry::title(title, session)?.to_line()?).await
+            }
+        }
+    }
+
+    /// Sets or removes the tag.
+    pub async fn tag(&self, session: &str, tag: Option<&str>) -> SessionsResult<()> {
+        match &self.backend {
+            Backend::Disk { shelf, .. } => Ok(shelf.find(session)?.tag(tag)?),
+            Backend::Store { .. } => {
+                self.append(session, &MetadataEntry::tag(tag, session)?.to_line()?).await
+            }
+        }
+    }
+
+    /// Copies the conversation to a new session and returns its id. The source is not changed.
+    pub async fn fork(&self, session: &str, wish: Copy) -> SessionsResult<String> {
+        match &self.backend {
+            Backend::Disk { shelf, .. } => {
+                let stored = shelf.find(session)?;
+                let forked = move || stored.fork(wish.at.as_deref(), wish.title.as_deref());
+                Ok(files::run_blocking(forked).await??.id)
+            }
+            Backend::Store { store, project } => {
+                let (key, new) = (StoreKey::session(project, session), ids::new_uuid());
+                let until = LoadRange { last_message: wish.at, ..LoadRange::default() };
+                let past = ResumedSession::from_store(&**store, &key, &until).await?;
+                let mut past = past.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
+                let untitled = past.resumed.loaded.facts.title.is_none();
+                let mut lines = past.fork_lines(session, &new)?;
+                if lines.is_empty() {
+                    return Err(ResumeError::Empty(session.to_owned()).into());
+                }
+                if let Some(title) = wish.title.or_else(|| fork_title(&lines).filter(|_| untitled)) {
+                    lines.push(MetadataEntry::title(&title, &new)?.to_line()?);
+                }
+                store.append(&StoreKey::session(project, new.as_str()), &lines).await?;
+                Ok(new)
+            }
+        }
+    }
+
+    /// Deletes a session with its subagent transcripts, tool output and checkpoints.
+    pub async fn delete(&self, session: &str) -> SessionsResult<()> {
+        match &self.backend {
+            Backend::Store { store, project } => {
+                Ok(store.delete(&StoreKey::session(project, session)).await?)
+            }
+            Backend::Disk { shelf, .. } => {
+                let (shelf, stored) = (shelf.clone(), shelf.find(session)?);
+                Ok(files::run_blocking(move || shelf.delete(&stored)).await??)
+            }
+        }
+    }
+
+    fn disk_sessions(&self) -> SessionsResult<Vec<SessionFile>> {
+        match &self.backend {
+            Backend::Disk { shelf, project } => Ok(shelf.list(project.as_deref())?),
+            Backend::Store { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// Appends a line. A missing session is an error; it is not created.
+    async fn append(&self, session: &str, line: &RawJson) -> SessionsResult<()> {
+        let Backend::Store { store, project } = &self.backend else { return Ok(()) };
+        let key = StoreKey::session(project, session);
+        if store.load(&key).await?.is_none() {
+            return Err(FindError::Unknown(session.to_owned()).into());
+        }
+        Ok(store.append(&key, std::slice::from_ref(line)).await?)
+    }
+}
+
+/// The file store that contains a transcript, and the key in it.
+fn store_of_file(stored: &SessionFile) -> (FileStore, StoreKey) {
+    let folder = stored.path.parent().unwrap_or(Path::new("/"));
+    let project = folder.file_name().unwrap_or_default().to_string_lossy();
+    (FileStore::new(folder.parent().unwrap_or(folder)), StoreKey::session(project, stored.id.as_str()))
+}
+
+/// Title of a fork without a given title.
+fn fork_title(lines: &[RawJson]) -> Option<String> {
+    let mut summary = super::store::Summary::default();
+    summary.take(lines);
+    summary.text().map(|text| format!("{text} (fork)"))
+}
+
+/// Converts the summary of a store to that of lists.
+fn to_session_summary(described: Described) -> Option<SessionSummary> {
+    let Described { stored, summary } = described;
+    Some(SessionSummary {
+        session_id: stored.session,
+        summary: summary.text()?.to_owned(),
+        last_modified: stored.modified_ms,
+        file_size: None,
+        custom_title: summary.title().map(str::to_owned),
+        first_prompt: summary.prompt().map(str::to_owned),
+        git_branch: summary.git_branch.filter(|branch| !branch.is_empty()),
+        cwd: summary.cwd,
+        tag: summary.tag,
+        created_at: summary.created_at,
+    })
+}

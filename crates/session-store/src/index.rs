@@ -1,0 +1,312 @@
+//! First pass over a transcript: position and parent of each entry, a few bytes per entry.
+//!
+//! Broken links are repaired: an entry whose parent is missing gets the previous entry as its parent, so that one
+//! damaged line does not lose the conversation before it. Parents are searched among earlier entries first, so a
+//! duplicate uuid resolves to the intended entry and no cycles arise.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead};
+
+use crate::entry::{
+    CONTENT_REPLACEMENT, EntryBranch, EntryKind, HIDDEN_TEXT, IdKey, REJECTED, TOOL_START, TranscriptEntry,
+};
+use crate::line_reader::{LineReader, ScannedLine};
+use crate::metadata::MetadataEntries;
+use crate::started_calls::StartedCalls;
+
+/// Limit on ancestor steps when checking for cycles, in addition to one per entry.
+const MAX_ANCESTOR_STEPS: usize = 1 << 20;
+
+/// Index of a node in [`Index::nodes`].
+pub(super) type NodeId = u32;
+
+/// Position of a line in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+/// An entry of the tree.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) span: Span,
+    /// Distinguishes different entries with the same uuid.
+    fingerprint: u32,
+    pub(super) parent: Option<NodeId>,
+    /// For a compaction boundary the entry before it; for a tool result the entry of its call, if recorded.
+    pub(super) logical_parent: Option<NodeId>,
+    pub(super) kind: EntryKind,
+    pub(super) branch: EntryBranch,
+    pub(super) is_meta: bool,
+    pub(super) is_summary: bool,
+}
+
+impl Node {
+    /// True for user and assistant messages of the main branch that the user can see.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.kind, EntryKind::User | EntryKind::Assistant)
+            && self.branch == EntryBranch::Main
+            && !self.is_meta
+    }
+}
+
+/// Defects found in a transcript.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepairCounts {
+    /// Lines that could not be parsed, fully or in part.
+    pub unreadable: usize,
+    /// Entries written twice.
+    pub duplicates: usize,
+    /// Entries whose parent is missing.
+    pub reparented: usize,
+    /// Tool calls without a result.
+    pub unanswered: usize,
+    /// Tool results without a call.
+    pub stray_results: usize,
+}
+
+impl RepairCounts {
+    /// Warning for the user about unreadable lines.
+    pub fn warning(&self) -> Option<String> {
+        let count = self.unreadable;
+        let what = if count == 1 { "line of the transcript was" } else { "lines of the transcript were" };
+        (count > 0).then(|| {
+            format!("{count} unreadable {what} passed over; everything else that was said is there.")
+        })
+    }
+}
+
+/// Session state recorded in a transcript outside the message tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TranscriptFacts {
+    /// Last working directory.
+    pub cwd: Option<String>,
+    /// Permission mode of the last prompt.
+    pub mode: Option<String>,
+    /// Model of the last reply.
+    pub model: Option<String>,
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) nodes: Vec<Node>,
+    /// The last node with each uuid.
+    by_key: HashMap<IdKey, NodeId>,
+    /// Hidden texts by the entry that they precede.
+    pub(super) hidden_texts: HashMap<IdKey, Vec<Span>>,
+    pub(super) started: StartedCalls,
+    /// Messages that a provider rejected, and the entries that record this.
+    pub(super) rejected: HashSet<IdKey>,
+    pub(super) rejection_spans: Vec<Span>,
+    /// Entries that name content stored elsewhere.
+    pub(super) replacement_spans: Vec<Span>,
+    pub(super) metadata: MetadataEntries,
+    pub(super) facts: TranscriptFacts,
+    pub(super) repairs: RepairCounts,
+    /// Nodes whose parent was not found among earlier nodes.
+    orphans: Vec<(NodeId, IdKey)>,
+    /// Entries before this offset contribute only facts.
+    start_offset: u64,
+    /// A tool result names a call that was not found.
+    has_unresolved_sources: bool,
+}
+
+impl Index {
+    /// Indexes a whole transcript.
+    pub(super) fn scan(reader: impl BufRead) -> io::Result<Self> {
+        let mut index = Self::read(reader, 0)?;
+        index.reparent_orphans();
+        Ok(index)
+    }
+
+    /// Indexes the entries from an offset on; none if they refer to earlier ones.
+    pub(super) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
+        let index = Self::read(reader, begin)?;
+        let has_root = index.nodes.iter().any(|node| node.is_message() && node.parent.is_none());
+        let is_whole = index.orphans.is_empty() && !index.has_unresolved_sources && !has_root;
+        Ok(is_whole.then_some(index))
+    }
+
+    /// Indexes the transcript of a subagent, where sidechain entries are the conversation.
+    pub(super) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
+        let mut index = Self::read(reader, 0)?;
+        index.nodes.iter_mut().for_each(|node| node.branch = EntryBranch::Main);
+        index.reparent_orphans();
+        Ok(index)
+    }
+
+    fn read(reader: impl BufRead, begin: u64) -> io::Result<Self> {
+        let mut index = Self { start_offset: begin, ..Self::default() };
+        let mut lines = LineReader::new(reader);
+        while let Some(step) = lines.read_line()? {
+            match step {
+                ScannedLine::Complete(offset, bytes) | ScannedLine::Unterminated(offset, bytes) => {
+                    index.add_line(offset, bytes);
+                    index.metadata.mark_scanned(offset + bytes.len() as u64);
+                }
+                ScannedLine::TooLong => index.repairs.unreadable += 1,
+            }
+        }
+        Ok(index)
+    }
+
+    /// Checks for a node that matches, and stops reading at the first.
+    pub(super) fn any_node(reader: impl BufRead, fits: fn(&Node) -> bool) -> io::Result<bool> {
+        let mut index = Self::default();
+        let mut lines = LineReader::new(reader);
+        while let Some(step) = lines.read_line()? {
+            if let ScannedLine::Complete(offset, bytes) | ScannedLine::Unterminated(offset, bytes) = step {
+                index.add_line(offset, bytes);
+            }
+            if index.nodes.pop().is_some_and(|node| fits(&node)) {
+                return Ok(true);
+            }
+            index.by_key.clear();
+        }
+        Ok(false)
+    }
+
+    pub(super) fn find(&self, uuid: &str) -> Option<NodeId> {
+        self.by_key.get(&IdKey::new(uuid)).copied()
+    }
+
+    pub(super) fn node(&self, place: NodeId) -> &Node {
+        &self.nodes[place as usize]
+    }
+
+    /// Adds the entry of a line, or several if newlines between them were lost.
+    fn add_line(&mut self, mut offset: u64, mut bytes: &[u8]) {
+        while let Some((line, end)) = TranscriptEntry::parse_first(bytes) {
+            let rest = bytes[end..].trim_ascii_start();
+            if rest.is_empty() {
+                return self.add_entry(&line, offset, bytes);
+            }
+            if !rest.starts_with(b"{") {
+                break;
+            }
+            self.add_entry(&line, offset, &bytes[..end]);
+            (offset, bytes) = (offset + end as u64, &bytes[end..]);
+        }
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        self.repairs.unreadable += 1;
+        if let Some((line, skipped)) = TranscriptEntry::parse(bytes) {
+            self.add_entry(&line, offset + skipped as u64, &bytes[skipped..]);
+        }
+    }
+
+    fn add_entry(&mut self, line: &TranscriptEntry<'_>, offset: u64, bytes: &[u8]) {
+        let span = Span { offset, length: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
+        self.update_facts(line);
+        if offset < self.start_offset {
+            return;
+        }
+        match (line.kind(), line.uuid()) {
+            (Some(kind), Some(uuid)) => self.add_node(line, kind, IdKey::new(&uuid), span),
+            _ if line.is_type(TOOL_START) => self.started.record(line),
+            _ if line.is_type(REJECTED) => {
+                self.rejected.extend(line.rejected_uuids().iter().map(|uuid| IdKey::new(uuid)));
+                self.rejection_spans.push(span);
+            }
+            _ if line.is_type(HIDDEN_TEXT) => {
+                if let Some(before) = line.before_uuid() {
+                    self.hidden_texts.entry(IdKey::new(&before)).or_default().push(span);
+                }
+            }
+            _ if line.is_type(CONTENT_REPLACEMENT) => self.replacement_spans.push(span),
+            _ => self.metadata.record_entry(line, bytes, offset),
+        }
+    }
+
+    fn update_facts(&mut self, line: &TranscriptEntry<'_>) {
+        if let Some(title) = line.custom_title().filter(|title| !title.is_empty()) {
+            self.facts.title = Some(title.into_owned());
+        } else if let (Some(title), None) = (line.ai_title(), &self.facts.title) {
+            self.facts.title = Some(title.into_owned());
+        }
+        if let Some(cwd) = line.cwd().filter(|cwd| self.facts.cwd.as_deref() != Some(cwd)) {
+            self.facts.cwd = Some(cwd.into_owned());
+        }
+    }
+
+    fn add_node(&mut self, line: &TranscriptEntry<'_>, kind: EntryKind, key: IdKey, span: Span) {
+        let place = NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX);
+        let wanted = line.parent_uuid().map(|uuid| IdKey::new(&uuid));
+        let parent = wanted.and_then(|key| self.by_key.get(&key).copied());
+        let print = line.fingerprint(span.length);
+        if let Some(earlier) = self.by_key.get(&key).map(|place| self.node(*place))
+            && (earlier.fingerprint, earlier.parent) == (print, parent)
+        {
+            self.repairs.duplicates += 1;
+            return;
+        }
+        if let (Some(wanted), None) = (wanted, parent) {
+            self.orphans.push((place, wanted));
+        }
+        let other = match kind {
+            EntryKind::CompactBoundary => line.logical_parent_uuid(),
+            EntryKind::User => line.source_uuid(),
+            EntryKind::Assistant | EntryKind::Cleared | EntryKind::Other => None,
+        };
+        self.has_unresolved_sources |=
+            kind == EntryKind::User && other.as_ref().is_some_and(|uuid| self.find(uuid).is_none());
+        let other = other.and_then(|uuid| self.find(&uuid));
+        let (meta, summary) = (line.is_meta(), line.is_summary());
+        self.nodes.push(Node {
+            span,
+            fingerprint: print,
+            parent,
+            logical_parent: other,
+            kind,
+            branch: line.branch(),
+            is_meta: meta,
+            is_summary: summary,
+        });
+        self.by_key.insert(key, place);
+        // References to the original uuid of a copied prompt resolve to the copy.
+        if let Some(first) = line.copied_uuid() {
+            self.by_key.insert(IdKey::new(&first), place);
+        }
+    }
+
+    /// Gives each orphan a parent: a later entry with the wanted uuid, else the entry before it.
+    fn reparent_orphans(&mut self) {
+        let mut steps = self.nodes.len() + MAX_ANCESTOR_STEPS;
+        for (place, wanted) in std::mem::take(&mut self.orphans) {
+            self.repairs.reparented += 1;
+            let later = self.by_key.get(&wanted).copied();
+            let before = self.previous_main_node(place);
+            let fit = later
+                .into_iter()
+                .chain(before)
+                .find(|parent| !self.is_descendant(*parent, place, &mut steps));
+            self.nodes[place as usize].parent = fit;
+        }
+    }
+
+    /// The previous entry of the main branch; none for sidechain entries, which are not repaired.
+    fn previous_main_node(&self, place: NodeId) -> Option<NodeId> {
+        if self.node(place).branch == EntryBranch::Sidechain {
+            return None;
+        }
+        (0..place).rev().find(|earlier| self.node(*earlier).branch == EntryBranch::Main)
+    }
+
+    /// Checks whether a node descends from another. Returns true when the step budget is exhausted, which rejects the
+    /// candidate parent.
+    fn is_descendant(&self, mut place: NodeId, above: NodeId, steps: &mut usize) -> bool {
+        loop {
+            if place == above || *steps == 0 {
+                return true;
+            }
+            *steps -= 1;
+            match self.node(place).parent {
+                Some(parent) => place = parent,
+                None => return false,
+            }
+        }
+    }
+}

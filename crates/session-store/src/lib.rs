@@ -1,0 +1,58 @@
+//! Transcripts of sessions: writing, loading, resuming, listing, and file checkpoints.
+//!
+//! - [`paths`]: locations of transcripts; [`lock`]: one writer per session
+//! - writing: [`transcript_log`] (builds the entries of one session), [`writer`] (sink handle shared by all writers),
+//!   [`appender`] (appends whole lines to a file), `append_file` (the file trait below it), [`store_writer`] (buffered
+//!   delivery to a session store), [`durability`], `metadata` (title, tag and last prompt), `health`, `notices` and
+//!   `mirror` (frames for the host)
+//! - loading: [`load`](mod@load), in the order of its steps: `line_reader`, `entry` and `index` (first pass),
+//!   `partial_index` (skips what a compaction replaced), `truncate` and `branch` (selects the active branch),
+//!   `entry_reader` and `siblings` (second pass), `started_calls`, `tool_searches`, `rejected`, `repair` (makes the
+//!   history acceptable to providers)
+//! - resuming: [`resume`], [`fork`]
+//! - [`checkpoint`]: file contents at each prompt
+//! - listing and viewing: [`catalog`] (sessions on disk or in a store), [`session_files`] (sessions on disk),
+//!   [`summary`], [`transcript`], [`search`]
+//! - [`store`]: the `SessionStore` trait and its implementations
+
+mod append_file;
+pub mod appender;
+mod branch;
+pub mod catalog;
+pub mod checkpoint;
+pub mod durability;
+mod entry;
+mod entry_reader;
+pub mod fork;
+mod health;
+mod index;
+mod line_reader;
+pub mod load;
+pub mod lock;
+mod metadata;
+pub mod mirror;
+mod partial_index;
+pub mod paths;
+pub mod rejected;
+pub mod repair;
+pub mod resume;
+pub mod search;
+pub mod session_files;
+mod siblings;
+mod started_calls;
+pub mod store;
+pub mod store_writer;
+pub mod summary;
+pub mod text_diff;
+mod tool_searches;
+pub mod transcript;
+pub mod transcript_log;
+mod truncate;
+pub mod writer;
+
+pub use durability::Durability;
+pub use paths::ProjectDir;
+pub use resume::ResumedSession;
+pub use store_writer::StoreWriter;
+pub use transcript_log::{MessageEntry, TranscriptLog};
+pub use writer::{Mirror, Persistence, TranscriptWriter};

@@ -1,0 +1,213 @@
+//! Loads a conversation from a transcript in two passes: one over all lines, which builds a compact index, and one over
+//! the entries of the active branch. The file is only read; defects are repaired in the result.
+
+use std::collections::HashSet;
+use std::io::{self, BufReader, Read, Seek};
+
+use whimbrel_models::History;
+use whimbrel_wire::content::{Block, Role};
+
+use crate::branch;
+pub use crate::entry::IdKey;
+use crate::entry_reader::{EntryReader, TurnRole};
+use crate::index::{Index, Node, Span};
+pub use crate::index::{RepairCounts, TranscriptFacts};
+pub use crate::metadata::MetadataEntries;
+use crate::partial_index;
+use crate::rejected::{block_placeholders, message_placeholder};
+use crate::repair::{MessageContent, RepairedHistory, repair};
+use crate::siblings::{self, BranchEntry};
+use crate::tool_searches;
+use crate::truncate;
+
+const READ_BUFFER_SIZE: usize = 256 * 1024;
+
+/// The part of a conversation to load; all of it by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadRange {
+    /// The last message to load.
+    pub last_message: Option<String>,
+    /// The prompt whose turn is dropped. Loading fails if any other message would be lost.
+    pub dropped_prompt: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("The transcript cannot be read: {0}.")]
+    Io(#[from] io::Error),
+    /// The last message to load does not exist.
+    #[error("No message found with message.uuid of: {0}")]
+    NoSuchMessage(String),
+    /// Messages other than the turn named by the host would be dropped.
+    #[error("Resume rejected by --resume-drops-turn: {0}")]
+    Rejected(String),
+}
+
+#[derive(Debug, Default)]
+pub struct LoadedConversation {
+    /// Messages to send to the model.
+    pub history: History,
+    /// The history contains thinking without a signature, which some providers reject.
+    pub has_unsigned_thinking: bool,
+    /// Uuid of the last entry.
+    pub leaf: Option<String>,
+    pub call_ids: HashSet<String>,
+    /// Texts that the model has received hidden from the user.
+    pub hidden_texts: HashSet<IdKey>,
+    /// Uuids of all messages.
+    pub uuids: HashSet<IdKey>,
+    pub metadata: MetadataEntries,
+    /// Deferred tools loaded so far, in order.
+    pub loaded_tools: Vec<String>,
+    /// Number of prompts.
+    pub turns: u32,
+    /// Tokens of the last request and its reply, as reported by the provider.
+    pub context_tokens: u64,
+    pub facts: TranscriptFacts,
+    pub repairs: RepairCounts,
+    /// Calls that had started and have no result.
+    pub unfinished_calls: Vec<String>,
+    /// Positions of the conversation's entries, in order.
+    pub(super) spans: Vec<Span>,
+}
+
+/// Loads a conversation from a transcript.
+pub fn load<R: Read + Seek>(file: R, until: &LoadRange) -> Result<LoadedConversation, LoadError> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
+    let index = match until {
+        LoadRange { last_message: None, dropped_prompt: None } => {
+            partial_index::build_index(&mut file, branch::find_resume_point)?
+        }
+        // The named message can be anywhere in the file.
+        _ => Index::scan(&mut file)?,
+    };
+    build_conversation(file, &index, until)
+}
+
+/// Loads the transcript of a subagent, whose entries are all marked as sidechain.
+pub(super) fn load_subagent<R: Read + Seek>(file: R) -> Result<LoadedConversation, LoadError> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
+    let index = Index::scan_subagent(&mut file)?;
+    build_conversation(file, &index, &LoadRange::default())
+}
+
+fn build_conversation<R: Read + Seek>(
+    mut file: BufReader<R>,
+    index: &Index,
+    until: &LoadRange,
+) -> Result<LoadedConversation, LoadError> {
+    file.rewind()?;
+    let mut reader = EntryReader::new(file);
+    let leaf = truncate::select_leaf(index, &mut reader, until)?;
+    let last = leaf.filter(|_| until.last_message.is_some());
+    let steps = siblings::collect_entries(index, &mut reader, &branch::branch_to(index, leaf), last)?;
+    let mut loaded = LoadedConversation {
+        facts: index.facts.clone(),
+        repairs: index.repairs,
+        ..LoadedConversation::default()
+    };
+    if let Some(leaf) = leaf {
+        loaded.leaf = reader.read_uuid(index.node(leaf).span)?;
+    }
+    let said = loaded.collect_messages(index, &mut reader, steps)?;
+    loaded.spans.extend(index.rejection_spans.iter().chain(&index.replacement_spans));
+    loaded.metadata = index.metadata.clone();
+    let RepairedHistory { history, calls, unanswered, stray_results, has_unsigned_thinking: unsigned } =
+        repair(said, &index.started);
+    loaded.repairs.unanswered = unanswered.len();
+    loaded.repairs.stray_results = stray_results;
+    loaded.unfinished_calls = unanswered.into_iter().filter(|id| index.started.contains(id)).collect();
+    loaded.history = history;
+    loaded.has_unsigned_thinking = unsigned;
+    loaded.call_ids = calls;
+    Ok(loaded)
+}
+
+/// Positions of the entries that the user can see, in order, and the defects of the transcript.
+pub(super) fn conversation_spans<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, RepairCounts)> {
+    let mut file = BufReader::with_capacity(READ_BUFFER_SIZE, file);
+    let index = partial_index::build_index(&mut file, branch::find_leaf)?;
+    file.rewind()?;
+    let path = branch::branch_to(&index, branch::find_leaf(&index));
+    let mut steps = siblings::collect_entries(&index, &mut EntryReader::new(file), &path, None)?;
+    steps.retain(|step| step.is_visible);
+    let garbled = steps.iter().filter(|step| step.message.as_ref().is_some_and(|heard| heard.is_garbled));
+    let unreadable = index.repairs.unreadable + garbled.count();
+    let repairs = RepairCounts { unreadable, ..index.repairs };
+    Ok((steps.into_iter().map(|step| step.span).collect(), repairs))
+}
+
+/// Checks whether a transcript contains a message.
+pub fn has_messages(file: impl Read) -> io::Result<bool> {
+    Index::any_node(BufReader::with_capacity(READ_BUFFER_SIZE, file), Node::is_message)
+}
+
+impl LoadedConversation {
+    pub fn has_messages(&self) -> bool {
+        !self.history.is_empty()
+    }
+
+    /// Collects the messages with the hidden texts inserted before them, and records tools, usage and facts of each
+    /// entry.
+    fn collect_messages<R: Read + Seek>(
+        &mut self,
+        index: &Index,
+        reader: &mut EntryReader<R>,
+        steps: Vec<BranchEntry>,
+    ) -> io::Result<Vec<MessageContent>> {
+        let mut said = Vec::with_capacity(steps.len());
+        let mut searches = HashSet::new();
+        for BranchEntry { span, message: heard, is_visible: is_said } in steps {
+            let Some(mut heard) = heard else {
+                self.loaded_tools.extend(reader.read_loaded_tools(span)?);
+                self.spans.push(span);
+                continue;
+            };
+            let name = IdKey::new(&heard.uuid);
+            self.uuids.insert(name);
+            let is_refused = index.rejected.contains(&name);
+            for brief in index.hidden_texts.get(&name).into_iter().flatten() {
+                self.spans.push(*brief);
+                if let Some(text) = reader.read_hidden_text(*brief)?.filter(|_| !is_refused) {
+                    self.hidden_texts.insert(IdKey::new(&text));
+                    said.push(MessageContent::from_hidden_text(text));
+                }
+            }
+            self.spans.push(span);
+            if is_refused {
+                heard.content.blocks = block_placeholders(&heard.content.blocks);
+                let repeats = said.last().is_some_and(|last| {
+                    last.blocks == [message_placeholder()] && last.blocks == heard.content.blocks
+                });
+                if repeats || !is_said {
+                    continue;
+                }
+            }
+            self.repairs.unreadable += usize::from(heard.is_garbled);
+            if tool_searches::track_tool_search(&heard.content.blocks, &mut searches) {
+                self.loaded_tools.extend(reader.read_loaded_tools(span)?);
+            }
+            self.turns += u32::from(heard.role == TurnRole::Prompt);
+            if let (TurnRole::EngineNote, [Block::Text { text, .. }]) =
+                (heard.role, &heard.content.blocks[..])
+            {
+                self.hidden_texts.insert(IdKey::new(text));
+            }
+            self.facts.mode = heard.mode.or_else(|| self.facts.mode.take());
+            self.facts.model = heard.model.or_else(|| self.facts.model.take());
+            self.context_tokens = heard.usage.map_or(self.context_tokens, |usage| usage.total());
+            said.push(heard.content);
+        }
+        Ok(said)
+    }
+}
+
+impl MessageContent {
+    fn from_hidden_text(text: String) -> Self {
+        Self { role: Role::User, reply: None, blocks: vec![Block::text(text)], starts_recorded: false }
+    }
+}
+
+#[cfg(test)]
+mod tests;

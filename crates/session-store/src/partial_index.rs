@@ -1,0 +1,134 @@
+//! Partial index for long transcripts: after a compaction or a clear, only the entries from there on are indexed;
+//! earlier lines contribute only facts and defects. If a later entry refers to an earlier one, the whole transcript is
+//! indexed instead.
+
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use memchr::{memmem, memrchr};
+
+use crate::branch;
+use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, EntryKind};
+use crate::index::{Index, NodeId};
+
+/// Smaller transcripts are indexed completely.
+const MIN_PARTIAL_SIZE: u64 = 4 << 20;
+
+/// Bytes searched at once.
+const CHUNK_SIZE: u64 = 256 * 1024;
+
+/// Bytes of the next chunk searched as well, because a match may cross the border.
+const OVERLAP: u64 = 64;
+
+/// Selects the last entry of the conversation.
+pub(super) type LeafFinder = fn(&Index) -> Option<NodeId>;
+
+/// Indexes the part of a transcript that is still in use.
+pub(super) fn build_index<R: Read + Seek>(file: &mut BufReader<R>, end: LeafFinder) -> io::Result<Index> {
+    if file.seek(SeekFrom::End(0))? >= MIN_PARTIAL_SIZE
+        && let Some(index) = index_from_last_break(file, end)?
+    {
+        return Ok(index);
+    }
+    file.rewind()?;
+    Index::scan(file)
+}
+
+/// Indexes from the last break on; none if there is no break or if the conversation reaches further back.
+fn index_from_last_break<R: Read + Seek>(
+    file: &mut BufReader<R>,
+    end: LeafFinder,
+) -> io::Result<Option<Index>> {
+    let Some(offset) = find_last_break(file)? else { return Ok(None) };
+    file.rewind()?;
+    Ok(Index::scan_from(file, offset)?.filter(|index| begins_with_break(index, end(index))))
+}
+
+/// Checks that the conversation starts with the break in the first indexed entry.
+fn begins_with_break(index: &Index, leaf: Option<NodeId>) -> bool {
+    let path = branch::branch_to(index, leaf);
+    path.first() == Some(&0)
+        && match index.node(0).kind {
+            EntryKind::Cleared => true,
+            EntryKind::CompactBoundary => path.iter().any(|place| index.node(*place).is_summary),
+            EntryKind::User | EntryKind::Assistant | EntryKind::Other => false,
+        }
+}
+
+/// Offset of the last line that looks like a break. Quoted text does not match, because its quotes are escaped.
+fn find_last_break<R: Read + Seek>(file: &mut BufReader<R>) -> io::Result<Option<u64>> {
+    let marks = [COMPACT_BOUNDARY, CONVERSATION_CLEARED].map(|subtype| format!("\"{subtype}\""));
+    let length = file.seek(SeekFrom::End(0))?;
+    let (mut end, mut is_found) = (length, false);
+    let mut bytes = Vec::new();
+    while end > 0 {
+        let begin = end.saturating_sub(CHUNK_SIZE);
+        file.seek(SeekFrom::Start(begin))?;
+        bytes.clear();
+        file.by_ref().take((end + OVERLAP).min(length) - begin).read_to_end(&mut bytes)?;
+        let mut before = usize::try_from(end - begin).unwrap_or(usize::MAX).min(bytes.len());
+        if !is_found {
+            let last = |mark: &String| memmem::find_iter(&bytes, mark.as_bytes()).last();
+            if let Some(at) = marks.iter().filter_map(last).max() {
+                (is_found, before) = (true, at);
+            }
+        }
+        if is_found && let Some(at) = memrchr(b'\n', &bytes[..before]) {
+            return Ok(Some(begin + at as u64 + 1));
+        }
+        end = begin;
+    }
+    Ok(is_found.then_some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    const ROOT: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"one"}}"#;
+    const REPLY: &str = r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"content":"1"}}"#;
+    const BREAK: &str = r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a1"}"#;
+    const SUMMARY: &str =
+        r#"{"type":"user","uuid":"s","parentUuid":"b","isCompactSummary":true,"message":{"content":"sum"}}"#;
+    const CLEAR: &str = r#"{"type":"system","subtype":"conversation_cleared","uuid":"c","parentUuid":null}"#;
+    const NEXT: &str = r#"{"type":"user","uuid":"u2","parentUuid":"s","message":{"content":"two"}}"#;
+    const BACK: &str = r#"{"type":"user","uuid":"u3","parentUuid":"a1","message":{"content":"back"}}"#;
+    const QUOTED: &str = r#"{"type":"user","uuid":"u4","parentUuid":"u2","message":{"content":"\"subtype\":\"compact_boundary\""}}"#;
+
+    /// Lines with padding, so that no two are in one chunk.
+    fn spaced_file(lines: &[&str]) -> BufReader<Cursor<Vec<u8>>> {
+        let text: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+        let filler = format!("{{\"type\":\"x\",\"pad\":\"{}\"}}\n", "y".repeat(CHUNK_SIZE as usize / 3));
+        BufReader::new(Cursor::new(text.join(&filler).into_bytes()))
+    }
+
+    #[test]
+    fn entries_before_last_break_are_skipped_unless_referenced() {
+        let rows: [(&str, &[&str], Option<usize>); 9] = [
+            ("no break", &[ROOT, REPLY], None),
+            ("a summary", &[ROOT, REPLY, BREAK, SUMMARY, NEXT], Some(3)),
+            ("at the beginning", &[BREAK, SUMMARY, NEXT], Some(3)),
+            ("no summary", &[ROOT, REPLY, BREAK], None),
+            ("cleared", &[ROOT, REPLY, CLEAR], Some(1)),
+            ("gone back to what was before", &[ROOT, REPLY, BREAK, SUMMARY, BACK], None),
+            ("the first line written again", &[ROOT, REPLY, BREAK, SUMMARY, ROOT], None),
+            ("a later line written again", &[ROOT, REPLY, BREAK, SUMMARY, REPLY], None),
+            ("a break in a text", &[ROOT, REPLY, BREAK, SUMMARY, NEXT, QUOTED], Some(4)),
+        ];
+        for (name, lines, expected) in rows {
+            let index = index_from_last_break(&mut spaced_file(lines), branch::find_resume_point).unwrap();
+            assert_eq!(index.map(|index| index.nodes.len()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn break_is_found_at_any_chunk_offset() {
+        let line = format!("{CLEAR}\n");
+        for after in (CHUNK_SIZE as usize - 200)..(CHUNK_SIZE as usize + 200) {
+            let text = format!("{ROOT}\n{line}{}", " ".repeat(after));
+            let found = find_last_break(&mut BufReader::new(Cursor::new(text.into_bytes()))).unwrap();
+            assert_eq!(found, Some(ROOT.len() as u64 + 1), "{after}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Repairs a loaded history so that every provider accepts it: roles alternate, each tool call is followed by exactly
+//! one result, and each result has its call. Pure. Intact parts are kept; missing ones get placeholders.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use whimbrel_models::History;
+use whimbrel_models::history::is_unsigned_thinking;
+use whimbrel_wire::Role;
+use whimbrel_wire::content::{Block, ResultContent, Source};
+
+use crate::started_calls::StartedCalls;
+
+/// Replaces an empty prompt; providers reject blank text.
+pub const EMPTY_PROMPT: &str = "(The message was empty.)";
+
+/// Inserted where the history would start with the model.
+const LOST_BEGINNING: &str = "(The beginning of the conversation is lost.)";
+
+/// Replaces an unreadable block.
+const UNREADABLE_BLOCK: &str = "(Something that cannot be read stood here.)";
+
+/// Content of one message entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MessageContent {
+    pub(super) role: Role,
+    /// Id of the reply that the entry is a part of.
+    pub(super) reply: Option<String>,
+    pub(super) blocks: Vec<Block>,
+    /// The engine recorded the start of every call with effects, so a call without a record had none.
+    pub(super) starts_recorded: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RepairedHistory {
+    pub(super) history: History,
+    /// Ids of all tool calls.
+    pub(super) calls: HashSet<String>,
+    /// Ids of calls without a result.
+    pub(super) unanswered: Vec<String>,
+    /// Number of results without a call.
+    pub(super) stray_results: usize,
+    /// The history contains thinking without a signature.
+    pub(super) has_unsigned_thinking: bool,
+}
+
+/// State of a call without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CallState {
+    /// It had started.
+    Started,
+    /// This agent was running it.
+    Delegated(String),
+    /// It had not started, or it has no effects.
+    NoEffect,
+    /// The transcript does not say.
+    Unknown,
+}
+
+/// Repairs a history; `started` contains the calls that had started.
+pub(super) fn repair(said: Vec<MessageContent>, started: &StartedCalls) -> RepairedHistory {
+    let (answers, reply, mended) = (HashMap::new(), OpenReply::default(), RepairedHistory::default());
+    let mut bench = Repairer { results: answers, started, reply, repaired: mended };
+    let said = bench.extract_results(said);
+    for said in said {
+        match said.role {
+            Role::User => bench.add_user_message(&said),
+            Role::Assistant => bench.add_reply_part(said),
+        }
+    }
+    bench.close_reply();
+    bench.repaired.stray_results += bench.results.len();
+    bench.repaired
+}
+
+struct Repairer<'a> {
+    results: HashMap<String, Block>,
+    started: &'a StartedCalls,
+    /// The reply being assembled.
+    reply: OpenReply,
+    repaired: RepairedHistory,
+}
+
+#[derive(Default)]
+struct OpenReply {
+    id: Option<String>,
+    blocks: Vec<Block>,
+    /// Its calls, each with the state to report if there is no result.
+    calls: Vec<(String, CallState)>,
+}
+
+impl Repairer<'_> {
+    /// Removes all tool results from the messages. Of several results for one call the first is used.
+    fn extract_results(&mut self, said: Vec<MessageContent>) -> Vec<MessageContent> {
+        let mut rest = Vec::with_capacity(said.len());
+        for mut said in said {
+            let mut answered = false;
+            said.blocks = std::mem::take(&mut said.blocks)
+                .into_iter()
+                .filter_map(|block| match block {
+                    Block::ToolResult { ref tool_use_id, .. } => {
+                        answered = true;
+                        match self.results.entry(tool_use_id.clone()) {
+                            Entry::Occupied(_) => self.repaired.stray_results += 1,
+                            Entry::Vacant(free) => {
+                                free.insert(replace_unreadable(block));
+                            }
+                        }
+                        None
+                    }
+                    block => (!is_blank(&block)).then(|| replace_unreadable(block)),
+                })
+                .collect();
+            if said.role == Role::User && said.blocks.is_empty() && !answered {
+                said.blocks.push(Block::text(EMPTY_PROMPT));
+            }
+            rest.push(said);
+        }
+        rest
+    }
+
+    fn add_user_message(&mut self, said: &MessageContent) {
+        if said.blocks.is_empty() {
+            return;
+        }
+        self.close_reply();
+        for block in &said.blocks {
+            self.repaired.history.push(Role::User, block);
+        }
+    }
+
+    /// Adds to the open reply if the entry is part of it, even after tool results.
+    fn add_reply_part(&mut self, said: MessageContent) {
+        if said.reply.is_none() || said.reply != self.reply.id {
+            self.close_reply();
+            self.reply.id.clone_from(&said.reply);
+        }
+        for block in said.blocks {
+            if let Block::ToolUse { id, .. } = &block {
+                if !self.repaired.calls.insert(id.clone()) {
+                    continue;
+                }
+                let fate = match (self.started.agent_for(id), said.starts_recorded) {
+                    (Some(agent), _) => CallState::Delegated(agent.to_owned()),
+                    (None, _) if self.started.contains(id) => CallState::Started,
+                    (None, true) => CallState::NoEffect,
+                    (None, false) => CallState::Unknown,
+                };
+                self.reply.calls.push((id.clone(), fate));
+            }
+            self.reply.blocks.push(block);
+        }
+    }
+
+    /// Ends the open reply and appends the results of its calls. Providers reject a reply that ends in thinking.
+    fn close_reply(&mut self) {
+        let OpenReply { mut blocks, calls, .. } = std::mem::take(&mut self.reply);
+        while blocks.last().is_some_and(is_thinking) {
+            blocks.pop();
+        }
+        if blocks.is_empty() {
+            return;
+        }
+        if self.repaired.history.is_empty() {
+            self.repaired.history.push(Role::User, &Block::text(LOST_BEGINNING));
+        }
+        for block in &blocks {
+            self.repaired.has_unsigned_thinking |= is_unsigned_thinking(block);
+            self.repaired.history.push(Role::Assistant, block);
+        }
+        for (id, fate) in calls {
+            let answer = self.results.remove(&id).unwrap_or_else(|| {
+                self.repaired.unanswered.push(id.clone());
+                missing_result(id, &fate)
+            });
+            self.repaired.history.push(Role::User, &answer);
+        }
+    }
+}
+
+/// Placeholder for the result of a call.
+fn missing_result(id: String, fate: &CallState) -> Block {
+    let text = match fate {
+        CallState::Delegated(agent) => &format!(
+            "Outcome unknown: the engine ended while the agent {agent} was at this. What it did stays done. Go on with it (Agent with `resume`), or look before you repeat it."
+        ),
+        CallState::Started => {
+            "Outcome unknown: the engine ended while this call was running. It may have taken effect in whole or in part. Look before you repeat it."
+        }
+        CallState::NoEffect => {
+            "No result: the engine ended before this call was finished. Nothing was changed by it. Make it again if it is still needed."
+        }
+        CallState::Unknown => {
+            "Outcome unknown: the engine ended before this call had a result on record. It may have taken effect. Look before you repeat it."
+        }
+    };
+    Block::ToolResult {
+        tool_use_id: id,
+        content: Some(ResultContent::Text(text.into())),
+        is_error: Some(true),
+    }
+}
+
+/// Replaces images and documents that are not valid base64, for example because another engine truncated them.
+fn replace_unreadable(block: Block) -> Block {
+    match block {
+        Block::Image { ref source } | Block::Document { ref source, .. } if !is_valid_source(source) => {
+            Block::text(UNREADABLE_BLOCK)
+        }
+        Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error } => {
+            let blocks = blocks.into_iter().map(replace_unreadable).collect();
+            Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error }
+        }
+        block => block,
+    }
+}
+
+fn is_thinking(block: &Block) -> bool {
+    matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. })
+}
+
+pub fn is_blank(block: &Block) -> bool {
+    matches!(block, Block::Text { text, .. } if text.trim().is_empty())
+}
+/// Returns whether data declared as base64 is valid base64.
+pub fn is_valid_source(source: &Source) -> bool {
+    match source {
+        Source::Base64 { data, .. } => !data.is_empty() && BASE64_STANDARD.decode(data).is_ok(),
+        Source::Url { .. } | Source::Text { .. } | Source::File { .. } => true,
+    }
+}

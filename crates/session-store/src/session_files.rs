@@ -1,0 +1,397 @@
+//! Session files on disk: listing, finding, renaming, tagging and deleting them.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use nix::fcntl::OFlag;
+use serde::Serialize;
+use uuid::Uuid;
+use whimbrel_os::files::{self, FileKind};
+use whimbrel_os::links as paths;
+use whimbrel_wire::RawJson;
+use whimbrel_wire::invisible::is_invisible;
+
+use crate::checkpoint;
+use crate::lock::{self, LockError, TranscriptLock};
+use crate::paths::{has_other_cwd, project_key};
+use crate::summary::SessionSummary;
+
+/// Name of the newest session.
+pub const LAST_KEYWORD: &str = "last";
+/// Shortest id prefix that is accepted.
+const MIN_ID_PREFIX: usize = 4;
+/// Length of a project key before its hash, which differs between programs.
+const MAX_KEY_LEN: usize = 200;
+
+/// All sessions below a configuration directory.
+#[derive(Debug, Clone)]
+pub struct SessionFiles {
+    config_dir: PathBuf,
+}
+
+/// A session file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFile {
+    pub id: String,
+    /// Path of the transcript.
+    pub path: PathBuf,
+    pub modified: SystemTime,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// No session matches.
+    #[error("No session {0} is kept. `whimbrel sessions` lists those that are.")]
+    Unknown(String),
+    /// Several sessions match.
+    #[error("{0} could be any of {1}. Give more of the id.")]
+    Ambiguous(String, String),
+    /// The name is neither an id, a prefix of one, nor `last`.
+    #[error("{0:?} is no session: give an id, at least four letters of its beginning, or `last`.")]
+    InvalidName(String),
+    /// The directory cannot be read.
+    #[error("The sessions cannot be read: {0}.")]
+    Unreadable(#[from] io::Error),
+}
+
+impl SessionFiles {
+    pub fn new(config_dir: PathBuf) -> Self {
+        Self { config_dir }
+    }
+
+    /// All sessions, or those of one working directory; newest first. Of files with the same id the newest is listed.
+    pub fn list(&self, project: Option<&Path>) -> io::Result<Vec<SessionFile>> {
+        let mut newest: HashMap<String, SessionFile> = HashMap::new();
+        let here = project.map(paths::resolve_links);
+        let is_meant =
+            |stored: &SessionFile| here.as_ref().is_none_or(|here| !has_other_cwd(&stored.path, here));
+        for folder in self.project_dirs(project)? {
+            for stored in session_files_in(&folder).into_iter().filter(is_meant) {
+                let known = newest.get(&stored.id).is_some_and(|known| known.modified >= stored.modified);
+                if !known {
+                    newest.insert(stored.id.clone(), stored);
+                }
+            }
+        }
+        let mut sessions: Vec<SessionFile> = newest.into_values().collect();
+        sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+        Ok(sessions)
+    }
+
+    /// Directories of all projects, or of one.
+    fn project_dirs(&self, project: Option<&Path>) -> io::Result<Vec<PathBuf>> {
+        let root = self.config_dir.join("projects");
+        let names = match files::file_kind(&root)? {
+            FileKind::Missing => return Ok(Vec::new()),
+            FileKind::Directory => files::entry_names(&root, usize::MAX),
+            _ => return Err(io::Error::other(format!("{} is not a folder", root.display()))),
+        };
+        let key = project.map(|folder| project_key(&paths::resolve_links(folder).to_string_lossy()));
+        let is_meant = |name: &String| match &key {
+            None => true,
+            Some(key) if key.len() <= MAX_KEY_LEN => name == key,
+            Some(key) => name.starts_with(&key[..=MAX_KEY_LEN]),
+        };
+        Ok(names.into_iter().filter(is_meant).map(|name| root.join(name)).collect())
+    }
+
+    /// Finds a session by its id, a prefix of it, or `last`.
+    pub fn find(&self, name: &str) -> Result<SessionFile, FindError> {
+        let name = name.trim().to_lowercase();
+        let is_id = name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if name != LAST_KEYWORD && (!is_id || name.len() < MIN_ID_PREFIX) {
+            return Err(FindError::InvalidName(name));
+        }
+        let mut sessions = self.list(None)?;
+        if name == LAST_KEYWORD {
+            let has_words = |stored: &SessionFile| matches!(stored.summary(), Ok(Some(_)));
+            return sessions.into_iter().find(has_words).ok_or(FindError::Unknown(name));
+        }
+        sessions.retain(|stored| stored.id.to_lowercase().starts_with(&name));
+        match sessions.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => Err(FindError::Unknown(name)),
+            several => {
+                let ids: Vec<&str> = several.iter().take(5).map(|stored| stored.id.as_str()).collect();
+                Err(FindError::Ambiguous(name, ids.join(", ")))
+            }
+        }
+    }
+
+    /// Deletes a session with its subagent transcripts, tool output and checkpoints. The transcript is deleted last, so
+    /// that an interrupted deletion can be repeated. A locked session is an error.
+    pub fn delete(&self, stored: &SessionFile) -> io::Result<()> {
+        self.delete_within(stored, lock::BUSY_TIMEOUT)
+    }
+
+    fn delete_within(&self, stored: &SessionFile, patience: Duration) -> io::Result<()> {
+        let _lock = match files::file_kind(&stored.path)? {
+            FileKind::File(_) => {
+                Some(TranscriptLock::acquire_within(&stored.path, patience).map_err(lock_error_to_io)?)
+            }
+            _ => None,
+        };
+        files::remove_dir(&checkpoint::checkpoint_dir(&self.config_dir, &stored.id))?;
+        files::remove_dir(&stored.path.with_extension(""))?;
+        files::remove_file(&stored.path)
+    }
+}
+
+fn lock_error_to_io(error: LockError) -> io::Error {
+    match error {
+        LockError::Busy(busy) => {
+            io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that first"))
+        }
+        LockError::Io(error) => error,
+    }
+}
+
+fn session_files_in(folder: &Path) -> Vec<SessionFile> {
+    let stored = |name: String| {
+        let id = name.strip_suffix(".jsonl").filter(|id| id.len() == 36 && Uuid::try_parse(id).is_ok())?;
+        let path = folder.join(&name);
+        match files::file_kind(&path) {
+            Ok(FileKind::File(stamp)) => {
+                Some(SessionFile { id: id.to_owned(), path, modified: stamp.modified, size: stamp.size })
+            }
+            _ => None,
+        }
+    };
+    files::entry_names(folder, usize::MAX).into_iter().filter_map(stored).collect()
+}
+
+/// Limit on titles and tags, because lists read only the head and tail of a transcript.
+const MAX_NAME_CHARS: usize = 1_000;
+
+/// A metadata entry, in the format of the official SDKs.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(super) enum MetadataEntry<'a> {
+    CustomTitle { custom_title: String, session_id: &'a str },
+    Tag { tag: String, session_id: &'a str },
+}
+
+impl<'a> MetadataEntry<'a> {
+    /// Creates a title entry. Blank and overlong titles are errors.
+    pub(super) fn title(text: &str, session_id: &'a str) -> io::Result<Self> {
+        Ok(Self::CustomTitle { custom_title: validate_title(text)?, session_id })
+    }
+
+    /// Creates a tag entry; none removes the tag.
+    pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
+        let tag = match tag {
+            Some(tag) => validate_name("A tag", tag)?,
+            None => String::new(),
+        };
+        Ok(Self::Tag { tag, session_id })
+    }
+
+    pub(super) fn to_line(&self) -> io::Result<RawJson> {
+        Ok(RawJson::from_value(self)?)
+    }
+}
+
+impl SessionFile {
+    /// Summary for lists; none if there is nothing to identify the session by.
+    pub fn summary(&self) -> io::Result<Option<SessionSummary>> {
+        SessionSummary::read(&self.id, &self.path)
+    }
+
+    /// Sets the title. Blank titles are an error.
+    pub fn rename(&self, title: &str) -> io::Result<()> {
+        self.append(&MetadataEntry::title(title, &self.id)?)
+    }
+
+    /// Sets or removes the tag.
+    pub fn tag(&self, tag: Option<&str>) -> io::Result<()> {
+        self.append(&MetadataEntry::tag(tag, &self.id)?)
+    }
+
+    /// Appends an entry in one write. The file is never created: a deleted session stays deleted.
+    fn append(&self, label: &MetadataEntry<'_>) -> io::Result<()> {
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let mut file = OpenOptions::new().append(true).custom_flags(flags.bits()).open(&self.path)?;
+        let end = files::read_head_tail(&self.path, 1)?.tail;
+        // The last line may be unterminated.
+        let mut line = if end.is_empty() || end == b"\n" { Vec::new() } else { vec![b'\n'] };
+        serde_json::to_writer(&mut line, label)?;
+        line.push(b'\n');
+        file.write_all(&line)
+    }
+}
+
+/// Puts a text on one line and removes invisible characters; none if nothing is left.
+pub(super) fn normalize_name(text: &str) -> Option<String> {
+    let is_hidden = |letter: char| is_invisible(letter) || matches!(letter, '\u{e000}'..='\u{f8ff}');
+    let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).collect();
+    let line = shown.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then_some(line)
+}
+
+/// Normalises a title, or says why it is invalid.
+pub fn validate_title(text: &str) -> io::Result<String> {
+    validate_name("A title", text)
+}
+
+/// Normalises a title and truncates it if it is too long; none if nothing is left.
+pub(super) fn truncate_title(text: &str) -> Option<String> {
+    Some(normalize_name(text)?.chars().take(MAX_NAME_CHARS).collect())
+}
+
+fn validate_name(what: &str, text: &str) -> io::Result<String> {
+    let bad = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} {why}.")));
+    match normalize_name(text) {
+        None => bad("needs at least one letter".into()),
+        Some(words) if words.chars().count() > MAX_NAME_CHARS => {
+            bad(format!("may have {MAX_NAME_CHARS} characters; this one has {}", words.chars().count()))
+        }
+        Some(words) => Ok(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const ONE: &str = "11111111-2222-4333-8444-555555555555";
+    const TWO: &str = "11111111-aaaa-4333-8444-555555555555";
+
+    /// A configuration directory with sessions given as project, id, text and age.
+    fn session_files(sessions: &[(&str, &str, &str, u64)]) -> (tempfile::TempDir, SessionFiles) {
+        let folder = tempfile::tempdir().unwrap();
+        for (project, id, text, age) in sessions {
+            let path = folder.path().join("projects").join(project).join(format!("{id}.jsonl"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            let time = fs::metadata(&path).unwrap().modified().unwrap() - Duration::from_secs(*age);
+            OpenOptions::new().append(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        let shelf = SessionFiles::new(folder.path().to_path_buf());
+        (folder, shelf)
+    }
+
+    fn prompt(text: &str) -> String {
+        format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n")
+    }
+
+    #[test]
+    fn sessions_are_listed_newest_first_and_found_by_prefix() {
+        let hi = prompt("hi");
+        let (folder, shelf) = session_files(&[
+            ("-w", ONE, &hi, 20),
+            ("-x", TWO, &hi, 10),
+            ("-x", ONE, &hi, 30),
+            ("-w", "notes", "", 0),
+        ]);
+        symlink("gone", folder.path().join(format!("projects/-w/{}.jsonl", TWO.replace('1', "3")))).unwrap();
+        let ids =
+            |sessions: Vec<SessionFile>| sessions.into_iter().map(|stored| stored.id).collect::<Vec<_>>();
+        assert_eq!(ids(shelf.list(None).unwrap()), [TWO, ONE]);
+        assert_eq!(ids(shelf.list(Some(Path::new("/w"))).unwrap()), [ONE]);
+        assert_eq!(ids(shelf.list(Some(Path::new("/gone"))).unwrap()), [""; 0]);
+        assert_eq!(shelf.find(ONE).unwrap().path, folder.path().join(format!("projects/-w/{ONE}.jsonl")));
+        assert_eq!(shelf.find("11111111-A").unwrap().id, TWO);
+        assert_eq!(shelf.find("last").unwrap().id, TWO);
+        for (name, words) in
+            [("1111", "any of"), ("9999", "No session"), ("11", "is no session"), ("../x", "is no session")]
+        {
+            let error = shelf.find(name).unwrap_err().to_string();
+            assert!(error.contains(words), "{name}: {error}");
+        }
+        let nobody = SessionFiles::new(folder.path().join("gone"));
+        assert_eq!(nobody.list(None).unwrap(), []);
+    }
+
+    #[test]
+    fn title_and_tag_are_appended_after_unterminated_line() {
+        let (_folder, shelf) =
+            session_files(&[("-w", ONE, &format!("{}{{\"type\":\"assi", prompt("hi")), 0)]);
+        let stored = shelf.find(ONE).unwrap();
+        stored.rename("  My\n title\u{202e} ").unwrap();
+        stored.tag(Some("work")).unwrap();
+        let text = fs::read_to_string(&stored.path).unwrap();
+        let expected = format!(
+            "{{\"type\":\"custom-title\",\"customTitle\":\"My title\",\"sessionId\":\"{ONE}\"}}\n{{\"type\":\"tag\",\"tag\":\"work\",\"sessionId\":\"{ONE}\"}}\n"
+        );
+        assert!(text.ends_with(&format!("assi\n{expected}")), "{text}");
+        let summary = stored.summary().unwrap().unwrap();
+        assert_eq!((summary.summary.as_str(), summary.tag.as_deref()), ("My title", Some("work")));
+        stored.tag(None).unwrap();
+        assert_eq!(stored.summary().unwrap().unwrap().tag, None);
+        for text in ["", " \n", "\u{200b}"] {
+            assert_eq!(stored.rename(text).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+        fs::remove_file(&stored.path).unwrap();
+        assert_eq!(stored.rename("late").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(!stored.path.exists());
+    }
+
+    #[test]
+    fn fork_has_its_own_tool_output() {
+        let (folder, shelf) = session_files(&[("-w", ONE, "", 0)]);
+        let old = folder.path().join(format!("projects/-w/{ONE}/tool-results"));
+        fs::create_dir_all(old.join("tasks")).unwrap();
+        fs::write(old.join("o1.txt"), "long").unwrap();
+        fs::write(old.join("tasks/b1.output"), "longer").unwrap();
+        let line = serde_json::json!({"type": "user", "uuid": "a", "parentUuid": null,
+            "message": {"role": "user", "content": format!("all of it is in {}", old.join("o1.txt").display())}});
+        let stored = shelf.find(ONE).unwrap();
+        fs::write(&stored.path, format!("{line}\n")).unwrap();
+        let elsewhere =
+            serde_json::json!({"type": "content-replacement", "sessionId": ONE, "replacements": [1]});
+        fs::write(&stored.path, format!("{line}\n{elsewhere}\n")).unwrap();
+        let copy = stored.fork(None, None).unwrap();
+        shelf.delete(&stored).unwrap();
+        let text = fs::read_to_string(&copy.path).unwrap();
+        let line_of_copy = elsewhere.to_string().replace(ONE, &copy.id);
+        assert!(text.contains(&line_of_copy), "which parts lie elsewhere is copied: {text}");
+        let new = copy.path.with_extension("").join("tool-results");
+        assert!(text.contains(new.join("o1.txt").to_str().unwrap()) && !text.contains(old.to_str().unwrap()));
+        assert_eq!(fs::read_to_string(new.join("o1.txt")).unwrap(), "long");
+        assert_eq!(fs::read_to_string(new.join("tasks/b1.output")).unwrap(), "longer");
+    }
+
+    #[test]
+    fn locked_session_is_not_deleted() {
+        let (_folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0)]);
+        let stored = shelf.find(ONE).unwrap();
+        let held = TranscriptLock::acquire(&stored.path).unwrap();
+        let error = shelf.delete_within(&stored, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        assert!(stored.path.exists() && held.is_at_path());
+        drop(held);
+        shelf.delete(&stored).unwrap();
+        assert_eq!(files::entry_names(stored.path.parent().unwrap(), 9), [""; 0]);
+    }
+
+    #[test]
+    fn delete_removes_everything_of_one_session() {
+        let (folder, shelf) = session_files(&[("-w", ONE, &prompt("hi"), 0), ("-w", TWO, &prompt("ho"), 0)]);
+        let below = [
+            format!("projects/-w/{ONE}/subagents"),
+            format!("file-history/{ONE}"),
+            format!("file-history/{TWO}"),
+        ];
+        for name in &below {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("x"), "x").unwrap();
+        }
+        let stored = shelf.find(ONE).unwrap();
+        shelf.delete(&stored).unwrap();
+        shelf.delete(&stored).unwrap();
+        let left: Vec<bool> = below.iter().map(|name| folder.path().join(name).exists()).collect();
+        assert_eq!(left, [false, false, true]);
+        assert_eq!(files::entry_names(&folder.path().join("projects/-w"), 9), [format!("{TWO}.jsonl")]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Session store in files, with the layout of the official engine: `<project>/<session>.jsonl`, and
+//! `<project>/<session>/<subpath>.jsonl` for subagents.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use whimbrel_os::files;
+use whimbrel_wire::RawJson;
+
+use crate::append_file;
+use crate::appender::Appender;
+use crate::durability::Durability;
+use crate::entry::{IdKey, TranscriptEntry};
+use crate::line_reader::{LineReader, ScannedLine};
+use crate::store::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, to_single_line, uuid_of};
+
+/// Bytes read of head and tail for a summary.
+const SUMMARY_BYTES: u64 = 64 * 1024;
+
+/// Stores transcripts in files.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    /// Directory of all projects.
+    projects: PathBuf,
+}
+
+impl FileStore {
+    /// Creates a store in a directory such as `~/.claude/projects`.
+    pub fn new(projects: impl Into<PathBuf>) -> Self {
+        Self { projects: projects.into() }
+    }
+
+    fn project_dir(&self, project: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.projects.join(check_component(project)?))
+    }
+
+    /// Directory of the subpaths of a session.
+    fn session_dir(&self, project: &str, session: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.project_dir(project)?.join(check_component(session)?))
+    }
+
+    fn path(&self, key: &StoreKey) -> Result<PathBuf, StoreError> {
+        let mut path = self.session_dir(&key.project, &key.session)?;
+        if let Some(subpath) = &key.subpath {
+            let parts = Path::new(subpath).components();
+            if subpath.is_empty() || !parts.clone().all(|part| matches!(part, Component::Normal(_))) {
+                return Err(StoreError::BadKey(subpath.clone()));
+            }
+            path.extend(parts);
+        }
+        // Not `set_extension`, because a name may contain dots.
+        path.as_mut_os_string().push(".jsonl");
+        Ok(path)
+    }
+}
+
+/// Checks that a name is a single path component.
+fn check_component(name: &str) -> Result<&str, StoreError> {
+    let mut parts = Path::new(name).components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(part)), None) if part == name => Ok(name),
+        _ => Err(StoreError::BadKey(name.to_owned())),
+    }
+}
+
+#[async_trait]
+impl SessionStore for FileStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        let path = self.path(key)?;
+        let lines: Vec<Vec<u8>> =
+            entries.iter().map(|entry| format!("{}\n", to_single_line(entry)).into_bytes()).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        files::run_blocking(move || {
+            let mut file = Appender::new(path, Durability::Turn);
+            lines.into_iter().try_for_each(|line| file.append(line))?;
+            file.end_turn()
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        let path = self.path(key)?;
+        let read =
+            files::run_blocking(move || append_file::open_for_reading(&path).and_then(read_lines)).await?;
+        match read {
+            Ok(lines) => Ok(Some(lines)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        let folder = self.project_dir(project)?;
+        Ok(files::run_blocking(move || list_sessions(&folder)).await??)
+    }
+
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        let folder = self.project_dir(project)?;
+        let described = files::run_blocking(move || {
+            let described = |stored: Stored| {
+                let file = append_file::open_for_reading(&folder.join(format!("{}.jsonl", stored.session)))?;
+                Ok(Described { stored, summary: read_summary(file)? })
+            };
+            list_sessions(&folder)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
+        });
+        Ok(described.await??)
+    }
+
+    async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let path = self.path(key)?;
+        let below =
+            key.subpath.is_none().then(|| self.session_dir(&key.project, &key.session)).transpose()?;
+        files::run_blocking(move || {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            below.map_or(Ok(()), |folder| files::remove_dir(&folder))
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        let folder = self.session_dir(project, session)?;
+        Ok(files::run_blocking(move || list_subpaths(&folder)).await??)
+    }
+}
+
+/// Reads the valid lines; exact duplicates of a line with a uuid are dropped.
+fn read_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
+    let mut lines = LineReader::new(BufReader::new(file));
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    while let Some(step) = lines.read_line()? {
+        let (ScannedLine::Complete(_, bytes) | ScannedLine::Unterminated(_, bytes)) = step else { continue };
+        let whole = TranscriptEntry::parse(bytes).and_then(|(_, at)| std::str::from_utf8(&bytes[at..]).ok());
+        let line = whole.and_then(|text| RawJson::parse(text).ok());
+        let is_new = |line: &RawJson| uuid_of(line).is_none() || seen.insert(IdKey::new(line.as_str()));
+        found.extend(line.filter(is_new));
+    }
+    Ok(found)
+}
+
+/// Summarizes a transcript by its head and tail.
+fn read_summary(mut file: fs::File) -> io::Result<Summary> {
+    let length = file.metadata()?.len();
+    let mut summary = Summary::default();
+    summary.take(&read_lines(Read::by_ref(&mut file).take(SUMMARY_BYTES))?);
+    if length > SUMMARY_BYTES {
+        file.seek(SeekFrom::Start(length.saturating_sub(SUMMARY_BYTES).max(SUMMARY_BYTES)))?;
+        summary.take(&read_lines(file)?);
+    }
+    Ok(summary)
+}
+
+fn list_sessions(folder: &Path) -> io::Result<Vec<Stored>> {
+    let mut found = Vec::new();
+    for entry in dir_entries(folder)? {
+        let Some(session) =
+            entry.file_name().to_str().and_then(|name| name.strip_suffix(".jsonl")).map(str::to_owned)
+        else {
+            continue;
+        };
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            found.push(Stored { session, modified_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX) });
+        }
+    }
+    found.sort_by(|one, other| (other.modified_ms, &other.session).cmp(&(one.modified_ms, &one.session)));
+    Ok(found)
+}
+
+/// Lists the transcripts below a directory, at any depth.
+fn list_subpaths(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in dir_entries(&next)? {
+            let (kind, path) = (entry.file_type()?, entry.path());
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file()
+                && let Some(name) = path.strip_prefix(folder).ok().and_then(Path::to_str)
+            {
+                found.extend(name.strip_suffix(".jsonl").map(str::to_owned));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Entries of a directory; none if it does not exist.
+fn dir_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.collect(),
+    }
+}

@@ -1,0 +1,91 @@
+//! Session store in memory, for tests and for hosts that store nothing.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use whimbrel_os::clock;
+use whimbrel_wire::RawJson;
+
+use crate::store::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of};
+
+/// Stores transcripts in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    transcripts: Mutex<BTreeMap<StoreKey, StoredTranscript>>,
+}
+
+#[derive(Debug, Default)]
+struct StoredTranscript {
+    lines: Vec<RawJson>,
+    uuids: HashSet<String>,
+    modified_ms: u64,
+    summary: Summary,
+}
+
+impl MemoryStore {
+    fn transcripts(&self) -> MutexGuard<'_, BTreeMap<StoreKey, StoredTranscript>> {
+        self.transcripts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn described_sessions(&self, project: &str) -> Vec<Described> {
+        let kept = self.transcripts();
+        let of_project = kept.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
+        let mut found: Vec<Described> = of_project
+            .map(|(key, transcript)| Described {
+                stored: Stored { session: key.session.clone(), modified_ms: transcript.modified_ms },
+                summary: transcript.summary.clone(),
+            })
+            .collect();
+        found.sort_by_key(|described| std::cmp::Reverse(described.stored.modified_ms));
+        found
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut kept = self.transcripts();
+        let transcript = kept.entry(key.clone()).or_default();
+        for entry in entries {
+            if uuid_of(entry).is_none_or(|uuid| transcript.uuids.insert(uuid)) {
+                transcript.summary.take([entry]);
+                transcript.lines.push(entry.clone());
+            }
+        }
+        transcript.modified_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        Ok(self.transcripts().get(key).map(|transcript| transcript.lines.clone()))
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        Ok(self.described_sessions(project).into_iter().map(|described| described.stored).collect())
+    }
+
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        Ok(self.described_sessions(project))
+    }
+
+    async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let goes = |kept: &StoreKey| match &key.subpath {
+            Some(_) => kept == key,
+            None => (&kept.project, &kept.session) == (&key.project, &key.session),
+        };
+        self.transcripts().retain(|kept, _| !goes(kept));
+        Ok(())
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        let kept = self.transcripts();
+        let below = kept.keys().filter(|key| key.project == project && key.session == session);
+        Ok(below.filter_map(|key| key.subpath.clone()).collect())
+    }
+}

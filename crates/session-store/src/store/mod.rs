@@ -1,0 +1,188 @@
+//! The [`SessionStore`] trait for storing transcripts elsewhere than in the default files, with the implementations
+//! [`FileStore`] (official layout) and [`MemoryStore`]; SQLite has its own crate. The test kit contains contract tests
+//! for implementations.
+
+mod file;
+mod memory;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use whimbrel_wire::RawJson;
+
+pub use file::FileStore;
+pub use memory::MemoryStore;
+pub use summary::Summary;
+
+/// Identifies a transcript: a session's own, or one of its subpaths.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreKey {
+    /// Key of the project directory, see [`project_key`](super::paths::project_key).
+    pub project: String,
+    /// Id of the session.
+    pub session: String,
+    /// Subpath such as `subagents/agent-1`; none for the session's own transcript.
+    pub subpath: Option<String>,
+}
+
+impl StoreKey {
+    /// Key of a session's own transcript.
+    pub fn session(project: impl Into<String>, session: impl Into<String>) -> Self {
+        Self { project: project.into(), session: session.into(), subpath: None }
+    }
+
+    /// Key of a transcript with this subpath.
+    pub fn below(&self, subpath: impl Into<String>) -> Self {
+        Self { subpath: Some(subpath.into()), ..self.clone() }
+    }
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Id of the session.
+    pub session: String,
+    /// Time of the last write, in milliseconds since 1970.
+    pub modified_ms: u64,
+}
+
+/// A session in a list, with its summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    pub stored: Stored,
+    pub summary: Summary,
+}
+
+/// Error of a session store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The storage failed.
+    #[error("The session store failed: {0}.")]
+    Io(#[from] io::Error),
+    /// The key is not valid, for example because it contains path components.
+    #[error("{0:?} cannot name a transcript: use names without path parts such as \"..\".")]
+    BadKey(String),
+    /// The store does not support this operation.
+    #[error("This session store cannot {0}.")]
+    Unsupported(&'static str),
+}
+
+impl StoreError {
+    /// Converts to `io::Error`, for code that handles files and stores alike.
+    pub fn into_io(self) -> io::Error {
+        match self {
+            Self::Io(error) => error,
+            Self::BadKey(_) | Self::Unsupported(_) => io::Error::other(self.to_string()),
+        }
+    }
+}
+
+/// Stores transcripts: lines in the order in which they were appended.
+///
+/// Two methods suffice to store sessions and resume them by id. The others are needed for lists and for resuming the
+/// newest session.
+///
+/// A line is a JSON object, usually with a `uuid`. A line whose `uuid` the transcript already contains is a repeated
+/// delivery and must be ignored. Lines without one are always added. A store need not interpret anything else, and may
+/// return a line with its fields in another order.
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Appends lines to a transcript, which is created by its first. All or nothing: after an error the same lines are
+    /// sent again. On return they must be durable.
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError>;
+
+    /// All lines of a transcript in order; none if it does not exist.
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError>;
+
+    /// The sessions of a project, newest first.
+    async fn list(&self, _project: &str) -> Result<Vec<Stored>, StoreError> {
+        Err(StoreError::Unsupported("list sessions"))
+    }
+
+    /// The sessions of a project with their summaries. The default implementation loads every transcript.
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        let mut described = Vec::new();
+        for stored in self.list(project).await? {
+            let lines = self.load(&StoreKey::session(project, stored.session.as_str())).await?;
+            let mut summary = Summary::default();
+            summary.take(lines.iter().flatten());
+            described.push(Described { stored, summary });
+        }
+        Ok(described)
+    }
+
+    /// Deletes a transcript; a session's own together with all its subpaths. A missing one is not an error.
+    async fn delete(&self, _key: &StoreKey) -> Result<(), StoreError> {
+        Err(StoreError::Unsupported("delete sessions"))
+    }
+
+    /// The subpaths of a session, in order.
+    async fn subkeys(&self, _project: &str, _session: &str) -> Result<Vec<String>, StoreError> {
+        Err(StoreError::Unsupported("list what lies below a session"))
+    }
+}
+
+/// A store shared by several sessions. Cheap to clone.
+#[derive(Clone)]
+pub struct SharedStore(Arc<dyn SessionStore>);
+
+impl SharedStore {
+    /// Wraps a store.
+    pub fn new(store: impl SessionStore + 'static) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl<S: SessionStore + 'static> From<S> for SharedStore {
+    fn from(store: S) -> Self {
+        Self::new(store)
+    }
+}
+
+impl<S: SessionStore + 'static> From<Arc<S>> for SharedStore {
+    fn from(store: Arc<S>) -> Self {
+        Self(store)
+    }
+}
+
+impl Deref for SharedStore {
+    type Target = dyn SessionStore;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref()
+    }
+}
+
+impl std::fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SharedStore")
+    }
+}
+
+/// The `uuid` of a line, if it has one.
+pub fn uuid_of(line: &RawJson) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        uuid: Option<serde_json::Value>,
+    }
+    match line.decode::<Named>().ok()?.uuid {
+        Some(serde_json::Value::String(uuid)) if !uuid.is_empty() => Some(uuid),
+        _ => None,
+    }
+}
+
+/// Renders an entry on one line.
+pub(super) fn to_single_line(entry: &RawJson) -> String {
+    let text = entry.as_str();
+    if !text.contains(['\n', '\r']) {
+        return text.to_owned();
+    }
+    entry
+        .decode::<serde_json::Value>()
+        .map_or_else(|_| text.replace(['\n', '\r'], " "), |value| value.to_string())
+}

@@ -1,0 +1,183 @@
+//! Delivery to a store that fails or hangs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::*;
+use crate::store::{MemoryStore, SessionStore};
+
+/// A store whose behavior tests can set.
+#[derive(Debug, Default)]
+struct FakeStore {
+    inner: MemoryStore,
+    behavior: Mutex<Behavior>,
+    append_calls: AtomicUsize,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Behavior {
+    #[default]
+    Works,
+    Fails,
+    Hangs,
+}
+
+#[async_trait]
+impl SessionStore for FakeStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        self.append_calls.fetch_add(1, Ordering::Relaxed);
+        let mood = *self.behavior.lock().unwrap();
+        match mood {
+            Behavior::Works => self.inner.append(key, entries).await,
+            Behavior::Fails => Err(io::Error::from(io::ErrorKind::StorageFull).into()),
+            Behavior::Hangs => std::future::pending().await,
+        }
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        self.hang_if_set().await;
+        self.inner.load(key).await
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        self.hang_if_set().await;
+        self.inner.subkeys(project, session).await
+    }
+}
+
+impl FakeStore {
+    async fn hang_if_set(&self) {
+        let mood = *self.behavior.lock().unwrap();
+        if mood == Behavior::Hangs {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn raw_line(name: &str) -> RawJson {
+    RawJson::from_value(&json!({"type": "user", "uuid": name})).unwrap()
+}
+
+struct Fixture {
+    store: Arc<FakeStore>,
+    writer: StoreWriter,
+    key: Arc<StoreKey>,
+}
+
+impl Fixture {
+    fn new(room: usize) -> Self {
+        let store = Arc::new(FakeStore::default());
+        let writer = StoreWriter::with_buffer_limit(Arc::clone(&store).into(), "p", room);
+        Self { store, writer, key: Arc::new(StoreKey::session("p", "s")) }
+    }
+
+    fn set_behavior(&self, mood: Behavior) {
+        *self.store.behavior.lock().unwrap() = mood;
+    }
+
+    fn push(&self, names: &[&str]) {
+        for name in names {
+            self.writer.push(&self.key, raw_line(name));
+        }
+    }
+
+    async fn flush(&self, urgency: FlushMode) -> bool {
+        self.writer.flush(urgency).await.is_ok()
+    }
+
+    async fn stored_lines(&self) -> Vec<RawJson> {
+        self.store.load(&self.key).await.unwrap().unwrap_or_default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_lines_are_resent_in_order() {
+    let errand = Fixture::new(1 << 20);
+    errand.set_behavior(Behavior::Fails);
+    errand.push(&["a", "b"]);
+    assert!(!errand.flush(FlushMode::RespectBackoff).await);
+    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
+    // Within the backoff the store is not called and no second notice is created.
+    errand.push(&["c"]);
+    assert!(!errand.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(errand.store.append_calls.load(Ordering::Relaxed), 1);
+    assert!(errand.writer.take_notice().is_none());
+    assert_eq!(errand.writer.undelivered_count(), 3);
+    errand.set_behavior(Behavior::Works);
+    tokio::time::advance(INITIAL_BACKOFF).await;
+    assert!(errand.flush(FlushMode::RespectBackoff).await);
+    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::Recovered)));
+    assert_eq!(
+        (errand.writer.undelivered_count(), errand.stored_lines().await),
+        (0, vec![raw_line("a"), raw_line("b"), raw_line("c")])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn final_flush_is_tried_three_times() {
+    let errand = Fixture::new(1 << 20);
+    errand.set_behavior(Behavior::Fails);
+    errand.push(&["a"]);
+    assert!(!errand.flush(FlushMode::WithRetries).await);
+    assert_eq!(errand.store.append_calls.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hanging_store_times_out_and_keeps_lines() {
+    let errand = Fixture::new(1 << 20);
+    errand.set_behavior(Behavior::Hangs);
+    errand.push(&["a"]);
+    assert!(!errand.flush(FlushMode::Once).await);
+    assert!(
+        matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.kind() == io::ErrorKind::TimedOut)
+    );
+    // A flush that is cancelled half way.
+    drop(timeout(Duration::from_secs(1), errand.writer.flush(FlushMode::Once)).await);
+    errand.set_behavior(Behavior::Works);
+    assert!(errand.flush(FlushMode::Once).await);
+    assert_eq!(errand.stored_lines().await, [raw_line("a")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_buffer_drops_lines_and_reports_them() {
+    let errand = Fixture::new(2 * raw_line("a").as_str().len());
+    errand.set_behavior(Behavior::Fails);
+    errand.push(&["a"]);
+    errand.flush(FlushMode::Once).await;
+    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(_))));
+    errand.push(&["b", "c", "d"]);
+    assert!(
+        matches!(errand.writer.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.to_string().contains("no more"))
+    );
+    errand.set_behavior(Behavior::Works);
+    assert!(errand.flush(FlushMode::Once).await);
+    assert!(matches!(errand.writer.take_notice(), Some(TranscriptNotice::RecoveredWithGap(2))));
+    errand.push(&["e"]);
+    assert!(errand.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(errand.stored_lines().await, [raw_line("a"), raw_line("b"), raw_line("e")]);
+}
+
+#[tokio::test]
+async fn lines_go_to_their_own_transcripts() {
+    let errand = Fixture::new(1 << 20);
+    let below = Arc::new(errand.key.below("subagents/agent-1"));
+    errand.push(&["a"]);
+    errand.writer.push(&below, raw_line("x"));
+    errand.push(&["b"]);
+    assert!(errand.flush(FlushMode::RespectBackoff).await);
+    assert_eq!(errand.stored_lines().await, [raw_line("a"), raw_line("b")]);
+    assert_eq!(errand.store.load(&below).await.unwrap(), Some(vec![raw_line("x")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hanging_store_times_out_on_read() {
+    let errand = Fixture::new(1 << 20);
+    errand.set_behavior(Behavior::Hangs);
+    let late = |error: StoreError| error.into_io().kind() == io::ErrorKind::TimedOut;
+    assert!(errand.writer.load("s", "subagents/agent-a").await.is_err_and(late));
+    assert!(errand.writer.subkeys("s").await.is_err_and(late));
+    errand.set_behavior(Behavior::Works);
+    assert_eq!(errand.writer.load("s", "subagents/agent-a").await.unwrap(), None);
+}

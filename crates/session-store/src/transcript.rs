@@ -1,0 +1,299 @@
+//! Reads the messages of a transcript for display. The conversation is the one that would be resumed, with the same
+//! repairs; texts hidden from the user are left out.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use whimbrel_os::files;
+use whimbrel_wire::RawJson;
+
+use crate::entry::{TranscriptEntry, replace_lone_surrogates};
+use crate::index::{RepairCounts, Span};
+use crate::line_reader::{LineReader, ScannedLine};
+use crate::load;
+use crate::resume::join_lines;
+
+const READ_BUFFER_SIZE: usize = 64 * 1024;
+
+/// A message of a conversation, in the format of the official SDKs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// `user` or `assistant`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Uuid of the message.
+    pub uuid: String,
+    /// Id of the session.
+    pub session_id: String,
+    /// The message, in the format of the Messages API.
+    pub message: Value,
+    /// Always null in the main conversation.
+    pub parent_tool_use_id: Option<String>,
+    /// Time of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+}
+
+/// The fields needed here. Values of the wrong type count as absent.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct EntryFields {
+    #[serde(rename = "type")]
+    kind: Value,
+    uuid: Value,
+    session_id: Value,
+    is_sidechain: Value,
+    is_meta: Value,
+    team_name: Value,
+    timestamp: Value,
+    message: Value,
+}
+
+/// An open transcript with the positions of its visible messages.
+pub struct Transcript {
+    file: File,
+    /// Positions of the messages, in order.
+    spans: Vec<Span>,
+    repairs: RepairCounts,
+}
+
+impl Transcript {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let (file, _) = files::open_regular(path)?;
+        let (order, repairs) = load::conversation_spans(&file)?;
+        Ok(Self { file, spans: order, repairs })
+    }
+
+    pub fn repairs(&self) -> RepairCounts {
+        self.repairs
+    }
+
+    pub fn messages(&self) -> impl Iterator<Item = io::Result<Message>> {
+        self.spans.iter().filter_map(|span| {
+            let line = files::read_range(&self.file, span.offset, span.length as usize);
+            line.map(|line| parse_message(&line)).transpose()
+        })
+    }
+}
+
+/// The messages of a conversation given as lines, in order.
+pub fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
+    let text = join_lines(lines);
+    // Reading from memory does not fail.
+    let (order, _) = load::conversation_spans(Cursor::new(&text)).unwrap_or_default();
+    let line = |span: &Span| text.get(usize::try_from(span.offset).ok()?..)?.get(..span.length as usize);
+    order.iter().filter_map(|span| parse_message(line(span)?)).collect()
+}
+
+/// Parses a line; none if it is not a visible message.
+pub fn message_from_line(line: &RawJson) -> Option<Message> {
+    parse_message(line.as_str().as_bytes())
+}
+
+/// Passes the messages of a transcript to `look` in file order, until it returns false. Only lines accepted by `maybe`
+/// are parsed.
+pub fn scan_messages(
+    path: &Path,
+    maybe: impl Fn(&[u8]) -> bool,
+    mut look: impl FnMut(Message) -> bool,
+) -> io::Result<()> {
+    let (file, _) = files::open_regular(path)?;
+    let mut lines = LineReader::new(BufReader::with_capacity(READ_BUFFER_SIZE, file));
+    while let Some(step) = lines.read_line()? {
+        let (ScannedLine::Complete(_, line) | ScannedLine::Unterminated(_, line)) = step else { continue };
+        if maybe(line)
+            && let Some(message) = parse_message(line)
+            && !look(message)
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Parses a line, or the complete entry at the end of a broken one.
+fn parse_fields(bytes: &[u8]) -> Option<EntryFields> {
+    let parse = |bytes: &[u8]| serde_json::from_slice(&replace_lone_surrogates(bytes)).ok();
+    let behind =
+        || TranscriptEntry::parse(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
+    parse(bytes).or_else(behind)
+}
+
+fn non_empty_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// Interprets a value as a boolean, as JavaScript does.
+fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(true) | Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+/// Parses a line; none if it is not a visible message.
+fn parse_message(bytes: &[u8]) -> Option<Message> {
+    let line = parse_fields(bytes)?;
+    let kind = non_empty_text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
+    if [&line.is_sidechain, &line.is_meta, &line.team_name].into_iter().any(is_truthy) {
+        return None;
+    }
+    Some(Message {
+        kind,
+        uuid: non_empty_text(line.uuid)?,
+        session_id: non_empty_text(line.session_id).unwrap_or_default(),
+        message: line.message,
+        parent_tool_use_id: None,
+        timestamp: non_empty_text(line.timestamp),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message_uuids(lines: &[Value]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let text: String = lines
+            .iter()
+            .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
+            .collect();
+        std::fs::write(&path, text.trim_end()).unwrap();
+        let transcript = Transcript::open(&path).unwrap();
+        transcript.messages().map(|message| message.unwrap().uuid).collect()
+    }
+
+    fn line(kind: &str, uuid: &str, parent: Option<&str>) -> Value {
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent, "message": {"role": kind, "content": "x"}})
+    }
+
+    fn block(uuid: &str, parent: &str, reply: &str) -> Value {
+        json!({"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": {"id": reply, "content": [{"type": "tool_use", "id": uuid, "name": "x", "input": {}}]}})
+    }
+
+    fn result(uuid: &str, parent: &str) -> Value {
+        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": [{"type": "tool_result", "tool_use_id": parent}]}})
+    }
+
+    #[test]
+    fn last_branch_is_shown() {
+        let lines = [
+            line("user", "a", None),
+            line("assistant", "b", Some("a")),
+            line("user", "old", Some("b")),
+            line("user", "new", Some("b")),
+            line("attachment", "n", Some("new")),
+            line("assistant", "end", Some("n")),
+            json!({"type": "custom-title", "customTitle": "x"}),
+        ];
+        assert_eq!(message_uuids(&lines), ["a", "b", "new", "end"]);
+    }
+
+    #[test]
+    fn garbage_cycles_and_missing_parents_are_tolerated() {
+        let lines = [
+            json!("not JSON"),
+            json!("\u{0}\u{0}\u{0}"),
+            line("user", "a", Some("gone")),
+            json!({"type": "user", "uuid": 7, "isMeta": "yes"}),
+            line("assistant", "b", Some("a")),
+            json!({"type": "user", "uuid": "meta", "parentUuid": "b", "isMeta": true, "message": {}}),
+            line("user", "c", Some("meta")),
+            json!("{\"type\":\"assistant\",\"uuid\":\"torn"),
+        ];
+        assert_eq!(message_uuids(&lines), ["a", "b", "c"]);
+        assert_eq!(
+            message_uuids(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]),
+            ["x", "y"]
+        );
+        let circle =
+            [line("user", "x", Some("y")), line("user", "y", Some("x")), line("user", "z", Some("y"))];
+        assert_eq!(message_uuids(&circle), ["x", "y", "z"]);
+        assert_eq!(message_uuids(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn parallel_calls_and_results_are_reordered() {
+        let lines = [
+            line("user", "a", None),
+            block("call-1", "a", "r"),
+            block("call-2", "call-1", "r"),
+            result("result-1", "call-1"),
+            result("result-2", "call-2"),
+            block("end", "result-1", "s"),
+        ];
+        assert_eq!(message_uuids(&lines), ["a", "call-1", "call-2", "result-2", "result-1", "end"]);
+    }
+
+    #[test]
+    fn shown_messages_are_those_that_would_be_resumed() {
+        let mut side = line("assistant", "side", Some("b"));
+        side["isSidechain"] = true.into();
+        let glued = format!("{{\"type\":\"assi{}", line("assistant", "b", Some("a")));
+        let cut = r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"content":"cut \ud83d"}}"#;
+        let rows: [(&str, Vec<Value>, &[&str]); 4] = [
+            (
+                "a parent that is missing",
+                vec![
+                    line("user", "a", None),
+                    line("assistant", "b", Some("a")),
+                    line("user", "c", Some("gone")),
+                ],
+                &["a", "b", "c"],
+            ),
+            (
+                "a line that goes on behind half of one",
+                vec![line("user", "a", None), json!(glued), line("user", "c", Some("b"))],
+                &["a", "b", "c"],
+            ),
+            (
+                "half a character",
+                vec![line("user", "a", None), line("assistant", "b", Some("a")), json!(cut)],
+                &["a", "b", "c"],
+            ),
+            (
+                "a conversation that hangs on a subagent's line",
+                vec![
+                    line("user", "a", None),
+                    line("assistant", "b", Some("a")),
+                    side,
+                    line("user", "c", Some("side")),
+                ],
+                &["a", "b", "c"],
+            ),
+        ];
+        for (name, lines, expected) in rows {
+            assert_eq!(message_uuids(&lines), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_without_newlines_between_them_are_found() {
+        let [a, b, c] = [("user", "a", None), ("assistant", "b", Some("a")), ("user", "c", Some("b"))]
+            .map(|(kind, uuid, parent)| line(kind, uuid, parent));
+        let glued = |text: String| message_uuids(&[json!(text)]);
+        assert_eq!(glued(format!("{a}{b}{c}")), ["a", "b", "c"]);
+        assert_eq!(glued(format!("{a}{b}{{\"type\":\"us{c}")), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn sidechain_messages_are_hidden() {
+        let mut side = line("assistant", "side", Some("b"));
+        side["isSidechain"] = true.into();
+        assert_eq!(
+            message_uuids(&[line("user", "a", None), line("assistant", "b", Some("a")), side]),
+            ["a", "b"]
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Writes the entries of one session's transcript: an append-only tree in which each entry names its parent.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use whimbrel_os::clock;
+use whimbrel_wire::content::{Block, Content};
+use whimbrel_wire::system::CompactBoundary;
+use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
+
+use crate::appender::Appender;
+use crate::entry::{COMPACT_BOUNDARY, CONVERSATION_CLEARED, HIDDEN_TEXT, IdKey, REJECTED};
+use crate::lock::TranscriptLock;
+use crate::metadata::LAST_PROMPT;
+use crate::paths::SUBAGENTS;
+use crate::summary::prompt_excerpt;
+use crate::writer::{Persistence, TranscriptWriter};
+
+/// Fields shared by all entries of a session.
+#[derive(Debug, Clone)]
+pub struct SessionIdentity {
+    pub session: String,
+    pub cwd: String,
+    /// Git branch of the working directory; may be empty.
+    pub git_branch: String,
+    /// How the engine was started (`sdk-ts`, `sdk-py`, `cli`, ...).
+    pub entrypoint: String,
+}
+
+/// Builds transcript entries and passes them to the [`TranscriptWriter`].
+#[derive(Debug)]
+pub struct TranscriptLog {
+    identity: SessionIdentity,
+    writer: TranscriptWriter,
+    leaf: Option<String>,
+    /// The subagent that this transcript belongs to.
+    agent_id: Option<String>,
+    /// Hidden texts since the last message; written before the next one.
+    pending_hidden: Vec<String>,
+    /// Prompt of this turn, for the metadata entry.
+    last_prompt: Option<String>,
+    /// Uuids already used in the conversation.
+    used_uuids: HashSet<IdKey>,
+}
+
+/// A user or assistant message to append.
+#[derive(Debug)]
+pub struct MessageEntry<'a> {
+    /// `user` or `assistant`.
+    pub kind: &'static str,
+    /// The same as on the wire.
+    pub uuid: &'a str,
+    pub message: RawJson,
+    /// Additional fields of the entry.
+    pub extra_fields: Vec<(&'static str, Value)>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryLine<'a> {
+    parent_uuid: Option<&'a str>,
+    is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    user_type: &'static str,
+    cwd: &'a str,
+    session_id: &'a str,
+    version: &'static str,
+    git_branch: &'a str,
+    entrypoint: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: RawJson,
+    uuid: &'a str,
+    timestamp: String,
+    #[serde(flatten)]
+    more: serde_json::Map<String, Value>,
+}
+
+impl TranscriptLog {
+    /// Creates the transcript of a session. The file is created and locked by its first entry, unless the lock is
+    /// passed in; without a path nothing is stored on disk.
+    pub fn new(
+        identity: SessionIdentity,
+        path: Option<PathBuf>,
+        keeping: &Persistence,
+        held: Option<TranscriptLock>,
+    ) -> Self {
+        if let Some(courier) = &keeping.store_writer {
+            let journal = TranscriptWriter::for_store(&identity.session, None, courier, keeping.durability);
+            return Self::with_writer(identity, journal, None);
+        }
+        let mut held = held;
+        let file = path.map(|path| {
+            Appender::with_opener(
+                path,
+                keeping.durability,
+                Box::new(move |path| {
+                    // A lock on a removed file excludes no other process, and a file that was read-only may be writable
+                    // now: lock again.
+                    let ours = held.take().filter(|lock| lock.can_write() && lock.is_at_path());
+                    let mut lock = ours.map_or_else(|| TranscriptLock::acquire_or_create(path), Ok)?;
+                    lock.repair_tail()?;
+                    Ok(Box::new(lock))
+                }),
+            )
+        });
+        let journal = TranscriptWriter::with_persistence(&identity.session, file, keeping);
+        Self::with_writer(identity, journal, None)
+    }
+
+    fn with_writer(identity: SessionIdentity, writer: TranscriptWriter, agent_id: Option<String>) -> Self {
+        let (pending_hidden, used_uuids) = (Vec::new(), HashSet::new());
+        Self { identity, writer, leaf: None, agent_id, pending_hidden, last_prompt: None, used_uuids }
+    }
+
+    /// Creates the transcript of a subagent: in the session store, or in a file in `folder`; without a directory
+    /// nothing is stored on disk.
+    pub fn sidechain(
+        identity: SessionIdentity,
+        agent_id: &str,
+        folder: Option<&Path>,
+        keeping: &Persistence,
+    ) -> Self {
+        let name = format!("agent-{agent_id}");
+        let journal = match &keeping.store_writer {
+            Some(courier) => {
+                let below = format!("{SUBAGENTS}/{name}");
+                TranscriptWriter::for_store(&identity.session, Some(&below), courier, keeping.durability)
+            }
+            None => {
+                let path = folder.map(|folder| folder.join(format!("{name}.jsonl")));
+                let file = path.map(|path| Appender::new(path, keeping.durability));
+                TranscriptWriter::with_persistence(&identity.session, file, keeping)
+            }
+        };
+        Self::with_writer(identity, journal, Some(agent_id.to_owned()))
+    }
+
+    /// Continues after an entry of a loaded conversation that uses these uuids.
+    pub fn resume_after(&mut self, leaf: Option<String>, names: HashSet<IdKey>) {
+        self.leaf = leaf;
+        self.used_uuids.extend(names);
+    }
+
+    /// Reserves a uuid; false if it is in use.
+    pub fn claim_uuid(&mut self, uuid: &str) -> bool {
+        self.used_uuids.insert(IdKey::new(uuid))
+    }
+
+    /// Records the prompt for the metadata that lists show.
+    pub fn record_prompt(&mut self, content: &Content) {
+        let blocks = match content {
+            Content::Text(text) => return self.record_prompt_texts(&[text]),
+            Content::Blocks(blocks) => blocks,
+        };
+        let texts = blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        self.record_prompt_texts(&texts.collect::<Vec<_>>());
+    }
+
+    fn record_prompt_texts(&mut self, texts: &[&str]) {
+        self.last_prompt = texts.iter().find_map(|text| prompt_excerpt(text)).or(self.last_prompt.take());
+    }
+
+    /// Ends a turn: writes the metadata entries, and syncs if durability requires it.
+    pub async fn end_turn(&mut self) {
+        if self.agent_id.is_none() {
+            if let Some(prompt) = self.last_prompt.take() {
+                let line = json!({
+                    "type": LAST_PROMPT,
+                    "lastPrompt": prompt,
+                    "leafUuid": self.leaf,
+                    "sessionId": self.identity.session,
+                });
+                self.write(&line);
+            }
+            self.writer.rewrite_metadata();
+        }
+        self.writer.end_turn().await;
+    }
+
+    pub fn writer(&self) -> &TranscriptWriter {
+        &self.writer
+    }
+
+    /// Appends a message as a child of the last entry.
+    pub fn append(&mut self, entry: MessageEntry<'_>) {
+        for text in std::mem::take(&mut self.pending_hidden) {
+            let line = json!({
+                "type": HIDDEN_TEXT,
+                "beforeUuid": entry.uuid,
+                "text": text,
+                "sessionId": self.identity.session,
+                "timestamp": clock::timestamp(),
+            });
+            self.write(&line);
+        }
+        self.claim_uuid(entry.uuid);
+        let leaf = self.leaf.replace(entry.uuid.to_owned());
+        let line = EntryLine {
+            parent_uuid: leaf.as_deref(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.as_deref(),
+            user_type: "external",
+            cwd: &self.identity.cwd,
+            session_id: &self.identity.session,
+            version: PROTOCOL_VERSION,
+            git_branch: &self.identity.git_branch,
+            entrypoint: &self.identity.entrypoint,
+            kind: entry.kind,
+            message: entry.message,
+            uuid: entry.uuid,
+            timestamp: clock::timestamp(),
+            more: entry.extra_fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        };
+        self.write(&line);
+        self.write_title();
+    }
+
+    /// Adds text for the model that is hidden from the user. It is stored outside the tree, so readers of messages skip
+    /// it.
+    pub fn push_hidden(&mut self, text: &str) {
+        self.pending_hidden.push(text.to_owned());
+    }
+
+    /// Appends a compaction boundary with the tools loaded so far. It has no parent; later entries descend from it.
+    pub fn append_boundary(&mut self, uuid: &str, boundary: &CompactBoundary, tools: &[String]) {
+        self.pending_hidden.clear();
+        let facts = &boundary.compact_metadata;
+        let mut line = json!({
+            "logicalParentUuid": self.leaf,
+            "compactMetadata": { "trigger": facts.trigger, "preTokens": facts.pre_tokens },
+        });
+        if !tools.is_empty() {
+            line["compactMetadata"]["preCompactDiscoveredTools"] = tools.into();
+        }
+        self.append_system(uuid, COMPACT_BOUNDARY, None, line);
+    }
+
+    /// Records messages that the provider rejected permanently. They stay in the transcript and are not sent again.
+    pub fn append_rejection(&mut self, messages: &[String]) {
+        self.pending_hidden.clear();
+        let line = json!({
+            "type": REJECTED,
+            "messageUuids": messages,
+            "sessionId": self.identity.session,
+            "timestamp": clock::timestamp(),
+        });
+        self.write(&line);
+    }
+
+    /// Records that the conversation was cleared: later entries have no ancestor before this one.
+    pub fn append_cleared(&mut self, uuid: &str) {
+        self.pending_hidden.clear();
+        self.append_system(uuid, CONVERSATION_CLEARED, None, json!({}));
+    }
+
+    /// Records a local command of the user, or its output.
+    pub fn append_local_command(&mut self, uuid: &str, text: &str) {
+        let parent = self.leaf.clone();
+        self.append_system(uuid, "local_command", parent.as_deref(), json!({"content": text}));
+    }
+
+    /// Appends a system entry, which is not sent to the model.
+    fn append_system(&mut self, uuid: &str, subtype: &str, parent: Option<&str>, more: Value) {
+        let mut line = json!({
+            "parentUuid": parent,
+            "isSidechain": self.agent_id.is_some(),
+            "type": "system",
+            "subtype": subtype,
+            "cwd": self.identity.cwd,
+            "sessionId": self.identity.session,
+            "version": PROTOCOL_VERSION,
+            "uuid": uuid,
+            "timestamp": clock::timestamp(),
+        });
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more);
+        }
+        self.write(&line);
+        self.claim_uuid(uuid);
+        self.leaf = Some(uuid.to_owned());
+        self.write_title();
+    }
+
+    /// Writes the title if it has changed. A failed write stays pending like any other line.
+    fn write_title(&self) {
+        let _ = self.writer.write_title();
+    }
+
+    fn write(&self, line: &impl Serialize) {
+        // The writer keeps and reports lines that could not be written.
+        let _ = self.writer.write_line(serde_json::to_string(line));
+    }
+}

@@ -1,0 +1,484 @@
+//! Handle for writing to one transcript, in a file or a session store. Cheap to clone; used by the conversation for
+//! messages and by the tool scheduler for starts of calls with effects. Tracks failed writes and collects lines for
+//! mirroring hosts.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+use whimbrel_os::clock;
+use whimbrel_wire::RawJson;
+
+use crate::appender::Appender;
+use crate::durability::Durability;
+use crate::entry::TOOL_START;
+pub use crate::health::TranscriptNotice;
+use crate::health::WriteHealth;
+use crate::metadata::MetadataEntries;
+use crate::session_files::{MetadataEntry, truncate_title};
+use crate::store::StoreKey;
+use crate::store_writer::{FlushMode, StoreWriter};
+
+/// How and where transcripts are stored.
+#[derive(Debug, Clone, Default)]
+pub struct Persistence {
+    pub durability: Durability,
+    /// Mirroring of lines to the host.
+    pub mirror: Mirror,
+    /// Writer to the session store, if transcripts are not stored on disk.
+    pub store_writer: Option<StoreWriter>,
+    /// Reason why transcripts that should be stored cannot be.
+    pub unavailable: Option<Arc<str>>,
+}
+
+/// Whether the host receives a copy of each line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mirror {
+    /// No.
+    #[default]
+    Off,
+    /// Yes; lines of more than a megabyte are shortened.
+    SizeLimited,
+    /// Yes; lines of any length.
+    Unlimited,
+}
+
+impl Mirror {
+    /// Mirroring mode for a host that asked for it. The TypeScript SDK reads lines of any length; the Python SDK aborts
+    /// on long ones.
+    pub fn for_host(entrypoint: Option<&str>) -> Self {
+        if entrypoint == Some("sdk-ts") { Self::Unlimited } else { Self::SizeLimited }
+    }
+
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+}
+
+/// Writes to one transcript, or discards everything if the session is not stored.
+#[derive(Debug, Clone)]
+pub struct TranscriptWriter {
+    session: Arc<str>,
+    sink: Sink,
+    title: Arc<Mutex<TitleState>>,
+}
+
+#[derive(Debug, Default)]
+struct TitleState {
+    text: Option<String>,
+    /// The transcript does not contain this title yet.
+    is_unsaved: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Sink {
+    Discard,
+    /// Nothing can be stored although durability is strict, so calls with effects must not run; with the reason.
+    Unavailable(Arc<str>),
+    File(Arc<Mutex<FileSink>>),
+    Store {
+        store_writer: StoreWriter,
+        key: Arc<StoreKey>,
+        durability: Durability,
+    },
+}
+
+#[derive(Debug)]
+struct FileSink {
+    file: Appender,
+    mirror: Mirror,
+    mirrored: Vec<RawJson>,
+    metadata: MetadataEntries,
+    health: WriteHealth,
+}
+
+/// New lines of a transcript, for a mirroring host.
+#[derive(Debug)]
+pub struct MirroredLines {
+    /// Path of the transcript.
+    pub path: PathBuf,
+    pub lines: Vec<RawJson>,
+    pub mirror: Mirror,
+}
+
+impl TranscriptWriter {
+    /// Creates a writer to a file; without a file it discards everything.
+    pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
+        let pages = |file| FileSink {
+            file,
+            mirror,
+            mirrored: Vec::new(),
+            metadata: MetadataEntries::default(),
+            health: WriteHealth::default(),
+        };
+        let sink = file.map_or(Sink::Discard, |file| Sink::File(Arc::new(Mutex::new(pages(file)))));
+        Self { session: session.into(), sink, title: Arc::default() }
+    }
+
+    /// Creates a writer to a file; without one it discards everything, or reports why nothing can be stored if
+    /// durability is strict.
+    pub(super) fn with_persistence(session: &str, file: Option<Appender>, keeping: &Persistence) -> Self {
+        let lost = keeping.unavailable.clone().filter(|_| keeping.durability == Durability::Strict);
+        match (file, lost) {
+            (None, Some(why)) => {
+                Self { sink: Sink::Unavailable(why), ..Self::new(session, None, keeping.mirror) }
+            }
+            (file, _) => Self::new(session, file, keeping.mirror),
+        }
+    }
+
+    /// Creates a writer to a session's own transcript in a store, or to one of its subpaths.
+    pub fn for_store(
+        session: &str,
+        below: Option<&str>,
+        courier: &StoreWriter,
+        durability: Durability,
+    ) -> Self {
+        let own = StoreKey::session(courier.project(), session);
+        let key = Arc::new(below.map_or_else(|| own.clone(), |below| own.below(below)));
+        let sink = Sink::Store { store_writer: courier.clone(), key, durability };
+        Self { session: session.into(), sink, title: Arc::default() }
+    }
+
+    /// Path of the file, if the transcript is in one.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.file_sink().map(|pages| pages.file.path().to_owned())
+    }
+
+    /// Writes one line without its newline. A file is written at once, a store by [`TranscriptWriter::flush`].
+    pub(super) fn write_line(&self, line: serde_json::Result<String>) -> io::Result<()> {
+        let line = line.map_err(io::Error::other)?;
+        if let Sink::Store { store_writer: courier, key, .. } = &self.sink {
+            courier.push(key, RawJson::parse(line).map_err(io::Error::other)?);
+            return Ok(());
+        }
+        let Some(mut pages) = self.file_sink() else { return Ok(()) };
+        if pages.mirror.is_on()
+            && let Ok(copy) = RawJson::parse(line.as_str())
+        {
+            pages.mirrored.push(copy);
+        }
+        let mut bytes = line.into_bytes();
+        bytes.push(b'\n');
+        let written = pages.file.append(bytes);
+        pages.record_write(written)
+    }
+
+    /// Records the content of a sidecar file as a line, for stores and mirroring hosts, which have no sidecar files.
+    pub fn write_sidecar_line(&self, line: RawJson) {
+        match &self.sink {
+            Sink::Store { store_writer: courier, key, .. } => courier.push(key, line),
+            Sink::File(_) | Sink::Discard | Sink::Unavailable(_) => self.mirror_lines(vec![line]),
+        }
+    }
+
+    pub fn title(&self) -> Option<String> {
+        self.title_state().text.clone()
+    }
+
+    /// Sets the title that a resumed session already has.
+    pub fn restore_title(&self, title: Option<String>) {
+        self.title_state().text = title;
+    }
+
+    /// Sets the title; it is written after the next message. Blank titles are ignored, long ones truncated.
+    pub fn set_title(&self, title: &str) {
+        if let Some(title) = truncate_title(title) {
+            *self.title_state() = TitleState { text: Some(title), is_unsaved: true };
+        }
+    }
+
+    /// Sets the title and writes it at once.
+    pub async fn rename(&self, title: &str) -> io::Result<()> {
+        self.set_title(title);
+        self.write_title()?;
+        match &self.sink {
+            Sink::Store { store_writer: courier, .. } => courier.flush(FlushMode::Once).await,
+            Sink::Discard | Sink::Unavailable(_) | Sink::File(_) => Ok(()),
+        }
+    }
+
+    /// Writes the title if it has changed.
+    pub fn write_title(&self) -> io::Result<()> {
+        let due = {
+            let mut title = self.title_state();
+            std::mem::take(&mut title.is_unsaved).then(|| title.text.clone()).flatten()
+        };
+        match due {
+            Some(title) => self
+                .write_line(Ok(MetadataEntry::title(&title, &self.session)?.to_line()?.as_str().to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the metadata entries of a resumed session.
+    pub fn restore_metadata(&self, labels: MetadataEntries) {
+        if let Some(mut pages) = self.file_sink() {
+            pages.metadata = labels;
+        }
+    }
+
+    /// Writes metadata entries again that are too far from the end of the file to be found by lists. Not needed in
+    /// stores, where all lines are read.
+    pub(super) fn rewrite_metadata(&self) {
+        let due = self.file_sink().map(|mut pages| {
+            let FileSink { file, metadata: labels, .. } = &mut *pages;
+            file.open_file().map_or(Ok(Vec::new()), |file| labels.entries_to_rewrite(file))
+        });
+        // A read error is not reported; the next turn tries again.
+        for line in due.and_then(Result::ok).unwrap_or_default() {
+            let _ = self.write_line(Ok(line));
+        }
+    }
+
+    fn title_state(&self) -> MutexGuard<'_, TitleState> {
+        self.title.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Flushes the store writer, if there is one. Errors become notices.
+    pub async fn flush(&self) {
+        if let Sink::Store { store_writer: courier, .. } = &self.sink {
+            let _ = courier.flush(FlushMode::RespectBackoff).await;
+        }
+    }
+
+    /// Records that a tool call with effects is about to run. The error is the reason why it must not.
+    pub async fn record_call_start(&self, call: &str, tool: &str) -> Result<(), String> {
+        let line = json!({
+            "type": TOOL_START,
+            "toolUseID": call,
+            "tool": tool,
+            "sessionId": &*self.session,
+            "timestamp": clock::timestamp(),
+        });
+        let looked = self.file_sink().map_or(Ok(()), |mut pages| pages.restore_if_detached());
+        let written = looked.and(self.write_line(Ok(line.to_string())));
+        let (written, durability) = match &self.sink {
+            Sink::Discard => return Ok(()),
+            Sink::Unavailable(why) => (Err(io::Error::other(why.to_string())), Durability::Strict),
+            Sink::File(_) => {
+                (written, self.file_sink().map(|pages| pages.file.durability()).unwrap_or_default())
+            }
+            Sink::Store { store_writer: courier, durability, .. } => {
+                let urgency = if *durability == Durability::Strict {
+                    FlushMode::Once
+                } else {
+                    FlushMode::RespectBackoff
+                };
+                (courier.flush(urgency).await, *durability)
+            }
+        };
+        match written {
+            Err(error) if durability == Durability::Strict => Err(format!(
+                "Not made: its start cannot be recorded ({error}), and {} is strict. {}",
+                Durability::VARIABLE,
+                match &self.sink {
+                    Sink::Store { .. } => "Mend the session store first.",
+                    Sink::File(_) => "Make room on the disk first.",
+                    Sink::Unavailable(_) | Sink::Discard =>
+                        "Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written.",
+                }
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records which agent runs a started call. A failed write stays pending like any other line.
+    pub async fn record_call_agent(&self, call: &str, agent: &str) {
+        let line = json!({
+            "type": TOOL_START,
+            "toolUseID": call,
+            "agentId": agent,
+            "sessionId": &*self.session,
+            "timestamp": clock::timestamp(),
+        });
+        let _ = self.write_line(Ok(line.to_string()));
+        self.flush().await;
+    }
+
+    /// Ends a turn: writes all lines, and syncs them if durability requires it. Errors become notices.
+    pub async fn end_turn(&self) {
+        if let Sink::Store { store_writer: courier, .. } = &self.sink {
+            let _ = courier.flush(FlushMode::WithRetries).await;
+        }
+        if let Some(mut pages) = self.file_sink() {
+            let written = pages.file.end_turn();
+            let _ = pages.record_write(written).and_then(|()| pages.restore_if_detached());
+        }
+    }
+
+    pub fn take_notice(&self) -> Option<TranscriptNotice> {
+        match &self.sink {
+            Sink::Discard | Sink::Unavailable(_) => None,
+            Sink::File(_) => self.file_sink()?.health.take_notice(),
+            Sink::Store { store_writer: courier, .. } => courier.take_notice(),
+        }
+    }
+
+    /// Takes the lines not yet mirrored to the host.
+    pub fn take_mirrored(&self) -> Option<MirroredLines> {
+        let mut pages = self.file_sink()?;
+        let lines = std::mem::take(&mut pages.mirrored);
+        (!lines.is_empty()).then(|| MirroredLines {
+            path: pages.file.path().to_owned(),
+            lines,
+            mirror: pages.mirror,
+        })
+    }
+
+    /// Adds lines to mirror that the file already contains.
+    pub fn mirror_lines(&self, lines: Vec<RawJson>) {
+        if let Some(mut pages) = self.file_sink().filter(|pages| pages.mirror.is_on()) {
+            pages.mirrored.extend(lines);
+        }
+    }
+
+    fn file_sink(&self) -> Option<MutexGuard<'_, FileSink>> {
+        match &self.sink {
+            Sink::File(pages) => Some(pages.lock().unwrap_or_else(PoisonError::into_inner)),
+            Sink::Discard | Sink::Unavailable(_) | Sink::Store { .. } => None,
+        }
+    }
+}
+
+impl FileSink {
+    /// Writes the file again if it was removed or replaced.
+    fn restore_if_detached(&mut self) -> io::Result<()> {
+        match self.file.restore_if_detached() {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.health.record_rewrite();
+                Ok(())
+            }
+            Err(error) => self.record_write(Err(error)),
+        }
+    }
+
+    /// Records the result of a write.
+    fn record_write(&mut self, written: io::Result<()>) -> io::Result<()> {
+        if let Some(error) = self.file.take_lock_error() {
+            self.health.record_unlocked(error);
+        }
+        self.health.record_write(&written, 0);
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::append_file;
+
+    /// A writer whose file cannot be opened until the switch is on.
+    fn failing_writer(path: PathBuf, durability: Durability) -> (TranscriptWriter, Arc<AtomicBool>) {
+        let works = Arc::new(AtomicBool::new(false));
+        let switch = Arc::clone(&works);
+        let open = move |path: &std::path::Path| match switch.load(Ordering::Relaxed) {
+            true => Ok(Box::new(append_file::open_for_append(path)?) as Box<dyn append_file::AppendFile>),
+            false => Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32)),
+        };
+        (
+            TranscriptWriter::new(
+                "s",
+                Some(Appender::with_opener(path, durability, Box::new(open))),
+                Mirror::SizeLimited,
+            ),
+            works,
+        )
+    }
+
+    #[test]
+    fn filesystem_without_locks_is_reported_once() {
+        /// A file on a filesystem without locks.
+        struct UnlockableFile(std::fs::File);
+
+        impl append_file::AppendFile for UnlockableFile {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                append_file::AppendFile::write(&mut self.0, bytes)
+            }
+            fn position(&mut self) -> io::Result<u64> {
+                self.0.position()
+            }
+            fn length(&mut self) -> io::Result<u64> {
+                self.0.length()
+            }
+            fn truncate(&mut self, length: u64) -> io::Result<()> {
+                self.0.truncate(length)
+            }
+            fn sync(&mut self) -> io::Result<()> {
+                self.0.sync()
+            }
+            fn is_at(&self, path: &std::path::Path) -> bool {
+                self.0.is_at(path)
+            }
+            fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+                append_file::AppendFile::read_at(&self.0, offset, into)
+            }
+            fn take_lock_error(&mut self) -> Option<io::Error> {
+                Some(nix::errno::Errno::ENOLCK.into())
+            }
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let open = |path: &std::path::Path| {
+            Ok(Box::new(UnlockableFile(append_file::open_for_append(path)?))
+                as Box<dyn append_file::AppendFile>)
+        };
+        let file = Appender::with_opener(path.clone(), Durability::System, Box::new(open));
+        let journal = TranscriptWriter::new("s", Some(file), Mirror::Off);
+        journal.write_line(Ok("1".to_owned())).unwrap();
+        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Unlocked(_))));
+        std::fs::remove_file(&path).unwrap();
+        journal.file_sink().unwrap().restore_if_detached().unwrap();
+        journal.write_line(Ok("2".to_owned())).unwrap();
+        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Rewritten)));
+        assert!(journal.take_notice().is_none());
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n");
+    }
+
+    #[tokio::test]
+    async fn unrecordable_call_fails_only_if_strict() {
+        let folder = tempfile::tempdir().unwrap();
+        for (durability, made) in
+            [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
+        {
+            let (journal, _) = failing_writer(folder.path().join("x.jsonl"), durability);
+            assert_eq!(journal.record_call_start("t1", "Bash").await.is_ok(), made, "{durability:?}");
+            let nowhere = |lost: Option<&str>| {
+                let keeping =
+                    Persistence { durability, unavailable: lost.map(Into::into), ..Persistence::default() };
+                TranscriptWriter::with_persistence("s", None, &keeping)
+            };
+            let lost = nowhere(Some("no home")).record_call_start("t1", "Bash").await;
+            assert_eq!(
+                lost.as_ref().map_err(|why| why.contains("(no home)")),
+                if made { Ok(&()) } else { Err(true) }
+            );
+            assert!(nowhere(None).record_call_start("t1", "Bash").await.is_ok(), "nothing was to be kept");
+        }
+    }
+
+    #[test]
+    fn write_failure_and_recovery_are_reported_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let (journal, works) = failing_writer(path.clone(), Durability::System);
+        let write = |line: &str| journal.write_line(Ok(line.to_owned())).is_ok();
+        assert!(!write("1"));
+        assert!(
+            matches!(journal.take_notice(), Some(TranscriptNotice::WriteFailed(error)) if error.raw_os_error().is_some())
+        );
+        assert!(!write("2"));
+        assert!(journal.take_notice().is_none());
+        works.store(true, Ordering::Relaxed);
+        assert!(write("3"));
+        assert!(matches!(journal.take_notice(), Some(TranscriptNotice::Recovered)));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n3\n");
+        assert_eq!(journal.take_mirrored().unwrap().lines.len(), 3);
+        assert!(journal.take_mirrored().is_none());
+    }
+}
